@@ -1,0 +1,68 @@
+# Commands of the project; `make help` lists them. Nothing here needs root.
+PYTHON ?= python3.11
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+PYTEST ?= $(BIN)/python -m pytest
+ARGS   ?=
+SOURCES := reconcilers checkpoints streaming deploy tests
+
+.DEFAULT_GOAL := help
+.PHONY: help setup tools format lint test test-long demo bench lock clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: tools $(STAMP) ## virtual environment from the lock file, and the servers' jars
+	@$(BIN)/python -m deploy.embedded jars
+
+tools: # what has to be on the machine
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Python 3.11 or later is needed: '$(PYTHON)' is not. Try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@command -v java >/dev/null 2>&1 || { \
+	  echo "Java 17 is needed to run Cassandra, Kafka and Spark: no 'java' on the PATH." >&2; exit 1; }
+	@java -version 2>&1 | grep -Eq 'version "17[."]' || { \
+	  echo "Java 17 is needed, found: $$(java -version 2>&1 | head -n 1)" >&2; exit 1; }
+	@command -v mvn >/dev/null 2>&1 || { \
+	  echo "Maven is needed to fetch the servers' jars: no 'mvn' on the PATH." >&2; exit 1; }
+
+# The stamp is written last, so an interrupted installation, or an environment made by hand,
+# is installed into again.
+$(STAMP): requirements.lock pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+format: $(STAMP) ## rewrite the source in the house format
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
+
+lint: $(STAMP) ## format, ruff, types, import rule
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: setup lint ## everything but the long tests and the benchmarks
+	$(PYTEST) $(ARGS)
+
+test-long: setup ## the long tests
+	$(PYTEST) -m long $(ARGS)
+
+demo: setup ## the main job on real servers, from nothing, in minutes
+	@$(BIN)/python -m deploy.demo $(ARGS)
+
+bench: setup ## the measurements of docs/benchmarks.md
+	$(PYTEST) -m bench -s $(ARGS)
+
+# Needs pip-tools, which is not part of the project: pip install pip-tools.
+lock: ## pin again what pyproject.toml asks for
+	$(BIN)/pip-compile --quiet --extra dev --generate-hashes --allow-unsafe --strip-extras \
+	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  --output-file requirements.lock pyproject.toml
+
+clean: ## what tests and tools leave behind; the environment and the jars stay
+	rm -rf build .data .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf spark-warehouse metastore_db derby.log *.egg-info
+	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +

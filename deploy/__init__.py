@@ -1,0 +1,1 @@
+"""How the reconciler and the servers it needs are started."""
