@@ -1,0 +1,158 @@
+"""The house limits that no linter knows, read from the syntax tree of a source file."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+PRODUCT = ("reconcilers", "checkpoints", "streaming", "deploy")
+FILE_LINES = 300
+PROJECTION_LINES = 120
+TEST_LINES = 500
+FUNCTION_LINES = 40
+PARAMETERS = 6
+VAGUE_NAMES = frozenset(
+    {"util", "utils", "common", "helper", "helpers", "manager", "managers", "misc"}
+)
+LOG_METHODS = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log"})
+CLOCK_CALLS = frozenset({"now", "utcnow", "today", "localtime"})
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Breach:
+    """One place that breaks a limit; `rule` is the name the tests use."""
+
+    path: str
+    line: int
+    rule: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.rule}: {self.detail}"
+
+
+def source_files(root: Path) -> list[Path]:
+    """Every Python file of the product and of the tests, in a stable order."""
+    folders = (*PRODUCT, "tests")
+    return sorted(path for folder in folders for path in (root / folder).rglob("*.py"))
+
+
+def breaches(path: str, source: str) -> list[Breach]:
+    """What is wrong with the file at `path` (relative to the project, with slashes)."""
+    parts = PurePosixPath(path).parts
+    found = list(_file_length(path, source))
+    if parts[0] not in PRODUCT:
+        return found
+    tree = ast.parse(source, filename=path)
+    found += _vague_name(path)
+    for node in ast.walk(tree):
+        if isinstance(node, FunctionNode):
+            found += _function(path, node)
+        elif isinstance(node, ast.ExceptHandler):
+            found += _swallowed(path, node)
+        elif isinstance(node, ast.Call):
+            found += _formatted_log(path, node)
+            if parts[0] == "reconcilers":
+                found += _clock(path, node)
+    return found
+
+
+def _file_length(path: str, source: str) -> Iterator[Breach]:
+    parts = PurePosixPath(path).parts
+    if parts[0] == "tests":
+        limit = TEST_LINES
+    elif parts[:2] == ("reconcilers", "projections"):
+        limit = PROJECTION_LINES
+    else:
+        limit = FILE_LINES
+    lines = len(source.splitlines())
+    if lines > limit:
+        yield Breach(path, lines, "file-length", f"{lines} lines, at most {limit}")
+
+
+def _vague_name(path: str) -> Iterator[Breach]:
+    for part in PurePosixPath(path).with_suffix("").parts:
+        if VAGUE_NAMES.intersection(part.lower().split("_")):
+            yield Breach(path, 1, "vague-name", f"'{part}' does not say what is in it")
+
+
+def _function(path: str, node: FunctionNode) -> Iterator[Breach]:
+    lines = _code_lines(node)
+    if lines > FUNCTION_LINES:
+        detail = f"{node.name} has {lines} lines without its docstring, at most {FUNCTION_LINES}"
+        yield Breach(path, node.lineno, "function-length", detail)
+    parameters = _parameters(node)
+    if len(parameters) > PARAMETERS:
+        detail = f"{node.name} has {len(parameters)} parameters, at most {PARAMETERS}"
+        yield Breach(path, node.lineno, "parameters", detail)
+    for argument in _boolean_parameters(node):
+        detail = f"{node.name}({argument.arg}): two functions, or an enum, say which one is meant"
+        yield Breach(path, argument.lineno, "boolean-parameter", detail)
+
+
+def _code_lines(node: FunctionNode) -> int:
+    """Lines from `def` to the end, less the docstring: explaining is not long-windedness."""
+    end = node.end_lineno or node.lineno
+    lines = end - node.lineno + 1
+    first = node.body[0]
+    if ast.get_docstring(node) is not None:
+        lines -= (first.end_lineno or first.lineno) - first.lineno + 1
+    return lines
+
+
+def _parameters(node: FunctionNode) -> list[ast.arg]:
+    arguments = node.args
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    if named and named[0].arg in {"self", "cls"}:
+        del named[0]
+    return named
+
+
+def _boolean_parameters(node: FunctionNode) -> Iterator[ast.arg]:
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    padding: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
+    defaults = [*padding, *arguments.defaults, *arguments.kw_defaults]
+    for argument, default in zip([*positional, *arguments.kwonlyargs], defaults, strict=True):
+        defaulted = isinstance(default, ast.Constant) and isinstance(default.value, bool)
+        if defaulted or _says_bool(argument.annotation):
+            yield argument
+
+
+def _says_bool(annotation: ast.expr | None) -> bool:
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        annotation = ast.parse(annotation.value, mode="eval").body
+    match annotation:
+        case ast.Name(id=name):
+            return name == "bool"
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _says_bool(left) or _says_bool(right)
+        case ast.Subscript(value=ast.Name(id="Optional"), slice=inner):
+            return _says_bool(inner)
+    return False
+
+
+def _swallowed(path: str, node: ast.ExceptHandler) -> Iterator[Breach]:
+    kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+    names = {ast.unparse(kind) if kind is not None else "everything" for kind in kinds}
+    caught = names & {"everything", "Exception", "BaseException"}
+    if caught and not any(isinstance(inner, ast.Raise) for inner in ast.walk(node)):
+        detail = f"catches {', '.join(sorted(caught))} and goes on: name the errors expected here"
+        yield Breach(path, node.lineno, "catch-all", detail)
+
+
+def _formatted_log(path: str, node: ast.Call) -> Iterator[Breach]:
+    function = node.func
+    if not isinstance(function, ast.Attribute) or function.attr not in LOG_METHODS:
+        return
+    receiver = ast.unparse(function.value).rsplit(".", 1)[-1].lower()
+    if "log" in receiver and any(isinstance(argument, ast.JoinedStr) for argument in node.args):
+        detail = "give the values as arguments: formatted only if written, and searchable"
+        yield Breach(path, node.lineno, "formatted-log", detail)
+
+
+def _clock(path: str, node: ast.Call) -> Iterator[Breach]:
+    if isinstance(node.func, ast.Attribute) and node.func.attr in CLOCK_CALLS:
+        yield Breach(path, node.lineno, "clock", "reconcilers take the time as an argument")

@@ -1,0 +1,90 @@
+"""The house limits hold everywhere, and the checker can tell when they do not."""
+
+from pathlib import Path
+
+import pytest
+
+from tests import house
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def rules(path: str, source: str) -> list[str]:
+    return [breach.rule for breach in house.breaches(path, source)]
+
+
+@pytest.mark.parametrize(
+    "path", house.source_files(ROOT), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_limits_hold(path: Path) -> None:
+    found = house.breaches(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    assert not found, "\n" + "\n".join(map(str, found))
+
+
+def test_every_product_package_is_looked_at() -> None:
+    seen = {path.relative_to(ROOT).parts[0] for path in house.source_files(ROOT)}
+    assert seen == {*house.PRODUCT, "tests"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "source"),
+    [
+        ("parameters", "def f(a, b, c, d, e, f, g): ..."),
+        ("parameters", "def f(a, b, c, *, d, e, f, g): ..."),
+        ("boolean-parameter", "def f(loud: bool): ..."),
+        ("boolean-parameter", "def f(loud: bool | None = None): ..."),
+        ("boolean-parameter", "def f(loud: 'Optional[bool]' = None): ..."),
+        ("boolean-parameter", "def f(a, *, loud=True): ..."),
+        ("boolean-parameter", "def f(a, loud=False, *, b=1): ..."),
+        ("boolean-parameter", "class A:\n    async def f(self, loud: bool): ..."),
+        ("formatted-log", "log.info(f'{x} rows')"),
+        ("formatted-log", "self._logger.log(10, f'{x} rows')"),
+        ("catch-all", "try:\n    f()\nexcept:\n    pass"),
+        ("catch-all", "try:\n    f()\nexcept Exception as error:\n    log.error('%s', error)"),
+        ("catch-all", "try:\n    f()\nexcept (OSError, BaseException):\n    pass"),
+        ("function-length", "def f():\n" + "    x = 1\n" * 40),
+        ("file-length", "x = 1\n" * 301),
+    ],
+)
+def test_a_breach_is_found(rule: str, source: str) -> None:
+    assert rules("streaming/window.py", source) == [rule]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(self, a, b, c, d, e, f): ...",
+        "def f(flags: list[bool], count: int = 1) -> bool: ...",
+        "@dataclass(frozen=True)\nclass A:\n    loud: bool = False",
+        "log.info('%d rows', x)",
+        "print(f'{x} rows')",
+        "try:\n    f()\nexcept Exception:\n    g()\n    raise",
+        "try:\n    f()\nexcept OSError:\n    pass",
+        "def f():\n    '''" + "words\n" * 30 + "'''\n" + "    x = 1\n" * 39,
+        "x = 1\n" * 300,
+        "datetime.now(UTC)",
+    ],
+)
+def test_what_is_allowed_passes(source: str) -> None:
+    assert rules("streaming/window.py", source) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["streaming/utils.py", "deploy/common/x.py", "checkpoints/journal_helpers.py"]
+)
+def test_a_vague_name_is_found(path: str) -> None:
+    assert rules(path, "") == ["vague-name"]
+
+
+def test_a_projection_is_shorter_than_other_files() -> None:
+    assert rules("reconcilers/projections/messages.py", "x = 1\n" * 121) == ["file-length"]
+    assert rules("reconcilers/plan.py", "x = 1\n" * 121) == []
+
+
+def test_reconcilers_have_no_clock() -> None:
+    assert rules("reconcilers/confirm.py", "at = datetime.now(UTC)") == ["clock"]
+
+
+def test_tests_are_only_measured() -> None:
+    assert rules("tests/unit/test_x.py", "def f(a: bool): ...\n" + "x = 1\n" * 499) == []
+    assert rules("tests/unit/test_x.py", "x = 1\n" * 501) == ["file-length"]
