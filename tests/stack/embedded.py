@@ -1,0 +1,16 @@
+"""The stack of deploy.embedded for tests: started for the run, gone after it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.endpoints import Endpoints
+
+
+@contextmanager
+def running_embedded(data: Path) -> Iterator[Endpoints]:
+    """Start Cassandra, Kafka and the agent under `data`; no process of theirs is left behind."""
+    from deploy.embedded import Stack
+
+    with Stack(data_dir=data, keyspace="james") as stack:
+        yield Endpoints.of(stack.status())
