@@ -1,0 +1,1 @@
+"""What survives a crash: the journal, lineage, bookmarks, the lease, the checkpoint's fingerprint."""

@@ -1,0 +1,57 @@
+"""The journal: what was found, what was done, and what must be looked at again (the port).
+
+Implementations: `checkpoints.cassandra.CassandraJournal` (the real one) and
+`checkpoints.memory.MemoryJournal` (the fake); one contract test runs against both.
+
+Rules that every implementation keeps:
+
+1. ``put`` of a finding is durable when it returns: it is the write-ahead record of a repair.
+2. One open finding per (family, projection, slot): ``put`` replaces it.
+3. ``close`` removes the open finding and appends its end to the log, the log first, so that a crash
+   in between leaves a finding that the next look closes again.
+4. Nothing here ever fails silently: `reconcilers.errors.Retryable` when it may be tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date
+from typing import Protocol
+
+from reconcilers.family import Family
+from reconcilers.finding import Finding, State
+from reconcilers.model import Micros, Slot
+from reconcilers.policy import Breaker
+
+
+class Journal(Protocol):
+    """Open findings by slot, a log of their ends, and the breaker's position."""
+
+    def recall(
+        self, family: Family, projection: str, slots: Iterable[Slot]
+    ) -> dict[Slot, Finding]:
+        """The open findings at these slots of this projection."""
+
+    def put(self, finding: Finding) -> None:
+        """Record an open finding, and append the new state to the log."""
+
+    def touch(self, finding: Finding) -> None:
+        """Replace an open finding without a line in the log (its next look moved)."""
+
+    def close(self, finding: Finding, end: State, at: Micros) -> None:
+        """Log how the finding ended and remove it from the open ones."""
+
+    def open_findings(self, family: Family) -> Iterator[Finding]:
+        """All open findings of a family, in no order."""
+
+    def log(self, day: date) -> Iterator[dict[str, object]]:
+        """The log of one day (UTC), oldest first: JSON-ready values."""
+
+    def breakers(self) -> dict[Breaker, str]:
+        """The open breakers and why; empty when repairs may go on."""
+
+    def open_breaker(self, breaker: Breaker, reason: str, at: Micros) -> None:
+        """Open a breaker; it stays open until `close_breakers`."""
+
+    def close_breakers(self, at: Micros) -> None:
+        """Close all breakers: a person has looked."""

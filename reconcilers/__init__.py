@@ -1,0 +1,1 @@
+"""The pure core: values in, values out. No clock, driver, Spark, environment or logging."""

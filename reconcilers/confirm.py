@@ -1,0 +1,167 @@
+"""Step 5: what may be judged, and what is reported instead of repaired. Pure.
+
+`judge` is given a slot as the confirming reads saw it (projection with write times first, truth at
+serial consistency second) and the moment they began, and says what to do. Each reported class is a
+counterexample that was run: writing there would fight the mail server or undo a user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reconcilers.compare import compare
+from reconcilers.family import Family, Projection
+from reconcilers.model import (
+    Consistent,
+    Difference,
+    Kind,
+    LookAgain,
+    Memory,
+    Micros,
+    Repair,
+    Report,
+    Row,
+    Seen,
+    Verdict,
+)
+
+SECOND: Micros = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a confirmation began (µs, our clock), the delay D, and how near a delete may be.
+
+    ``shadow`` is the longest distance between a delete and a row that outlived it by clock
+    difference alone.
+    """
+
+    began: Micros
+    delay: Micros
+    shadow: Micros = 10 * SECOND
+
+    @property
+    def settled(self) -> Micros:
+        """C − D: what was written up to here has arrived (promise 2's assumption)."""
+        return self.began - self.delay
+
+
+def judge(
+    family: Family,
+    projection: Projection,
+    seen: Seen,
+    moment: Moment,
+    accepted: frozenset[Kind] = frozenset(),
+) -> Verdict:
+    """Consistent, look again, report, or repair.
+
+    ``accepted`` are the held classes that a person has decided to carry out for this slot.
+    """
+    difference = compare(family, projection, seen)
+    if difference is None:
+        return Consistent()
+    newest = max(_write_times(seen), default=0)
+    if newest > moment.began + moment.delay:
+        ahead = (newest - moment.began) // SECOND
+        return Report(
+            Kind.FUTURE_WRITE_TIME,
+            f"{difference.kind}, but a cell was written {ahead} s in the future: a clock is wrong",
+        )
+    if newest > moment.settled:
+        return LookAgain("young: written within the delay")
+    report = _reported_class(seen, difference, moment)
+    if report is not None and report.kind not in accepted:
+        return report
+    return Repair(difference, describe(projection, seen, difference))
+
+
+def _write_times(seen: Seen) -> Iterable[Micros]:
+    if seen.actual is not None:
+        yield from seen.actual.written.values()
+    for truth in seen.truths:
+        yield from truth.written.values()
+
+
+def _reported_class(seen: Seen, difference: Difference, moment: Moment) -> Report | None:
+    match difference.kind:
+        case Kind.INCOMPLETE_TRUTH_ROW:
+            return Report(difference.kind, "the truth row lacks cells that every message has")
+        case Kind.DUPLICATE_UID:
+            ids = ", ".join(sorted(str(truth.get("messageid")) for truth in seen.truths))
+            return Report(difference.kind, f"messages {ids} claim the same mailbox and UID")
+        case Kind.MISSING_ROW:
+            return _shadowed_delete(seen.truths[0], seen.memory, moment)
+        case Kind.EXTRA_ROW:
+            return _removal_without_evidence(seen)
+        case _:
+            return None
+
+
+def _shadowed_delete(truth: Row, memory: Memory, moment: Moment) -> Report | None:
+    """A truth row that a delete missed only because two clocks differ: its user deleted it."""
+    deletes = memory.range_deletes | memory.row_deletes
+    near = any(
+        abs(written - deleted) <= moment.shadow
+        for deleted in deletes
+        for written in truth.written.values()
+    )
+    if not near:
+        return None
+    return Report(
+        Kind.SHADOWED_DELETE,
+        "the truth row outlived a delete of its own by less than a clock difference:"
+        " its user deleted it, so it is not re-added",
+    )
+
+
+def _removal_without_evidence(seen: Seen) -> Report | None:
+    """An orphan is removed only if it is known that a delete meant this very UID."""
+    if not seen.consulted:
+        return Report(
+            Kind.UNRESOLVED, "the row names no message and none is remembered for its UID"
+        )
+    if evidence_for_removal(seen) is not None:
+        return None
+    return Report(
+        Kind.AMBIGUOUS_RANGE_DELETE,
+        "the truth lost this UID, but one delete may have taken several UIDs of the message"
+        f" here (known lost: {_listed(_lost(seen))}, deletes seen:"
+        f" {len(seen.memory.range_deletes)}): which one its user meant is not known",
+    )
+
+
+def evidence_for_removal(seen: Seen) -> str | None:
+    """Why removing this orphan is what its user did, None when that is not known."""
+    memory, uid, lost = seen.memory, seen.slot.uid, _lost(seen)
+    if memory.projection_deletes or memory.row_deletes:
+        return "a delete of this very row was seen"
+    if memory.complete and uid not in memory.known:
+        return "the truth never had this UID"
+    if memory.complete and lost == {uid}:
+        return "no other UID of the message was lost in this mailbox"
+    if memory.complete_at is None or uid not in memory.known:
+        return None
+    later = sum(deleted > memory.complete_at for deleted in memory.range_deletes)
+    return f"{later} deletes for {len(lost)} lost UIDs" if later >= len(lost) else None
+
+
+def _lost(seen: Seen) -> frozenset[int]:
+    remembered = seen.memory.known | seen.memory.unsure | {seen.slot.uid}
+    return remembered - seen.present_uids
+
+
+def describe(projection: Projection, seen: Seen, difference: Difference) -> str:
+    """One human sentence: what was seen, what was expected."""
+    where = f"{projection.name}: mailbox {seen.slot.mailboxid} UID {seen.slot.uid}"
+    match difference.kind:
+        case Kind.MISSING_ROW:
+            return f"{where} is missing; the truth holds message {seen.truths[0].get('messageid')}"
+        case Kind.EXTRA_ROW:
+            return f"{where} is not in the truth; {evidence_for_removal(seen) or 'accepted'}"
+        case _:
+            return f"{where} differs in {', '.join(difference.columns)}"
+
+
+def _listed(uids: frozenset[int]) -> str:
+    return ", ".join(str(uid) for uid in sorted(uids))

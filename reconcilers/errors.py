@@ -1,0 +1,57 @@
+"""What can go wrong, as a tree: the branch says who has to act.
+
+::
+
+    ReconcilerError
+    ├── Retryable            the same call may succeed later: back off, never count an attempt
+    │   ├── Unreachable      no host answered, or the answer did not come in time
+    │   └── Overloaded       the server refused for now (overload, bootstrapping, no quorum)
+    ├── Refused              the server will refuse this again until a person acts
+    ├── BadEvent             one record cannot be understood: it goes to the dead letters
+    ├── NotGuarded           a write that could override a user's was asked for: a bug, never sent
+    └── Misconfigured        settings or surroundings are wrong: one clear line, exit code 2
+        ├── IncompatibleCheckpoint   the checkpoint was made by another set-up
+        └── AlreadyRunning           another live stream holds the lease
+
+Design after kopf's split of temporary and permanent errors.
+"""
+
+
+class ReconcilerError(Exception):
+    """Base of all errors that this product raises on purpose."""
+
+
+class Retryable(ReconcilerError):
+    """The surroundings failed, not the request: it may be tried again unchanged."""
+
+
+class Unreachable(Retryable):
+    """No host answered, or no answer came in time; a write may or may not be applied."""
+
+
+class Overloaded(Retryable):
+    """The server is alive and refused for now."""
+
+
+class Refused(ReconcilerError):
+    """The server refuses the statement for good: permission, missing table, wrong type."""
+
+
+class BadEvent(ReconcilerError):
+    """A record that cannot be examined; it is kept in the dead letters with this reason."""
+
+
+class NotGuarded(ReconcilerError):
+    """A write without its guard, or one that names a truth table, was about to be built."""
+
+
+class Misconfigured(ReconcilerError):
+    """Settings or surroundings are wrong; the message says what to change."""
+
+
+class IncompatibleCheckpoint(Misconfigured):
+    """The checkpoint belongs to another set of topics, families, partitions or schema."""
+
+
+class AlreadyRunning(Misconfigured):
+    """Another live stream in repair mode holds the lease of this keyspace."""

@@ -1,0 +1,87 @@
+"""The shapes that are declared: a family (a truth and its key) and its projections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from reconcilers.errors import Misconfigured, NotGuarded
+from reconcilers.model import NEVER_WRITTEN, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A table that repeats a truth row for row.
+
+    ``key`` names its primary key in the order of the family's ``slot``; ``belongs`` says whether a
+    truth row has a row here; ``identity`` is the column that leads back to the truth;
+    ``guard`` is the column written with every change of a set column, whose write time stands for
+    the set's (Cassandra 4 cannot read that of a set). ``columns`` (all but the key) and ``sets``
+    come from the cluster's schema, see `bind`: James never alters a table, so installations differ.
+    """
+
+    name: str
+    table: str
+    key: tuple[str, str]
+    belongs: Callable[[Row], bool]
+    identity: str
+    guard: str
+    columns: tuple[str, ...] = ()
+    sets: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """A truth table can never be declared a projection (promise 1)."""
+        if self.table in NEVER_WRITTEN:
+            raise NotGuarded(f"projection {self.name} names the truth table {self.table}")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A truth, its key, what wakes it, and what is kept true to it.
+
+    ``partition`` is the truth's partition key and ``slot`` the columns that lead from a truth row
+    to its projection rows. ``required`` are the columns without which a truth row is incomplete:
+    reported, written nowhere. ``wakes_on`` are the tables whose events wake a key.
+    """
+
+    name: str
+    truth: str
+    partition: str
+    slot: tuple[str, str]
+    required: tuple[str, ...]
+    wakes_on: tuple[str, ...]
+    projections: tuple[Projection, ...]
+
+
+Schema = dict[str, dict[str, str]]
+"""Column types by table and column, as the cluster tells them: ``{"imapuidtable": {"uid": "bigint"}}``."""
+
+
+def bind(family: Family, schema: Schema) -> Family:
+    """The family with its columns as this cluster has them.
+
+    A projection copies every column that both tables have; required columns that the truth lacks
+    (older or newer James) are not required. Raises `Misconfigured` naming a missing table or key.
+    """
+    truth = _columns(schema, family.truth, (family.partition, *family.slot))
+    return replace(
+        family,
+        required=tuple(column for column in family.required if column in truth),
+        projections=tuple(_bind(each, truth, schema) for each in family.projections),
+    )
+
+
+def _bind(projection: Projection, truth: dict[str, str], schema: Schema) -> Projection:
+    own = _columns(schema, projection.table, (*projection.key, projection.identity))
+    copied = tuple(sorted(column for column in own if column in truth and column not in projection.key))
+    sets = frozenset(column for column in copied if own[column].startswith("set<"))
+    return replace(projection, columns=copied, sets=sets)
+
+
+def _columns(schema: Schema, table: str, needed: tuple[str, ...]) -> dict[str, str]:
+    if table not in schema:
+        raise Misconfigured(f"table {table} does not exist in the keyspace: is the name right?")
+    missing = [column for column in needed if column not in schema[table]]
+    if missing:
+        raise Misconfigured(f"table {table} has no column {', '.join(missing)}: not a James table?")
+    return schema[table]

@@ -1,0 +1,193 @@
+"""A finding and its life: found, repaired, seen to hold. Pure.
+
+::
+
+    (difference) ──▶ intended ──▶ verified            equal at the next look, whoever did it
+                        │  ▲
+                        │  └──── not held: differs, nothing newer than our write: next attempt
+                        ├──────▶ superseded           a newer user write: judged anew
+                        └──────▶ stuck                after the last attempt; `findings --retry`
+    (reported class) ─▶ reported ─▶ healed            for a person; equal at a later look
+    (limits)         ─▶ held     ─▶ judged anew       breaker open, hold, pilot, or too many
+    (observe mode)   ─▶ observed ─▶ healed
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from reconcilers.model import (
+    AddToSet,
+    Consistent,
+    Difference,
+    Kind,
+    LookAgain,
+    Micros,
+    RemoveFromSet,
+    Repair,
+    Report,
+    Row,
+    Seen,
+    SetCells,
+    Slot,
+    Verdict,
+    Write,
+)
+
+
+class State(StrEnum):
+    """Where a finding stands. The last three are ends: the finding is closed and logged."""
+
+    INTENDED = "intended"
+    STUCK = "stuck"
+    REPORTED = "reported"
+    HELD = "held"
+    OBSERVED = "observed"
+    VERIFIED = "verified"
+    SUPERSEDED = "superseded"
+    HEALED = "healed"
+
+
+CLOSED = frozenset({State.VERIFIED, State.SUPERSEDED, State.HEALED})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One difference at one slot of one projection, as the journal keeps it.
+
+    Times are µs. ``oldest`` is the write time of the oldest change that led here; ``batch`` names
+    the batch that last wrote, so that its re-execution is not counted as another attempt;
+    ``writes`` and ``before`` are the last repair and its before-image; ``next_look`` is when the
+    key is published again, None when only an event or a person wakes it.
+    """
+
+    family: str
+    projection: str
+    slot: Slot
+    messageid: str | None
+    kind: Kind
+    state: State
+    sentence: str
+    found_at: Micros
+    oldest: Micros | None = None
+    attempts: int = 0
+    batch: str = ""
+    before: Row | None = None
+    writes: tuple[Write, ...] = ()
+    next_look: Micros | None = None
+    accepted: bool = False
+    truth: tuple[Row, ...] = ()
+
+
+class Action(StrEnum):
+    """What to do with a slot now, from its past and the verdict."""
+
+    NOTHING = "nothing"
+    LOOK_AGAIN = "look_again"
+    CLOSE = "close"
+    KEEP = "keep"
+    REPORT = "report"
+    REPAIR = "repair"
+    STICK = "stick"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An action, the attempt it is (from 0), and how the previous finding ends, if it does."""
+
+    action: Action
+    attempt: int = 0
+    ends_as: State | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """How often a repair is tried before it is stuck."""
+
+    most: int = 3
+
+
+def advance(
+    previous: Finding | None, verdict: Verdict, seen: Seen, batch: str, attempts: Attempts
+) -> Step:
+    """The next step in a finding's life. An infrastructure failure is never an attempt."""
+    match verdict:
+        case Consistent():
+            return _agreed(previous)
+        case LookAgain():
+            return Step(Action.LOOK_AGAIN)
+        case Report(kind=kind):
+            if previous is None:
+                return Step(Action.REPORT)
+            same = previous.kind == kind and previous.state is State.REPORTED
+            return Step(Action.KEEP if same else Action.REPORT)
+        case Repair():
+            return _differs(previous, verdict, seen, batch, attempts)
+
+
+def _agreed(previous: Finding | None) -> Step:
+    if previous is None:
+        return Step(Action.NOTHING)
+    ours = previous.state in {State.INTENDED, State.STUCK} and previous.writes
+    return Step(Action.CLOSE, ends_as=State.VERIFIED if ours else State.HEALED)
+
+
+def _differs(
+    previous: Finding | None, verdict: Repair, seen: Seen, batch: str, attempts: Attempts
+) -> Step:
+    if previous is None or not previous.writes:
+        return Step(Action.REPAIR)
+    if newer_than_ours(previous, verdict.difference, seen):
+        return Step(Action.REPAIR, ends_as=State.SUPERSEDED)
+    if previous.batch == batch:
+        return Step(Action.REPAIR, attempt=max(previous.attempts - 1, 0))
+    if previous.state is State.STUCK:
+        return Step(Action.KEEP)
+    if previous.attempts >= attempts.most:
+        return Step(Action.STICK, attempt=previous.attempts)
+    return Step(Action.REPAIR, attempt=previous.attempts)
+
+
+def newer_than_ours(previous: Finding, difference: Difference, seen: Seen) -> bool:
+    """Whether what differs now was written after our last write to it, or never by us."""
+    if previous.kind != difference.kind:
+        return True
+    if difference.kind is Kind.MISSING_ROW or seen.actual is None:
+        return False
+    if difference.kind is Kind.EXTRA_ROW:
+        return (seen.actual.newest or 0) > max(write.at for write in previous.writes)
+    ours = _write_times_by_column(previous.writes)
+    return any(
+        column not in ours or _written(seen.actual, column, previous.writes[0]) > ours[column]
+        for column in difference.columns
+    )
+
+
+def _written(row: Row, column: str, write: Write) -> Micros:
+    """When a cell was written; a set's time is that of its guard; 0 when not known."""
+    projection = write.projection
+    return row.written.get(projection.guard if column in projection.sets else column, 0)
+
+
+def _write_times_by_column(writes: tuple[Write, ...]) -> dict[str, Micros]:
+    times: dict[str, Micros] = {}
+    for write in writes:
+        match write:
+            case SetCells():
+                times |= dict.fromkeys(write.cells, write.at)
+            case AddToSet() | RemoveFromSet():
+                times[write.column] = write.at
+    return times
+
+
+def retried(finding: Finding, now: Micros) -> Finding:
+    """The finding as `findings --retry` leaves it: judged anew at the next look."""
+    return replace(
+        finding, state=State.HELD, attempts=0, writes=(), before=None, next_look=now
+    )
+
+
+def accepted(finding: Finding, now: Micros) -> Finding:
+    """The finding as `findings --accept` leaves it: what was held is carried out next."""
+    return replace(finding, accepted=True, next_look=now)

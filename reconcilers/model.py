@@ -1,0 +1,234 @@
+"""The words of the product, as frozen values.
+
+Times are microseconds since the epoch (``int``), as Cassandra keeps write times; durations are
+microseconds too. ``None`` as a cell value is Cassandra's null; a set column without elements is an
+empty ``frozenset`` here, never null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from reconcilers.errors import NotGuarded
+
+if TYPE_CHECKING:
+    from reconcilers.family import Projection
+
+Value = None | bool | int | str | UUID | datetime | frozenset[str]
+Micros = int
+
+NEVER_WRITTEN = frozenset(
+    {"imapuidtable", "acl", "eventstore", "messagecounter", "modseq", "messagev2", "messagev3"}
+)
+"""Tables that no write of ours may ever name (promise 1): truths and James's allocators."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Slot:
+    """The place of one projection row: a UID in a mailbox."""
+
+    mailboxid: UUID
+    uid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """A key that may have changed. Any id an event does not carry is None.
+
+    ``deleted_at`` is the write time of a delete-shaped event and ``deleted_from`` its table; both
+    None otherwise. ``oldest`` and ``newest`` are the write times of the events behind it.
+    ``looked_again`` tells a key that came back through the suspects topic from a user's change.
+    """
+
+    mailboxid: UUID | None
+    messageid: UUID | None
+    uid: int | None
+    oldest: Micros | None = None
+    newest: Micros | None = None
+    deleted_from: str | None = None
+    deleted_at: Micros | None = None
+    looked_again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row as read: cells by column, and their write times where those were read."""
+
+    cells: Mapping[str, Value]
+    written: Mapping[str, Micros] = field(default_factory=dict)
+
+    def get(self, column: str) -> Value:
+        """The cell, None when null or when the table has no such column."""
+        return self.cells.get(column)
+
+    @property
+    def newest(self) -> Micros | None:
+        """Highest write time of any cell, None when no cell has one (or none was read)."""
+        return max(self.written.values(), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What lineage remembers of one message in one mailbox; see `checkpoints.lineage`.
+
+    ``known`` are the UIDs that were ever seen in the truth or named by one of its events,
+    ``unsure`` those only seen on the projection's side. From ``complete_at`` on, ``known`` holds
+    every UID that the truth had: a read of the message's whole truth partition recorded them then,
+    or the message was born while the stream was watching; None when neither is so.
+    ``range_deletes`` are the times of truth deletes that named no UID, ``row_deletes`` of those
+    that named this one, ``projection_deletes`` of deletes of this very projection row.
+    """
+
+    known: frozenset[int] = frozenset()
+    unsure: frozenset[int] = frozenset()
+    complete_at: Micros | None = None
+    range_deletes: frozenset[Micros] = frozenset()
+    row_deletes: frozenset[Micros] = frozenset()
+    projection_deletes: frozenset[Micros] = frozenset()
+
+    @property
+    def complete(self) -> bool:
+        """Whether ``known`` was complete before the first delete that could have taken some."""
+        if self.complete_at is None:
+            return False
+        return not self.range_deletes or self.complete_at < min(self.range_deletes)
+
+
+NOTHING_REMEMBERED = Memory()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything one look knows of one slot: the projection's row and all truth rows claiming it.
+
+    ``consulted`` are the messages whose truth partition was read for it, ``present_uids`` the UIDs
+    that the truth holds now for the message of ``memory`` in this mailbox.
+    """
+
+    slot: Slot
+    actual: Row | None
+    truths: tuple[Row, ...]
+    consulted: frozenset[UUID] = frozenset()
+    memory: Memory = NOTHING_REMEMBERED
+    present_uids: frozenset[int] = frozenset()
+
+
+class Kind(StrEnum):
+    """What is wrong. The first three are repaired; the others are reported, never written."""
+
+    MISSING_ROW = "missing_row"
+    DIFFERING_CELLS = "differing_cells"
+    EXTRA_ROW = "extra_row"
+    INCOMPLETE_TRUTH_ROW = "incomplete_truth_row"
+    DUPLICATE_UID = "duplicate_uid"
+    SHADOWED_DELETE = "shadowed_delete"
+    UNRESOLVED = "unresolved"
+    AMBIGUOUS_RANGE_DELETE = "ambiguous_range_delete"
+    FUTURE_WRITE_TIME = "future_write_time"
+    UNGUARDABLE = "unguardable"
+    MAILBOX_WITHOUT_TRUTH = "mailbox_without_truth"
+
+
+REPAIRED = frozenset({Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW})
+ACCEPTABLE = frozenset(
+    {Kind.AMBIGUOUS_RANGE_DELETE, Kind.SHADOWED_DELETE, Kind.MAILBOX_WITHOUT_TRUTH}
+)
+"""The classes that a person may decide with ``findings --accept``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Step 4's answer for one slot: the kind, and the columns that differ (if any)."""
+
+    kind: Kind
+    columns: tuple[str, ...] = ()
+
+
+# --- writes: the only things that step 6 can send -------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A guarded write to one row of a projection. Only `reconcilers.plan` builds them.
+
+    ``at`` is the write timestamp (µs): the guard. Raises `NotGuarded` when the table is a truth
+    table, or when there is no timestamp.
+    """
+
+    projection: Projection
+    slot: Slot
+    at: Micros
+
+    def __post_init__(self) -> None:
+        """Refuse what promise 1 and promise 2 forbid."""
+        if self.projection.table in NEVER_WRITTEN:
+            raise NotGuarded(f"{self.projection.table} holds the truth: it is never written")
+        if self.at <= 0:
+            raise NotGuarded(f"a write to {self.projection.table} needs its guard timestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class SetCells(Write):
+    """Set the named cells (None clears one). An UPDATE: it leaves no row marker behind."""
+
+    cells: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class AddToSet(Write):
+    """Add elements to a set column; never an overwrite, which would kill users' elements."""
+
+    column: str
+    elements: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFromSet(Write):
+    """Remove elements from a set column."""
+
+    column: str
+    elements: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRow(Write):
+    """Delete the row as it was seen: what is written later survives."""
+
+
+# --- verdicts: step 5's answer --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Consistent:
+    """Both sides agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """Not to be judged yet; the key is published again and comes back one delay later."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Something is wrong that is not ours to write; ``sentence`` says what and why."""
+
+    kind: Kind
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Something is wrong that may be repaired from what was seen."""
+
+    difference: Difference
+    sentence: str
+
+
+Verdict = Consistent | LookAgain | Report | Repair

@@ -1,0 +1,152 @@
+"""Step 6 as decisions: from a confirmed difference to guarded writes. Pure.
+
+The guard is the write timestamp (promise 2): a repair can only replace what was seen. C is the
+moment the confirmation began, D the delay; C − D is older than any write that may still arrive.
+
+=========================  =======================================  ==============================
+case                       write                                    timestamp
+=========================  =======================================  ==============================
+cell differs               those cells; the guard with a set        highest seen of those cells + 1
+cell missing in a row      the cells                                highest seen of the row + 1,
+                                                                    next attempt C − D
+row missing                all non-null columns, by UPDATE          min(truth's highest, C − D),
+                                                                    next attempt C − D
+row to remove              the row                                  highest seen of the row
+=========================  =======================================  ==============================
+
+Nothing is ever newer than C − D except "seen + 1", and what was seen is itself older than C − D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from reconcilers.confirm import Moment
+from reconcilers.family import Projection
+from reconcilers.model import (
+    AddToSet,
+    DeleteRow,
+    Difference,
+    Kind,
+    Micros,
+    RemoveFromSet,
+    Report,
+    Row,
+    Seen,
+    SetCells,
+    Slot,
+    Write,
+)
+
+Plan = tuple[Write, ...]
+
+
+def plan(
+    projection: Projection, seen: Seen, difference: Difference, moment: Moment, attempt: int
+) -> Plan | Report:
+    """The writes that repair this difference, or why it cannot be guarded.
+
+    ``attempt`` counts from 0; later ones reach past tombstones, whose time cannot be read.
+    """
+    match difference.kind:
+        case Kind.MISSING_ROW:
+            return _add_row(projection, seen.slot, seen.truths[0], moment, attempt)
+        case Kind.DIFFERING_CELLS:
+            return _correct(projection, seen, difference.columns, moment, attempt)
+        case Kind.EXTRA_ROW:
+            return _remove(projection, seen)
+        case _:
+            return Report(difference.kind, "reported classes are never written")
+
+
+def _add_row(
+    projection: Projection, slot: Slot, truth: Row, moment: Moment, attempt: int
+) -> Plan:
+    at = _time_guard(truth, moment, attempt)
+    return _fill(projection, slot, truth, projection.columns, at)
+
+
+def _time_guard(truth: Row, moment: Moment, attempt: int) -> Micros:
+    if attempt == 0 and truth.newest is not None:
+        return min(truth.newest, moment.settled)
+    return moment.settled
+
+
+def _fill(
+    projection: Projection, slot: Slot, truth: Row, columns: Iterable[str], at: Micros
+) -> Plan:
+    """The truth's non-null cells and set elements, for cells that are not there."""
+    cells, writes = {}, []
+    for column in columns:
+        value = truth.get(column)
+        if isinstance(value, frozenset):
+            if value:
+                writes.append(AddToSet(projection, slot, at, column, value))
+        elif value is not None:
+            cells[column] = value
+    return (SetCells(projection, slot, at, cells), *writes)
+
+
+def _correct(
+    projection: Projection,
+    seen: Seen,
+    columns: Sequence[str],
+    moment: Moment,
+    attempt: int,
+) -> Plan:
+    truth, actual = seen.truths[0], seen.actual
+    assert actual is not None
+    if actual.newest is None:  # a row that shows only its key: nothing to aim at but time
+        return _fill(projection, seen.slot, truth, columns, _time_guard(truth, moment, attempt))
+    behind_tombstones = actual.newest + 1 if attempt == 0 else moment.settled
+    sets = [column for column in columns if column in projection.sets]
+    single = [column for column in columns if column not in projection.sets]
+    writes: list[Write] = []
+    if sets:
+        single = [column for column in single if column != projection.guard]
+        writes.extend(_correct_sets(projection, seen, sets, behind_tombstones, attempt))
+    there = [column for column in single if column in actual.written]
+    if there:
+        at = max(actual.written[column] for column in there) + 1
+        cells = {column: truth.get(column) for column in there}
+        writes.append(SetCells(projection, seen.slot, at, cells))
+    absent = [column for column in single if column not in actual.written]
+    if absent:
+        writes.extend(_fill(projection, seen.slot, truth, absent, behind_tombstones))
+    return tuple(writes)
+
+
+def _correct_sets(
+    projection: Projection,
+    seen: Seen,
+    columns: Sequence[str],
+    behind_tombstones: Micros,
+    attempt: int,
+) -> Iterable[Write]:
+    """Element by element, with the guard cell, whose write time stands for the elements'."""
+    truth, actual = seen.truths[0], seen.actual
+    assert actual is not None
+    guard_time = actual.written.get(projection.guard)
+    at = behind_tombstones if guard_time is None or attempt > 0 else guard_time + 1
+    yield SetCells(projection, seen.slot, at, {projection.guard: truth.get(projection.guard)})
+    for column in columns:
+        wanted, there = _elements(truth, column), _elements(actual, column)
+        if there - wanted:
+            yield RemoveFromSet(projection, seen.slot, at, column, there - wanted)
+        if wanted - there:
+            yield AddToSet(projection, seen.slot, at, column, wanted - there)
+
+
+def _elements(row: Row, column: str) -> frozenset[str]:
+    value = row.get(column)
+    return value if isinstance(value, frozenset) else frozenset()
+
+
+def _remove(projection: Projection, seen: Seen) -> Plan | Report:
+    assert seen.actual is not None
+    if seen.actual.newest is None:
+        return Report(
+            Kind.UNGUARDABLE,
+            "the row has no cell with a write time: a delete could not be limited to what was seen",
+        )
+    return (DeleteRow(projection, seen.slot, seen.actual.newest),)

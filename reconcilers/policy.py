@@ -1,0 +1,92 @@
+"""The circuit breaker: how much may be repaired before a person looks. Pure.
+
+It counts suspects *before* anything is written. While it is open, observing goes on and what would
+have been repaired is held. Removals have their own, lower limits. It never closes by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from reconcilers.model import Micros
+
+MINUTE: Micros = 60_000_000
+
+
+class Breaker(StrEnum):
+    """What can be paused: all repairs, or removals only."""
+
+    REPAIRS = "repairs"
+    REMOVALS = "removals"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many suspects are believable: a number a minute, or a share of enough keys."""
+
+    suspects_per_minute: int = 1000
+    suspect_share: float = 0.05
+    removals_per_minute: int = 100
+    removal_share: float = 0.01
+    share_needs_keys: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What one batch found: keys examined, suspects among them, removals among those."""
+
+    at: Micros
+    keys: int
+    suspects: int
+    removals: int
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerState:
+    """Which breakers are open, why, and the counts of the last minute."""
+
+    opened: dict[Breaker, str] = field(default_factory=dict)
+    recent: tuple[Count, ...] = ()
+
+    def allows(self, breaker: Breaker) -> bool:
+        """Whether this kind of repair may go on; open repairs hold removals too."""
+        return breaker not in self.opened and Breaker.REPAIRS not in self.opened
+
+
+def after_batch(state: BreakerState, count: Count, limits: Limits) -> BreakerState:
+    """The state that decides on this very batch: one over the limit is not repaired."""
+    recent = (*(each for each in state.recent if each.at > count.at - MINUTE), count)
+    opened = dict(state.opened)
+    for breaker, reason in _excesses(recent, limits):
+        opened.setdefault(breaker, reason)
+    return BreakerState(opened, recent)
+
+
+def resumed(state: BreakerState) -> BreakerState:
+    """A person has looked: closed, counting anew."""
+    return replace(state, opened={}, recent=())
+
+
+def _excesses(recent: tuple[Count, ...], limits: Limits) -> Iterable[tuple[Breaker, str]]:
+    keys = sum(count.keys for count in recent)
+    checks = (
+        (
+            Breaker.REPAIRS,
+            sum(count.suspects for count in recent),
+            limits.suspects_per_minute,
+            limits.suspect_share,
+        ),
+        (
+            Breaker.REMOVALS,
+            sum(count.removals for count in recent),
+            limits.removals_per_minute,
+            limits.removal_share,
+        ),
+    )
+    for breaker, found, per_minute, share in checks:
+        if found > per_minute:
+            yield breaker, f"{found} in a minute, the limit is {per_minute}"
+        elif keys >= limits.share_needs_keys and found > share * keys:
+            yield breaker, f"{found} of {keys} keys in a minute, the limit is {share:.1%}"
