@@ -18,8 +18,8 @@ from testcontainers.compose import DockerCompose
 from tests.endpoints import Endpoints
 
 ROOT = Path(__file__).resolve().parents[2]
-KEYSPACE = "james"
-TOPIC_PREFIX = "cdc"
+KEYSPACE = "apache_james"
+TOPIC_PREFIX = "james"
 READY_SECONDS = 300
 
 

@@ -12,5 +12,5 @@ def running_embedded(data: Path) -> Iterator[Endpoints]:
     """Start Cassandra, Kafka and the agent under `data`; no process of theirs is left behind."""
     from deploy.embedded import Stack
 
-    with Stack(data_dir=data, keyspace="james") as stack:
-        yield Endpoints.of(stack.status())
+    with Stack(data) as stack:
+        yield Endpoints.of(stack.describe())
