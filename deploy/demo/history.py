@@ -1,0 +1,83 @@
+"""What the mail server wanted a projection row to be, against what its faults made of it.
+
+A pure model of one row: cells with write times, the newest wins, a delete hides what is
+not newer. With it the expected ending of a fault follows from what happened later to the
+same row, and needs no guess: a lost flag may be set again, a lost row may be expunged.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from uuid import UUID
+
+RowKey = tuple[UUID, int]
+"""(mailboxid, uid): the key of the projection."""
+
+
+class Statement(StrEnum):
+    """The three statements that James sends to messageidtable."""
+
+    INSERT = "insert"
+    FLAGS = "flags"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionWrite:
+    """One statement to messageidtable."""
+
+    statement: Statement
+    operation: str
+    messageid: UUID
+    mailboxid: UUID
+    uid: int
+    cells: Mapping[str, object] = MappingProxyType({})
+    added: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
+
+    @property
+    def row(self) -> RowKey:
+        """Its key in the projection."""
+        return (self.mailboxid, self.uid)
+
+    def values(self) -> dict[str, object]:
+        """Each cell it writes, with user flags as one cell each (None: removed)."""
+        elements: dict[str, object] = {f"userflags.{flag}": flag for flag in self.added}
+        elements |= {f"userflags.{flag}": None for flag in self.removed}
+        return {**self.cells, **elements}
+
+
+def resulting_row(writes: Iterable[tuple[int, ProjectionWrite]]) -> dict[str, object]:
+    """The live cells after writes with these write times; empty where there is no row."""
+    cells: dict[str, tuple[int, object]] = {}
+    deleted_at = -1
+    for time, write in writes:
+        if write.statement is Statement.DELETE:
+            deleted_at = max(deleted_at, time)
+        for cell, value in write.values().items():
+            if time >= cells.get(cell, (-1, None))[0]:
+                cells[cell] = (time, value)
+    return {
+        cell: value
+        for cell, (time, value) in cells.items()
+        if time > deleted_at and value is not None
+    }
+
+
+@dataclass(slots=True)
+class RowHistory:
+    """All statements of one projection row: as meant, in order, and as applied."""
+
+    meant: list[ProjectionWrite] = field(default_factory=list)
+    applied: list[tuple[int, ProjectionWrite]] = field(default_factory=list)
+    in_doubt: bool = False
+    """A statement got no answer from the real server: nobody knows whether it was applied."""
+
+    def meant_row(self) -> dict[str, object]:
+        """The row as the truth has it: every statement applied once, in order."""
+        return resulting_row(enumerate(self.meant))
+
+    def applied_row(self) -> dict[str, object]:
+        """The row as the projection has it, were there no reconciler."""
+        return resulting_row(self.applied)

@@ -1,0 +1,64 @@
+"""James's tables in a keyspace of any name (columns in james.cql)."""
+
+import re
+from pathlib import Path
+from string import Template
+
+from cassandra.cluster import Session
+
+CDC_TABLES = (
+    "imapuidtable",
+    "messageidtable",
+    "messagedeleted",
+    "firstunseen",
+    "mailboxrecents",
+    "applicableflag",
+    "mailbox",
+    "mailboxpathv3",
+    "acl",
+    "aclv2",
+    "usermailboxacl",
+    "messagev2",
+    "messagev3",
+    "attachmentv2",
+    "attachmentmessageid",
+    "attachmentowners",
+)
+"""Every table but the counters, which have no events, and the two allocators."""
+
+
+def create_schema(session: Session, keyspace: str, replication_factor: int = 1) -> None:
+    """Create the keyspace and all tables that do not exist yet.
+
+    `replication_factor` is a number of copies, for SimpleStrategy.
+    Raises ValueError where the name would need quotes in CQL.
+    """
+    session.execute(
+        f"CREATE KEYSPACE IF NOT EXISTS {checked_name(keyspace)} WITH replication = "
+        f"{{'class': 'SimpleStrategy', 'replication_factor': {replication_factor}}}"
+    )
+    for statement in schema_statements(keyspace):
+        session.execute(statement)
+
+
+def schema_statements(keyspace: str) -> list[str]:
+    """The CREATE statements of james.cql, one string each, in order."""
+    text = Path(__file__).with_name("james.cql").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("--")]
+    cql = Template("\n".join(lines)).substitute(keyspace=checked_name(keyspace))
+    return [statement.strip() for statement in cql.split(";") if statement.strip()]
+
+
+def enable_cdc(session: Session, keyspace: str) -> None:
+    """Turn change data capture on for every table that can have it (needs ALTER)."""
+    for table in CDC_TABLES:
+        session.execute(f"ALTER TABLE {checked_name(keyspace)}.{table} WITH cdc = true")
+
+
+def checked_name(keyspace: str) -> str:
+    """The name itself; raises ValueError where CQL would need quotes around it."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,47}", keyspace):
+        raise ValueError(
+            f"keyspace {keyspace!r}: use lower-case letters, digits and _ (at most 48)"
+        )
+    return keyspace

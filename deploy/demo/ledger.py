@@ -1,0 +1,193 @@
+"""The ledger: every injected fault and planted oddity, and the endings that are legitimate.
+
+As a file it is JSON lines: one `entry` line when something is injected, one `ending` line
+for each entry when the workload has settled (what happened later decides, see history.py).
+"""
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+from deploy.demo.history import ProjectionWrite, RowHistory, RowKey, Statement
+
+VERIFIED = "verified"
+"""The reconciler repaired it and saw the repair hold."""
+HEALED = "healed"
+"""The mail server's own retry or a later write of it made both sides equal."""
+AMBIGUOUS_RANGE_DELETE = "ambiguous_range_delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One fault or oddity. `accepts` names the legitimate endings (any one of them).
+
+    It is empty as long as the row's history is to decide.
+    """
+
+    id: str
+    kind: str
+    operation: str
+    statement: str
+    messageid: UUID
+    rows: tuple[RowKey, ...]
+    time: datetime
+    accepts: tuple[str, ...] = ()
+
+
+class Ledger:
+    """Collects entries and row histories from all threads; writes to `path` if given."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._entries: list[Entry] = []
+        self._histories: defaultdict[RowKey, RowHistory] = defaultdict(RowHistory)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("", encoding="utf-8")
+
+    def fault(self, fault_id: str, kind: str, write: ProjectionWrite) -> None:
+        """A fault was injected into this statement."""
+        rows = (write.row,)
+        now = datetime.now(UTC)
+        self.planted(
+            Entry(fault_id, kind, write.operation, write.statement, write.messageid, rows, now)
+        )
+
+    def planted(self, entry: Entry) -> None:
+        """Something was planted, by a fault or by hand."""
+        with self._lock:
+            self._entries.append(entry)
+            self._append_line({"event": "entry", **_jsonable(entry)})
+
+    def meant(self, write: ProjectionWrite) -> None:
+        """The mail server is about to send this statement."""
+        with self._lock:
+            self._histories[write.row].meant.append(write)
+
+    def applied(self, write: ProjectionWrite, timestamp_us: int) -> None:
+        """Cassandra acknowledged this statement with this write time."""
+        with self._lock:
+            self._histories[write.row].applied.append((timestamp_us, write))
+
+    def doubtful(self, write: ProjectionWrite) -> None:
+        """Cassandra did not answer: this statement may or may not have been applied."""
+        with self._lock:
+            self._histories[write.row].in_doubt = True
+
+    def entries(self) -> list[Entry]:
+        """All entries, each with the endings that its row's history so far allows."""
+        with self._lock:
+            uids = self._uids_of_messages()
+            return [self._with_endings(entry, uids) for entry in self._entries]
+
+    def settle(self) -> list[Entry]:
+        """Write the ending lines; call it when all late statements have been sent."""
+        entries = self.entries()
+        with self._lock:
+            for entry in entries:
+                self._append_line({"event": "ending", "id": entry.id, "accepts": entry.accepts})
+        return entries
+
+    def differing_rows(self) -> set[RowKey]:
+        """Rows that differ from the truth, as far as the mail server's own writes tell."""
+        with self._lock:
+            histories = self._histories.items()
+            return {row for row, seen in histories if seen.meant_row() != seen.applied_row()}
+
+    def _with_endings(self, entry: Entry, uids: dict[tuple[UUID, UUID], set[int]]) -> Entry:
+        if entry.accepts:
+            return entry
+        [row] = entry.rows
+        copies = len(uids[row[0], entry.messageid])
+        return replace(entry, accepts=legitimate_endings(self._histories[row], copies))
+
+    def _uids_of_messages(self) -> dict[tuple[UUID, UUID], set[int]]:
+        uids: defaultdict[tuple[UUID, UUID], set[int]] = defaultdict(set)
+        for (mailboxid, uid), history in self._histories.items():
+            for write in history.meant:
+                uids[mailboxid, write.messageid].add(uid)
+        return uids
+
+    def _append_line(self, line: dict[str, object]) -> None:
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+def legitimate_endings(history: RowHistory, copies: int) -> tuple[str, ...]:
+    """How a fault in this row may end, given everything that was sent to the row.
+
+    `copies` counts the uids that the message ever had in this mailbox: with more than one,
+    the truth's delete (without uid) removed them all, and an orphan may be held as ambiguous.
+    """
+    meant, applied = history.meant_row(), history.applied_row()
+    endings = [VERIFIED]
+    if meant == applied or history.in_doubt:
+        endings.append(HEALED)
+    deleted = any(write.statement is Statement.DELETE for write in history.meant)
+    if deleted and applied and copies > 1:
+        endings.append(AMBIGUOUS_RANGE_DELETE)
+    return tuple(endings)
+
+
+def judge(
+    entry: Entry, reported: dict[RowKey, frozenset[str]], differing: frozenset[RowKey]
+) -> str | None:
+    """The ending of one entry, or None where it did not end legitimately.
+
+    `reported` holds, for each row, what the reconciler says of it (`verified`, or the name
+    of a class); `differing` the rows that the full comparison still lists.
+    """
+    said = [reported.get(row, frozenset()) for row in entry.rows]
+    classes = [name for name in entry.accepts if name not in (VERIFIED, HEALED)]
+    for name in classes:
+        if any(name in words for words in said):
+            return name
+    if differing.intersection(entry.rows):
+        return None
+    if VERIFIED in entry.accepts and all(VERIFIED in words for words in said):
+        return VERIFIED
+    return HEALED if HEALED in entry.accepts else None
+
+
+def held_rows(entries: list[Entry]) -> frozenset[RowKey]:
+    """The rows that may still differ at the end: those planted for a reported class."""
+    return frozenset(
+        row for entry in entries if set(entry.accepts) - {VERIFIED, HEALED} for row in entry.rows
+    )
+
+
+def read_entries(path: Path) -> Iterator[Entry]:
+    """The entries of a ledger file, with their endings where it was settled.
+
+    Raises OSError where there is no such file and ValueError where a line is not JSON.
+    """
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    endings = {line["id"]: tuple(line["accepts"]) for line in lines if line["event"] == "ending"}
+    for line in lines:
+        if line["event"] == "entry":
+            yield Entry(
+                id=line["id"],
+                kind=line["kind"],
+                operation=line["operation"],
+                statement=line["statement"],
+                messageid=UUID(line["messageid"]),
+                rows=tuple((UUID(mailboxid), uid) for mailboxid, uid in line["rows"]),
+                time=datetime.fromisoformat(line["time"]),
+                accepts=endings.get(line["id"], tuple(line["accepts"])),
+            )
+
+
+def _jsonable(entry: Entry) -> dict[str, object]:
+    rows = [[str(mailboxid), uid] for mailboxid, uid in entry.rows]
+    return asdict(entry) | {
+        "messageid": str(entry.messageid),
+        "rows": rows,
+        "time": entry.time.isoformat(),
+    }

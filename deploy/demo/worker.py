@@ -1,0 +1,148 @@
+"""The workers of the workload: each has a mail server and does one operation after the other."""
+
+import logging
+import random
+from collections.abc import Callable, Iterable
+from typing import Concatenate, ParamSpec, TypeVar
+from uuid import UUID
+
+from cassandra.cluster import Session
+
+from deploy.demo.directory import Directory
+from deploy.demo.faults import Faults, ProcessDiedError, StatementTimeoutError
+from deploy.demo.mail import Clock, Message, Numbers
+from deploy.demo.mailbag import random_change, random_content, random_flags
+from deploy.demo.mailserver import MailServer, MessageGoneError, new_timeuuid
+from deploy.demo.statements import SERVER_TROUBLE
+
+log = logging.getLogger(__name__)
+
+MIX = {"append": 30, "copy": 10, "copy_within": 5, "move": 10, "flags": 33, "expunge": 12}
+"""Shares of each operation. Where there is no message to work on, one is appended."""
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class Office:
+    """What the workers share: mailboxes, messages, numbers, faults; and how servers start."""
+
+    def __init__(
+        self,
+        session: Session,
+        keyspace: str,
+        directory: Directory,
+        faults: Faults,
+        clock_offsets_ms: tuple[int, ...] = (0,),
+    ) -> None:
+        self.directory = directory
+        self.mailboxes: list[UUID] = []
+        self._session = session
+        self._keyspace = keyspace
+        self._faults = faults
+        self._clock_offsets_ms = clock_offsets_ms
+        self._numbers = Numbers()
+
+    def start_server(self, worker: int) -> MailServer:
+        """Start a mail server process for this worker."""
+        offset_ms = self._clock_offsets_ms[worker % len(self._clock_offsets_ms)]
+        return MailServer(
+            self._session,
+            self._keyspace,
+            numbers=self._numbers,
+            clock=Clock(offset_ms),
+            faults=self._faults,
+        )
+
+    def create_mailboxes(self, users: int, mailboxes_per_user: int) -> None:
+        """Create mailboxes for new users, who did not exist in an earlier run."""
+        server = self.start_server(0)
+        run_name = new_timeuuid().hex[:8]
+        self.mailboxes += [
+            server.create_mailbox(f"user{user}-{run_name}@example.org", f"folder{folder}")
+            for user in range(users)
+            for folder in range(mailboxes_per_user)
+        ]
+
+
+class Worker:
+    """One worker and its mail server; starts another server when that one dies."""
+
+    def __init__(self, office: Office, number: int, seed: int) -> None:
+        self._office = office
+        self._number = number
+        self._seed = seed
+        self._server = office.start_server(number)
+        self._changes = {
+            "copy": self._copy,
+            "copy_within": self._copy_within,
+            "move": self._move,
+            "flags": self._change_flags,
+            "expunge": self._expunge,
+        }
+
+    def work(self, turns: Iterable[int]) -> None:
+        """Do the operation of each turn; its random numbers are the same in every run."""
+        for number in turns:
+            chance = random.Random(f"{self._seed}:{number}")
+            [operation] = chance.choices(list(MIX), weights=list(MIX.values()))
+            if operation == "append":
+                self._append(chance)
+            else:
+                self._change_one(operation, chance)
+
+    def _append(self, chance: random.Random) -> None:
+        content = random_content(chance)
+        mailboxid = chance.choice(self._office.mailboxes)
+        self._attempt(MailServer.append, mailboxid, content, random_flags(chance))
+        self._office.directory.check_in(content.messageid)
+
+    def _change_one(self, operation: str, chance: random.Random) -> None:
+        """Change a message that nobody else works on; one that is gone is forgotten."""
+        messageid = self._office.directory.check_out(chance)
+        places = self._attempt(MailServer.places, messageid) if messageid else None
+        if messageid is None or not places:
+            self._append(chance)
+            return
+        message = chance.choice(places)
+        siblings = [place for place in places if place.mailboxid == message.mailboxid]
+        self._changes[operation](message, siblings, chance)
+        self._office.directory.check_in(messageid)
+
+    def _copy(self, message: Message, _: list[Message], chance: random.Random) -> None:
+        self._attempt(MailServer.copy, message, self._other_mailbox(message, chance))
+
+    def _copy_within(self, message: Message, _: list[Message], __: random.Random) -> None:
+        self._attempt(MailServer.copy, message, message.mailboxid)
+
+    def _move(self, message: Message, siblings: list[Message], chance: random.Random) -> None:
+        """Move it, or copy it where it has two uids here: James's move would lose both."""
+        operation = MailServer.move if len(siblings) == 1 else MailServer.copy
+        self._attempt(operation, message, self._other_mailbox(message, chance))
+
+    def _change_flags(self, message: Message, _: list[Message], chance: random.Random) -> None:
+        self._attempt(MailServer.set_flags, message, random_change(message.flags, chance))
+
+    def _expunge(self, _: Message, siblings: list[Message], __: random.Random) -> None:
+        """Expunge every uid that the message has in this mailbox, one after the other."""
+        for place in siblings:
+            self._attempt(MailServer.expunge, place)
+
+    def _other_mailbox(self, message: Message, chance: random.Random) -> UUID:
+        others = [box for box in self._office.mailboxes if box != message.mailboxid]
+        return chance.choice(others or [message.mailboxid])
+
+    def _attempt(
+        self,
+        operation: Callable[Concatenate[MailServer, Arguments], Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result | None:
+        """Do it. The user shrugs at an error; a server that died is started again."""
+        try:
+            return operation(self._server, *arguments, **named)
+        except ProcessDiedError:
+            self._server = self._office.start_server(self._number)
+        except (StatementTimeoutError, MessageGoneError, *SERVER_TROUBLE) as error:
+            log.debug("an operation failed for its user: %r", error)
+        return None
