@@ -70,9 +70,21 @@ def running_containers(data: Path) -> Iterator[Endpoints]:
     compose = DockerCompose(
         ROOT, build=True, wait=False, env_file=str(environment), services=["agent"]
     )
+    endpoints.config.write_text(settings_for(endpoints, data), encoding="utf-8")
     with compose:
         _wait_for_agent(endpoints.agent_http)
         yield endpoints
+
+
+def settings_for(endpoints: Endpoints, data: Path) -> str:
+    """The same settings as deploy/reconcile.toml, seen from outside the containers."""
+    return (
+        f'[cassandra]\nhosts = ["{endpoints.cassandra_host}"]\nport = {endpoints.cassandra_port}\n'
+        f'keyspace = "{endpoints.keyspace}"\n'
+        f'[kafka]\nbootstrap_servers = "{endpoints.bootstrap_servers}"\n'
+        f'topic_prefix = "{endpoints.topic_prefix}"\n'
+        f'[stream]\ncheckpoint_dir = "{data / "checkpoint"}"\n'
+    )
 
 
 def _free_port(held: ExitStack) -> int:

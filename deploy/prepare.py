@@ -1,0 +1,90 @@
+"""`python -m deploy.prepare --config FILE`: what has to be there before the CDC agent starts.
+
+James's tables where the keyspace does not exist yet (James makes its own otherwise), change capture
+on for each table that is watched, and the topics. Running it again changes nothing.
+"""
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from cassandra import DriverException
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster, NoHostAvailable
+from cassandra.query import dict_factory
+from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import KafkaError
+
+from deploy.demo import james
+from deploy.embedded import capture
+from deploy.embedded.topics import MAX_MESSAGE_BYTES, PARTITIONS
+from reconcilers.errors import Misconfigured
+from streaming import settings
+from streaming.settings import CassandraSettings, KafkaSettings
+
+log = logging.getLogger("prepare")
+
+
+def main(arguments: list[str]) -> int:
+    """Prepare both servers. Returns 0, or 1 with one line on standard error that says why not."""
+    parser = argparse.ArgumentParser(prog="python -m deploy.prepare", description=__doc__)
+    parser.add_argument("--config", type=Path, required=True, help="the reconciler's settings file")
+    given = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
+    logging.getLogger("cassandra").setLevel(logging.ERROR)
+    logging.getLogger("kafka").setLevel(logging.ERROR)
+    try:
+        wanted = settings.load(given.config)
+        prepare_tables(wanted.cassandra)
+        prepare_topics(wanted.kafka, wanted.cassandra.keyspace)
+    except (Misconfigured, DriverException, NoHostAvailable, KafkaError, OSError) as error:
+        print(f"prepare: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def prepare_tables(wanted: CassandraSettings) -> None:
+    """Make the keyspace with James's tables unless it exists, and turn change capture on.
+
+    Needs a role that may create and alter. Raises the driver's errors.
+    """
+    login = PlainTextAuthProvider(wanted.username, wanted.password) if wanted.username else None
+    cluster = Cluster(list(wanted.hosts), port=wanted.port, auth_provider=login, connect_timeout=30)
+    try:
+        session = cluster.connect()
+        session.row_factory = dict_factory
+        session.default_timeout = 60
+        if wanted.keyspace not in cluster.metadata.keyspaces:
+            log.info("making keyspace %s with James's tables", wanted.keyspace)
+            james.create_schema(session, wanted.keyspace)
+        switched = capture.switch_on(session, wanted.keyspace)
+        log.info("change capture switched on for %d tables", len(switched))
+    finally:
+        cluster.shutdown()
+
+
+def prepare_topics(wanted: KafkaSettings, keyspace: str) -> None:
+    """Make the topics that are missing, one a watched table and the reconciler's own.
+
+    Raises KafkaError.
+    """
+    names = {f"{wanted.topic_prefix}.{keyspace}.{table}" for table in capture.TABLES}
+    names |= {wanted.suspects_topic, wanted.observe_suspects_topic, wanted.dead_letters_topic}
+    admin = KafkaAdminClient(bootstrap_servers=wanted.bootstrap_servers)
+    try:
+        missing = sorted(names.difference(admin.list_topics()))
+        limits = {"max.message.bytes": str(MAX_MESSAGE_BYTES)}
+        new = [
+            NewTopic(name, num_partitions=PARTITIONS, replication_factor=-1, topic_configs=limits)
+            for name in missing
+        ]
+        if new:
+            admin.create_topics(new)
+        log.info("%d topics made", len(new))
+    finally:
+        admin.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

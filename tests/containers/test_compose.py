@@ -1,0 +1,197 @@
+"""The Docker variant, as far as it can be checked without a Docker daemon."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from deploy.embedded import capture
+from streaming import settings
+from tests.containers import stack as containers
+from tests.endpoints import Endpoints
+
+pytestmark = pytest.mark.containers
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+DOCKERFILES = sorted(DEPLOY.glob("*/Dockerfile"))
+SERVICES = {"cassandra", "kafka", "prepare", "agent", "reconciler", "prometheus", "grafana"}
+
+
+def compose() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+    return loaded
+
+
+def version_in_pom(name: str) -> str:
+    pom = ElementTree.parse(DEPLOY / "maven" / "pom.xml")
+    found = pom.findtext(f".//{{*}}properties/{{*}}{name}")
+    assert found, f"no property {name} in the pom"
+    return found
+
+
+def instructions(dockerfile: Path, name: str) -> list[str]:
+    text = dockerfile.read_text(encoding="utf-8").replace("\\\n", " ")
+    return [line.split(None, 1)[1] for line in text.splitlines() if line.startswith(f"{name} ")]
+
+
+def test_docker_compose_accepts_the_file() -> None:
+    program = shutil.which("docker-compose")
+    if program is None:
+        pytest.skip("no docker-compose on the PATH (Debian: apt-get install docker-compose)")
+    done = subprocess.run(
+        [program, "--file", str(ROOT / "docker-compose.yml"), "config", "--quiet"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_services_are_there_and_the_name_is_left_to_the_folder() -> None:
+    file = compose()
+    assert set(file["services"]) == SERVICES
+    assert "name" not in file
+
+
+@pytest.mark.parametrize("service", sorted(SERVICES))
+def test_a_service_is_built_here_or_has_a_pinned_image(service: str) -> None:
+    definition = compose()["services"][service]
+    if "build" in definition:
+        assert (ROOT / definition["build"]["dockerfile"]).is_file()
+    else:
+        assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", definition["image"])
+
+
+def test_every_mounted_file_and_volume_exists() -> None:
+    file = compose()
+    for name, service in file["services"].items():
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            known = (
+                (ROOT / source).exists() if source.startswith(".") else source in file["volumes"]
+            )
+            assert known, f"{name} mounts {source}"
+
+
+def test_ports_are_open_to_this_machine_only() -> None:
+    for service in compose()["services"].values():
+        for port in service.get("ports", []):
+            assert port.startswith("127.0.0.1:")
+
+
+def test_the_agent_starts_after_the_tables_and_the_reconciler_after_the_agent() -> None:
+    services = compose()["services"]
+    assert services["agent"]["depends_on"] == {
+        "prepare": {"condition": "service_completed_successfully"}
+    }
+    assert services["reconciler"]["depends_on"]["agent"] == {"condition": "service_healthy"}
+
+
+def test_the_agent_shares_the_nodes_disk() -> None:
+    services = compose()["services"]
+    disk = "cassandra:/var/lib/cassandra"
+    assert disk in services["cassandra"]["volumes"]
+    assert disk in services["agent"]["volumes"]
+
+
+def test_images_have_the_versions_of_the_pom() -> None:
+    [cassandra] = instructions(DEPLOY / "cassandra" / "Dockerfile", "FROM")
+    assert cassandra == f"cassandra:{version_in_pom('cassandra50.version')}"
+    kafka = compose()["services"]["kafka"]["image"]
+    assert kafka == f"apache/kafka:{version_in_pom('kafka.version')}"
+    assert f"pyspark=={version_in_pom('spark.version')}" in (ROOT / "requirements.lock").read_text(
+        "utf-8"
+    )
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: path.parent.name)
+def test_a_dockerfile_pins_its_images_and_does_not_end_as_root(dockerfile: Path) -> None:
+    for image in instructions(dockerfile, "FROM"):
+        name, _, tag = image.split(" ")[0].partition(":")
+        assert re.match(r"\d", tag), f"{name} is not pinned"
+    assert instructions(dockerfile, "USER")[-1] not in {"root", "0", "0:0"}
+    assert instructions(dockerfile, "HEALTHCHECK")
+    assert instructions(dockerfile, "ENTRYPOINT")[-1].startswith("[")
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: path.parent.name)
+def test_what_a_dockerfile_copies_is_there_and_not_ignored(dockerfile: Path) -> None:
+    sent = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    for copy in instructions(dockerfile, "COPY"):
+        words = [word for word in copy.split() if not word.startswith("--chmod")]
+        if words[0].startswith("--from"):
+            continue
+        for source in words[:-1]:
+            assert (ROOT / source).exists(), source
+            assert f"!{source.split('/')[0]}" in sent, source
+
+
+def test_the_agent_is_built_with_the_newest_connector() -> None:
+    [argument] = instructions(DEPLOY / "agent" / "Dockerfile", "ARG")
+    name, _, newest = argument.partition("=")
+    pinned = version_in_pom("agent5.version")
+    assert name == "AGENT_VERSION"
+    assert [int(n) for n in newest.split(".")[:3]] >= [int(n) for n in pinned.split(".")[:3]]
+    assert newest in compose()["services"]["agent"]["build"]["args"]["AGENT_VERSION"]
+
+
+def test_the_settings_file_is_accepted_and_says_what_compose_says() -> None:
+    read = settings.load(DEPLOY / "reconcile.toml", {})
+    services = compose()["services"]
+    agent = services["agent"]["environment"]
+    assert read.kafka.topic_prefix == agent["TOPIC_PREFIX"]
+    assert read.kafka.bootstrap_servers == agent["KAFKA_BOOTSTRAP_SERVERS"]
+    assert list(read.cassandra.hosts) == [agent["CASSANDRA_HOST"]]
+    assert services["reconciler"]["ports"][0].endswith(f":{read.metrics.port}")
+    assert (read.cassandra.keyspace, read.kafka.topic_prefix) == (
+        containers.KEYSPACE,
+        containers.TOPIC_PREFIX,
+    )
+
+
+def test_the_settings_of_the_kubernetes_example_are_accepted(tmp_path: Path) -> None:
+    text = (DEPLOY / "kubernetes" / "reconciler.yaml").read_text("utf-8")
+    objects = {part["kind"]: part for part in yaml.safe_load_all(text)}
+    assert set(objects) == {"ConfigMap", "PersistentVolumeClaim", "Deployment"}
+    file = tmp_path / "reconcile.toml"
+    file.write_text(objects["ConfigMap"]["data"]["reconcile.toml"], encoding="utf-8")
+    read = settings.load(file, {})
+    [container] = objects["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert container["ports"][0]["containerPort"] == read.metrics.port
+    names = {variable["name"]: "x" for variable in container["env"]}
+    assert settings.load(file, names).cassandra.username == "x"
+
+
+def test_the_settings_of_the_containers_seen_from_outside_are_accepted(tmp_path: Path) -> None:
+    endpoints = Endpoints(
+        cassandra_host="127.0.0.1",
+        cassandra_port=19042,
+        bootstrap_servers="127.0.0.1:19092",
+        agent_http="http://127.0.0.1:18000",
+        topic_prefix="james",
+        keyspace="apache_james",
+        config=tmp_path / "reconcile.toml",
+    )
+    endpoints.config.write_text(containers.settings_for(endpoints, tmp_path), encoding="utf-8")
+    read = settings.load(endpoints.config, {})
+    assert (read.cassandra.port, read.kafka.bootstrap_servers) == (19042, "127.0.0.1:19092")
+
+
+def test_the_pages_are_scraped_where_the_reconciler_listens() -> None:
+    port = tomllib.loads((DEPLOY / "reconcile.toml").read_text("utf-8"))["metrics"]["port"]
+    scraped = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text("utf-8"))
+    [job] = scraped["scrape_configs"]
+    assert job["static_configs"] == [{"targets": [f"reconciler:{port}"]}]
+
+
+def test_all_tables_that_prepare_makes_can_be_captured() -> None:
+    from deploy.demo import james
+
+    assert set(james.CDC_TABLES) <= set(capture.TABLES)

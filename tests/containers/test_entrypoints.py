@@ -1,0 +1,216 @@
+"""What the containers run at start, run here in a folder, with a stand-in for the server."""
+
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+from deploy.embedded.templates import render
+
+pytestmark = pytest.mark.containers
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+AGENT_TEMPLATES = ("agent/agent.properties", "agent/driver.conf", "agent/logback.xml")
+NODE_TEMPLATES = (
+    "cassandra/cassandra.yaml",
+    "cassandra/cassandra-5.0.yaml",
+    "cassandra/jvm17.options",
+)
+
+
+def run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+
+
+def stand_in(folder: Path, name: str) -> str:
+    """A PATH whose `name` prints its arguments, one a line."""
+    program = folder / "bin" / name
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    return f"{program.parent}:{os.environ['PATH']}"
+
+
+def moved(script: Path, folder: Path, places: dict[str, Path]) -> Path:
+    """A copy of `script` that uses other folders than the image's."""
+    text = script.read_text(encoding="utf-8")
+    for old, new in places.items():
+        assert old in text
+        new.mkdir(parents=True, exist_ok=True)
+        text = text.replace(old, str(new))
+    copy = folder / script.name
+    copy.write_text(text, encoding="utf-8")
+    return copy
+
+
+def lay_out(folder: Path, names: tuple[str, ...]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / Path(name).name).write_bytes((DEPLOY / name).read_bytes())
+
+
+def properties(text: str) -> dict[str, str]:
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return dict(line.split("=", 1) for line in lines)
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> tuple[Path, Path]:
+    """The agent's entrypoint and its work folder, laid out as in the image."""
+    opt, work = tmp_path / "opt", tmp_path / "work"
+    lay_out(opt / "templates", AGENT_TEMPLATES + NODE_TEMPLATES)
+    lay_out(opt, ("render.sh",))
+    (opt / "render.sh").chmod(0o755)
+    places = {"/opt/agent": opt, "/var/lib/agent": work}
+    return moved(DEPLOY / "agent" / "entrypoint.sh", tmp_path, places), work
+
+
+def start_agent(entrypoint: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    path = stand_in(entrypoint.parent, "java")
+    return run(["bash", str(entrypoint)], {**environment, "PATH": path})
+
+
+def test_the_agent_starts_with_the_configuration_of_the_embedded_one(
+    agent: tuple[Path, Path], tmp_path: Path
+) -> None:
+    entrypoint, work = agent
+    done = start_agent(
+        entrypoint, CASSANDRA_HOST="cassandra", KAFKA_BOOTSTRAP_SERVERS="kafka:29092"
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2:] == [
+        "io.debezium.connector.cassandra.CassandraConnectorTask",
+        str(work / "agent.properties"),
+    ]
+    same = render(
+        DEPLOY / "agent" / "agent.properties",
+        tmp_path / "same.properties",
+        connector_class="io.debezium.connector.cassandra.Cassandra5Connector",
+        topic_prefix="james",
+        cassandra_yaml=str(work / "cassandra.yaml"),
+        driver_conf=str(work / "driver.conf"),
+        cluster_name="james",
+        node_id="node-1",
+        work=str(work),
+        bootstrap_servers="kafka:29092",
+        http_port=8000,
+    )
+    written = properties((work / "agent.properties").read_text("utf-8"))
+    assert written == properties(same.read_text("utf-8"))
+    assert Path(written["commit.log.relocation.dir"]).is_dir()
+    assert Path(written["offset.backing.store.dir"]).is_dir()
+
+
+def test_the_agent_reads_the_yaml_of_its_node(agent: tuple[Path, Path]) -> None:
+    entrypoint, work = agent
+    start_agent(entrypoint, CASSANDRA_HOST="c", KAFKA_BOOTSTRAP_SERVERS="k:1")
+    node = yaml.safe_load((work / "cassandra.yaml").read_text("utf-8"))
+    assert node["cdc_enabled"] is True
+    assert node["cdc_block_writes"] is False
+    assert node["cdc_on_repair_enabled"] is False
+    assert node["cdc_raw_directory"] == "/var/lib/cassandra/cdc_raw"
+
+
+def test_the_agent_logs_in_where_it_is_told_to(agent: tuple[Path, Path]) -> None:
+    entrypoint, work = agent
+    start_agent(entrypoint, CASSANDRA_HOST="c", KAFKA_BOOTSTRAP_SERVERS="k:1")
+    assert "PlainTextAuthProvider" not in (work / "driver.conf").read_text("utf-8")
+    start_agent(
+        entrypoint,
+        CASSANDRA_HOST="c",
+        KAFKA_BOOTSTRAP_SERVERS="k:1",
+        CASSANDRA_USERNAME="cdc",
+        CASSANDRA_PASSWORD="a $b & \\c",
+    )
+    driver = (work / "driver.conf").read_text("utf-8")
+    assert 'username = "cdc", password = "a $b & \\c"' in driver
+    assert (work / "driver.conf").stat().st_mode & 0o077 == 0
+
+
+def test_an_agent_without_a_broker_says_so(agent: tuple[Path, Path]) -> None:
+    done = start_agent(agent[0], CASSANDRA_HOST="c")
+    assert done.returncode != 0
+    assert "say where Kafka is" in done.stderr
+
+
+def test_the_node_starts_with_capture_on_and_lines_the_image_fills_in(tmp_path: Path) -> None:
+    opt, etc = tmp_path / "opt", tmp_path / "etc"
+    lay_out(opt, (*NODE_TEMPLATES, "render.sh"))
+    (opt / "render.sh").chmod(0o755)
+    places = {"/opt/reconciler": opt, "/etc/cassandra": etc}
+    entrypoint = moved(DEPLOY / "cassandra" / "entrypoint.sh", tmp_path, places)
+    path = stand_in(tmp_path, "docker-entrypoint.sh")
+    done = run(["bash", str(entrypoint), "cassandra", "-f"], {"PATH": path})
+    assert (done.returncode, done.stdout) == (0, "cassandra\n-f\n"), done.stderr
+    text = (etc / "cassandra.yaml").read_text("utf-8")
+    node = yaml.safe_load(text)
+    assert (node["cdc_enabled"], node["native_transport_port"]) == (True, 9042)
+    for line in ("listen_address", "rpc_address", "broadcast_rpc_address", "- seeds"):
+        assert re.search(rf"^(# )?\s*{line}:", text, re.MULTILINE), line
+
+
+def test_both_renderers_give_the_same(tmp_path: Path) -> None:
+    template = tmp_path / "template"
+    template.write_text("# comment\na=${one}/${two}${one}\nb=${none}\n  c: [x]\n", "utf-8")
+    values = {"one": "1 & 2", "two": "a/b\\c", "none": ""}
+    done = run(["bash", str(DEPLOY / "render.sh"), str(template)], values)
+    mine = render(template, tmp_path / "out", **values).read_text("utf-8")
+    assert done.stdout.rstrip("\n") == mine.rstrip("\n")
+
+
+def test_a_name_without_a_value_is_an_error(tmp_path: Path) -> None:
+    template = tmp_path / "template"
+    template.write_text("a=${missing}\n", "utf-8")
+    done = run(["bash", str(DEPLOY / "render.sh"), str(template)], {})
+    assert done.returncode == 1
+    assert "no value for ${missing}" in done.stderr
+
+
+@contextmanager
+def answering(status: int) -> Iterator[int]:
+    """The port of a server that answers every request with `status`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Say nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize(("status", "healthy"), [(200, True), (503, False)])
+def test_the_agent_is_healthy_when_it_says_so(status: int, healthy: bool) -> None:
+    with answering(status) as port:
+        done = run(["bash", str(DEPLOY / "agent" / "healthy.sh"), str(port)], {})
+    assert (done.returncode == 0) is healthy
+
+
+def test_an_agent_that_does_not_listen_is_not_healthy() -> None:
+    with answering(200) as port:
+        pass
+    assert run(["bash", str(DEPLOY / "agent" / "healthy.sh"), str(port)], {}).returncode != 0
