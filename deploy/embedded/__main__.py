@@ -1,0 +1,93 @@
+"""`python -m deploy.embedded up|down|status|jars`: see --help."""
+
+import argparse
+import json
+import logging
+import sys
+from pathlib import Path
+
+from deploy.embedded import jars
+from deploy.embedded.errors import EmbeddedError
+from deploy.embedded.spec import ADMIN, DEFAULT_KEYSPACE, Wanted
+from deploy.embedded.stack import Stack
+from deploy.embedded.supervisor import Supervisor
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command. Returns 0, or 1 with one line on standard error that says what to do."""
+    given = _parser().parse_args(arguments)
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    logging.getLogger("cassandra").setLevel(logging.CRITICAL)
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    try:
+        return int(given.run(given))
+    except EmbeddedError as error:
+        print(f"embedded: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("embedded: interrupted", file=sys.stderr)
+        return 130
+
+
+def _up(given: argparse.Namespace) -> int:
+    wanted = Wanted(given.keyspace, given.cassandra, ADMIN if given.auth else None)
+    stack = Stack(given.data_dir, wanted)
+    stack.up()
+    print(json.dumps(stack.describe()))
+    return 0
+
+
+def _down(given: argparse.Namespace) -> int:
+    Stack.existing(given.data_dir).down()
+    return 0
+
+
+def _status(given: argparse.Namespace) -> int:
+    stack = Stack.existing(given.data_dir)
+    print(json.dumps(stack.describe()))
+    missing = stack.missing()
+    if missing:
+        print(f"embedded: not running: {', '.join(missing)}; run up", file=sys.stderr)
+    return 1 if missing else 0
+
+
+def _jars(_given: argparse.Namespace) -> int:
+    for place in jars.fetch():
+        print(place)
+    return 0
+
+
+def _supervise(given: argparse.Namespace) -> int:
+    stack = Stack.existing(given.data_dir)
+    Supervisor(stack.layout, stack.spec).run()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m deploy.embedded",
+        description="Cassandra with change capture, Kafka and the Debezium agent, without Docker.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="up|down|status|jars")
+    where = argparse.ArgumentParser(add_help=False)
+    where.add_argument("--data-dir", type=Path, required=True, help="all files of this stack")
+    up = commands.add_parser("up", parents=[where], help="start it; prints one JSON object")
+    up.add_argument("--keyspace", help=f"whose tables are watched (default {DEFAULT_KEYSPACE})")
+    up.add_argument("--cassandra", choices=("5.0", "4.1"), help="release (default 5.0)")
+    up.add_argument("--auth", action="store_true", help="passwords, roles and an audit log")
+    up.set_defaults(run=_up)
+    down = commands.add_parser("down", parents=[where], help="stop every process; data stays")
+    down.set_defaults(run=_down)
+    status = commands.add_parser("status", parents=[where], help="prints the JSON object of up")
+    status.set_defaults(run=_status)
+    fetch = commands.add_parser("jars", help="fetch what is missing with Maven")
+    fetch.set_defaults(run=_jars)
+    supervise = commands.add_parser("supervise", parents=[where])
+    supervise.set_defaults(run=_supervise)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,168 @@
+"""The Debezium agent, which reads the node's commit log and writes change events to Kafka."""
+
+import json
+import signal
+import urllib.error
+import urllib.request
+from typing import Any
+
+from deploy.embedded import capture
+from deploy.embedded.cassandra_node import CLUSTER_NAME
+from deploy.embedded.cassandra_node import TEMPLATES as CASSANDRA_TEMPLATES
+from deploy.embedded.errors import StartError
+from deploy.embedded.jars import folder, java
+from deploy.embedded.process import Daemon, exclusive
+from deploy.embedded.spec import Credentials, Layout, Spec
+from deploy.embedded.templates import DEPLOY, render
+from deploy.embedded.waiting import until
+
+START_TIMEOUT_S = 120.0
+STOP_GRACE_S = 15.0
+HEAP = ("-Xms64m", "-Xmx256m")
+TEMPLATES = DEPLOY / "agent"
+MAIN = "io.debezium.connector.cassandra.CassandraConnectorTask"
+
+
+class Agent:
+    """Starts, stops, holds and pauses the agent. Its starts and stops are one at a time.
+
+    On hold, the supervisor lets it be: a test that killed it wants it dead.
+    """
+
+    def __init__(self, layout: Layout, spec: Spec) -> None:
+        self._layout = layout
+        self._spec = spec
+        self._hold = layout.run / "agent.hold"
+        self._lock = layout.run / "agent.lock"
+        self._seen_file = layout.run / "agent.tables.json"
+        self.daemon = Daemon("agent", layout.run, layout.logs / "agent.log")
+
+    def held(self) -> bool:
+        """Whether it was stopped or paused on purpose."""
+        return self._hold.exists()
+
+    def unseen(self, session: Any) -> frozenset[str]:
+        """The tables that should be captured and that this run of the agent cannot see.
+
+        Names of those without capture, ids of those that have it. Raises cql.UNREACHABLE.
+        """
+        lacking = capture.lacking(session, self._spec.keyspace)
+        return lacking | (capture.captured(session) - self._seen())
+
+    def start(self, session: Any) -> None:
+        """Off hold, start it, or restart it where tables appeared; return when it answers.
+
+        Raises StartError, cql.UNREACHABLE.
+        """
+        self._hold.unlink(missing_ok=True)
+        self.start_unless_held(session)
+
+    def start_unless_held(self, session: Any) -> None:
+        """As start, but an agent on hold stays as it is."""
+        with exclusive(self._lock):
+            alive = self.daemon.alive()
+            unseen = self.unseen(session)
+            if self.held():
+                if not alive:
+                    capture.switch_on(session, self._spec.keyspace)
+                return
+            if alive and unseen:
+                self.daemon.terminate(STOP_GRACE_S)
+            if not self.daemon.alive():
+                capture.switch_on(session, self._spec.keyspace)
+                seen = sorted(capture.captured(session))
+                self.daemon.start(self._command(), cwd=self._layout.agent)
+                self._seen_file.write_text(json.dumps(seen), encoding="utf-8")
+        until(self._answers, START_TIMEOUT_S, "the agent answers")
+
+    def stop(self) -> None:
+        """Stop it in order and take it off hold."""
+        with exclusive(self._lock):
+            self.daemon.terminate(STOP_GRACE_S)
+            self._hold.unlink(missing_ok=True)
+
+    def kill(self) -> None:
+        """End it as a crash does, and hold it."""
+        with exclusive(self._lock):
+            self._hold.touch()
+            self.daemon.kill()
+
+    def pause(self) -> None:
+        """Stop it in its tracks (SIGSTOP), and hold it."""
+        with exclusive(self._lock):
+            self._hold.touch()
+            self.daemon.send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused agent go on, off hold."""
+        with exclusive(self._lock):
+            self.daemon.send(signal.SIGCONT)
+            self._hold.unlink(missing_ok=True)
+
+    def pings(self) -> bool:
+        """Whether its HTTP server answers."""
+        try:
+            with urllib.request.urlopen(f"{self._spec.agent_http}/ping", timeout=5) as reply:
+                return bool(reply.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def _seen(self) -> frozenset[str]:
+        try:
+            return frozenset(json.loads(self._seen_file.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return frozenset()
+
+    def _answers(self) -> bool:
+        if not self.daemon.alive():
+            raise StartError(
+                f"the agent ended during its start, see {self.daemon.log}: "
+                f"{self.daemon.last_words()}"
+            )
+        return self.pings()
+
+    def _command(self) -> list[str]:
+        work = self._layout.agent
+        for name in ("relocation", "offsets"):
+            (work / name).mkdir(parents=True, exist_ok=True)
+        major = self._spec.release.partition(".")[0]
+        jars = folder(f"agent-{major}")
+        driver_conf = render(
+            TEMPLATES / "driver.conf",
+            work / "driver.conf",
+            host="127.0.0.1",
+            native_port=self._spec.ports.cassandra,
+            datacenter="datacenter1",
+            auth=_login(self._spec.admin),
+        )
+        properties = render(
+            TEMPLATES / "agent.properties",
+            work / "agent.properties",
+            connector_class=f"io.debezium.connector.cassandra.Cassandra{major}Connector",
+            topic_prefix=self._spec.topic_prefix,
+            cassandra_yaml=str(self._layout.cassandra / "conf" / "cassandra.yaml"),
+            driver_conf=str(driver_conf),
+            cluster_name=CLUSTER_NAME,
+            node_id="node-1",
+            work=str(work),
+            bootstrap_servers=self._spec.bootstrap_servers,
+            http_port=self._spec.ports.agent_http,
+        )
+        command = [java(), *HEAP, f"@{CASSANDRA_TEMPLATES / 'jvm17.options'}"]
+        if major == "4":
+            command.append(f"@{CASSANDRA_TEMPLATES / 'jvm17-4.1.options'}")
+            command.append(f"-javaagent:{next(jars.glob('jamm-*.jar'))}")
+        command += [
+            f"-Dcassandra.storagedir={self._layout.cassandra}",
+            f"-Dlogback.configurationFile={TEMPLATES / 'logback.xml'}",
+        ]
+        return [*command, "-cp", f"{jars}/*", MAIN, str(properties)]
+
+
+def _login(admin: Credentials | None) -> str:
+    if admin is None:
+        return ""
+    return (
+        "advanced.auth-provider { class = PlainTextAuthProvider, "
+        f'username = "{admin.username}", password = "{admin.password}" }}'
+    )

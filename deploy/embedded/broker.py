@@ -1,0 +1,76 @@
+"""One real Kafka broker that is its own controller (KRaft)."""
+
+import base64
+import subprocess
+import uuid
+
+from deploy.embedded import topics
+from deploy.embedded.errors import StartError
+from deploy.embedded.jars import folder, java
+from deploy.embedded.ports import is_open
+from deploy.embedded.process import Daemon
+from deploy.embedded.spec import Layout, Spec
+from deploy.embedded.templates import DEPLOY, render
+from deploy.embedded.waiting import until
+
+START_TIMEOUT_S = 120.0
+STOP_GRACE_S = 30.0
+HEAP = ("-Xms128m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
+TEMPLATES = DEPLOY / "embedded"
+
+
+class Broker:
+    """Starts and stops the broker; data, ports and configuration stay between starts."""
+
+    def __init__(self, layout: Layout, spec: Spec) -> None:
+        self._layout = layout
+        self._spec = spec
+        self.daemon = Daemon("kafka", layout.run, layout.logs / "kafka.log")
+
+    def launch(self) -> None:
+        """Start it unless it runs, without waiting. Raises EmbeddedError."""
+        if self.daemon.alive():
+            return
+        properties = render(
+            TEMPLATES / "kafka.properties",
+            self._layout.kafka / "server.properties",
+            broker_port=self._spec.ports.broker,
+            controller_port=self._spec.ports.controller,
+            storage=str(self._layout.kafka),
+        )
+        if not (self._layout.kafka / "data" / "meta.properties").exists():
+            self._format(str(properties))
+        self.daemon.start([*self._java(), "kafka.Kafka", str(properties)], cwd=self._layout.kafka)
+
+    def await_ready(self) -> None:
+        """Return when it answers and every topic is there. Raises StartError."""
+        until(self._answers, START_TIMEOUT_S, "Kafka answers")
+        topics.create(self._spec)
+
+    def stop(self) -> None:
+        """Stop it in order."""
+        self.daemon.terminate(STOP_GRACE_S)
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        self.daemon.kill()
+
+    def _answers(self) -> bool:
+        if not self.daemon.alive():
+            raise StartError(
+                f"Kafka ended during its start, see {self.daemon.log}: {self.daemon.last_words()}"
+            )
+        return is_open(self._spec.ports.broker) and topics.answers(self._spec)
+
+    def _java(self) -> list[str]:
+        logging = f"-Dlog4j2.configurationFile={TEMPLATES / 'log4j2.properties'}"
+        return [java(), *HEAP, logging, "-cp", f"{folder('kafka')}/*"]
+
+    def _format(self, properties: str) -> None:
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        command = [*self._java(), "kafka.tools.StorageTool", "format"]
+        command += ["-t", cluster_id, "-c", properties]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+            raise StartError(f"Kafka's storage could not be formatted: {said[:300]}")

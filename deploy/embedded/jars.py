@@ -1,0 +1,87 @@
+"""The Java parts, copied by Maven into `.jars/<set>/`, and the Java to run them with."""
+
+import hashlib
+import logging
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from deploy.embedded.errors import FetchError, MissingToolError
+from deploy.embedded.process import exclusive
+
+log = logging.getLogger(__name__)
+
+ROOT = Path(__file__).resolve().parents[2]
+POM = ROOT / "deploy" / "maven" / "pom.xml"
+JARS = ROOT / ".jars"
+SETS = ("cassandra-5.0", "cassandra-4.1", "agent-5", "agent-4", "kafka", "spark")
+JAVA_MAJOR = 17
+
+
+def java() -> str:
+    """The path of Java 17: that of JAVA_HOME, or the one on the PATH. Raises MissingToolError."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin")) if home else None
+    found = found or shutil.which("java")
+    if found is None:
+        raise MissingToolError("Java 17 is not installed: install a JRE 17 or set JAVA_HOME")
+    shown = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', shown)
+    if version is None or int(version[1]) != JAVA_MAJOR:
+        raise MissingToolError(
+            f"{found} is Java {version[1] if version else '?'}, needed is 17: set JAVA_HOME to it"
+        )
+    return found
+
+
+def folder(name: str) -> Path:
+    """The folder of one set of jars. Raises FetchError where it was not fetched."""
+    place = JARS / name
+    if not _is_fresh(place):
+        raise FetchError(f"jars of {name} are missing: run python -m deploy.embedded jars")
+    return place
+
+
+def fetch(names: tuple[str, ...] = SETS) -> list[Path]:
+    """Copy each set that is missing or older than the pom; return the folders of all.
+
+    Raises MissingToolError without Maven or Java 17, FetchError when Maven fails.
+    """
+    with exclusive(JARS / ".lock"):
+        missing = [name for name in names if not _is_fresh(JARS / name)]
+        if missing:
+            java()
+            maven = shutil.which("mvn")
+            if maven is None:
+                raise MissingToolError(
+                    "Maven is not installed: install it, so that mvn is on the PATH"
+                )
+            for name in missing:
+                _copy(maven, name)
+    return [JARS / name for name in names]
+
+
+def _is_fresh(place: Path) -> bool:
+    stamp = place / ".pom.sha256"
+    return stamp.exists() and stamp.read_text(encoding="ascii") == _pom_hash()
+
+
+def _pom_hash() -> str:
+    return hashlib.sha256(POM.read_bytes()).hexdigest()
+
+
+def _copy(maven: str, name: str) -> None:
+    log.info("fetching the jars of %s", name)
+    fresh = JARS / f".{name}.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    command = [maven, "-B", "-q", "-f", str(POM), "-P", name]
+    command += ["dependency:copy-dependencies", f"-DoutputDirectory={fresh}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0 or not any(fresh.glob("*.jar")):
+        errors = [line for line in done.stdout.splitlines() if "ERROR" in line] or ["no message"]
+        raise FetchError(f"Maven could not copy the jars of {name}: {errors[0][:400]}")
+    (fresh / ".pom.sha256").write_text(_pom_hash(), encoding="ascii")
+    shutil.rmtree(JARS / name, ignore_errors=True)
+    fresh.rename(JARS / name)

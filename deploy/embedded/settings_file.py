@@ -1,0 +1,31 @@
+"""The ready settings file of the reconciler for one stack."""
+
+import json
+
+from deploy.embedded.spec import Layout, Spec
+
+
+def render(layout: Layout, spec: Spec) -> str:
+    """The text of reconcile.toml: where the servers are, and where the checkpoint goes."""
+    sections: dict[str, dict[str, object]] = {
+        "cassandra": {
+            "hosts": ["127.0.0.1"],
+            "port": spec.ports.cassandra,
+            "keyspace": spec.keyspace,
+        },
+        "kafka": {
+            "bootstrap_servers": spec.bootstrap_servers,
+            "topic_prefix": spec.topic_prefix,
+        },
+        "stream": {"checkpoint_dir": str(layout.root / "checkpoint")},
+    }
+    if spec.admin is not None:
+        sections["cassandra"]["username"] = spec.admin.username
+        sections["cassandra"]["password"] = spec.admin.password
+    lines: list[str] = []
+    for name, values in sections.items():
+        lines.append(f"[{name}]")
+        # A string, a number or a list of strings is written in TOML as in JSON.
+        lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,165 @@
+"""What a stack is made of, decided at its first start, and where its files are."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from deploy.embedded.errors import MismatchError
+from deploy.embedded.ports import free_ports
+
+CassandraRelease = Literal["5.0", "4.1"]
+
+DEFAULT_KEYSPACE = "apache_james"
+DEFAULT_RELEASE: CassandraRelease = "5.0"
+TOPIC_PREFIX = "james"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A user of Cassandra."""
+
+    username: str
+    password: str
+
+
+ADMIN = Credentials("cassandra", "cassandra")
+"""The superuser that Cassandra makes itself when passwords are on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Ports at 127.0.0.1."""
+
+    cassandra: int
+    cassandra_storage: int
+    broker: int
+    controller: int
+    agent_http: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """The options of one stack; `admin` is None where Cassandra asks for no password."""
+
+    keyspace: str
+    release: CassandraRelease
+    admin: Credentials | None
+    ports: Ports
+    topic_prefix: str = TOPIC_PREFIX
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where Kafka's clients connect first."""
+        return f"127.0.0.1:{self.ports.broker}"
+
+    @property
+    def agent_http(self) -> str:
+        """The agent's HTTP server, which answers /ping."""
+        return f"http://127.0.0.1:{self.ports.agent_http}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the caller asks for; None means: as it was, or the default for a new stack."""
+
+    keyspace: str | None = None
+    release: CassandraRelease | None = None
+    admin: Credentials | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The folders of one stack below its data directory."""
+
+    root: Path
+
+    @property
+    def spec_file(self) -> Path:
+        """The options decided at the first start."""
+        return self.root / "stack.json"
+
+    @property
+    def settings_file(self) -> Path:
+        """The ready reconcile.toml."""
+        return self.root / "reconcile.toml"
+
+    @property
+    def logs(self) -> Path:
+        """One log a server."""
+        return self.root / "logs"
+
+    @property
+    def run(self) -> Path:
+        """Pid files, locks and holds."""
+        return self.root / "run"
+
+    @property
+    def cassandra(self) -> Path:
+        """Cassandra's data and configuration."""
+        return self.root / "cassandra"
+
+    @property
+    def kafka(self) -> Path:
+        """Kafka's data and configuration."""
+        return self.root / "kafka"
+
+    @property
+    def agent(self) -> Path:
+        """The agent's offsets and configuration."""
+        return self.root / "agent"
+
+    def make(self) -> None:
+        """Make every folder that is not there."""
+        for folder in (self.logs, self.run, self.cassandra, self.kafka, self.agent):
+            folder.mkdir(parents=True, exist_ok=True)
+
+
+def load(layout: Layout) -> Spec | None:
+    """The spec that was stored at the first start, or None; MismatchError if unreadable."""
+    try:
+        raw = json.loads(layout.spec_file.read_text(encoding="utf-8"))
+        raw["ports"] = Ports(**raw["ports"])
+        raw["admin"] = Credentials(**raw["admin"]) if raw["admin"] else None
+        return Spec(**raw)
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise MismatchError(
+            f"{layout.spec_file} is not readable ({error}): use another --data-dir"
+        ) from None
+
+
+def decide(layout: Layout, wanted: Wanted) -> Spec:
+    """The stored spec, or a new one with free ports, which is stored.
+
+    Raises MismatchError where the data directory was made with other options.
+    """
+    stored = load(layout)
+    if stored is not None:
+        _refuse_difference(layout, stored, wanted)
+        return stored
+    candidates = free_ports()
+    spec = Spec(
+        keyspace=wanted.keyspace or DEFAULT_KEYSPACE,
+        release=wanted.release or DEFAULT_RELEASE,
+        admin=wanted.admin,
+        ports=Ports(*(next(candidates) for _ in range(5))),
+    )
+    layout.make()
+    layout.spec_file.write_text(json.dumps(asdict(spec), indent=2) + "\n", encoding="utf-8")
+    return spec
+
+
+def _refuse_difference(layout: Layout, stored: Spec, wanted: Wanted) -> None:
+    pairs = (
+        ("keyspace", stored.keyspace, wanted.keyspace),
+        ("Cassandra", stored.release, wanted.release),
+        ("authentication", stored.admin, wanted.admin),
+    )
+    for name, old, new in pairs:
+        if new is not None and new != old:
+            shown = "off" if old is None else "on" if isinstance(old, Credentials) else old
+            raise MismatchError(
+                f"{layout.root} was made with {name} {shown}: use another --data-dir"
+            )

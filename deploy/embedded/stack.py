@@ -1,0 +1,206 @@
+"""The whole stack: one object to start, look at, disturb and stop it."""
+
+import shutil
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from deploy.embedded import cql, jars, settings_file
+from deploy.embedded.agent import Agent
+from deploy.embedded.broker import Broker
+from deploy.embedded.cassandra_node import CassandraNode
+from deploy.embedded.errors import MismatchError
+from deploy.embedded.process import Daemon, exclusive
+from deploy.embedded.spec import Credentials, Layout, Spec, Wanted, decide, load
+
+SUPERVISOR_GRACE_S = 20.0
+
+
+class Stack:
+    """Cassandra, Kafka and the agent in one data directory, with a supervisor beside them.
+
+    As a context manager it is up inside, and down, with its data kept, after.
+    """
+
+    def __init__(self, data_dir: Path | str, wanted: Wanted | None = None) -> None:
+        """Decide the ports and options, or take those of `data_dir`. Raises MismatchError."""
+        self.layout = Layout(Path(data_dir).resolve())
+        self.spec: Spec = decide(self.layout, wanted or Wanted())
+        self.layout.make()
+        self._cassandra = CassandraNode(self.layout, self.spec)
+        self._kafka = Broker(self.layout, self.spec)
+        self._agent = Agent(self.layout, self.spec)
+        self._supervisor = Daemon(
+            "supervisor", self.layout.run, self.layout.logs / "supervisor.log"
+        )
+
+    @classmethod
+    def existing(cls, data_dir: Path | str) -> Self:
+        """The stack whose data is in `data_dir`. Raises MismatchError where there is none."""
+        if load(Layout(Path(data_dir).resolve())) is None:
+            raise MismatchError(f"there is no stack in {data_dir}: run up first")
+        return cls(data_dir)
+
+    @property
+    def cassandra_port(self) -> int:
+        """The port of CQL at 127.0.0.1."""
+        return self.spec.ports.cassandra
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where Kafka's clients connect first."""
+        return self.spec.bootstrap_servers
+
+    @property
+    def agent_http(self) -> str:
+        """The agent's HTTP server, which answers /ping."""
+        return self.spec.agent_http
+
+    @property
+    def keyspace(self) -> str:
+        """Whose tables are watched."""
+        return self.spec.keyspace
+
+    @property
+    def topic_prefix(self) -> str:
+        """What the topics of change events begin with."""
+        return self.spec.topic_prefix
+
+    @property
+    def config(self) -> Path:
+        """The ready reconcile.toml."""
+        return self.layout.settings_file
+
+    @property
+    def admin(self) -> Credentials | None:
+        """The superuser's login, or None where Cassandra asks for none."""
+        return self.spec.admin
+
+    @property
+    def audit_log(self) -> Path:
+        """Where Cassandra writes its audit log, where authentication is on."""
+        return self.layout.logs / "audit.log"
+
+    def __enter__(self) -> Self:
+        self.up()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.down()
+
+    def up(self) -> None:
+        """Start what does not run; return when all is ready. What it started ends if that fails.
+
+        Raises EmbeddedError.
+        """
+        with exclusive(self.layout.run / "stack.lock"):
+            ready = False
+            try:
+                self._start_all()
+                ready = True
+            finally:
+                if not ready:
+                    self._stop_all()
+
+    def down(self) -> None:
+        """Stop every process of the stack, in order; the data stays."""
+        with exclusive(self.layout.run / "stack.lock"):
+            self._stop_all()
+
+    def wipe(self) -> None:
+        """Stop it and remove its data directory."""
+        self.down()
+        shutil.rmtree(self.layout.root)
+
+    def missing(self) -> list[str]:
+        """The names of the parts that do not run."""
+        parts = (self._cassandra.daemon, self._kafka.daemon, self._agent.daemon, self._supervisor)
+        return [part.name for part in parts if not part.alive()]
+
+    def describe(self) -> dict[str, object]:
+        """What a client needs to know, ready for JSON."""
+        return {
+            "cassandra": {"host": "127.0.0.1", "port": self.cassandra_port},
+            "kafka": {"bootstrap_servers": self.bootstrap_servers},
+            "agent": {"http": self.agent_http},
+            "topic_prefix": self.topic_prefix,
+            "keyspace": self.keyspace,
+            "config": str(self.config),
+        }
+
+    def capture_tables(self) -> None:
+        """Have every table that exists now captured, without waiting for the supervisor.
+
+        Returns when the agent sees them all. Raises EmbeddedError, cql.UNREACHABLE.
+        """
+        self.start_agent()
+
+    def kill_agent(self) -> None:
+        """End the agent as a crash does; it stays dead until start_agent()."""
+        self._agent.kill()
+
+    def start_agent(self) -> None:
+        """Start the agent and wait until it answers. Raises EmbeddedError, cql.UNREACHABLE."""
+        with cql.session(self.spec) as session:
+            self._agent.start(session)
+
+    def pause_agent(self) -> None:
+        """Stop the agent in its tracks until resume_agent()."""
+        self._agent.pause()
+
+    def resume_agent(self) -> None:
+        """Let a paused agent go on."""
+        self._agent.resume()
+
+    def stop_cassandra(self) -> None:
+        """Stop Cassandra in order."""
+        self._cassandra.stop()
+
+    def kill_cassandra(self) -> None:
+        """End Cassandra as a crash does."""
+        self._cassandra.kill()
+
+    def start_cassandra(self) -> None:
+        """Start Cassandra on its port and data, and wait until it answers. Raises EmbeddedError."""
+        self._cassandra.launch()
+        self._cassandra.await_ready()
+
+    def kill_kafka(self) -> None:
+        """End Kafka as a crash does."""
+        self._kafka.kill()
+
+    def start_kafka(self) -> None:
+        """Start Kafka on its port and data, and wait until it answers. Raises EmbeddedError."""
+        self._kafka.launch()
+        self._kafka.await_ready()
+
+    def _start_all(self) -> None:
+        major = self.spec.release.partition(".")[0]
+        jars.fetch((f"cassandra-{self.spec.release}", f"agent-{major}", "kafka"))
+        self.config.write_text(settings_file.render(self.layout, self.spec), encoding="utf-8")
+        self._cassandra.launch()
+        self._kafka.launch()
+        self._kafka.await_ready()
+        self._cassandra.await_ready()
+        with cql.session(self.spec) as session:
+            self._agent.resume()
+            self._agent.start(session)
+        command = [sys.executable, "-m", "deploy.embedded", "supervise"]
+        self._supervisor.start([*command, "--data-dir", str(self.layout.root)], cwd=jars.ROOT)
+
+    def _stop_all(self) -> None:
+        self._supervisor.terminate(SUPERVISOR_GRACE_S)
+        self._agent.stop()
+        self._kafka.stop()
+        self._cassandra.stop()
+
+
+def open_session(stack: Stack) -> Any:
+    """A context manager giving a driver session under the admin's login, rows as dicts."""
+    return cql.session(stack.spec)
