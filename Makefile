@@ -1,5 +1,6 @@
 # Commands of the project; `make help` lists them. Nothing here needs root.
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || echo python3)
+JAVA   := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
@@ -19,10 +20,10 @@ setup: tools $(STAMP) ## virtual environment from the lock file, and the servers
 tools: # what has to be on the machine
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "Python 3.11 or later is needed: '$(PYTHON)' is not. Try: make PYTHON=python3.12 ..." >&2; exit 1; }
-	@command -v java >/dev/null 2>&1 || { \
-	  echo "Java 17 is needed to run Cassandra, Kafka and Spark: no 'java' on the PATH." >&2; exit 1; }
-	@java -version 2>&1 | grep -Eq 'version "17[."]' || { \
-	  echo "Java 17 is needed, found: $$(java -version 2>&1 | head -n 1)" >&2; exit 1; }
+	@command -v '$(JAVA)' >/dev/null 2>&1 || { \
+	  echo "Java 17 is needed to run Cassandra, Kafka and Spark: no '$(JAVA)'." >&2; exit 1; }
+	@'$(JAVA)' -version 2>&1 | grep -Eq 'version "17[."]' || { \
+	  echo "Java 17 is needed, found: $$('$(JAVA)' -version 2>&1 | head -n 1)" >&2; exit 1; }
 	@command -v mvn >/dev/null 2>&1 || { \
 	  echo "Maven is needed to fetch the servers' jars: no 'mvn' on the PATH." >&2; exit 1; }
 
