@@ -7,15 +7,18 @@ from uuid import UUID
 
 from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
-from cassandra.concurrent import execute_concurrent_with_args
-from cassandra.query import SimpleStatement
+from cassandra.concurrent import execute_concurrent
+from cassandra.query import BatchStatement, BatchType, PreparedStatement, SimpleStatement
 
 from deploy.demo.mail import Message
 from deploy.demo.mailbag import random_content, random_flags
 from deploy.demo.mailserver import new_timeuuid, now_ms
 
-STATEMENTS_IN_FLIGHT = 200
-ROWS_PER_CHUNK = 10_000
+BATCHES_IN_FLIGHT = 32
+ROWS_PER_BATCH = 10
+"""More would make Cassandra warn of batches over several partitions."""
+ROWS_PER_CHUNK = 5_000
+"""So many rows go to the truth, then the same rows to the projection."""
 
 
 def fill(
@@ -28,24 +31,26 @@ def fill(
     """
     chance = random.Random(seed)
     mailboxids = [new_timeuuid() for _ in range(mailboxes)]
-    columns = list(_values(_new_message(chance, mailboxids[0], 1)))
-    marks = ", ".join("?" * len(columns))
-    inserts = [
-        f"INSERT INTO {keyspace}.{table} ({', '.join(columns)}) VALUES ({marks})"
-        for table in ("imapuidtable", "messageidtable")
-    ]
     rows = (
-        list(_values(_new_message(chance, mailboxids[n % mailboxes], n // mailboxes + 1)).values())
-        for n in range(messages)
+        _new_message(chance, mailboxids[number % mailboxes], number // mailboxes + 1)
+        for number in range(messages)
     )
-    _execute_all(session, inserts, rows)
+    columns = list(_new_message(chance, mailboxids[0], 1).columns())
+    cells = ", ".join(f"{column} = ?" for column in columns) + ", userflags = userflags + ?"
+    writes = [
+        f"UPDATE {keyspace}.imapuidtable SET {cells} "
+        "WHERE messageid = ? AND mailboxid = ? AND uid = ?",
+        f"UPDATE {keyspace}.messageidtable SET {cells}, messageid = ? "
+        "WHERE mailboxid = ? AND uid = ?",
+    ]
+    _write_both(session, writes, map(_values, rows))
     return mailboxids
 
 
 def touch(session: Session, keyspace: str, rows: int) -> int:
     """Turn the seen flag over on so many rows, both tables alike; returns how many it found.
 
-    Each changed row gets the next modseq. Rows without messageid are left alone.
+    Each changed row gets the next modseq. Partial rows of the projection are left alone.
     """
     read = SimpleStatement(
         f"SELECT messageid, mailboxid, uid, modseq, flagseen FROM {keyspace}.messageidtable",
@@ -56,32 +61,41 @@ def touch(session: Session, keyspace: str, rows: int) -> int:
         for row in session.execute(read)
         if row.messageid is not None and row.modseq is not None
     )
-    updates = [
-        f"UPDATE {keyspace}.messageidtable SET flagseen = ?, modseq = ? "
-        "WHERE mailboxid = ? AND uid = ?",
-        f"UPDATE {keyspace}.imapuidtable SET flagseen = ?, modseq = ? "
+    cells = "flagseen = ?, modseq = ?"
+    writes = [
+        f"UPDATE {keyspace}.imapuidtable SET {cells} "
         "WHERE mailboxid = ? AND uid = ? AND messageid = ?",
+        f"UPDATE {keyspace}.messageidtable SET {cells} WHERE mailboxid = ? AND uid = ?",
     ]
-    return _execute_all(session, updates, itertools.islice(changes, rows))
+    return _write_both(session, writes, itertools.islice(changes, rows))
 
 
-def _execute_all(session: Session, statements: list[str], rows: Iterable[list[object]]) -> int:
-    """Run each statement for each row (with as many of its values as it has marks)."""
-    prepared = [session.prepare(cql) for cql in statements]
+def _write_both(session: Session, writes: list[str], rows: Iterable[list[object]]) -> int:
+    """Run each write for each row, with as many of the row's values as it has marks."""
+    prepared = [session.prepare(cql) for cql in writes]
     done = 0
-    for chunk in _chunks(rows):
+    for chunk in _chunks(rows, ROWS_PER_CHUNK):
         for statement in prepared:
-            statement.consistency_level = ConsistencyLevel.QUORUM
             marks = len(statement.column_metadata)
-            arguments = [row[:marks] for row in chunk]
-            execute_concurrent_with_args(session, statement, arguments, STATEMENTS_IN_FLIGHT)
+            batches = [
+                (_batch(statement, [row[:marks] for row in part]), None)
+                for part in _chunks(chunk, ROWS_PER_BATCH)
+            ]
+            execute_concurrent(session, batches, BATCHES_IN_FLIGHT)
         done += len(chunk)
     return done
 
 
-def _chunks(rows: Iterable[list[object]]) -> Iterator[list[list[object]]]:
+def _batch(statement: PreparedStatement, rows: list[list[object]]) -> BatchStatement:
+    batch = BatchStatement(BatchType.UNLOGGED, consistency_level=ConsistencyLevel.QUORUM)
+    for row in rows:
+        batch.add(statement, row)
+    return batch
+
+
+def _chunks(rows: Iterable[list[object]], size: int) -> Iterator[list[list[object]]]:
     remaining = iter(rows)
-    while chunk := list(itertools.islice(remaining, ROWS_PER_CHUNK)):
+    while chunk := list(itertools.islice(remaining, size)):
         yield chunk
 
 
@@ -89,11 +103,7 @@ def _new_message(chance: random.Random, mailboxid: UUID, uid: int) -> Message:
     return Message(random_content(chance), mailboxid, uid, uid, random_flags(chance), now_ms())
 
 
-def _values(message: Message) -> dict[str, object]:
-    return {
-        "mailboxid": message.mailboxid,
-        "uid": message.uid,
-        "messageid": message.messageid,
-        "userflags": set(message.flags.user),
-        **message.columns(),
-    }
+def _values(message: Message) -> list[object]:
+    """The columns, the user flags, then the ids: the order of the marks in `fill`."""
+    cells = [*message.columns().values(), set(message.flags.user)]
+    return [*cells, message.messageid, message.mailboxid, message.uid]

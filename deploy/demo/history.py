@@ -8,7 +8,6 @@ same row, and needs no guess: a lost flag may be set again, a lost row may be ex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 from uuid import UUID
 
 RowKey = tuple[UUID, int]
@@ -32,7 +31,7 @@ class ProjectionWrite:
     messageid: UUID
     mailboxid: UUID
     uid: int
-    cells: Mapping[str, object] = MappingProxyType({})
+    cells: Mapping[str, object] = field(default_factory=dict)
     added: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
 

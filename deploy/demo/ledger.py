@@ -7,7 +7,7 @@ for each entry when the workload has settled (what happened later decides, see h
 import json
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -137,7 +137,7 @@ def legitimate_endings(history: RowHistory, copies: int) -> tuple[str, ...]:
 
 
 def judge(
-    entry: Entry, reported: dict[RowKey, frozenset[str]], differing: frozenset[RowKey]
+    entry: Entry, reported: Mapping[RowKey, frozenset[str]], differing: frozenset[RowKey]
 ) -> str | None:
     """The ending of one entry, or None where it did not end legitimately.
 

@@ -1,5 +1,6 @@
 """Statements to messageidtable, the projection: James's retries, and where faults strike."""
 
+import logging
 import time
 
 from cassandra.cluster import Session
@@ -8,6 +9,8 @@ from deploy.demo.faults import Fault, FaultKind, Faults, ProcessDiedError, State
 from deploy.demo.history import ProjectionWrite, Statement
 from deploy.demo.mail import Clock
 from deploy.demo.statements import SERVER_TROUBLE, Statements
+
+log = logging.getLogger(__name__)
 
 RETRIES = 5
 FIRST_PAUSE_S = 0.010
@@ -49,11 +52,20 @@ class Projection:
                 self._apply(write, timestamp_us)
                 raise StatementTimeoutError(write)
             case FaultKind.LATE if fault:
-                self._faults.later(fault.delay_s, lambda: self._apply(write, timestamp_us))
+                self._faults.later(fault.delay_s, lambda: self._apply_late(write, timestamp_us))
             case FaultKind.LATE_RETRIED if fault:
-                self._faults.later(fault.delay_s, lambda: self._apply(write, self._clock.now_us()))
+                self._faults.later(
+                    fault.delay_s, lambda: self._apply_late(write, self._clock.now_us())
+                )
             case _:
                 self._apply(write, timestamp_us)
+
+    def _apply_late(self, write: ProjectionWrite, timestamp_us: int) -> None:
+        """Apply it when nobody waits for the answer any more."""
+        try:
+            self._apply(write, timestamp_us)
+        except SERVER_TROUBLE as error:
+            log.warning("a late %s got no answer: %r", write.statement, error)
 
     def _apply(self, write: ProjectionWrite, timestamp_us: int) -> None:
         cql, values = statement_of(write, self._table)

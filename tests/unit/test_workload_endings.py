@@ -1,0 +1,159 @@
+"""How a fault may end follows from what else was sent to its row."""
+
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from deploy.demo.history import ProjectionWrite, Statement, resulting_row
+from deploy.demo.ledger import (
+    AMBIGUOUS_RANGE_DELETE,
+    HEALED,
+    VERIFIED,
+    Entry,
+    Ledger,
+    held_rows,
+    judge,
+    read_entries,
+)
+
+MAILBOX, MESSAGE = uuid.uuid1(), uuid.uuid1()
+ROW = (MAILBOX, 1)
+
+INSERT = ProjectionWrite(
+    Statement.INSERT,
+    "append",
+    MESSAGE,
+    MAILBOX,
+    1,
+    cells={"messageid": MESSAGE, "modseq": 1, "flagseen": False},
+    added=frozenset({"work"}),
+)
+SEEN = ProjectionWrite(
+    Statement.FLAGS, "flags", MESSAGE, MAILBOX, 1, cells={"modseq": 2, "flagseen": True}
+)
+UNSEEN = replace(SEEN, cells={"modseq": 3, "flagseen": False})
+NOT_WORK = replace(SEEN, cells={"modseq": 4}, removed=frozenset({"work"}))
+DELETE = ProjectionWrite(Statement.DELETE, "expunge", MESSAGE, MAILBOX, 1)
+
+
+def endings(
+    meant: list[ProjectionWrite], applied: list[tuple[int, ProjectionWrite]]
+) -> tuple[str, ...]:
+    ledger = Ledger()
+    for write in meant:
+        ledger.meant(write)
+    for time, write in applied:
+        ledger.applied(write, time)
+    ledger.fault("fault-1", "any", meant[0])
+    [entry] = ledger.entries()
+    assert (ledger.differing_rows() == {ROW}) == (HEALED not in entry.accepts)
+    return entry.accepts
+
+
+MUST_BE_REPAIRED = {
+    "lost insert": ([INSERT], []),
+    "lost insert, then flags: a partial row": ([INSERT, SEEN], [(2, SEEN)]),
+    "lost flags": ([INSERT, SEEN], [(1, INSERT)]),
+    "lost flags, then other cells": ([INSERT, SEEN, NOT_WORK], [(1, INSERT), (3, NOT_WORK)]),
+    "lost delete": ([INSERT, DELETE], [(1, INSERT)]),
+    "insert sent again after a flag change": ([INSERT, SEEN], [(2, SEEN), (3, INSERT)]),
+    "insert sent again after the delete": ([INSERT, DELETE], [(2, DELETE), (3, INSERT)]),
+    "flags sent again after the delete": (
+        [INSERT, SEEN, DELETE],
+        [(1, INSERT), (3, DELETE), (4, SEEN)],
+    ),
+    "flags sent again after newer flags": (
+        [INSERT, SEEN, UNSEEN],
+        [(1, INSERT), (3, UNSEEN), (4, SEEN)],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MUST_BE_REPAIRED)
+def test_must_be_repaired(case: str) -> None:
+    assert endings(*MUST_BE_REPAIRED[case]) == (VERIFIED,)
+
+
+MAY_BE_HEALED = {
+    "insert applied twice": ([INSERT], [(1, INSERT), (2, INSERT)]),
+    "lost insert, then expunged": ([INSERT, DELETE], [(2, DELETE)]),
+    "lost flags, then the same cells": ([INSERT, SEEN, UNSEEN], [(1, INSERT), (3, UNSEEN)]),
+    "late insert with its old time after flags": ([INSERT, SEEN], [(2, SEEN), (1, INSERT)]),
+    "late flags with their old time after the delete": (
+        [INSERT, SEEN, DELETE],
+        [(1, INSERT), (3, DELETE), (2, SEEN)],
+    ),
+    "late delete": ([INSERT, DELETE], [(1, INSERT), (9, DELETE)]),
+}
+
+
+@pytest.mark.parametrize("case", MAY_BE_HEALED)
+def test_may_be_healed(case: str) -> None:
+    assert endings(*MAY_BE_HEALED[case]) == (VERIFIED, HEALED)
+
+
+def test_a_lost_delete_of_one_of_two_copies_may_be_ambiguous() -> None:
+    ledger = Ledger()
+    copy = replace(INSERT, uid=2)
+    for write in (INSERT, copy, DELETE):
+        ledger.meant(write)
+    ledger.applied(INSERT, 1)
+    ledger.applied(copy, 2)
+    ledger.fault("fault-1", "not_sent", DELETE)
+    [entry] = ledger.entries()
+    assert entry.accepts == (VERIFIED, AMBIGUOUS_RANGE_DELETE)
+
+
+def test_a_statement_without_an_answer_may_end_either_way() -> None:
+    ledger = Ledger()
+    ledger.meant(INSERT)
+    ledger.doubtful(INSERT)
+    ledger.fault("fault-1", "late", INSERT)
+    [entry] = ledger.entries()
+    assert entry.accepts == (VERIFIED, HEALED)
+
+
+def test_user_flags_are_cells_of_their_own() -> None:
+    row = resulting_row([(1, INSERT), (2, NOT_WORK)])
+    assert row == {"messageid": MESSAGE, "modseq": 4, "flagseen": False}
+
+
+def entry(*accepts: str) -> Entry:
+    return Entry("x", "kind", "append", "insert", MESSAGE, (ROW,), datetime.now(UTC), accepts)
+
+
+@pytest.mark.parametrize(
+    ("accepts", "words", "differs", "ending"),
+    [
+        ((VERIFIED,), {VERIFIED}, False, VERIFIED),
+        ((VERIFIED,), {VERIFIED}, True, None),
+        ((VERIFIED,), set(), False, None),
+        ((VERIFIED, HEALED), set(), False, HEALED),
+        ((VERIFIED, HEALED), {VERIFIED}, False, VERIFIED),
+        ((VERIFIED, HEALED), set(), True, None),
+        (("duplicate_uid",), {"duplicate_uid"}, True, "duplicate_uid"),
+        (("duplicate_uid",), {VERIFIED}, False, None),
+        ((VERIFIED, AMBIGUOUS_RANGE_DELETE), {VERIFIED}, False, VERIFIED),
+    ],
+)
+def test_judge(accepts: tuple[str, ...], words: set[str], differs: bool, ending: str) -> None:
+    differing = frozenset({ROW}) if differs else frozenset()
+    assert judge(entry(*accepts), {ROW: frozenset(words)}, differing) == ending
+
+
+def test_only_reported_classes_may_still_differ() -> None:
+    assert held_rows([entry(VERIFIED), entry(VERIFIED, HEALED)]) == frozenset()
+    assert held_rows([entry("shadowed_delete")]) == {ROW}
+
+
+def test_the_ledger_file_says_what_the_ledger_says(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger.meant(INSERT)
+    ledger.fault("fault-1", "not_sent", INSERT)
+    ledger.planted(entry("duplicate_uid"))
+    settled = ledger.settle()
+    assert list(read_entries(tmp_path / "ledger.jsonl")) == settled
+    assert [e.accepts for e in settled] == [(VERIFIED,), ("duplicate_uid",)]
