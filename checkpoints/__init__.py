@@ -1,1 +1,1 @@
-"""What survives a crash: the journal, lineage, bookmarks, the lease, the checkpoint's fingerprint."""
+"""What survives a crash: journal, lineage, bookmarks, lease, the checkpoint's fingerprint."""

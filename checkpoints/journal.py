@@ -27,9 +27,7 @@ from reconcilers.policy import Breaker
 class Journal(Protocol):
     """Open findings by slot, a log of their ends, and the breaker's position."""
 
-    def recall(
-        self, family: Family, projection: str, slots: Iterable[Slot]
-    ) -> dict[Slot, Finding]:
+    def recall(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Finding]:
         """The open findings at these slots of this projection."""
 
     def put(self, finding: Finding) -> None:

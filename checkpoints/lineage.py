@@ -27,8 +27,10 @@ class Entry:
     """One remembered row: a message's UID in a mailbox.
 
     ``in_truth`` tells a row that the truth had (or that a truth event named) from one only seen on
-    the projection's side. ``recorded_at`` (µs) is when a read of the message's whole truth partition
-    found it, None when it is known from an event or from the projection only.
+    the projection's side. ``recorded_at`` (µs) is when a read of the message's whole truth
+    partition found it, None when it is known from an event or from the projection
+    only. ``expiring`` is only read: the entry is to be forgotten, so `Lineage.remember` it again
+    if the row is there.
     """
 
     messageid: UUID
@@ -36,17 +38,36 @@ class Entry:
     uid: int
     in_truth: bool
     recorded_at: Micros | None = None
+    expiring: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TruthDelete:
+    """A delete of the truth: ``uid`` is `WHOLE_RANGE` when it named none, ``at`` its write time."""
+
+    messageid: UUID
+    mailboxid: UUID
+    uid: int
+    at: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionDelete:
+    """A delete of a projection row, ``at`` its write time."""
+
+    slot: Slot
+    at: Micros
 
 
 @dataclass(frozen=True, slots=True)
 class Deletes:
-    """Write times (µs) of the deletes seen for one message in one mailbox, by UID (or WHOLE_RANGE)."""
+    """Write times (µs) of deletes seen for a message in a mailbox, by UID (or WHOLE_RANGE)."""
 
     by_uid: dict[int, frozenset[Micros]]
 
 
 class Lineage(Protocol):
-    """Implementations: `checkpoints.cassandra.CassandraLineage`, `checkpoints.memory.MemoryLineage`."""
+    """Implementations: `CassandraLineage` in `checkpoints.cassandra`, `MemoryLineage`."""
 
     def of_messages(self, messageids: Sequence[UUID]) -> dict[UUID, list[Entry]]:
         """Entries of each message, all mailboxes. Messages without any are left out."""
@@ -58,7 +79,12 @@ class Lineage(Protocol):
         """Every slot of a mailbox with a message seen there (paged)."""
 
     def remember(self, entries: Iterable[Entry]) -> None:
-        """Write entries, both ways round; idempotent; renews one that was expiring."""
+        """Write entries, both ways round; idempotent; renews one that was expiring.
+
+        Only for an entry that is absent, that lacks ``recorded_at``, or that is expiring (given as
+        it was read): the earliest ``recorded_at`` counts, and a later one would replace it.
+        ``in_truth`` of an entry that has it is never taken back.
+        """
 
     def expire(self, entries: Iterable[Entry]) -> None:
         """Both sides are gone: keep the entries for `KEPT_AFTER_LOSS` more."""
@@ -68,6 +94,9 @@ class Lineage(Protocol):
 
     def projection_deleted(self, slot: Slot, at: Micros) -> None:
         """A delete of this projection row was seen."""
+
+    def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
+        """Many deletes were seen: as the two above, sent together."""
 
     def truth_deletes(self, messageid: UUID, mailboxid: UUID) -> Deletes:
         """The truth deletes seen for this message in this mailbox."""

@@ -1,0 +1,23 @@
+"""What survives a crash, in Cassandra: the real implementations of the ports in `checkpoints`.
+
+::
+
+    store = Store(session, keyspace="reconciler", consistency=levels(local_dc=None))
+    journal, lineage = CassandraJournal(store), CassandraLineage(store)
+
+One `Store` a process: it shares the caller's session and is as thread-safe as that.
+"""
+
+from checkpoints.cassandra.journal import CassandraJournal
+from checkpoints.cassandra.lineage import CassandraLineage
+from checkpoints.cassandra.store import KEYSPACE, Levels, Store, create_schema, levels
+
+__all__ = [
+    "KEYSPACE",
+    "CassandraJournal",
+    "CassandraLineage",
+    "Levels",
+    "Store",
+    "create_schema",
+    "levels",
+]

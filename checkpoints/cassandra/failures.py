@@ -1,0 +1,98 @@
+"""The driver's errors in the product's words: who has to act (see `reconcilers.errors`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cassandra import (
+    AuthenticationFailed,
+    CoordinationFailure,
+    DriverException,
+    OperationTimedOut,
+    RequestValidationException,
+    Timeout,
+    Unavailable,
+    UnresolvableContactPoints,
+    UnsupportedOperation,
+)
+from cassandra.cluster import NoHostAvailable
+from cassandra.connection import ConnectionBusy, ConnectionException
+from cassandra.protocol import ConfigurationException as ConfigurationMessage
+from cassandra.protocol import (
+    ErrorMessage,
+    IsBootstrappingErrorMessage,
+    OverloadedErrorMessage,
+    SyntaxException,
+    UnauthorizedErrorMessage,
+)
+from cassandra.protocol import InvalidRequestException as InvalidRequestMessage
+
+from reconcilers.errors import Overloaded, ReconcilerError, Refused, Unreachable
+
+NO_ANSWER = (
+    NoHostAvailable,
+    OperationTimedOut,
+    Timeout,
+    ConnectionException,
+    UnresolvableContactPoints,
+    OSError,
+)
+NOT_NOW = (
+    Unavailable,
+    CoordinationFailure,
+    ConnectionBusy,
+    OverloadedErrorMessage,
+    IsBootstrappingErrorMessage,
+)
+NEVER = (
+    RequestValidationException,
+    AuthenticationFailed,
+    UnsupportedOperation,
+    InvalidRequestMessage,
+    UnauthorizedErrorMessage,
+    SyntaxException,
+    ConfigurationMessage,
+)
+
+
+@contextmanager
+def in_our_words(doing: str) -> Iterator[None]:
+    """Raise the driver's errors as `Unreachable`, `Overloaded` or `Refused`.
+
+    ``doing`` says in a few words what was tried ("reading lineage"), for the message.
+    """
+    try:
+        yield
+    except (DriverException, NoHostAvailable, ErrorMessage, ConnectionException, OSError) as error:
+        raise _translated(error, doing) from error
+    except ConnectionBusy as error:
+        raise _translated(error, doing) from error
+
+
+def _translated(error: Exception, doing: str) -> ReconcilerError:
+    message = f"{doing}: {_said(error)}"
+    if isinstance(error, NEVER):
+        return Refused(message)
+    if isinstance(error, NoHostAvailable):
+        return _from_every_host(error, message)
+    if isinstance(error, NOT_NOW):
+        return Overloaded(message)
+    if isinstance(error, NO_ANSWER):
+        return Unreachable(message)
+    return Overloaded(message)
+
+
+def _from_every_host(error: NoHostAvailable, message: str) -> ReconcilerError:
+    """No host served the request: because all refused for good, for now, or did not answer."""
+    causes = list(error.errors.values()) if isinstance(error.errors, dict) else []
+    if causes and all(isinstance(cause, NEVER) for cause in causes):
+        return Refused(message)
+    if any(isinstance(cause, NOT_NOW) for cause in causes):
+        return Overloaded(message)
+    return Unreachable(message)
+
+
+def _said(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:500]

@@ -1,0 +1,241 @@
+"""The journal in Cassandra. Findings are spread over `BUCKETS` partitions a family."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import secrets
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from uuid import UUID
+
+from checkpoints import codec
+from checkpoints.cassandra.store import Request, Store, in_groups
+from checkpoints.clock import wall_clock
+from checkpoints.lineage import UUID_EPOCH_100NS
+from reconcilers.family import Family
+from reconcilers.finding import Finding, State
+from reconcilers.model import Micros, Slot
+from reconcilers.policy import Breaker
+
+BUCKETS = 16
+SLOTS_A_READ = 100
+UNDO_PERIOD = timedelta(days=90)
+COLUMNS = (
+    "projection, mailboxid, uid, messageid, kind, state, sentence, attempts, last_batch, found_at,"
+    " oldest, next_look, accepted, before_image, writes, truth"
+)
+NAMES = tuple(name.strip() for name in COLUMNS.split(","))
+
+
+class CassandraJournal:
+    """`checkpoints.journal.Journal` on the tables open_findings, finding_log and breakers.
+
+    ``scope`` separates the breakers of installations that share a keyspace; ``log_kept`` is how
+    long the log (and with it the possibility of undo) lasts. Two writers of one slot must be
+    further apart than the difference of their clocks: the later clock wins.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        scope: str = "stream",
+        log_kept: timedelta = UNDO_PERIOD,
+        clock: Callable[[], Micros] = wall_clock,
+    ) -> None:
+        self._store = store
+        self._scope = scope
+        self._log_kept = int(log_kept.total_seconds())
+        self._clock = clock
+        self._prepare_findings(store)
+        self._prepare_breakers(store)
+
+    def _prepare_findings(self, store: Store) -> None:
+        here = "FROM $ks.open_findings WHERE family = ? AND bucket = ?"
+        self._recall = store.prepare(
+            f"SELECT {COLUMNS} {here} AND projection = ? AND (mailboxid, uid) IN ?"
+        )
+        self._list = store.prepare(f"SELECT {COLUMNS} {here} AND projection = ?")
+        self._open = store.prepare(
+            f"INSERT INTO $ks.open_findings (family, bucket, {COLUMNS})"
+            f" VALUES ({', '.join('?' * 18)})"
+        )
+        self._forget = store.prepare(
+            f"DELETE {here} AND projection = ? AND mailboxid = ? AND uid = ?"
+        )
+        self._append = store.prepare(
+            "INSERT INTO $ks.finding_log"
+            " (day, bucket, at, family, projection, mailboxid, uid, kind, state, finding)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?"
+        )
+        self._read_log = store.prepare(
+            "SELECT finding FROM $ks.finding_log WHERE day = ? AND bucket = ?"
+        )
+
+    def _prepare_breakers(self, store: Store) -> None:
+        self._read_breakers = store.prepare(
+            "SELECT breaker, opened_at, reason, closed_at FROM $ks.breakers WHERE scope = ?"
+        )
+        self._open_breaker = store.prepare(
+            "UPDATE $ks.breakers SET reason = ? WHERE scope = ? AND breaker = ? AND opened_at = ?"
+        )
+        self._close_breaker = store.prepare(
+            "UPDATE $ks.breakers SET closed_at = ?"
+            " WHERE scope = ? AND breaker = ? AND opened_at = ?"
+        )
+
+    # --- findings -------------------------------------------------------------------------------
+
+    def recall(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Finding]:
+        """The open findings at these slots: a few reads for many slots, whatever their number."""
+        by_bucket: dict[int, list[tuple[UUID, int]]] = defaultdict(list)
+        for slot in set(slots):
+            by_bucket[bucket_of(slot)].append((slot.mailboxid, slot.uid))
+        requests = (
+            (self._recall, (family.name, bucket, projection, list(group)))
+            for bucket, places in by_bucket.items()
+            for group in in_groups(places, SLOTS_A_READ)
+        )
+        rows = self._store.gather("recalling open findings", requests)
+        return {finding.slot: finding for finding in (_finding(row, family) for row in rows)}
+
+    def put(self, finding: Finding) -> None:
+        """Record an open finding and log its state; both are durable when this returns."""
+        line = self._log_request(finding, finding.state, self._clock())
+        self._store.run("recording a finding", [self._open_request(finding), line])
+
+    def touch(self, finding: Finding) -> None:
+        """Replace an open finding without a line in the log."""
+        self._store.run("recording a finding", [self._open_request(finding)])
+
+    def close(self, finding: Finding, end: State, at: Micros) -> None:
+        """Log how the finding ended, then remove it."""
+        self._store.run("logging a finding's end", [self._log_request(finding, end, at)])
+        slot = finding.slot
+        place = (finding.family, bucket_of(slot), finding.projection, slot.mailboxid, slot.uid)
+        self._store.run("closing a finding", [(self._forget, place)])
+
+    def open_findings(self, family: Family) -> Iterator[Finding]:
+        """All open findings of the projections that the family declares, page by page."""
+        for projection in family.projections:
+            for bucket in range(BUCKETS):
+                key = (family.name, bucket, projection.name)
+                for row in self._store.rows("listing open findings", self._list, *key):
+                    yield _finding(row, family)
+
+    def log(self, day: date) -> Iterator[dict[str, object]]:
+        """The log of one day (UTC), oldest first; the buckets are merged as they are read."""
+        buckets = (self._log_of(day, bucket) for bucket in range(BUCKETS))
+        return heapq.merge(*buckets, key=lambda line: line["at"])
+
+    def _log_of(self, day: date, bucket: int) -> Iterator[codec.Json]:
+        for (text,) in self._store.rows("reading the log", self._read_log, day, bucket):
+            yield json.loads(text)
+
+    def _open_request(self, finding: Finding) -> Request:
+        before = None if finding.before is None else codec.row_to_json(finding.before)
+        values = (
+            finding.family,
+            bucket_of(finding.slot),
+            finding.projection,
+            finding.slot.mailboxid,
+            finding.slot.uid,
+            finding.messageid,
+            str(finding.kind),
+            str(finding.state),
+            finding.sentence,
+            finding.attempts,
+            finding.batch,
+            finding.found_at,
+            finding.oldest,
+            finding.next_look,
+            finding.accepted,
+            None if before is None else codec.text_of(before),
+            codec.text_of([codec.write_to_json(write) for write in finding.writes]),
+            codec.text_of([codec.row_to_json(row) for row in finding.truth]),
+        )
+        return self._open, values
+
+    def _log_request(self, finding: Finding, state: State, at: Micros) -> Request:
+        slot = finding.slot
+        values = (
+            datetime.fromtimestamp(at // 1_000_000, UTC).date(),
+            bucket_of(slot),
+            _time_uuid(at),
+            finding.family,
+            finding.projection,
+            slot.mailboxid,
+            slot.uid,
+            str(finding.kind),
+            str(state),
+            codec.text_of(codec.log_line(finding, state, at)),
+            self._log_kept,
+        )
+        return self._append, values
+
+    # --- breakers -------------------------------------------------------------------------------
+
+    def breakers(self) -> dict[Breaker, str]:
+        """The open breakers, each with the reason of its first opening."""
+        opened: dict[Breaker, str] = {}
+        for name, _opened_at, reason in self._standing_open():
+            opened.setdefault(Breaker(name), reason)
+        return opened
+
+    def open_breaker(self, breaker: Breaker, reason: str, at: Micros) -> None:
+        """Open a breaker. The same opening again, after a person closed it, stays closed."""
+        values = (reason, self._scope, str(breaker), at)
+        self._store.run("opening a breaker", [(self._open_breaker, values)])
+
+    def close_breakers(self, at: Micros) -> None:
+        """Close each opening that stands."""
+        self._store.run(
+            "closing the breakers",
+            [
+                (self._close_breaker, (at, self._scope, name, opened_at))
+                for name, opened_at, _reason in self._standing_open()
+            ],
+        )
+
+    def _standing_open(self) -> list[tuple[str, Micros, str]]:
+        rows = self._store.rows("reading the breakers", self._read_breakers, self._scope)
+        return [
+            (name, opened_at, reason)
+            for name, opened_at, reason, closed_at in rows
+            if closed_at is None
+        ]
+
+
+def bucket_of(slot: Slot) -> int:
+    """Which of a family's partitions a slot is in: the same in every process and version."""
+    place = slot.mailboxid.bytes + slot.uid.to_bytes(8, "big", signed=True)
+    return zlib.crc32(place) % BUCKETS
+
+
+def _time_uuid(at: Micros) -> UUID:
+    """A time-based UUID of this time (µs), no two alike."""
+    ticks = at * 10 + UUID_EPOCH_100NS
+    return UUID(
+        fields=(
+            ticks & 0xFFFFFFFF,
+            (ticks >> 32) & 0xFFFF,
+            (ticks >> 48) & 0x0FFF,
+            secrets.randbits(6),
+            secrets.randbits(8),
+            secrets.randbits(48) | 1 << 40,
+        ),
+        version=1,
+    )
+
+
+def _finding(row: tuple[object, ...], family: Family) -> Finding:
+    """A finding from its row; raises `Misconfigured` where a write's projection is unknown."""
+    fields = dict(zip(NAMES, row, strict=True))
+    before, writes, truth = (
+        json.loads(str(fields.pop(name) or "null")) for name in ("before_image", "writes", "truth")
+    )
+    told = {"family": family.name, "batch": fields.pop("last_batch")}
+    told |= {"before": before, "writes": writes, "truth": truth}
+    return codec.finding_from_json(fields | told, family)

@@ -1,0 +1,178 @@
+"""The reconciler's keyspace behind a driver session: prepared statements, many in flight."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from string import Template
+from typing import Any, TypeVar
+
+from cassandra import ConsistencyLevel
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ResponseFuture, Session
+from cassandra.query import BatchStatement, BatchType, PreparedStatement, tuple_factory
+
+from checkpoints.cassandra.failures import in_our_words
+from reconcilers.errors import Misconfigured
+
+KEYSPACE = "reconciler"
+NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
+ONE_COPY: Mapping[str, str] = {"class": "SimpleStrategy", "replication_factor": "1"}
+
+T = TypeVar("T")
+Request = tuple[Any, tuple[Any, ...]]
+"""A prepared statement (or a batch) and its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Consistency of every read and write, and of the lease's lightweight transactions."""
+
+    each: int
+    serial: int
+
+
+def levels(local_dc: str | None = None) -> Levels:
+    """QUORUM and SERIAL, or their local kind when one data centre is watched."""
+    if local_dc is None:
+        return Levels(ConsistencyLevel.QUORUM, ConsistencyLevel.SERIAL)
+    return Levels(ConsistencyLevel.LOCAL_QUORUM, ConsistencyLevel.LOCAL_SERIAL)
+
+
+class Store:
+    """What the journal, lineage, bookmarks and the lease share. Not to be sent between processes.
+
+    The session is the caller's: with execution profiles (not the driver's legacy parameters), and
+    closed by the caller. Its own row factory and consistency are left as they are.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        keyspace: str = KEYSPACE,
+        consistency: Levels | None = None,
+        in_flight: int = 128,
+    ) -> None:
+        consistency = consistency or levels()
+        self._session = session
+        self._in_flight = in_flight
+        self.keyspace = checked_name(keyspace)
+        self._profile = session.execution_profile_clone_update(
+            EXEC_PROFILE_DEFAULT,
+            row_factory=tuple_factory,
+            consistency_level=consistency.each,
+            serial_consistency_level=consistency.serial,
+        )
+
+    def prepare(self, cql: str) -> PreparedStatement:
+        """Prepare a statement; ``$ks`` stands for the keyspace.
+
+        Raises `Refused` when a table is missing, `Unreachable` when nobody answers.
+        """
+        with in_our_words(f"preparing a statement on keyspace {self.keyspace}"):
+            prepared = self._session.prepare(cql.replace("$ks", self.keyspace))
+        prepared.is_idempotent = True
+        return prepared
+
+    def rows(self, doing: str, statement: PreparedStatement, *values: object) -> Iterator[Any]:
+        """Rows of one statement as tuples, page by page."""
+        with in_our_words(doing):
+            yield from self._send((statement, values)).result()
+
+    def run(self, doing: str, requests: Iterable[Request]) -> None:
+        """Send all, a bounded number in flight; returns when each is acknowledged.
+
+        Raises at the first failure; what was sent besides may or may not be applied.
+        """
+        for _row in self.gather(doing, requests):
+            pass
+
+    def gather(self, doing: str, requests: Iterable[Request]) -> Iterator[Any]:
+        """The rows of many statements, a bounded number of them in flight."""
+        pending: deque[Any] = deque()
+        with in_our_words(doing):
+            for request in requests:
+                if len(pending) >= self._in_flight:
+                    yield from pending.popleft().result()
+                pending.append(self._send(request))
+            while pending:
+                yield from pending.popleft().result()
+
+    def batch(self, requests: Iterable[Request]) -> Request:
+        """Several writes as one unlogged batch: one message, no atomicity."""
+        together = BatchStatement(batch_type=BatchType.UNLOGGED)
+        together.is_idempotent = True
+        for statement, values in requests:
+            together.add(statement, values)
+        return together, ()
+
+    def by_replica(self, requests: Iterable[Request], most: int) -> Iterator[Request]:
+        """Writes of many partitions, in batches whose partitions have the same replicas.
+
+        Where the driver does not know the replicas, each write goes alone.
+        """
+        metadata = self._session.cluster.metadata
+        groups: dict[tuple[Any, ...], list[Request]] = defaultdict(list)
+        for statement, values in requests:
+            bound = statement.bind(values)
+            replicas = tuple(metadata.get_replicas(self.keyspace, bound.routing_key))
+            if replicas:
+                groups[replicas].append((bound, ()))
+            else:
+                yield statement, values
+        for together in groups.values():
+            for group in in_groups(together, most):
+                yield self.batch(group)
+
+    def _send(self, request: Request) -> ResponseFuture:
+        statement, values = request
+        if isinstance(statement, BatchStatement):
+            return self._session.execute_async(statement, execution_profile=self._profile)
+        return self._session.execute_async(statement, values, execution_profile=self._profile)
+
+
+def in_groups(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
+    """The items in order, at most so many at a time."""
+    for start in range(0, len(items), most):
+        yield items[start : start + most]
+
+
+def checked_name(keyspace: str) -> str:
+    """The keyspace's name, which becomes part of statements; raises `Misconfigured`."""
+    if NAME.fullmatch(keyspace) is None:
+        raise Misconfigured(
+            f"keyspace name {keyspace!r}: lower-case letters, digits and underscores only,"
+            " 48 characters at most"
+        )
+    return keyspace
+
+
+def schema_statements(
+    keyspace: str = KEYSPACE, replication: Mapping[str, str] = ONE_COPY
+) -> list[str]:
+    """`schema.cql` for this keyspace, statement by statement; each may be run again."""
+    options = ", ".join(f"{_quoted(name)}: {_quoted(value)}" for name, value in replication.items())
+    text = resources.files("checkpoints").joinpath("schema.cql").read_text(encoding="utf-8")
+    code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+    filled = Template(code).substitute(
+        keyspace=checked_name(keyspace), replication=f"{{{options}}}"
+    )
+    return [statement.strip() for statement in filled.split(";") if statement.strip()]
+
+
+def create_schema(
+    session: Session, keyspace: str = KEYSPACE, replication: Mapping[str, str] = ONE_COPY
+) -> None:
+    """Create what is missing of the keyspace and its tables. One process at a time.
+
+    Raises `Refused` without the right to create, `Unreachable` when nobody answers.
+    """
+    with in_our_words(f"creating keyspace {keyspace}"):
+        for statement in schema_statements(keyspace, replication):
+            session.execute(statement)
+
+
+def _quoted(text: str) -> str:
+    return "'" + str(text).replace("'", "''") + "'"

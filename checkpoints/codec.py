@@ -1,0 +1,197 @@
+"""Rows, writes and findings as JSON, and back exactly.
+
+What JSON does not have is an object with one member that names the type::
+
+    {"uuid": "…"}   {"datetime": "2026-11-21T10:00:00.123000"}   {"set": ["a", "b"]}
+
+A write is kept with its projection's name; reading resolves it through the family, so that nothing
+is rebuilt that the family no longer declares.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from reconcilers.errors import Misconfigured
+from reconcilers.family import Family, Projection
+from reconcilers.finding import Finding, State
+from reconcilers.model import (
+    AddToSet,
+    DeleteRow,
+    Kind,
+    RemoveFromSet,
+    Row,
+    SetCells,
+    Slot,
+    Value,
+    Write,
+)
+
+Json = dict[str, Any]
+
+
+def value_to_json(value: Value) -> object:
+    """A cell as JSON; datetimes keep whether they are naive (as the driver gives them: UTC)."""
+    match value:
+        case UUID():
+            return {"uuid": str(value)}
+        case datetime():
+            return {"datetime": value.isoformat()}
+        case frozenset():
+            return {"set": sorted(value)}
+        case _:
+            return value
+
+
+def value_from_json(value: object) -> Value:
+    """The cell that `value_to_json` wrote. Raises ValueError for anything else."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case {"uuid": str(text)}:
+            return UUID(text)
+        case {"datetime": str(text)}:
+            return datetime.fromisoformat(text)
+        case {"set": list(elements)}:
+            return frozenset(elements)
+        case _:
+            raise ValueError(f"not a cell of the journal: {value!r}")
+
+
+def row_to_json(row: Row) -> Json:
+    """A row with its write times (µs)."""
+    return {
+        "cells": {column: value_to_json(value) for column, value in row.cells.items()},
+        "written": dict(row.written),
+    }
+
+
+def row_from_json(row: Json) -> Row:
+    """The row that `row_to_json` wrote."""
+    return Row(
+        {column: value_from_json(value) for column, value in row["cells"].items()},
+        dict(row["written"]),
+    )
+
+
+def write_to_json(write: Write) -> Json:
+    """A guarded write; raises ValueError for a kind that the journal does not know."""
+    where: Json = {
+        "projection": write.projection.name,
+        "mailboxid": str(write.slot.mailboxid),
+        "uid": write.slot.uid,
+        "at": write.at,
+    }
+    match write:
+        case SetCells():
+            cells = {column: value_to_json(value) for column, value in write.cells.items()}
+            return {"write": "set_cells", **where, "cells": cells}
+        case AddToSet():
+            return {"write": "add_to_set", **where, **_elements(write)}
+        case RemoveFromSet():
+            return {"write": "remove_from_set", **where, **_elements(write)}
+        case DeleteRow():
+            return {"write": "delete_row", **where}
+        case _:
+            raise ValueError(f"not a write that the journal can keep: {write!r}")
+
+
+def _elements(write: AddToSet | RemoveFromSet) -> Json:
+    return {"column": write.column, "elements": sorted(write.elements)}
+
+
+_BUILD: dict[str, Callable[[Projection, Slot, Json], Write]] = {
+    "set_cells": lambda projection, slot, fields: SetCells(
+        projection,
+        slot,
+        fields["at"],
+        {column: value_from_json(value) for column, value in fields["cells"].items()},
+    ),
+    "add_to_set": lambda projection, slot, fields: AddToSet(
+        projection, slot, fields["at"], fields["column"], frozenset(fields["elements"])
+    ),
+    "remove_from_set": lambda projection, slot, fields: RemoveFromSet(
+        projection, slot, fields["at"], fields["column"], frozenset(fields["elements"])
+    ),
+    "delete_row": lambda projection, slot, fields: DeleteRow(projection, slot, fields["at"]),
+}
+
+
+def write_from_json(write: Json, family: Family) -> Write:
+    """The write, on the projection as the family declares it now.
+
+    Raises `Misconfigured` when the family has no such projection.
+    """
+    projection = _declared(write["projection"], family)
+    slot = Slot(UUID(write["mailboxid"]), write["uid"])
+    return _BUILD[write["write"]](projection, slot, write)
+
+
+def _declared(name: str, family: Family) -> Projection:
+    for projection in family.projections:
+        if projection.name == name:
+            return projection
+    raise Misconfigured(
+        f"the journal holds a write to projection {name}, which family {family.name} does not"
+        " declare: was it switched off, or does the journal belong to a newer version?"
+    )
+
+
+def finding_to_json(finding: Finding) -> Json:
+    """A finding, all its fields."""
+    return {
+        "family": finding.family,
+        "projection": finding.projection,
+        "mailboxid": str(finding.slot.mailboxid),
+        "uid": finding.slot.uid,
+        "messageid": finding.messageid,
+        "kind": str(finding.kind),
+        "state": str(finding.state),
+        "sentence": finding.sentence,
+        "found_at": finding.found_at,
+        "oldest": finding.oldest,
+        "attempts": finding.attempts,
+        "batch": finding.batch,
+        "before": None if finding.before is None else row_to_json(finding.before),
+        "writes": [write_to_json(write) for write in finding.writes],
+        "next_look": finding.next_look,
+        "accepted": finding.accepted,
+        "truth": [row_to_json(row) for row in finding.truth],
+    }
+
+
+def finding_from_json(finding: Json, family: Family) -> Finding:
+    """The finding that `finding_to_json` wrote; raises as `write_from_json` does."""
+    before = finding["before"]
+    return Finding(
+        family=finding["family"],
+        projection=finding["projection"],
+        slot=Slot(UUID(str(finding["mailboxid"])), finding["uid"]),
+        messageid=finding["messageid"],
+        kind=Kind(finding["kind"]),
+        state=State(finding["state"]),
+        sentence=finding["sentence"],
+        found_at=finding["found_at"],
+        oldest=finding["oldest"],
+        attempts=finding["attempts"],
+        batch=finding["batch"],
+        before=None if before is None else row_from_json(before),
+        writes=tuple(write_from_json(write, family) for write in finding["writes"]),
+        next_look=finding["next_look"],
+        accepted=finding["accepted"],
+        truth=tuple(row_from_json(row) for row in finding["truth"]),
+    )
+
+
+def log_line(finding: Finding, state: State, at: int) -> Json:
+    """What the log says of a finding that came to a state at a time (µs)."""
+    return {"at": at, **finding_to_json(finding), "state": str(state)}
+
+
+def text_of(value: object) -> str:
+    """JSON as it stands in a text column."""
+    return json.dumps(value, separators=(",", ":"))

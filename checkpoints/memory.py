@@ -1,0 +1,191 @@
+"""The fakes, in this process's memory. They pass the contract tests of the real ones.
+
+Findings and writes go through the codec, so that what a real journal could not keep fails here too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from uuid import UUID
+
+from checkpoints import codec
+from checkpoints.clock import wall_clock
+from checkpoints.lineage import Deletes, Entry, ProjectionDelete, TruthDelete
+from reconcilers.family import Family
+from reconcilers.finding import Finding, State
+from reconcilers.model import Micros, Slot
+from reconcilers.policy import Breaker
+
+Place = tuple[str, str, Slot]
+
+
+class MemoryJournal:
+    """`checkpoints.journal.Journal` in dictionaries."""
+
+    def __init__(self, clock: Callable[[], Micros] = wall_clock) -> None:
+        self._clock = clock
+        self._open: dict[Place, str] = {}
+        self._log: list[tuple[Micros, str]] = []
+        self._breakers: dict[tuple[Breaker, Micros], tuple[str, Micros | None]] = {}
+
+    def recall(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Finding]:
+        """The open findings at these slots."""
+        places = ((family.name, projection, slot) for slot in slots)
+        return {
+            place[2]: codec.finding_from_json(json.loads(self._open[place]), family)
+            for place in places
+            if place in self._open
+        }
+
+    def put(self, finding: Finding) -> None:
+        """Record an open finding and log its state."""
+        self.touch(finding)
+        self._append(finding, finding.state, self._clock())
+
+    def touch(self, finding: Finding) -> None:
+        """Replace an open finding."""
+        self._open[_place(finding)] = codec.text_of(codec.finding_to_json(finding))
+
+    def close(self, finding: Finding, end: State, at: Micros) -> None:
+        """Log how it ended, and forget it."""
+        self._append(finding, end, at)
+        self._open.pop(_place(finding), None)
+
+    def open_findings(self, family: Family) -> Iterator[Finding]:
+        """All open findings of the projections that the family declares."""
+        declared = {projection.name for projection in family.projections}
+        for (name, projection, _slot), text in list(self._open.items()):
+            if name == family.name and projection in declared:
+                yield codec.finding_from_json(json.loads(text), family)
+
+    def log(self, day: date) -> Iterator[dict[str, object]]:
+        """The log of one day (UTC), oldest first."""
+        for at, text in sorted(self._log, key=lambda line: line[0]):
+            if datetime.fromtimestamp(at // 1_000_000, UTC).date() == day:
+                yield json.loads(text)
+
+    def breakers(self) -> dict[Breaker, str]:
+        """The open breakers and the reason of their first opening."""
+        opened: dict[Breaker, str] = {}
+        for (breaker, _at), (reason, closed_at) in sorted(self._breakers.items()):
+            if closed_at is None:
+                opened.setdefault(breaker, reason)
+        return opened
+
+    def open_breaker(self, breaker: Breaker, reason: str, at: Micros) -> None:
+        """Open a breaker; the same opening again stays closed once it was."""
+        _reason, closed_at = self._breakers.get((breaker, at), ("", None))
+        self._breakers[breaker, at] = (reason, closed_at)
+
+    def close_breakers(self, at: Micros) -> None:
+        """Close each opening that stands."""
+        for opening, (reason, closed_at) in self._breakers.items():
+            if closed_at is None:
+                self._breakers[opening] = (reason, at)
+
+    def _append(self, finding: Finding, state: State, at: Micros) -> None:
+        self._log.append((at, codec.text_of(codec.log_line(finding, state, at))))
+
+
+def _place(finding: Finding) -> Place:
+    return finding.family, finding.projection, finding.slot
+
+
+class MemoryLineage:
+    """`checkpoints.lineage.Lineage` in dictionaries; what expires only says so."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[UUID, UUID, int], Entry] = {}
+        self._deletes: set[TruthDelete | ProjectionDelete] = set()
+        self._watched_since: Micros | None = None
+
+    def of_messages(self, messageids: Sequence[UUID]) -> dict[UUID, list[Entry]]:
+        """Entries of each message."""
+        wanted = set(messageids)
+        found: dict[UUID, list[Entry]] = defaultdict(list)
+        for entry in self._entries.values():
+            if entry.messageid in wanted:
+                found[entry.messageid].append(entry)
+        return dict(found)
+
+    def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, frozenset[UUID]]:
+        """The messages ever seen at each slot."""
+        found: dict[Slot, set[UUID]] = defaultdict(set)
+        wanted = set(slots)
+        for entry in self._entries.values():
+            slot = Slot(entry.mailboxid, entry.uid)
+            if slot in wanted:
+                found[slot].add(entry.messageid)
+        return {slot: frozenset(messageids) for slot, messageids in found.items()}
+
+    def of_mailbox(self, mailboxid: UUID) -> Iterator[tuple[Slot, UUID]]:
+        """Every slot of a mailbox with a message seen there."""
+        for entry in list(self._entries.values()):
+            if entry.mailboxid == mailboxid:
+                yield Slot(mailboxid, entry.uid), entry.messageid
+
+    def remember(self, entries: Iterable[Entry]) -> None:
+        """Keep entries for good."""
+        for entry in entries:
+            self._keep(replace(entry, expiring=False))
+
+    def expire(self, entries: Iterable[Entry]) -> None:
+        """Entries that may be forgotten."""
+        for entry in entries:
+            self._keep(replace(entry, expiring=True))
+
+    def _keep(self, entry: Entry) -> None:
+        """What is written replaces; what is not written (False, None) leaves what there was."""
+        key = (entry.messageid, entry.mailboxid, entry.uid)
+        known = self._entries.get(key, entry)
+        self._entries[key] = replace(
+            entry,
+            in_truth=entry.in_truth or known.in_truth,
+            recorded_at=known.recorded_at if entry.recorded_at is None else entry.recorded_at,
+        )
+
+    def truth_deleted(self, messageid: UUID, mailboxid: UUID, uid: int, at: Micros) -> None:
+        """A truth delete was seen."""
+        self._deletes.add(TruthDelete(messageid, mailboxid, uid, at))
+
+    def projection_deleted(self, slot: Slot, at: Micros) -> None:
+        """A delete of this projection row was seen."""
+        self._deletes.add(ProjectionDelete(slot, at))
+
+    def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
+        """Many deletes were seen."""
+        self._deletes.update(deletes)
+
+    def truth_deletes(self, messageid: UUID, mailboxid: UUID) -> Deletes:
+        """The truth deletes seen for this message in this mailbox."""
+        times: dict[int, set[Micros]] = defaultdict(set)
+        for each in self._truth_deletes_of(mailboxid):
+            if each.messageid == messageid:
+                times[each.uid].add(each.at)
+        return Deletes({uid: frozenset(at) for uid, at in times.items()})
+
+    def projection_deletes(self, slot: Slot) -> frozenset[Micros]:
+        """The deletes seen for this projection row."""
+        seen = (each for each in self._deletes if isinstance(each, ProjectionDelete))
+        return frozenset(each.at for each in seen if each.slot == slot)
+
+    def truth_deletes_in_mailbox(self, mailboxid: UUID, since: Micros, until: Micros) -> bool:
+        """Whether any truth delete of this mailbox was written between two times, ends included."""
+        return any(since <= each.at <= until for each in self._truth_deletes_of(mailboxid))
+
+    def _truth_deletes_of(self, mailboxid: UUID) -> Iterator[TruthDelete]:
+        for each in self._deletes:
+            if isinstance(each, TruthDelete) and each.mailboxid == mailboxid:
+                yield each
+
+    def watched_since(self) -> Micros | None:
+        """Since when every change reached the stream (µs)."""
+        return self._watched_since
+
+    def watch_from(self, at: Micros) -> None:
+        """Watching begins."""
+        self._watched_since = at

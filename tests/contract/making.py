@@ -1,0 +1,68 @@
+"""Values for the contract tests; ids are new in every test, for the tables are shared."""
+
+import dataclasses
+import uuid
+from datetime import datetime
+
+import pytest
+
+from reconcilers.families.message import MESSAGE
+from reconcilers.finding import Finding, State
+from reconcilers.model import AddToSet, DeleteRow, Kind, RemoveFromSet, Row, SetCells, Slot
+
+KINDS = ("memory", pytest.param("cassandra", marks=pytest.mark.stack))
+MESSAGES = MESSAGE.projections[0]
+
+
+def a_family():
+    """Family *message* under a name that no other test uses."""
+    return dataclasses.replace(MESSAGE, name=f"message_{uuid.uuid4().hex[:8]}")
+
+
+def a_slot(uid: int = 7) -> Slot:
+    return Slot(uuid.uuid1(), uid)
+
+
+def a_row() -> Row:
+    return Row(
+        {
+            "messageid": uuid.uuid1(),
+            "modseq": 2**62,
+            "flagseen": False,
+            "userflags": frozenset({"a", "ü b"}),
+            "internaldate": datetime.fromisoformat("2026-11-21T10:00:00.123000"),
+            "threadid": None,
+            "headercontent": "id\"with'quotes",
+        },
+        {"modseq": 1_700_000_000_000_001, "messageid": 1_700_000_000_000_000},
+    )
+
+
+def a_finding(family, slot: Slot, **changes) -> Finding:
+    """A finding with a value in every field."""
+    row = a_row()
+    at = 1_700_000_000_000_002
+    finding = Finding(
+        family=family.name,
+        projection=MESSAGES.name,
+        slot=slot,
+        messageid=str(row.cells["messageid"]),
+        kind=Kind.DIFFERING_CELLS,
+        state=State.INTENDED,
+        sentence="messages: differs in flagseen, userflags – 'ü'",
+        found_at=1_700_000_000_500_000,
+        oldest=1_700_000_000_000_000,
+        attempts=2,
+        batch="message-17",
+        before=row,
+        writes=(
+            SetCells(MESSAGES, slot, at, {"modseq": 5, "flagseen": None}),
+            AddToSet(MESSAGES, slot, at, "userflags", frozenset({"x"})),
+            RemoveFromSet(MESSAGES, slot, at, "userflags", frozenset({"y", "z"})),
+            DeleteRow(MESSAGES, slot, at),
+        ),
+        next_look=1_700_000_001_000_000,
+        accepted=True,
+        truth=(a_row(), Row({"uid": 7})),
+    )
+    return dataclasses.replace(finding, **changes)

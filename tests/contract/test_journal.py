@@ -1,0 +1,199 @@
+"""The journal's contract: the same for the fake and for Cassandra."""
+
+import uuid
+from dataclasses import replace
+from datetime import UTC, date, datetime
+
+import pytest
+
+from checkpoints.cassandra import CassandraJournal
+from checkpoints.memory import MemoryJournal
+from reconcilers.finding import State
+from reconcilers.model import Kind, Slot
+from reconcilers.policy import Breaker
+from tests.contract.making import a_family, a_finding, a_slot
+
+DAY = 86_400_000_000
+
+
+class Clock:
+    """A clock that stands until it is set."""
+
+    def __init__(self) -> None:
+        # A day of its own, so that the log of a shared table is this test's only.
+        self.now = (uuid.uuid4().int % 20_000) * DAY + 1_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+    @property
+    def day(self) -> date:
+        return datetime.fromtimestamp(self.now / 1_000_000, UTC).date()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def journal(kind, clock, request):
+    if kind == "memory":
+        return MemoryJournal(clock)
+    store = request.getfixturevalue("store")
+    return CassandraJournal(store, scope=uuid.uuid4().hex, clock=clock)
+
+
+@pytest.fixture
+def family():
+    return a_family()
+
+
+def test_a_finding_is_recalled_with_every_field(journal, family):
+    finding = a_finding(family, a_slot())
+    journal.put(finding)
+    assert journal.recall(family, "messages", [finding.slot]) == {finding.slot: finding}
+
+
+def test_a_finding_without_optional_fields(journal, family):
+    empty = {"messageid": None, "oldest": None, "before": None, "writes": (), "truth": ()}
+    finding = a_finding(family, a_slot(), **empty, next_look=None, accepted=False, batch="")
+    journal.put(finding)
+    assert list(journal.open_findings(family)) == [finding]
+
+
+def test_recall_is_by_slot_projection_and_family(journal, family):
+    slot = a_slot()
+    journal.put(a_finding(family, slot))
+    assert journal.recall(family, "messages", []) == {}
+    assert journal.recall(family, "messages", [Slot(slot.mailboxid, 8), a_slot()]) == {}
+    assert journal.recall(family, "another", [slot]) == {}
+    assert journal.recall(a_family(), "messages", [slot]) == {}
+
+
+def test_recall_of_many_slots_at_once(journal, family):
+    mailbox, other = uuid.uuid1(), uuid.uuid4()
+    slots = [Slot(mailbox, uid) for uid in range(1500)] + [Slot(other, uid) for uid in range(300)]
+    open_ones = {slot: a_finding(family, slot) for slot in slots[::40]}
+    for finding in open_ones.values():
+        journal.put(finding)
+    assert journal.recall(family, "messages", slots + slots) == open_ones
+
+
+def test_put_replaces_the_whole_finding_at_its_slot(journal, family):
+    finding = a_finding(family, a_slot())
+    journal.put(finding)
+    stripped = replace(
+        finding, state=State.HELD, writes=(), before=None, next_look=None, messageid=None, truth=()
+    )
+    journal.put(stripped)
+    assert journal.recall(family, "messages", [finding.slot]) == {finding.slot: stripped}
+    assert list(journal.open_findings(family)) == [stripped]
+
+
+def test_put_logs_each_state_and_touch_does_not(journal, family, clock):
+    finding = a_finding(family, a_slot())
+    journal.put(finding)
+    journal.touch(replace(finding, next_look=99))
+    clock.now += 1
+    journal.put(replace(finding, state=State.STUCK))
+    assert [line["state"] for line in journal.log(clock.day)] == ["intended", "stuck"]
+    assert [line["next_look"] for line in journal.log(clock.day)] == [finding.next_look] * 2
+
+
+def test_touch_replaces_the_open_finding(journal, family):
+    finding = a_finding(family, a_slot())
+    journal.put(finding)
+    journal.touch(replace(finding, next_look=99))
+    assert journal.recall(family, "messages", [finding.slot])[finding.slot].next_look == 99
+
+
+def test_close_logs_the_end_and_removes(journal, family, clock):
+    finding = a_finding(family, a_slot())
+    journal.put(finding)
+    journal.close(finding, State.VERIFIED, clock.now + 5)
+    assert journal.recall(family, "messages", [finding.slot]) == {}
+    assert list(journal.open_findings(family)) == []
+    opened, ended = journal.log(clock.day)
+    assert (opened["state"], opened["at"]) == ("intended", clock.now)
+    assert (ended["state"], ended["at"]) == ("verified", clock.now + 5)
+    assert ended["before"] == opened["before"]
+    assert ended["before"]["cells"]["userflags"] == {"set": ["a", "ü b"]}
+    assert [write["write"] for write in ended["writes"]] == [
+        "set_cells", "add_to_set", "remove_from_set", "delete_row",
+    ]  # fmt: skip
+
+
+def test_closing_again_after_a_crash_only_logs_again(journal, family, clock):
+    finding = a_finding(family, a_slot())
+    journal.close(finding, State.HEALED, clock.now)
+    journal.close(finding, State.HEALED, clock.now)
+    assert list(journal.open_findings(family)) == []
+    assert [line["state"] for line in journal.log(clock.day)] == ["healed", "healed"]
+
+
+def test_a_closed_finding_can_be_opened_again(journal, family, clock):
+    finding = a_finding(family, a_slot())
+    journal.put(finding)
+    journal.close(finding, State.SUPERSEDED, clock.now)
+    again = replace(finding, kind=Kind.EXTRA_ROW, attempts=0)
+    journal.put(again)
+    assert journal.recall(family, "messages", [finding.slot]) == {finding.slot: again}
+
+
+def test_all_open_findings_of_a_family_are_listed(journal, family):
+    findings = [a_finding(family, a_slot(uid)) for uid in range(60)]
+    for finding in findings:
+        journal.put(finding)
+    journal.put(a_finding(a_family(), a_slot()))
+    listed = list(journal.open_findings(family))
+    assert len(listed) == 60
+    assert {finding.slot: finding for finding in listed} == {each.slot: each for each in findings}
+
+
+def test_the_log_is_oldest_first_whatever_the_order_of_writing(journal, family, clock):
+    start = clock.now
+    for minute in (5, 1, 4, 2, 3):
+        clock.now = start + minute * 60_000_000
+        journal.put(a_finding(family, a_slot(), attempts=minute))
+    assert [line["attempts"] for line in journal.log(clock.day)] == [1, 2, 3, 4, 5]
+
+
+def test_the_log_is_by_utc_day(journal, family, clock):
+    clock.now = clock.now // DAY * DAY
+    today = clock.day
+    journal.put(a_finding(family, a_slot(), attempts=0))
+    clock.now += DAY - 1
+    journal.put(a_finding(family, a_slot(), attempts=1))
+    clock.now += 1
+    journal.put(a_finding(family, a_slot(), attempts=2))
+    assert [line["attempts"] for line in journal.log(today)] == [0, 1]
+    assert [line["attempts"] for line in journal.log(clock.day)] == [2]
+
+
+def test_breakers_stay_open_until_closed(journal):
+    assert journal.breakers() == {}
+    journal.open_breaker(Breaker.REMOVALS, "101 in a minute", 10)
+    journal.open_breaker(Breaker.REPAIRS, "2000 in a minute", 11)
+    journal.open_breaker(Breaker.REMOVALS, "again", 12)
+    assert journal.breakers() == {
+        Breaker.REMOVALS: "101 in a minute",
+        Breaker.REPAIRS: "2000 in a minute",
+    }
+    journal.close_breakers(20)
+    assert journal.breakers() == {}
+
+
+def test_a_breaker_opens_again_whatever_the_clocks_say(journal):
+    journal.open_breaker(Breaker.REPAIRS, "first", 1_000)
+    journal.close_breakers(500)
+    assert journal.breakers() == {}
+    journal.open_breaker(Breaker.REPAIRS, "second", 400)
+    assert journal.breakers() == {Breaker.REPAIRS: "second"}
+
+
+def test_a_batch_that_runs_again_does_not_undo_a_persons_decision(journal):
+    journal.open_breaker(Breaker.REPAIRS, "too many", 1_000)
+    journal.close_breakers(2_000)
+    journal.open_breaker(Breaker.REPAIRS, "too many", 1_000)
+    assert journal.breakers() == {}

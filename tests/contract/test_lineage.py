@@ -1,0 +1,181 @@
+"""Lineage's contract: the same for the fake and for Cassandra."""
+
+import uuid
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from checkpoints.cassandra import CassandraLineage
+from checkpoints.lineage import (
+    WHOLE_RANGE,
+    Deletes,
+    Entry,
+    Lineage,
+    ProjectionDelete,
+    TruthDelete,
+)
+from checkpoints.memory import MemoryLineage
+from reconcilers.model import Slot
+
+AT = 1_700_000_000_000_000
+
+
+@pytest.fixture
+def lineage(kind: str, request: pytest.FixtureRequest) -> Lineage:
+    if kind == "memory":
+        return MemoryLineage()
+    return CassandraLineage(request.getfixturevalue("store"))
+
+
+def an_entry(uid: int = 1, in_truth: str = "in truth", recorded_at: int | None = AT) -> Entry:
+    return Entry(uuid.uuid1(), uuid.uuid1(), uid, in_truth == "in truth", recorded_at)
+
+
+def only(lineage: Lineage, messageid: UUID) -> Entry:
+    (entry,) = lineage.of_messages([messageid])[messageid]
+    return entry
+
+
+def test_what_was_remembered_is_found_both_ways_round(lineage: Lineage) -> None:
+    entry = an_entry()
+    slot = Slot(entry.mailboxid, entry.uid)
+    lineage.remember([entry])
+    assert lineage.of_messages([entry.messageid]) == {entry.messageid: [entry]}
+    assert lineage.of_slots([slot]) == {slot: frozenset({entry.messageid})}
+    assert list(lineage.of_mailbox(entry.mailboxid)) == [(slot, entry.messageid)]
+
+
+def test_what_was_not_is_left_out(lineage: Lineage) -> None:
+    entry = an_entry()
+    lineage.remember([entry])
+    assert lineage.of_messages([]) == {}
+    assert lineage.of_messages([uuid.uuid1()]) == {}
+    assert lineage.of_slots([]) == {}
+    assert lineage.of_slots([Slot(entry.mailboxid, 2), Slot(uuid.uuid1(), 1)]) == {}
+    assert list(lineage.of_mailbox(uuid.uuid1())) == []
+
+
+@pytest.mark.parametrize("recorded_at", [AT, None])
+@pytest.mark.parametrize("in_truth", ["in truth", "projection only"])
+def test_every_shape_of_an_entry(lineage: Lineage, in_truth: str, recorded_at: int | None) -> None:
+    entry = an_entry(in_truth=in_truth, recorded_at=recorded_at)
+    lineage.remember([entry])
+    assert only(lineage, entry.messageid) == entry
+    lineage.expire([entry])
+    assert only(lineage, entry.messageid) == replace(entry, expiring=True)
+    lineage.remember([replace(entry, expiring=True)])
+    assert only(lineage, entry.messageid) == entry
+
+
+def test_a_message_in_several_places_and_a_slot_with_several_messages(lineage: Lineage) -> None:
+    first = an_entry()
+    copy_here = replace(first, uid=2)
+    copy_elsewhere = replace(first, mailboxid=uuid.uuid1())
+    another = replace(first, messageid=uuid.uuid4())
+    lineage.remember([first, copy_here, copy_elsewhere, another])
+    found = lineage.of_messages([first.messageid, another.messageid, first.messageid])
+    assert set(found[first.messageid]) == {first, copy_here, copy_elsewhere}
+    assert len(found[first.messageid]) == 3
+    assert found[another.messageid] == [another]
+    slot = Slot(first.mailboxid, 1)
+    assert lineage.of_slots([slot]) == {slot: frozenset({first.messageid, another.messageid})}
+    assert set(lineage.of_mailbox(first.mailboxid)) == {
+        (slot, first.messageid),
+        (slot, another.messageid),
+        (Slot(first.mailboxid, 2), first.messageid),
+    }
+
+
+def test_remembering_twice_changes_nothing(lineage: Lineage) -> None:
+    entry = an_entry()
+    lineage.remember([entry, entry])
+    lineage.remember([entry])
+    assert lineage.of_messages([entry.messageid]) == {entry.messageid: [entry]}
+
+
+def test_what_the_truth_had_is_never_taken_back(lineage: Lineage) -> None:
+    entry = an_entry()
+    lineage.remember([entry])
+    lineage.remember([replace(entry, in_truth=False, recorded_at=None)])
+    assert only(lineage, entry.messageid) == entry
+
+
+def test_what_was_missing_is_added(lineage: Lineage) -> None:
+    entry = an_entry(in_truth="projection only", recorded_at=None)
+    lineage.remember([entry])
+    lineage.remember([replace(entry, in_truth=True, recorded_at=AT)])
+    assert only(lineage, entry.messageid) == replace(entry, in_truth=True, recorded_at=AT)
+
+
+def test_many_at_once(lineage: Lineage) -> None:
+    mailboxes = [uuid.uuid1() for _ in range(3)]
+    entries = [Entry(uuid.uuid4(), mailboxes[n % 3], n, n % 2 == 0, AT + n) for n in range(1000)]
+    lineage.remember(entries)
+    found = lineage.of_messages([entry.messageid for entry in entries] + [uuid.uuid4()])
+    assert found == {entry.messageid: [entry] for entry in entries}
+    slots = [Slot(entry.mailboxid, entry.uid) for entry in entries]
+    by_slot = lineage.of_slots([*slots, Slot(mailboxes[0], 5000)])
+    assert by_slot == {
+        slot: frozenset({entry.messageid}) for slot, entry in zip(slots, entries, strict=True)
+    }
+    assert len(list(lineage.of_mailbox(mailboxes[0]))) == 334
+
+
+def test_truth_deletes_by_uid_and_by_range(lineage: Lineage) -> None:
+    message, mailbox = uuid.uuid1(), uuid.uuid1()
+    assert lineage.truth_deletes(message, mailbox) == Deletes({})
+    lineage.truth_deleted(message, mailbox, WHOLE_RANGE, AT)
+    lineage.truth_deleted(message, mailbox, WHOLE_RANGE, AT)
+    lineage.truth_deleted(message, mailbox, WHOLE_RANGE, AT + 1)
+    lineage.truth_deleted(message, mailbox, 4, AT + 2)
+    lineage.truth_deleted(message, uuid.uuid1(), 5, AT + 3)
+    lineage.truth_deleted(uuid.uuid1(), mailbox, 6, AT + 4)
+    assert lineage.truth_deletes(message, mailbox) == Deletes(
+        {WHOLE_RANGE: frozenset({AT, AT + 1}), 4: frozenset({AT + 2})}
+    )
+
+
+def test_projection_deletes_are_of_one_row(lineage: Lineage) -> None:
+    slot = Slot(uuid.uuid1(), 3)
+    assert lineage.projection_deletes(slot) == frozenset()
+    lineage.projection_deleted(slot, AT)
+    lineage.projection_deleted(slot, AT + 1)
+    lineage.projection_deleted(slot, AT)
+    lineage.projection_deleted(Slot(slot.mailboxid, 4), AT + 2)
+    assert lineage.projection_deletes(slot) == {AT, AT + 1}
+
+
+def test_many_deletes_at_once(lineage: Lineage) -> None:
+    message, mailbox = uuid.uuid1(), uuid.uuid1()
+    truth = [TruthDelete(message, mailbox, uid % 3, AT + uid) for uid in range(500)]
+    rows = [ProjectionDelete(Slot(mailbox, uid), AT) for uid in range(500)]
+    lineage.remember_deletes([*truth, *rows, *truth])
+    by_uid = lineage.truth_deletes(message, mailbox).by_uid
+    assert {uid: len(times) for uid, times in by_uid.items()} == {0: 167, 1: 167, 2: 166}
+    assert lineage.projection_deletes(Slot(mailbox, 499)) == {AT}
+    assert lineage.truth_deletes_in_mailbox(mailbox, AT + 499, AT + 499)
+
+
+def test_truth_deletes_of_a_mailbox_between_two_times(lineage: Lineage) -> None:
+    mailbox = uuid.uuid1()
+    lineage.truth_deleted(uuid.uuid1(), mailbox, WHOLE_RANGE, AT)
+    lineage.projection_deleted(Slot(mailbox, 1), AT + 50)
+    assert lineage.truth_deletes_in_mailbox(mailbox, AT, AT)
+    assert lineage.truth_deletes_in_mailbox(mailbox, AT - 5, AT + 5)
+    assert not lineage.truth_deletes_in_mailbox(mailbox, AT + 1, AT + 100)
+    assert not lineage.truth_deletes_in_mailbox(mailbox, AT - 100, AT - 1)
+    assert not lineage.truth_deletes_in_mailbox(uuid.uuid1(), AT - 5, AT + 5)
+
+
+def test_watching_begins_anew_after_a_loss(lineage: Lineage) -> None:
+    lineage.watch_from(AT)
+    assert lineage.watched_since() == AT
+    lineage.watch_from(AT + 7)
+    assert lineage.watched_since() == AT + 7
+    lineage.watch_from(AT + 3)
+    assert lineage.watched_since() == AT + 3
+
+
+def test_nobody_watches_before_the_first_start() -> None:
+    assert MemoryLineage().watched_since() is None
