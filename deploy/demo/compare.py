@@ -2,7 +2,9 @@
 
     python -m deploy.demo.compare --port 9042 --keyspace apache_james
 
-Reads imapuidtable and messageidtable whole and tells every difference between them.
+Reads imapuidtable and messageidtable whole, one after the other, and tells every difference
+between them: so run it when nobody writes. Exits with 0 where there is none, with 1 where
+there are some, and with 2 where the tables cannot be read.
 """
 
 import argparse
@@ -16,8 +18,11 @@ from typing import Any
 from uuid import UUID
 
 from cassandra import ConsistencyLevel
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
+from cassandra.util import SortedSet
+
+from deploy.demo.connection import add_options, connected
 
 ROWS_PER_PAGE = 5000
 NEEDED_IN_TRUTH = (
@@ -106,7 +111,9 @@ def differing_columns(truth: Cells, projected: Cells) -> tuple[str, ...]:
 
 
 def _cell(value: Any) -> Any:
-    return value if value is None or not hasattr(value, "isdisjoint") else set(value) or None
+    if isinstance(value, set | SortedSet):
+        return frozenset(value) or None
+    return value
 
 
 def _whole_table(session: Session, keyspace: str, table: str) -> Iterator[Cells]:
@@ -123,14 +130,11 @@ def _whole_table(session: Session, keyspace: str, table: str) -> Iterator[Cells]
 def main() -> None:
     """Print each difference as a line of JSON; exit with 1 where there is any."""
     parser = argparse.ArgumentParser(description="compare imapuidtable with messageidtable")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=9042)
-    parser.add_argument("--keyspace", default="apache_james")
+    add_options(parser)
     given = parser.parse_args()
-    cluster = Cluster([given.host], port=given.port)
     found = 0
-    try:
-        for difference in full_comparison(cluster.connect(), given.keyspace):
+    with connected(given.host, given.port) as session:
+        for difference in full_comparison(session, given.keyspace):
             found += 1
             line = {
                 "kind": difference.kind,
@@ -140,8 +144,6 @@ def main() -> None:
                 "columns": difference.columns,
             }
             print(json.dumps(line))
-    finally:
-        cluster.shutdown()
     sys.exit(1 if found else 0)
 
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
-from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 from cassandra.util import uuid_from_time
 
@@ -63,7 +62,6 @@ class MailServer:
             f"INSERT INTO {self._keyspace}.mailbox (id, mailboxbase, name, uidvalidity) "
             "VALUES (?, ?, ?, ?)",
             [mailboxid, ("#private", user), name, UIDVALIDITY],
-            ConsistencyLevel.QUORUM,
         ).result()
         return mailboxid
 

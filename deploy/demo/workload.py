@@ -16,8 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import Session
 
+from deploy.demo.connection import add_options, connected
 from deploy.demo.directory import Directory
 from deploy.demo.faults import FaultKind, FaultPlan, Faults
 from deploy.demo.james import create_schema
@@ -110,9 +111,7 @@ class Turns:
 def main() -> None:
     """Run a workload from the command line and print what was planted, as JSON."""
     parser = argparse.ArgumentParser(description="mail operations with seeded faults")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=9042)
-    parser.add_argument("--keyspace", default="apache_james", help="created if it is missing")
+    add_options(parser)
     parser.add_argument("--operations", type=int, default=300)
     parser.add_argument("--rate", type=float, default=50.0, help="operations per second")
     parser.add_argument("--workers", type=int, default=4)
@@ -120,6 +119,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ledger", type=Path, help="write the ledger here, as JSON lines")
     given = parser.parse_args()
+    if not 0 <= given.faults <= given.operations:
+        parser.error("--faults: from 0 to the number of operations")
     workload = Workload(
         operations=given.operations,
         rate=given.rate,
@@ -127,13 +128,9 @@ def main() -> None:
         faults=given.faults,
         seed=given.seed,
     )
-    cluster = Cluster([given.host], port=given.port)
-    try:
-        session = cluster.connect()
+    with connected(given.host, given.port) as session:
         create_schema(session, given.keyspace)
         ledger = run(session, given.keyspace, workload, Ledger(given.ledger))
-    finally:
-        cluster.shutdown()
     kinds = Counter(entry.kind for entry in ledger.entries())
     print(json.dumps({"operations": given.operations, "faults": kinds}))
 
