@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree
 
 from deploy.embedded.errors import FetchError, MissingToolError
 from deploy.embedded.process import exclusive
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 POM = ROOT / "deploy" / "maven" / "pom.xml"
 JARS = ROOT / ".jars"
 SETS = ("cassandra-5.0", "cassandra-4.1", "agent-5", "agent-4", "kafka", "spark")
+STAMP = ".pom.sha256"
 JAVA_MAJOR = 17
 
 
@@ -45,7 +47,7 @@ def folder(name: str) -> Path:
 
 
 def fetch(names: tuple[str, ...] = SETS) -> list[Path]:
-    """Copy each set that is missing or older than the pom; return the folders of all.
+    """Copy each set that is missing or differs from the pom; return the folders of all.
 
     Raises MissingToolError without Maven or Java 17, FetchError when Maven fails.
     """
@@ -64,12 +66,25 @@ def fetch(names: tuple[str, ...] = SETS) -> list[Path]:
 
 
 def _is_fresh(place: Path) -> bool:
-    stamp = place / ".pom.sha256"
-    return stamp.exists() and stamp.read_text(encoding="ascii") == _pom_hash()
+    stamp = place / STAMP
+    return stamp.exists() and stamp.read_text(encoding="ascii") == fingerprint(place.name)
 
 
-def _pom_hash() -> str:
-    return hashlib.sha256(POM.read_bytes()).hexdigest()
+def fingerprint(name: str, pom: Path = POM) -> str:
+    """A hash of what the pom says of one set: its profile, with the properties filled in.
+
+    A change of one set leaves the others as they are: servers may be running from them.
+    """
+    tree = ElementTree.parse(pom).getroot()
+    space = {"m": "http://maven.apache.org/POM/4.0.0"}
+    properties = tree.find("m:properties", space)
+    versions = {p.tag.rpartition("}")[2]: p.text or "" for p in properties or ()}
+    for profile in tree.iterfind("m:profiles/m:profile", space):
+        if profile.findtext("m:id", namespaces=space) == name:
+            text = " ".join("".join(profile.itertext()).split())
+            filled = re.sub(r"\$\{([^}]+)\}", lambda m: versions.get(m[1], m[0]), text)
+            return hashlib.sha256(filled.encode()).hexdigest()
+    raise FetchError(f"{pom} has no profile {name}")
 
 
 def _copy(maven: str, name: str) -> None:
@@ -82,6 +97,6 @@ def _copy(maven: str, name: str) -> None:
     if done.returncode != 0 or not any(fresh.glob("*.jar")):
         errors = [line for line in done.stdout.splitlines() if "ERROR" in line] or ["no message"]
         raise FetchError(f"Maven could not copy the jars of {name}: {errors[0][:400]}")
-    (fresh / ".pom.sha256").write_text(_pom_hash(), encoding="ascii")
+    (fresh / STAMP).write_text(fingerprint(name), encoding="ascii")
     shutil.rmtree(JARS / name, ignore_errors=True)
     fresh.rename(JARS / name)

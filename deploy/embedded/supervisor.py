@@ -31,6 +31,7 @@ class Supervisor:
         self._spec = spec
         self._agent = Agent(layout, spec)
         self._ended = threading.Event()
+        self._away = False
         self._back_off_s = EVERY_S
         self._not_before = 0.0
         self._unseen: frozenset[str] = frozenset()
@@ -43,9 +44,12 @@ class Supervisor:
         while not self._ended.is_set():
             try:
                 with cql.session(self._spec) as session:
+                    self._away = False
                     self._watch(session)
             except cql.UNREACHABLE as error:
-                log.warning("Cassandra is away, trying again: %s", error)
+                if not self._away:
+                    log.warning("Cassandra is away, trying again every second: %s", error)
+                self._away = True
             self._ended.wait(EVERY_S)
 
     def _end(self, _signum: int, _frame: FrameType | None) -> None:
