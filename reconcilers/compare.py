@@ -27,9 +27,7 @@ def compare(family: Family, projection: Projection, seen: Seen) -> Difference | 
 
 def differing_columns(projection: Projection, truth: Row, actual: Row) -> tuple[str, ...]:
     """The copied columns whose cells are not equal, in schema order."""
-    return tuple(
-        column for column in projection.columns if truth.get(column) != actual.get(column)
-    )
+    return tuple(column for column in projection.columns if truth.get(column) != actual.get(column))
 
 
 def is_incomplete(family: Family, truth: Row) -> bool:

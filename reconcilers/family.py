@@ -73,7 +73,9 @@ def bind(family: Family, schema: Schema) -> Family:
 
 def _bind(projection: Projection, truth: dict[str, str], schema: Schema) -> Projection:
     own = _columns(schema, projection.table, (*projection.key, projection.identity))
-    copied = tuple(sorted(column for column in own if column in truth and column not in projection.key))
+    copied = tuple(
+        sorted(column for column in own if column in truth and column not in projection.key)
+    )
     sets = frozenset(column for column in copied if own[column].startswith("set<"))
     return replace(projection, columns=copied, sets=sets)
 

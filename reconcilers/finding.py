@@ -183,9 +183,7 @@ def _write_times_by_column(writes: tuple[Write, ...]) -> dict[str, Micros]:
 
 def retried(finding: Finding, now: Micros) -> Finding:
     """The finding as `findings --retry` leaves it: judged anew at the next look."""
-    return replace(
-        finding, state=State.HELD, attempts=0, writes=(), before=None, next_look=now
-    )
+    return replace(finding, state=State.HELD, attempts=0, writes=(), before=None, next_look=now)
 
 
 def accepted(finding: Finding, now: Micros) -> Finding:

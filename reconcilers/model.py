@@ -42,7 +42,8 @@ class Wake:
 
     ``deleted_at`` is the write time of a delete-shaped event and ``deleted_from`` its table; both
     None otherwise. ``oldest`` and ``newest`` are the write times of the events behind it.
-    ``looked_again`` tells a key that came back through the suspects topic from a user's change.
+    ``from_truth`` tells that an event of the truth named the key, ``looked_again`` that it came back
+    through the suspects topic instead of from a user's change.
     """
 
     mailboxid: UUID | None
@@ -52,6 +53,22 @@ class Wake:
     newest: Micros | None = None
     deleted_from: str | None = None
     deleted_at: Micros | None = None
+    from_truth: bool = False
+    looked_again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A slot that steps 5 and 6 must settle: both sides differ, or it has been looked at again.
+
+    ``kind`` is what the look found, None when both sides agreed. ``messageids`` are the messages
+    that may claim the slot; ``oldest`` is the write time (µs) of the oldest change behind it.
+    """
+
+    slot: Slot
+    messageids: frozenset[UUID]
+    kind: Kind | None
+    oldest: Micros | None = None
     looked_again: bool = False
 
 

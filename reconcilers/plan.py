@@ -35,6 +35,7 @@ from reconcilers.model import (
     Seen,
     SetCells,
     Slot,
+    Value,
     Write,
 )
 
@@ -59,9 +60,7 @@ def plan(
             return Report(difference.kind, "reported classes are never written")
 
 
-def _add_row(
-    projection: Projection, slot: Slot, truth: Row, moment: Moment, attempt: int
-) -> Plan:
+def _add_row(projection: Projection, slot: Slot, truth: Row, moment: Moment, attempt: int) -> Plan:
     at = _time_guard(truth, moment, attempt)
     return _fill(projection, slot, truth, projection.columns, at)
 
@@ -76,7 +75,8 @@ def _fill(
     projection: Projection, slot: Slot, truth: Row, columns: Iterable[str], at: Micros
 ) -> Plan:
     """The truth's non-null cells and set elements, for cells that are not there."""
-    cells, writes = {}, []
+    cells: dict[str, Value] = {}
+    writes: list[Write] = []
     for column in columns:
         value = truth.get(column)
         if isinstance(value, frozenset):
@@ -84,7 +84,9 @@ def _fill(
                 writes.append(AddToSet(projection, slot, at, column, value))
         elif value is not None:
             cells[column] = value
-    return (SetCells(projection, slot, at, cells), *writes)
+    if cells:
+        writes.insert(0, SetCells(projection, slot, at, cells))
+    return tuple(writes)
 
 
 def _correct(
@@ -96,9 +98,10 @@ def _correct(
 ) -> Plan:
     truth, actual = seen.truths[0], seen.actual
     assert actual is not None
-    if actual.newest is None:  # a row that shows only its key: nothing to aim at but time
-        return _fill(projection, seen.slot, truth, columns, _time_guard(truth, moment, attempt))
-    behind_tombstones = actual.newest + 1 if attempt == 0 else moment.settled
+    if actual.newest is None:  # a row that shows its key or sets only: nothing to aim at but time
+        behind_tombstones = _time_guard(truth, moment, attempt)
+    else:
+        behind_tombstones = actual.newest + 1 if attempt == 0 else moment.settled
     sets = [column for column in columns if column in projection.sets]
     single = [column for column in columns if column not in projection.sets]
     writes: list[Write] = []

@@ -1,0 +1,203 @@
+"""What the driver decides for each batch: the breaker, admission, the agenda of later looks.
+
+Between the two passes of a batch it counts the suspects *before* anything is written, and only then
+says what may be repaired.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from checkpoints.journal import Journal
+from reconcilers.family import Family
+from reconcilers.finding import Action, Finding, State
+from reconcilers.model import Kind, Micros, Slot, Wake
+from reconcilers.policy import Breaker, BreakerState, Count, Limits, after_batch
+from streaming.examine import Admission, Outcome
+from streaming.metrics import Metrics
+from streaming.worker import BatchLook
+
+log = logging.getLogger("reconciler")
+
+REPAIRED_AS = {State.VERIFIED: "verified", State.SUPERSEDED: "superseded"}
+FEW_KEYS = 20
+WAIT_FOR_DECISION = frozenset({State.HELD, State.OBSERVED})
+
+
+@dataclass(slots=True)
+class Agenda:
+    """Open findings in memory: what is due to be looked at again, and how many of which kind."""
+
+    findings: dict[Slot, Finding] = field(default_factory=dict)
+
+    def keep(self, finding: Finding) -> None:
+        """An open finding, new or changed."""
+        self.findings[finding.slot] = finding
+
+    def drop(self, slot: Slot) -> None:
+        """The finding at this slot is closed."""
+        self.findings.pop(slot, None)
+
+    def due(self, now: Micros) -> Iterator[Finding]:
+        """Findings whose next look has come."""
+        for finding in self.findings.values():
+            if finding.next_look is not None and finding.next_look <= now:
+                yield finding
+
+    def held(self) -> Iterator[Finding]:
+        """Findings that wait for a breaker, or for repair mode."""
+        for finding in self.findings.values():
+            if finding.state in WAIT_FOR_DECISION:
+                yield finding
+
+    def counts(self) -> Counter[tuple[str, str, str]]:
+        """Open findings by projection, kind and state."""
+        return Counter(
+            (finding.projection, finding.kind.value, finding.state.value)
+            for finding in self.findings.values()
+        )
+
+
+@dataclass(slots=True)
+class Batches:
+    """One family's decisions, batch after batch. Durations and times are µs."""
+
+    family: Family
+    journal: Journal
+    limits: Limits
+    metrics: Metrics
+    observe: bool
+    delay: Micros
+    report_again: Micros
+    agenda: Agenda = field(default_factory=Agenda)
+    clock_trouble: str | None = None
+    _state: BreakerState = field(default_factory=BreakerState)
+
+    def start(self) -> list[Wake]:
+        """Read the journal; returns the keys to look at at once (mode switched, breaker closed)."""
+        for finding in self.journal.open_findings(self.family):
+            self.agenda.keep(finding)
+        self._state = BreakerState(self.journal.breakers())
+        self._show()
+        if self.observe or self._state.opened:
+            return []
+        return [_wake(finding) for finding in self.agenda.held()]
+
+    def admit(self, look: BatchLook, now: Micros) -> Admission:
+        """Count this batch's suspects and say what may be repaired."""
+        new = [suspect for suspect in look.suspects if suspect.kind and not suspect.looked_again]
+        removals = sum(suspect.kind is Kind.EXTRA_ROW for suspect in new)
+        before = self._state
+        self._state = after_batch(
+            before, Count(now, look.examined, len(new), removals), self.limits
+        )
+        for breaker in self._state.opened.keys() - before.opened.keys():
+            reason = self._state.opened[breaker]
+            self.journal.open_breaker(breaker, reason, now)
+            log.error(
+                "breaker %s opened: %s; repairs pause until `reconcile resume`",
+                breaker.value,
+                reason,
+            )
+        trouble = self.clock_trouble or self._fast_writers(look)
+        return Admission(
+            repairs=trouble or self._reason(Breaker.REPAIRS),
+            removals=self._reason(Breaker.REMOVALS),
+            observe=self.observe,
+        )
+
+    def _fast_writers(self, look: BatchLook) -> str | None:
+        """Writers whose clocks run ahead by more than D/2, unless it is a stray key."""
+        if look.fast_writers < max(FEW_KEYS, look.examined // 100):
+            return None
+        return f"{look.fast_writers} keys were written by clocks ahead by more than half the delay"
+
+    def _reason(self, breaker: Breaker) -> str | None:
+        reason = self._state.opened.get(breaker)
+        return None if reason is None else f"breaker {breaker.value}: {reason}"
+
+    def later_looks(self, now: Micros) -> list[Wake]:
+        """Keys to look at again now: those that are due, and those a person let go."""
+        return [*self._resumed(), *self._due(now)]
+
+    def _resumed(self) -> list[Wake]:
+        """The held keys to look at, if somebody has closed the breakers; else none."""
+        opened = self.journal.breakers()
+        if not self._state.opened or opened:
+            return []
+        self._state = BreakerState()
+        log.info("breakers closed: looking again at what was held")
+        return [_wake(finding) for finding in self.agenda.held()]
+
+    def _due(self, now: Micros) -> list[Wake]:
+        """Keys whose next look has come; they are not due again until it must have happened."""
+        due = list(self.agenda.due(now))
+        for finding in due:
+            later = now + max(self.report_again, 4 * self.delay)
+            self.agenda.keep(replace(finding, next_look=later))
+        return [_wake(finding) for finding in due]
+
+    def settled(self, outcomes: Iterable[Outcome]) -> None:
+        """Take in what became of the suspects: agenda, metrics, one sentence a finding."""
+        for outcome in outcomes:
+            self._take(outcome)
+        self._show()
+
+    def _take(self, outcome: Outcome) -> None:
+        finding = outcome.finding
+        if finding is None:
+            return
+        if outcome.action is Action.CLOSE:
+            self.agenda.drop(outcome.slot)
+            self._count_end(finding, outcome.ended)
+            return
+        before = self.agenda.findings.get(outcome.slot)
+        self.agenda.keep(finding)
+        if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
+            return
+        self.metrics.findings.labels(finding.projection, finding.kind, finding.state).inc()
+        log.info("%s", finding.sentence, extra={"finding": _facts(finding)})
+        if outcome.action is Action.STICK:
+            self.metrics.repairs.labels(finding.projection, "stuck").inc()
+        if outcome.action is Action.REPAIR and finding.oldest is not None:
+            self.metrics.time_to_repair.observe((outcome.at - finding.oldest) / 1e6)
+
+    def _count_end(self, finding: Finding, ended: State | None) -> None:
+        if ended is None:
+            return
+        self.metrics.findings.labels(finding.projection, finding.kind, ended).inc()
+        if ended in REPAIRED_AS:
+            self.metrics.repairs.labels(finding.projection, REPAIRED_AS[ended]).inc()
+        log.info("%s: %s", ended.value, finding.sentence, extra={"finding": _facts(finding)})
+
+    def _show(self) -> None:
+        self.metrics.open_findings.clear()
+        for labels, number in self.agenda.counts().items():
+            self.metrics.open_findings.labels(*labels).set(number)
+        for breaker in Breaker:
+            self.metrics.breaker.labels(breaker.value).set(breaker in self._state.opened)
+
+
+def _wake(finding: Finding) -> Wake:
+    return Wake(
+        mailboxid=finding.slot.mailboxid,
+        messageid=None,
+        uid=finding.slot.uid,
+        oldest=finding.oldest,
+        looked_again=True,
+    )
+
+
+def _facts(finding: Finding) -> dict[str, object]:
+    return {
+        "projection": finding.projection,
+        "mailboxid": str(finding.slot.mailboxid),
+        "uid": finding.slot.uid,
+        "messageid": finding.messageid,
+        "kind": finding.kind.value,
+        "state": finding.state.value,
+        "attempts": finding.attempts,
+    }

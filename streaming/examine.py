@@ -1,0 +1,387 @@
+"""Steps 5 to 7 for the suspects of some mailboxes: confirm, repair, schedule the next look.
+
+Runs on executors, over ports. The order is the guard: the projection is read first and the truth
+second; the journal is written before the write; after the write nothing is believed until a later
+look has seen it hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+from uuid import UUID
+
+from checkpoints.journal import Journal
+from checkpoints.lineage import Lineage, memory_of, merged
+from reconcilers.confirm import Moment, judge
+from reconcilers.errors import Refused
+from reconcilers.family import Family, Projection
+from reconcilers.finding import Action, Attempts, Finding, State, Step, advance
+from reconcilers.model import (
+    NOTHING_REMEMBERED,
+    Kind,
+    Memory,
+    Micros,
+    Repair,
+    Report,
+    Row,
+    Seen,
+    Slot,
+    Suspect,
+    Verdict,
+    Wake,
+    Write,
+)
+from reconcilers.plan import plan
+
+CONFIRMED_TOGETHER = 100
+"""Suspects confirmed under one C: few, so that the reads are near the writes."""
+
+
+class ConfirmTables(Protocol):
+    """What steps 5 and 6 need; `streaming.tables.Tables` is the real one."""
+
+    def projection_with_times(
+        self, projection: Projection, slots: Iterable[Slot]
+    ) -> dict[Slot, Row]:
+        """The projection's rows with write times."""
+
+    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+        """All truth rows of each message at serial consistency, with write times."""
+
+    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+        """All truth rows of each message."""
+
+    def mailbox_slots(
+        self, projection: Projection, mailboxid: UUID
+    ) -> Iterable[tuple[Slot, UUID | None]]:
+        """Every slot of a mailbox in the projection, with the message its row names."""
+
+    def apply(self, writes: Sequence[Write]) -> None:
+        """Send the guarded writes of one row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What the driver lets through for this batch: None, or why not."""
+
+    repairs: str | None = None
+    removals: str | None = None
+    observe: bool = False
+
+    def refusal(self, kind: Kind) -> str | None:
+        """Why a repair of this kind is held, None when it may go on."""
+        return self.repairs or (self.removals if kind is Kind.EXTRA_ROW else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The settings that steps 5 to 7 obey; durations in µs."""
+
+    delay: Micros
+    shadow: Micros
+    report_again: Micros
+    attempts: Attempts
+    held_mailbox_rows: int
+    always_accepted: frozenset[Kind] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one suspect, for the driver's agenda, metrics and log."""
+
+    slot: Slot
+    action: Action
+    finding: Finding | None
+    ended: State | None = None
+    at: Micros = 0
+
+
+@dataclass(slots=True)
+class Examiner:
+    """Settles suspects of one projection. ``publish`` sends keys to the suspects topic (step 7)."""
+
+    family: Family
+    projection: Projection
+    tables: ConfirmTables
+    lineage: Lineage
+    journal: Journal
+    publish: Callable[[Iterable[Wake]], None]
+    clock: Callable[[], Micros]
+    rules: Rules
+    _trusted: dict[UUID, bool] = field(default_factory=dict)
+    _refused: str | None = None
+
+    def settle(
+        self, suspects: Sequence[Suspect], admission: Admission, batch: str
+    ) -> list[Outcome]:
+        """Confirm each suspect and act. ``batch`` names the batch, the same when re-executed.
+
+        Raises `reconcilers.errors.Retryable` when the surroundings fail: the batch is done again,
+        and what had been written by then is recognised.
+        """
+        outcomes: list[Outcome] = []
+        for start in range(0, len(suspects), CONFIRMED_TOGETHER):
+            some = suspects[start : start + CONFIRMED_TOGETHER]
+            moment = Moment(self.clock(), self.rules.delay, self.rules.shadow)
+            open_ones = self.journal.recall(
+                self.family, self.projection.name, [suspect.slot for suspect in some]
+            )
+            for suspect, seen in zip(some, self._confirm(some), strict=True):
+                case = _Case(suspect, seen, open_ones.get(suspect.slot), moment, batch)
+                outcomes.append(self._settle_one(case, admission))
+        return outcomes
+
+    # --- step 5 -------------------------------------------------------------------------------------
+
+    def _confirm(self, suspects: Sequence[Suspect]) -> list[Seen]:
+        """Projection FIRST, truth SECOND: the other way round overrides newer user writes."""
+        slots = [suspect.slot for suspect in suspects]
+        rows = self.tables.projection_with_times(self.projection, slots)
+        remembered = self.lineage.of_slots(slots)
+        claims: dict[Slot, set[UUID]] = {}
+        for suspect in suspects:
+            named = self._named(rows.get(suspect.slot))
+            claims[suspect.slot] = (
+                set(suspect.messageids) | remembered.get(suspect.slot, frozenset()) | named
+            )
+        truths = self.tables.truth_serially({each for ids in claims.values() for each in ids})
+        return [self._seen(slot, rows.get(slot), claims[slot], truths) for slot in slots]
+
+    def _named(self, row: Row | None) -> set[UUID]:
+        named = row.get(self.projection.identity) if row is not None else None
+        return {named} if isinstance(named, UUID) else set()
+
+    def _seen(
+        self,
+        slot: Slot,
+        actual: Row | None,
+        claims: set[UUID],
+        truths: dict[UUID, tuple[Row, ...]],
+    ) -> Seen:
+        mailbox, uid = self.family.slot
+        claiming = tuple(
+            row
+            for messageid in claims
+            for row in truths.get(messageid, ())
+            if (row.get(mailbox), row.get(uid)) == (slot.mailboxid, slot.uid)
+        )
+        about = self._named(actual) or claims
+        present = frozenset(
+            here
+            for messageid in about
+            for row in truths.get(messageid, ())
+            if row.get(mailbox) == slot.mailboxid and isinstance(here := row.get(uid), int)
+        )
+        one_sided = (actual is None) != (not claiming)
+        memory = self._memory(slot, about) if one_sided else NOTHING_REMEMBERED
+        return Seen(slot, actual, claiming, frozenset(claims), memory, present)
+
+    def _memory(self, slot: Slot, messageids: set[UUID]) -> Memory:
+        entries = self.lineage.of_messages(list(messageids))
+        deleted = self.lineage.projection_deletes(slot)
+        since = self.lineage.watched_since()
+        return merged(
+            [
+                memory_of(
+                    slot,
+                    each,
+                    entries.get(each, []),
+                    self.lineage.truth_deletes(each, slot.mailboxid),
+                    deleted,
+                    since,
+                )
+                for each in sorted(messageids)
+            ]
+        )
+
+    # --- steps 6 and 7 ------------------------------------------------------------------------------
+
+    def _settle_one(self, case: _Case, admission: Admission) -> Outcome:
+        verdict = self._verdict(case)
+        previous = case.previous
+        if admission.observe and previous is not None and previous.state is State.INTENDED:
+            return Outcome(case.slot, Action.NOTHING, None)  # the live stream's own
+        step = advance(previous, verdict, case.seen, case.batch, self.rules.attempts)
+        match step.action:
+            case Action.NOTHING:
+                return Outcome(case.slot, step.action, None)
+            case Action.LOOK_AGAIN:
+                self.publish([case.wake()])
+                return Outcome(case.slot, step.action, None)
+            case Action.CLOSE:
+                return self._close(case, step)
+            case Action.KEEP:
+                return self._keep(case)
+            case Action.STICK:
+                return self._stick(case)
+            case Action.REPORT:
+                assert isinstance(verdict, Report)
+                return self._report(case, verdict.kind, verdict.sentence)
+            case Action.REPAIR:
+                assert isinstance(verdict, Repair)
+                return self._repair(case, verdict, step, admission)
+
+    def _verdict(self, case: _Case) -> Verdict:
+        seen, previous = case.seen, case.previous
+        if case.suspect.kind is Kind.UNRESOLVED and seen.actual is None and not seen.consulted:
+            return Report(
+                Kind.UNRESOLVED,
+                "a projection row was deleted, its message is not remembered and no truth delete"
+                " of its mailbox came near: the next sweep will tell",
+            )
+        accepted = self.rules.always_accepted
+        if previous is not None and previous.accepted:
+            accepted |= {previous.kind}
+        return judge(self.family, self.projection, seen, case.moment, accepted)
+
+    def _close(self, case: _Case, step: Step) -> Outcome:
+        assert case.previous is not None
+        assert step.ends_as is not None
+        now = self.clock()
+        self.journal.close(case.previous, step.ends_as, now)
+        return Outcome(case.slot, step.action, case.previous, step.ends_as, now)
+
+    def _keep(self, case: _Case) -> Outcome:
+        assert case.previous is not None
+        kept = replace(case.previous, next_look=self.clock() + self.rules.report_again)
+        self.journal.touch(kept)
+        return Outcome(case.slot, Action.KEEP, kept)
+
+    def _stick(self, case: _Case) -> Outcome:
+        assert case.previous is not None
+        sentence = (
+            f"{case.previous.sentence}; {case.previous.attempts} repairs did not hold:"
+            " look at it, then `reconcile findings --retry`"
+        )
+        next_look = self.clock() + self.rules.report_again
+        stuck = replace(case.previous, state=State.STUCK, sentence=sentence, next_look=next_look)
+        self.journal.put(stuck)
+        return Outcome(case.slot, Action.STICK, stuck)
+
+    def _report(self, case: _Case, kind: Kind, sentence: str) -> Outcome:
+        now = self.clock()
+        next_look = None if kind is Kind.UNRESOLVED else now + self.rules.report_again
+        finding = self._finding(case, kind, State.REPORTED, sentence)
+        finding = replace(finding, next_look=next_look)
+        self.journal.put(finding)
+        return Outcome(case.slot, Action.REPORT, finding, at=now)
+
+    def _finding(self, case: _Case, kind: Kind, state: State, sentence: str) -> Finding:
+        previous = case.previous
+        return Finding(
+            family=self.family.name,
+            projection=self.projection.name,
+            slot=case.slot,
+            messageid=case.messageid(),
+            kind=kind,
+            state=state,
+            sentence=sentence,
+            found_at=previous.found_at if previous is not None else case.moment.began,
+            oldest=case.suspect.oldest,
+            before=case.seen.actual,
+            accepted=previous.accepted if previous is not None else False,
+            truth=case.seen.truths,
+        )
+
+    def _repair(self, case: _Case, verdict: Repair, step: Step, admission: Admission) -> Outcome:
+        kind = verdict.difference.kind
+        if step.ends_as is not None and case.previous is not None:
+            self.journal.close(case.previous, step.ends_as, self.clock())
+            case = replace(case, previous=None)
+        if admission.observe:
+            return self._hold(case, kind, State.OBSERVED, verdict.sentence)
+        refusal = admission.refusal(kind) or self._refused
+        if refusal is not None:
+            return self._hold(case, kind, State.HELD, f"{verdict.sentence}; held: {refusal}")
+        if kind is Kind.EXTRA_ROW and not self._may_remove(case):
+            return self._report(
+                case,
+                Kind.MAILBOX_WITHOUT_TRUTH,
+                f"{verdict.sentence}; but no row of this mailbox has its truth: held for a person",
+            )
+        planned = plan(self.projection, case.seen, verdict.difference, case.moment, step.attempt)
+        if isinstance(planned, Report):
+            return self._report(case, planned.kind, f"{verdict.sentence}; {planned.sentence}")
+        return self._write(case, verdict, planned, step.attempt)
+
+    def _write(
+        self, case: _Case, verdict: Repair, writes: tuple[Write, ...], attempt: int
+    ) -> Outcome:
+        """The journal first, then the write, then only the promise to look again."""
+        finding = replace(
+            self._finding(case, verdict.difference.kind, State.INTENDED, verdict.sentence),
+            attempts=attempt + 1,
+            batch=case.batch,
+            writes=writes,
+            next_look=self.clock() + 4 * self.rules.delay,
+        )
+        self.journal.put(finding)
+        try:
+            self.tables.apply(writes)
+        except Refused as refused:
+            self._refused = f"table {self.projection.table} refuses writes: {refused}"
+            return self._hold(case, finding.kind, State.HELD, self._refused)
+        self.publish([case.wake()])
+        return Outcome(case.slot, Action.REPAIR, finding, at=self.clock())
+
+    def _hold(self, case: _Case, kind: Kind, state: State, sentence: str) -> Outcome:
+        finding = self._finding(case, kind, state, sentence)
+        finding = replace(finding, next_look=self.clock() + self.rules.report_again)
+        same = case.previous is not None and case.previous.state is state
+        (self.journal.touch if same else self.journal.put)(finding)
+        return Outcome(case.slot, Action.KEEP, finding)
+
+    def _may_remove(self, case: _Case) -> bool:
+        """Not where a mailbox of some size has lost all its truth: that is for a person."""
+        if case.previous is not None and case.previous.accepted:
+            return True
+        mailboxid = case.slot.mailboxid
+        if mailboxid not in self._trusted:
+            self._trusted[mailboxid] = self._has_truth(mailboxid)
+        return self._trusted[mailboxid]
+
+    def _has_truth(self, mailboxid: UUID) -> bool:
+        rows = list(self.tables.mailbox_slots(self.projection, mailboxid))
+        if len(rows) < self.rules.held_mailbox_rows:
+            return True
+        messageids = [messageid for _, messageid in rows if messageid is not None]
+        for start in range(0, len(messageids), CONFIRMED_TOGETHER):
+            found = self.tables.truth_rows(messageids[start : start + CONFIRMED_TOGETHER])
+            for truths in found.values():
+                if any(row.get(self.family.slot[0]) == mailboxid for row in truths):
+                    return True
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One suspect with all that is known of it."""
+
+    suspect: Suspect
+    seen: Seen
+    previous: Finding | None
+    moment: Moment
+    batch: str
+
+    @property
+    def slot(self) -> Slot:
+        return self.suspect.slot
+
+    def messageid(self) -> str | None:
+        """The message it is about: the truth's, else the one the projection row was found by."""
+        if self.seen.truths:
+            return str(self.seen.truths[0].get("messageid"))
+        return ", ".join(sorted(str(each) for each in self.seen.consulted)) or None
+
+    def wake(self) -> Wake:
+        """The key, to be published and looked at again one delay later."""
+        ids = self.seen.consulted
+        return Wake(
+            mailboxid=self.slot.mailboxid,
+            messageid=next(iter(ids)) if len(ids) == 1 else None,
+            uid=self.slot.uid,
+            oldest=self.suspect.oldest,
+            looked_again=True,
+        )

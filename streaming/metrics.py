@@ -1,0 +1,82 @@
+"""What Prometheus sees. Names and labels are those of deploy/prometheus/alerts.yml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+from reconcilers.errors import Misconfigured
+from streaming.settings import MetricsSettings
+
+REPAIR_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 300, 600, 1800, 3600)
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """All metrics of one process, in a registry of their own. Times are seconds."""
+
+    registry: CollectorRegistry
+    capture_delay: Gauge = field(init=False)
+    lag_records: Gauge = field(init=False)
+    lag_seconds: Gauge = field(init=False)
+    window_age: Gauge = field(init=False)
+    dropped: Counter = field(init=False)
+    batch_duration: Gauge = field(init=False)
+    state_rows: Gauge = field(init=False)
+    examined: Counter = field(init=False)
+    findings: Counter = field(init=False)
+    open_findings: Gauge = field(init=False)
+    repairs: Counter = field(init=False)
+    time_to_repair: Histogram = field(init=False)
+    dead_letters: Counter = field(init=False)
+    unresolved: Counter = field(init=False)
+    breaker: Gauge = field(init=False)
+    clock_skew: Gauge = field(init=False)
+    restarts: Counter = field(init=False)
+    last_batch: Gauge = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make each metric, once."""
+        for name, kind, metric, help_text, labels in _DECLARED:
+            options = {"buckets": REPAIR_SECONDS} if kind is Histogram else {}
+            made = kind(
+                f"reconciler_{metric}", help_text, labels, registry=self.registry, **options
+            )
+            object.__setattr__(self, name, made)
+
+
+_DECLARED = (
+    ("capture_delay", Gauge, "capture_delay_seconds", "From a write to its Kafka record", ()),
+    ("lag_records", Gauge, "kafka_lag_records", "Records not read yet", ("topic", "partition")),
+    ("lag_seconds", Gauge, "kafka_lag_seconds", "Since it was caught up", ("topic", "partition")),
+    ("window_age", Gauge, "window_age_seconds", "Age of the oldest write of the last window", ()),
+    ("dropped", Counter, "rows_dropped_by_watermark", "Rows lost to a clock step; fresh start", ()),
+    ("batch_duration", Gauge, "batch_duration_seconds", "Duration of the last batch", ()),
+    ("state_rows", Gauge, "state_rows", "Keys that wait for their delay", ()),
+    ("examined", Counter, "keys_examined", "Slots compared", ("family",)),
+    ("findings", Counter, "findings", "Findings", ("projection", "kind", "state")),
+    ("open_findings", Gauge, "open_findings", "Now open", ("projection", "kind", "state")),
+    ("repairs", Counter, "repairs", "Repairs by outcome", ("projection", "outcome")),
+    ("time_to_repair", Histogram, "time_to_repair_seconds", "From oldest write to repair", ()),
+    ("dead_letters", Counter, "dead_letters", "Records kept undecoded", ("reason",)),
+    ("unresolved", Counter, "unresolved_keys", "Deleted rows whose message is not known", ()),
+    ("breaker", Gauge, "breaker_open", "1 while this breaker is open", ("breaker",)),
+    ("clock_skew", Gauge, "clock_skew_seconds", "A clock against ours", ("source",)),
+    ("restarts", Counter, "query_restarts", "Times a dead query was restarted", ("family",)),
+    ("last_batch", Gauge, "last_batch_timestamp_seconds", "When it ended", ("family",)),
+)
+
+
+def serve(metrics: Metrics, settings: MetricsSettings) -> int:
+    """Serve the metrics over HTTP; returns the port. Raises `Misconfigured` when it is taken."""
+    try:
+        server, _thread = start_http_server(
+            settings.port, addr=settings.host, registry=metrics.registry
+        )
+    except OSError as taken:
+        raise Misconfigured(
+            f"cannot serve metrics on {settings.host}:{settings.port}: {taken.strerror};"
+            " set metrics.port"
+        ) from taken
+    return int(server.server_port)

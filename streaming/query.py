@@ -1,0 +1,171 @@
+"""One family as one StreamingQuery, restarted when it dies; and the two passes of each batch."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from checkpoints.directory import query_id, set_aside
+from reconcilers.model import Micros, Suspect, Wake
+from streaming.envelope import decode
+from streaming.examine import Admission, Outcome
+from streaming.topics import event_topics, spark_options
+from streaming.window import heartbeat, settle
+from streaming.worker import (
+    RESULT_SCHEMA,
+    BatchLook,
+    Job,
+    look_task,
+    micros,
+    read_looks,
+    settle_task,
+)
+
+log = logging.getLogger("reconciler")
+
+
+class Decisions(Protocol):
+    """What the driver decides between and after the passes (`streaming.batches.Batches`)."""
+
+    def admit(self, look: BatchLook, now: Micros) -> Admission:
+        """What may be repaired in this batch. Raises when this process may not write at all."""
+
+    def settled(self, outcomes: list[Outcome]) -> None:
+        """What became of the suspects."""
+
+    def later_looks(self, now: Micros) -> list[Wake]:
+        """Keys that are due to be looked at again."""
+
+
+@dataclass(slots=True)
+class FamilyQuery:
+    """Runs one family. ``starting_offsets`` count only for a fresh checkpoint."""
+
+    spark: SparkSession
+    job: Job
+    checkpoint: Path
+    decisions: Decisions
+    publish: Any
+    starting_offsets: str = "earliest"
+    _query: StreamingQuery | None = None
+    _identity: str | None = None
+    _reported: int = -1
+    last_look: BatchLook = field(default_factory=BatchLook)
+
+    def start(self) -> None:
+        """Start the query from its checkpoint, or from ``starting_offsets`` without one."""
+        stream = self.job.settings.stream
+        self._identity = None
+        self._reported = -1
+        self._query = (
+            self._settled()
+            .writeStream.queryName(f"reconciler-{self.job.family.name}")
+            .outputMode("append")
+            .option("checkpointLocation", str(self.checkpoint))
+            .trigger(processingTime=f"{round(stream.window * 1000)} milliseconds")
+            .foreachBatch(self._batch)
+            .start()
+        )
+
+    def _settled(self) -> DataFrame:
+        settings, family = self.job.settings, self.job.family
+        topics = (*event_topics(settings, family), self.job.suspects_topic)
+        records = (
+            self.spark.readStream.format("kafka")
+            .options(**spark_options(settings.kafka, topics))
+            .option("startingOffsets", self.starting_offsets)
+            .load()
+        )
+        keys = decode(records, family, settings.cassandra.keyspace, self.job.suspects_topic)
+        beat = heartbeat(self.spark)
+        return settle(keys, beat, settings.stream.delay, settings.stream.window)
+
+    # --- a batch --------------------------------------------------------------------------------------
+
+    def _batch(self, settled: DataFrame, batch_id: int) -> None:
+        look = self._look(settled)
+        admission = self.decisions.admit(look, micros())
+        outcomes = self._settle(look.suspects, admission, self._name(batch_id))
+        self.decisions.settled(outcomes)
+        self.publish(self.decisions.later_looks(micros()))
+        self.last_look = look
+
+    def _name(self, batch_id: int) -> str:
+        if self._identity is None:
+            self._identity = query_id(self.checkpoint) or "unknown"
+        return f"{self._identity}/{batch_id}"
+
+    def _look(self, settled: DataFrame) -> BatchLook:
+        """Steps 3 and 4 on the workers: one task handles a mailbox."""
+        shares = (
+            settled.repartition(self.job.settings.stream.shuffle_partitions, "mailboxid")
+            .sortWithinPartitions("mailboxid")
+            .mapInArrow(look_task(self.job), RESULT_SCHEMA)
+        )
+        return read_looks(row.result for row in shares.collect())
+
+    def _settle(self, suspects: list[Suspect], admission: Admission, batch: str) -> list[Outcome]:
+        """Steps 5 to 7 on the workers, again a mailbox in one task."""
+        if not suspects:
+            return []
+        count = self.job.settings.stream.shuffle_partitions
+        shares: list[list[Suspect]] = [[] for _ in range(count)]
+        for suspect in suspects:
+            shares[suspect.slot.mailboxid.int % count].append(suspect)
+        task = settle_task(self.job, admission, batch)
+        return self.spark.sparkContext.parallelize(shares, count).mapPartitions(task).collect()
+
+    # --- its life -------------------------------------------------------------------------------------
+
+    @property
+    def alive(self) -> bool:
+        """Whether the query runs."""
+        return self._query is not None and self._query.isActive
+
+    def failure(self) -> str:
+        """Why it died, in one line."""
+        error: PySparkException | None = self._query.exception() if self._query else None
+        return _cause(str(error)) if error is not None else "stopped"
+
+    def progress(self) -> Iterator[dict[str, Any]]:
+        """The batches that ended since the last call, oldest first, as Spark tells them."""
+        if self._query is None:
+            return
+        for each in self._query.recentProgress:
+            told: dict[str, Any] = json.loads(each.json)
+            if told["batchId"] > self._reported and "triggerExecution" in told["durationMs"]:
+                self._reported = told["batchId"]
+                yield told
+
+    def stop(self) -> None:
+        """Stop after the running batch was interrupted; it is executed again at the next start."""
+        if self._query is not None:
+            self._query.stop()
+
+    def start_afresh(self, offsets: str, why: str) -> None:
+        """Throw the checkpoint away and start from these offsets: see `checkpoints.directory`."""
+        self.stop()
+        kept = set_aside(self.checkpoint)
+        log.warning("fresh checkpoint: %s; the old one is kept in %s", why, kept)
+        self.starting_offsets = offsets
+        self.start()
+
+
+def _cause(told: str) -> str:
+    """The line of a Python worker's error that says what happened."""
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    ours = [line for line in lines if line.startswith(("reconcilers.errors.", "kafka.errors."))]
+    return (ours or lines or ["no reason given"])[-1 if ours else 0][:500]
+
+
+def patience(restarts: int, most: float) -> float:
+    """Seconds to wait before the next restart: 1, 2, 4 … up to ``most``."""
+    return min(most, 2.0 ** min(restarts, 16))

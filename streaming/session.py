@@ -1,0 +1,44 @@
+"""The Spark session of the job."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+from reconcilers.errors import Misconfigured
+from streaming.settings import StreamSettings
+
+STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def spark_session(settings: StreamSettings) -> SparkSession:
+    """A session with the Kafka connector. Raises `Misconfigured` when its jars are missing."""
+    folder = settings.jars.resolve()
+    jars = ",".join(str(jar) for jar in sorted(folder.glob("*.jar")))
+    if not jars:
+        raise Misconfigured(f"no jars of Spark's Kafka connector in {folder}: run `make setup`")
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers run the system's interpreter
+    builder = (
+        SparkSession.builder.appName("james-reconciler")
+        .master(settings.master)
+        .config("spark.jars", jars)
+        .config("spark.driver.memory", settings.driver_memory)
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.speculation", "false")
+        .config("spark.scheduler.mode", "FAIR")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", settings.shuffle_partitions)
+        .config("spark.sql.streaming.stateStore.providerClass", STATE_STORE)
+        .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
+        .config("spark.sql.streaming.minBatchesToRetain", "10")
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "2000")
+    )
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session

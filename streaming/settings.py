@@ -1,0 +1,154 @@
+"""All settings, in one frozen model; the only reader of settings files and environment.
+
+A setting is looked up in the environment first (``RECONCILE_CASSANDRA__PORT=9042``), then in the
+TOML file given by ``--config``, then here. Durations are seconds. `docs/settings.md` is made from
+the descriptions below.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from reconcilers.errors import Misconfigured
+
+PREFIX = "RECONCILE_"
+
+Seconds = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(gt=0)]
+Share = Annotated[float, Field(gt=0, le=1)]
+
+
+class Section(BaseModel):
+    """A frozen part of the settings that refuses names it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CassandraSettings(Section):
+    """James's Cassandra cluster, and the reconciler's own keyspace in it."""
+
+    hosts: tuple[str, ...] = Field(("127.0.0.1",), min_length=1, description="contact points")
+    port: int = Field(9042, gt=0, lt=65536, description="native protocol port")
+    keyspace: str = Field("apache_james", description="James's keyspace")
+    own_keyspace: str = Field("reconciler", description="journal, lineage, bookmarks, lease")
+    own_replication: int = Field(
+        1, gt=0, description="replication factor of own_keyspace when it is created"
+    )
+    username: str | None = Field(None, description="role to log in as; none without one")
+    password: str | None = Field(None, repr=False, description="its password")
+    local_dc: str | None = Field(
+        None, description="the one data centre to talk to; consistency becomes LOCAL_*"
+    )
+    request_timeout: Seconds = Field(10.0, description="longest wait for one answer, seconds")
+    rows_per_second: Count = Field(
+        50_000, description="most rows read per second and worker; protects production"
+    )
+
+
+class KafkaSettings(Section):
+    """Where the Debezium agent publishes, and the reconciler's own topics."""
+
+    bootstrap_servers: str = Field("127.0.0.1:9092", description="comma-separated brokers")
+    topic_prefix: str = Field("james", description="the agent's topic.prefix")
+    suspects_topic: str = Field("reconciler.suspects", description="keys to look at again")
+    observe_suspects_topic: str = Field(
+        "reconciler.suspects.observe", description="the same for observe mode"
+    )
+    dead_letters_topic: str = Field("reconciler.dead-letters", description="undecodable events")
+    group: str = Field("reconciler", description="consumer group that offsets are committed to")
+    max_offsets_per_batch: Count = Field(
+        60_000, description="most records read in one batch, over all topics"
+    )
+
+
+class StreamSettings(Section):
+    """The delay-and-recheck window and the Spark job."""
+
+    checkpoint_dir: Path = Field(
+        Path("checkpoint"), description="Spark's checkpoint, on a disk that survives restarts"
+    )
+    delay: Seconds = Field(45.0, description="D: nothing is judged before; James retries for 31 s")
+    window: Seconds = Field(5.0, description="W: a key comes out D to D + W after it changed")
+    master: str = Field("local[2]", description="Spark master")
+    shuffle_partitions: Count = Field(2, description="frozen in the checkpoint")
+    jars: Path = Field(Path(".jars/spark"), description="folder of the Kafka connector's jars")
+    driver_memory: str = Field("1g", description="heap of the Spark driver")
+    restart_most: Seconds = Field(60.0, description="longest pause before a dead query restarts")
+
+
+class RepairSettings(Section):
+    """What may be repaired, how often it is tried, and when a person decides."""
+
+    attempts: Count = Field(3, description="repairs of one difference before it is stuck")
+    shadow: Seconds = Field(10.0, description="a row that outlives its delete by less is held")
+    re_add_shadowed: bool = Field(False, description="re-add rows that outlived their delete")
+    report_again: Seconds = Field(600.0, description="reported findings are looked at again after")
+    held_mailbox_rows: Count = Field(
+        10, description="mailboxes of this size without any truth are held for a person"
+    )
+    suspects_per_minute: Count = Field(1000, description="breaker: most suspects a minute")
+    suspect_share: Share = Field(0.05, description="breaker: largest share of suspects")
+    removals_per_minute: Count = Field(100, description="breaker: most removals a minute")
+    removal_share: Share = Field(0.01, description="breaker: largest share of removals")
+    share_needs_keys: Count = Field(1000, description="the shares count from so many keys on")
+    log_days: Count = Field(90, description="how long the log (and so undo) is kept, days")
+
+
+class MetricsSettings(Section):
+    """The Prometheus endpoint."""
+
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(9464, ge=0, lt=65536, description="port; 0 takes a free one")
+
+
+class Settings(Section):
+    """Everything that can be set."""
+
+    cassandra: CassandraSettings = CassandraSettings()
+    kafka: KafkaSettings = KafkaSettings()
+    stream: StreamSettings = StreamSettings()
+    repair: RepairSettings = RepairSettings()
+    metrics: MetricsSettings = MetricsSettings()
+
+    @model_validator(mode="after")
+    def _delay_spans_windows(self) -> Settings:
+        if self.stream.window > self.stream.delay:
+            raise ValueError("stream.window must not be longer than stream.delay")
+        return self
+
+
+def load(path: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of a file and the environment. Raises `Misconfigured` in one clear line."""
+    values = _from_file(path) if path is not None else {}
+    _overlay(values, environment)
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as wrong:
+        first = wrong.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "settings"
+        raise Misconfigured(f"setting {where}: {first['msg']} (see docs/settings.md)") from wrong
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as unreadable:
+        raise Misconfigured(f"cannot read settings {path}: {unreadable.strerror}") from unreadable
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
+        raise Misconfigured(f"settings {path} is not TOML: {broken}") from broken
+
+
+def _overlay(values: dict[str, Any], environment: Mapping[str, str]) -> None:
+    """``RECONCILE_<SECTION>__<SETTING>``; lists are comma-separated."""
+    for name, text in environment.items():
+        section, dots, setting = name.removeprefix(PREFIX).lower().partition("__")
+        if not name.startswith(PREFIX) or not dots:
+            continue
+        value = tuple(text.split(",")) if setting == "hosts" else text
+        values.setdefault(section, {})[setting] = value

@@ -1,0 +1,95 @@
+"""Sessions with James's cluster, one a process, and what the cluster says of itself."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from datetime import UTC
+from functools import cache
+
+from cassandra import ConsistencyLevel
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import DCAwareRoundRobinPolicy, RoundRobinPolicy, TokenAwarePolicy
+from cassandra.query import dict_factory
+
+from checkpoints.cassandra.failures import in_our_words
+from reconcilers.family import Schema
+from streaming.settings import CassandraSettings
+
+
+@cache
+def connect(settings: CassandraSettings) -> Session:
+    """This process's session, made at the first call.
+
+    Raises `reconcilers.errors.Unreachable` or `Refused` (wrong credentials).
+    """
+    policy = DCAwareRoundRobinPolicy(settings.local_dc) if settings.local_dc else RoundRobinPolicy()
+    profile = ExecutionProfile(
+        load_balancing_policy=TokenAwarePolicy(policy),
+        consistency_level=quorum(settings),
+        serial_consistency_level=serial(settings),
+        request_timeout=settings.request_timeout,
+        row_factory=dict_factory,
+    )
+    login = (
+        PlainTextAuthProvider(settings.username, settings.password or "")
+        if settings.username
+        else None
+    )
+    cluster = Cluster(
+        settings.hosts,
+        port=settings.port,
+        auth_provider=login,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        connect_timeout=settings.request_timeout,
+        control_connection_timeout=settings.request_timeout,
+    )
+    with in_our_words(
+        f"connecting to Cassandra at {', '.join(settings.hosts)} port {settings.port}"
+    ):
+        return cluster.connect()
+
+
+def disconnect(settings: CassandraSettings) -> None:
+    """Close this process's session, if it has one."""
+    if connect.cache_info().currsize:
+        connect(settings).cluster.shutdown()
+        connect.cache_clear()
+
+
+def quorum(settings: CassandraSettings) -> int:
+    """QUORUM, within the one data centre where one is set."""
+    return int(ConsistencyLevel.LOCAL_QUORUM if settings.local_dc else ConsistencyLevel.QUORUM)
+
+
+def serial(settings: CassandraSettings) -> int:
+    """SERIAL, within the one data centre where one is set."""
+    return int(ConsistencyLevel.LOCAL_SERIAL if settings.local_dc else ConsistencyLevel.SERIAL)
+
+
+def schema_of(session: Session, keyspace: str) -> Schema:
+    """Column types by table, as the cluster has them now; empty when there is no such keyspace."""
+    found: Schema = defaultdict(dict)
+    with in_our_words(f"reading the schema of keyspace {keyspace}"):
+        rows = session.execute(
+            "SELECT table_name, column_name, type FROM system_schema.columns"
+            " WHERE keyspace_name = %s",
+            (keyspace,),
+        )
+        for row in rows:
+            found[row["table_name"]][row["column_name"]] = row["type"]
+    return dict(found)
+
+
+def node_clocks(session: Session) -> dict[str, float]:
+    """How far each node's clock is ahead of ours, in seconds, good to some milliseconds."""
+    query = "SELECT toTimestamp(now()) AS now FROM system.local"
+    ahead: dict[str, float] = {}
+    for host in session.cluster.metadata.all_hosts():
+        before = time.time()
+        with in_our_words(f"asking {host.address} for its time"):
+            row = session.execute(query, host=host).one()
+        midpoint = (before + time.time()) / 2
+        ahead[host.address] = row["now"].replace(tzinfo=UTC).timestamp() - midpoint
+    return ahead

@@ -1,0 +1,28 @@
+"""A guarded write as CQL. The table is always that of the write's projection (promise 1)."""
+
+from __future__ import annotations
+
+from reconcilers.errors import NotGuarded
+from reconcilers.model import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+
+
+def as_cql(write: Write, keyspace: str) -> tuple[str, tuple[object, ...]]:
+    """The statement, with markers, and its values. Every one carries its timestamp, the guard."""
+    table, (mailbox, uid) = f"{keyspace}.{write.projection.table}", write.projection.key
+    where = f"WHERE {mailbox} = ? AND {uid} = ?"
+    slot = (write.slot.mailboxid, write.slot.uid)
+    match write:
+        case SetCells(at=at, cells=cells):
+            columns = sorted(cells)
+            assignments = ", ".join(f"{column} = ?" for column in columns)
+            query = f"UPDATE {table} USING TIMESTAMP ? SET {assignments} {where}"
+            return query, (at, *(cells[column] for column in columns), *slot)
+        case AddToSet(at=at, column=column, elements=elements):
+            query = f"UPDATE {table} USING TIMESTAMP ? SET {column} = {column} + ? {where}"
+            return query, (at, set(elements), *slot)
+        case RemoveFromSet(at=at, column=column, elements=elements):
+            query = f"UPDATE {table} USING TIMESTAMP ? SET {column} = {column} - ? {where}"
+            return query, (at, set(elements), *slot)
+        case DeleteRow(at=at):
+            return f"DELETE FROM {table} USING TIMESTAMP ? {where}", (at, *slot)
+    raise NotGuarded(f"{type(write).__name__} is not a write of ours")

@@ -1,0 +1,158 @@
+"""Kafka: where the events come from, the suspects and dead letters that we publish, offsets, lag.
+
+Producers are made once per process, so each Spark worker keeps its own.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka.errors import CoordinatorNotAvailableError, KafkaError
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from reconcilers.errors import Unreachable
+from reconcilers.family import Family
+from reconcilers.model import Wake
+from streaming.settings import KafkaSettings, Settings
+
+Offsets = Mapping[str, Mapping[str, int]]
+"""Offsets by topic and partition, as Spark writes them: ``{"topic": {"0": 12}}``."""
+
+
+def event_topics(settings: Settings, family: Family) -> tuple[str, ...]:
+    """The agent's topics of a family's tables."""
+    prefix = f"{settings.kafka.topic_prefix}.{settings.cassandra.keyspace}"
+    return tuple(f"{prefix}.{table}" for table in family.wakes_on)
+
+
+@cache
+def _producer(bootstrap_servers: str) -> KafkaProducer:
+    return KafkaProducer(
+        bootstrap_servers=bootstrap_servers.split(","),
+        acks="all",
+        retries=10,
+        linger_ms=5,
+        max_request_size=8 * 1024 * 1024,
+    )
+
+
+def _send(settings: KafkaSettings, topic: str, values: Iterable[tuple[bytes, bytes]]) -> None:
+    """Send and wait until all are acknowledged. Raises `Unreachable`."""
+    try:
+        producer = _producer(settings.bootstrap_servers)
+        sent = [producer.send(topic, key=key, value=value) for key, value in values]
+        for each in sent:
+            each.get(timeout=60)
+    except KafkaError as failed:
+        raise Unreachable(f"Kafka at {settings.bootstrap_servers}: {failed}") from failed
+
+
+def publish_wakes(settings: KafkaSettings, topic: str, family: str, wakes: Iterable[Wake]) -> None:
+    """Publish keys to be looked at again, one delay after Spark reads them (step 7)."""
+    _send(settings, topic, (_suspect(family, wake) for wake in wakes))
+
+
+def _suspect(family: str, wake: Wake) -> tuple[bytes, bytes]:
+    ids = {
+        "mailboxid": str(wake.mailboxid) if wake.mailboxid else None,
+        "messageid": str(wake.messageid) if wake.messageid else None,
+        "uid": wake.uid,
+        "oldest": wake.oldest,
+        "deleted_from": wake.deleted_from,
+        "deleted_at": wake.deleted_at,
+    }
+    value = json.dumps({"family": family, "wake": ids}).encode()
+    return (f"{wake.mailboxid}/{wake.uid}".encode(), value)
+
+
+def publish_dead_letters(settings: KafkaSettings, letters: Iterable[Mapping[str, Any]]) -> None:
+    """Keep what cannot be examined: topic, partition, offset, reason, the record's beginning."""
+    _send(settings, settings.dead_letters_topic, (_dead_letter(letter) for letter in letters))
+
+
+def _dead_letter(letter: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    raw = bytes(letter["raw"] or b"").decode("utf-8", "replace")
+    place = {name: letter[name] for name in ("topic", "partition", "offset", "reason")}
+    key = f"{letter['topic']}/{letter['partition']}/{letter['offset']}"
+    return key.encode(), json.dumps({**place, "record": raw}).encode()
+
+
+def spark_options(settings: KafkaSettings, topics: Iterable[str]) -> dict[str, str]:
+    """Options of Spark's Kafka source."""
+    return {
+        "kafka.bootstrap.servers": settings.bootstrap_servers,
+        "subscribe": ",".join(topics),
+        "maxOffsetsPerTrigger": str(settings.max_offsets_per_batch),
+        "failOnDataLoss": "true",
+        "kafka.max.partition.fetch.bytes": str(8 * 1024 * 1024),
+    }
+
+
+class Watcher:
+    """Reads positions of topics for lag and commits offsets to the operator's consumer group."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        servers = settings.bootstrap_servers.split(",")
+        try:
+            self._admin = KafkaAdminClient(bootstrap_servers=servers)
+            self._consumer = KafkaConsumer(bootstrap_servers=servers, enable_auto_commit=False)
+        except KafkaError as failed:
+            raise Unreachable(
+                f"no Kafka broker answers at {settings.bootstrap_servers}: is kafka."
+                "bootstrap_servers right?"
+            ) from failed
+
+    def missing(self, topics: Iterable[str]) -> list[str]:
+        """Those of the topics that do not exist."""
+        existing = self._consumer.topics()
+        return [topic for topic in topics if topic not in existing]
+
+    def end_offsets(self, topics: Iterable[str]) -> dict[str, dict[str, int]]:
+        """The offset after the last record, by topic and partition."""
+        return self._positions(topics, self._consumer.end_offsets)
+
+    def beginning_offsets(self, topics: Iterable[str]) -> dict[str, dict[str, int]]:
+        """The oldest offset that is still kept, by topic and partition."""
+        return self._positions(topics, self._consumer.beginning_offsets)
+
+    def commit(self, group: str, offsets: Offsets) -> None:
+        """Commit offsets to a consumer group, for the operator's existing lag tools."""
+        positions = {
+            TopicPartition(topic, int(partition)): OffsetAndMetadata(offset, "", -1)
+            for topic, partitions in offsets.items()
+            for partition, offset in partitions.items()
+        }
+        for _ in range(20):
+            try:
+                self._admin.alter_group_offsets(group, positions)
+            except CoordinatorNotAvailableError:  # a new broker, at the first call
+                time.sleep(0.5)
+            except KafkaError as failed:
+                raise Unreachable(f"offsets of group {group}: {failed}") from failed
+            else:
+                return
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._consumer.close()
+        self._admin.close()
+
+    def _positions(self, topics: Iterable[str], ask: Any) -> dict[str, dict[str, int]]:
+        try:
+            partitions = [
+                TopicPartition(topic, number)
+                for topic in topics
+                for number in sorted(self._consumer.partitions_for_topic(topic) or ())
+            ]
+            found: dict[str, dict[str, int]] = {}
+            for partition, offset in ask(partitions).items():
+                found.setdefault(partition.topic, {})[str(partition.partition)] = offset
+        except KafkaError as failed:
+            raise Unreachable(f"positions of topics: {failed}") from failed
+        return found

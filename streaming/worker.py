@@ -1,0 +1,241 @@
+"""What runs inside Spark's Python workers: steps 3–4 for keys, steps 5–7 for suspects.
+
+The functions made here are sent to the workers, so they hold values only; each worker process makes
+its own sessions and prepared statements, once.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache, partial
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, levels
+from reconcilers.family import Family, Projection
+from reconcilers.finding import Attempts
+from reconcilers.model import Kind, Micros, Suspect, Wake
+from streaming.examine import Admission, Examiner, Outcome, Rules
+from streaming.look import Look, Looked
+from streaming.settings import Settings
+from streaming.tables import Tables, connect
+from streaming.topics import publish_dead_letters, publish_wakes
+
+RESULT_SCHEMA = "result binary"
+KEYS_AT_ONCE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a worker needs to know: settings, the family bound to the cluster's schema, the mode."""
+
+    settings: Settings
+    family: Family
+    suspects_topic: str
+
+    @property
+    def projection(self) -> Projection:
+        """The projection whose rows lead back to the truth."""
+        return self.family.projections[0]
+
+
+@dataclass(slots=True)
+class BatchLook:
+    """What one worker found in its share of a batch. Times are µs."""
+
+    suspects: list[Suspect] = field(default_factory=list)
+    examined: int = 0
+    unresolved: int = 0
+    bad: Counter[str] = field(default_factory=Counter)
+    oldest: Micros | None = None
+    slowest: Micros | None = None
+    fast_writers: int = 0
+
+    def add(self, looked: Looked) -> None:
+        """Take in one look."""
+        self.suspects.extend(looked.suspects)
+        self.examined += looked.examined
+        self.unresolved += looked.unresolved
+
+    def merge(self, other: BatchLook) -> None:
+        """Take in another worker's share."""
+        self.suspects.extend(other.suspects)
+        self.examined += other.examined
+        self.unresolved += other.unresolved
+        self.bad.update(other.bad)
+        self.fast_writers += other.fast_writers
+        oldest = [at for at in (self.oldest, other.oldest) if at is not None]
+        slowest = [delay for delay in (self.slowest, other.slowest) if delay is not None]
+        self.oldest, self.slowest = min(oldest, default=None), max(slowest, default=None)
+
+
+def read_looks(pickled: Iterable[bytes]) -> BatchLook:
+    """The shares of all workers as one."""
+    whole = BatchLook()
+    for each in pickled:
+        share = pickle.loads(each)  # made by our own workers a moment ago
+        assert isinstance(share, BatchLook)
+        whole.merge(share)
+    return whole
+
+
+def micros() -> Micros:
+    """Our clock: µs since the epoch."""
+    return time.time_ns() // 1000
+
+
+def rules_of(settings: Settings) -> Rules:
+    """The rules of steps 5 to 7 from the settings."""
+    repair = settings.repair
+    shadowed = frozenset({Kind.SHADOWED_DELETE} if repair.re_add_shadowed else ())
+    return Rules(
+        delay=round(settings.stream.delay * 1e6),
+        shadow=round(repair.shadow * 1e6),
+        report_again=round(repair.report_again * 1e6),
+        attempts=Attempts(repair.attempts),
+        held_mailbox_rows=repair.held_mailbox_rows,
+        always_accepted=shadowed,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """One process's connections to what it reads and writes."""
+
+    tables: Tables
+    lineage: CassandraLineage
+    journal: CassandraJournal
+
+
+def ports(settings: Settings, family: Family) -> Ports:
+    """This process's ports; made at the first call for this family."""
+    return _ports(settings, _ByName(family))
+
+
+@dataclass(frozen=True, slots=True)
+class _ByName:
+    """A family as a cache key: by its name and columns (its functions do not compare)."""
+
+    family: Family
+
+    def __hash__(self) -> int:
+        return hash((self.family.name, self.family.projections[0].columns))
+
+
+@cache
+def _ports(settings: Settings, of: _ByName) -> Ports:
+    session = connect(settings.cassandra)
+    consistency = levels(settings.cassandra.local_dc)
+    store = Store(session, settings.cassandra.own_keyspace, consistency)
+    return Ports(
+        Tables(session, settings.cassandra, of.family),
+        CassandraLineage(store),
+        CassandraJournal(
+            store,
+            scope=settings.cassandra.keyspace,
+            log_kept=timedelta(days=settings.repair.log_days),
+        ),
+    )
+
+
+# --- steps 3 and 4 ------------------------------------------------------------------------------------
+
+
+def look_task(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """For ``mapInArrow``: settled rows in, one pickled `BatchLook` out."""
+    return partial(_look_share, job)
+
+
+def _look_share(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    found = BatchLook()
+    wakes: list[Wake] = []
+    for batch in batches:
+        rows = batch.to_pylist()
+        _keep_undecodable(job, [row for row in rows if row["reason"]], found)
+        for row in rows:
+            if not row["reason"] and not row["heartbeat"]:
+                _account(row, found, job.settings.stream.delay)
+                wakes.append(_wake(row))
+        if len(wakes) >= KEYS_AT_ONCE:
+            _look(job, wakes, found)
+            wakes = []
+    if wakes:
+        _look(job, wakes, found)
+    yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(found)]})
+
+
+def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
+    ours = ports(job.settings, job.family)
+    look = Look(job.family, job.projection, ours.tables, ours.lineage)
+    looked = look.at(wakes, micros())
+    if looked.again:
+        _publish(job, looked.again)
+    found.add(looked)
+
+
+def _account(row: dict[str, Any], found: BatchLook, delay: float) -> None:
+    """Capture delay, oldest write, and writers whose clock is ahead by more than half the delay."""
+    if row["oldest"] is not None and not row["looked_again"]:
+        found.oldest = min(found.oldest or row["oldest"], row["oldest"])
+        found.slowest = max(found.slowest or 0, row["slowest"])
+        found.fast_writers += row["quickest"] < -delay / 2 * 1e6
+
+
+def _wake(row: dict[str, Any]) -> Wake:
+    mailboxid, messageid = row["mailboxid"], row["messageid"]
+    return Wake(
+        mailboxid=UUID(mailboxid) if mailboxid else None,
+        messageid=UUID(messageid) if messageid else None,
+        uid=row["uid"],
+        oldest=row["oldest"],
+        newest=row["newest"],
+        deleted_from=row["deleted_from"],
+        deleted_at=row["deleted_at"],
+        from_truth=bool(row["from_truth"]),
+        looked_again=bool(row["looked_again"]),
+    )
+
+
+def _keep_undecodable(job: Job, rows: list[dict[str, Any]], found: BatchLook) -> None:
+    if rows:
+        publish_dead_letters(job.settings.kafka, rows)
+        found.bad.update(row["reason"] for row in rows)
+
+
+def _publish(job: Job, wakes: Iterable[Wake]) -> None:
+    publish_wakes(job.settings.kafka, job.suspects_topic, job.family.name, wakes)
+
+
+# --- steps 5 to 7 -------------------------------------------------------------------------------------
+
+
+def settle_task(
+    job: Job, admission: Admission, batch: str
+) -> Callable[[Iterator[list[Suspect]]], Iterator[Outcome]]:
+    """For ``mapPartitions``: lists of suspects in, outcomes out."""
+    return partial(_settle_share, job, admission, batch)
+
+
+def _settle_share(
+    job: Job, admission: Admission, batch: str, shares: Iterator[list[Suspect]]
+) -> Iterator[Outcome]:
+    ours = ports(job.settings, job.family)
+    examiner = Examiner(
+        family=job.family,
+        projection=job.projection,
+        tables=ours.tables,
+        lineage=ours.lineage,
+        journal=ours.journal,
+        publish=partial(_publish, job),
+        clock=micros,
+        rules=rules_of(job.settings),
+    )
+    for suspects in shares:
+        yield from examiner.settle(suspects, admission, batch)
