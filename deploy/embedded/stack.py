@@ -141,6 +141,17 @@ class Stack:
         """
         self.start_agent()
 
+    def uncaptured(self, session: Any) -> frozenset[str]:
+        """The tables that the agent does not see yet; empty: every change from now on is captured.
+
+        Names of tables without capture, ids of others. Raises cql.UNREACHABLE.
+        """
+        return self._agent.unseen(session)
+
+    def agent_answers(self) -> bool:
+        """Whether the agent's HTTP server answers now."""
+        return self._agent.pings()
+
     def kill_agent(self) -> None:
         """End the agent as a crash does; it stays dead until start_agent()."""
         self._agent.kill()

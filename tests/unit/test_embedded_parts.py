@@ -1,0 +1,106 @@
+"""What the embedded stack is made of, without a server."""
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from deploy.embedded import jars, ports, settings_file
+from deploy.embedded.errors import FetchError, MismatchError, MissingToolError, StartError
+from deploy.embedded.process import Daemon, identity
+from deploy.embedded.spec import ADMIN, Layout, Wanted, decide, load
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    layout = Layout(tmp_path)
+    layout.make()
+    return layout
+
+
+def test_a_daemon_starts_once_and_ends_for_good(layout: Layout) -> None:
+    daemon = Daemon("sleeper", layout.run, layout.logs / "sleeper.log")
+    daemon.start(SLEEP, cwd=layout.root)
+    pid = daemon.pid()
+    daemon.start(SLEEP, cwd=layout.root)
+    assert daemon.pid() == pid
+    assert Daemon("sleeper", layout.run, layout.logs / "other.log").pid() == pid
+    daemon.send(signal.SIGSTOP)
+    assert daemon.alive()
+    daemon.terminate(grace_s=5)
+    assert not daemon.alive()
+
+
+def test_a_stale_pid_file_never_means_a_stranger(layout: Layout) -> None:
+    (layout.run / "sleeper.pid").write_text(f"{os.getpid()}\nanother boot:1\n", encoding="utf-8")
+    daemon = Daemon("sleeper", layout.run, layout.logs / "sleeper.log")
+    assert daemon.pid() is None
+    daemon.terminate(grace_s=1)  # or this process would end here
+    assert identity(os.getpid()) is not None
+
+
+def test_a_program_that_is_not_there_is_one_line(layout: Layout) -> None:
+    daemon = Daemon("ghost", layout.run, layout.logs / "ghost.log")
+    with pytest.raises(StartError, match="ghost cannot be started"):
+        daemon.start([str(layout.root / "missing")], cwd=layout.root)
+
+
+def test_ports_are_free_distinct_and_below_those_of_clients() -> None:
+    found = ports.free_ports()
+    taken = [next(found) for _ in range(5)]
+    assert len(set(taken)) == 5
+    assert all(ports.FIRST <= port <= ports.LAST for port in taken)
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", taken[0]))
+        busy.listen()
+        assert not ports.is_free(taken[0])
+        assert ports.is_open(taken[0])
+
+
+def test_a_stack_keeps_its_options(layout: Layout) -> None:
+    assert load(layout) is None
+    first = decide(layout, Wanted(keyspace="mail", release="4.1", admin=ADMIN))
+    assert decide(layout, Wanted()) == first
+    with pytest.raises(MismatchError, match=r"was made with Cassandra 4\.1"):
+        decide(layout, Wanted(release="5.0"))
+
+
+def test_unreadable_options_are_one_line(layout: Layout) -> None:
+    layout.spec_file.write_text("{", encoding="utf-8")
+    with pytest.raises(MismatchError, match="not readable"):
+        load(layout)
+
+
+def test_settings_hold_credentials_only_with_authentication(tmp_path: Path) -> None:
+    without = decide(Layout(tmp_path / "a"), Wanted())
+    with_login = decide(Layout(tmp_path / "b"), Wanted(admin=ADMIN))
+    assert "password" not in settings_file.render(Layout(tmp_path / "a"), without)
+    assert 'password = "cassandra"' in settings_file.render(Layout(tmp_path / "b"), with_login)
+
+
+def test_every_set_of_jars_has_a_profile_of_its_own() -> None:
+    assert len({jars.fingerprint(name) for name in jars.SETS}) == len(jars.SETS)
+    with pytest.raises(FetchError, match="no profile"):
+        jars.fingerprint("nothing")
+
+
+def test_another_version_is_another_fingerprint(tmp_path: Path) -> None:
+    changed = tmp_path / "pom.xml"
+    text = jars.POM.read_text(encoding="utf-8")
+    assert "<kafka.version>4.1.2<" in text
+    changed.write_text(text.replace("<kafka.version>4.1.2<", "<kafka.version>9<"), encoding="utf-8")
+    assert jars.fingerprint("kafka", changed) != jars.fingerprint("kafka")
+    assert jars.fingerprint("spark", changed) == jars.fingerprint("spark")
+
+
+def test_missing_tools_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jars, "JARS", tmp_path)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingToolError, match="Java 17 is not installed"):
+        jars.fetch(("kafka",))
