@@ -32,8 +32,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--config", type=Path, required=True, help="the reconciler's settings file")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
-    logging.getLogger("cassandra").setLevel(logging.ERROR)
-    logging.getLogger("kafka").setLevel(logging.ERROR)
+    logging.getLogger("cassandra").setLevel(logging.CRITICAL)
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
         wanted = settings.load(given.config)
         prepare_tables(wanted.cassandra)
@@ -58,8 +58,7 @@ def prepare_tables(wanted: CassandraSettings) -> None:
         if wanted.keyspace not in cluster.metadata.keyspaces:
             log.info("making keyspace %s with James's tables", wanted.keyspace)
             james.create_schema(session, wanted.keyspace)
-        switched = capture.switch_on(session, wanted.keyspace)
-        log.info("change capture switched on for %d tables", len(switched))
+        capture.switch_on(session, wanted.keyspace)
     finally:
         cluster.shutdown()
 

@@ -11,8 +11,8 @@ from cassandra.policies import WhiteListRoundRobinPolicy
 
 from deploy.demo import james
 from tests.containers.stack import missing_docker, running_containers
-from tests.endpoints import Endpoints
-from tests.stack.embedded import running_embedded
+from tests.endpoints import Endpoints, Running
+from tests.stack.embedded import running_embedded, supervised
 
 RUNNING_STACK = "RECONCILE_TEST_STACK"
 """Names a JSON file as `python -m deploy.embedded up` prints it: that stack is used as it is."""
@@ -30,27 +30,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever asks for the servers is marked, wherever it stands."""
     for item in items:
-        if "stack" in getattr(item, "fixturenames", ()):
+        if "running" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.stack)
 
 
 @pytest.fixture(scope="session")
-def stack(
+def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Endpoints]:
-    """One stack for the whole run, the same endpoints whatever runs it."""
-    if running := os.environ.get(RUNNING_STACK):
-        yield Endpoints.from_file(Path(running))
+) -> Iterator[Running]:
+    """The stack of this run with what its starter can do; tests rather take `stack`."""
+    if file := os.environ.get(RUNNING_STACK):
+        yield Running(Endpoints.from_file(Path(file)), supervised)
         return
     data = tmp_path_factory.mktemp("stack")
     if request.config.getoption("--stack") == "containers":
         if reason := missing_docker():
             pytest.skip(reason)
-        with running_containers(data) as endpoints:
-            yield endpoints
+        with running_containers(data) as started:
+            yield started
     else:
-        with running_embedded(data) as endpoints:
-            yield endpoints
+        with running_embedded(data) as started:
+            yield started
+
+
+@pytest.fixture(scope="session")
+def stack(running: Running) -> Endpoints:
+    """One stack for the whole run, the same endpoints whatever runs it."""
+    return running.endpoints
 
 
 @pytest.fixture(scope="session")
@@ -73,11 +79,28 @@ def cassandra(stack: Endpoints) -> Iterator[Session]:
         cluster.shutdown()
 
 
+@pytest.fixture(scope="session")
+def mail_keyspace(running: Running, cassandra: Session) -> str:
+    """The stack's own keyspace with James's tables, shared by the run: mailboxes are not."""
+    keyspace = running.endpoints.keyspace
+    make_mail_tables(running, cassandra, keyspace)
+    return keyspace
+
+
 @pytest.fixture
-def fresh_keyspace(cassandra: Session) -> Iterator[str]:
-    """A keyspace of its own with James's tables, change capture on; dropped after the test."""
+def fresh_keyspace(running: Running, cassandra: Session) -> Iterator[str]:
+    """A keyspace of its own with James's tables, change capture on; dropped after the test.
+
+    Takes about 10 s, and the agent some more to notice: where `mail_keyspace` does, take that.
+    """
     keyspace = f"mail_{uuid.uuid4().hex[:12]}"
-    james.create_schema(cassandra, keyspace)
-    james.enable_cdc(cassandra, keyspace)
+    make_mail_tables(running, cassandra, keyspace)
     yield keyspace
     cassandra.execute(f"DROP KEYSPACE IF EXISTS {keyspace}", timeout=120)
+
+
+def make_mail_tables(running: Running, session: Session, keyspace: str) -> None:
+    """James's tables, in sight of the agent."""
+    james.create_schema(session, keyspace)
+    james.enable_cdc(session, keyspace)
+    running.show_new_tables()

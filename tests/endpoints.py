@@ -1,7 +1,7 @@
 """Where the servers of a test run are, whoever started them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,3 +39,15 @@ class Endpoints:
     def from_file(cls, path: Path) -> "Endpoints":
         """From a file that holds that object."""
         return cls.of(json.loads(path.read_text(encoding="utf-8")))
+
+
+@dataclass(frozen=True)
+class Running:
+    """A stack that somebody started.
+
+    `show_new_tables` makes the agent see tables younger than itself, whose events it drops until it
+    is started again.
+    """
+
+    endpoints: Endpoints
+    show_new_tables: Callable[[], None]

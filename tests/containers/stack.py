@@ -15,7 +15,7 @@ import docker
 from docker.errors import DockerException
 from testcontainers.compose import DockerCompose
 
-from tests.endpoints import Endpoints
+from tests.endpoints import Endpoints, Running
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYSPACE = "apache_james"
@@ -43,7 +43,7 @@ def missing_docker() -> str | None:
 
 
 @contextmanager
-def running_containers(data: Path) -> Iterator[Endpoints]:
+def running_containers(data: Path) -> Iterator[Running]:
     """Start what the reconciler needs, wait for the agent, remove everything at the end.
 
     Raises TimeoutError when the agent is not healthy after `READY_SECONDS`.
@@ -73,7 +73,7 @@ def running_containers(data: Path) -> Iterator[Endpoints]:
     endpoints.config.write_text(settings_for(endpoints, data), encoding="utf-8")
     with compose:
         _wait_for_agent(endpoints.agent_http)
-        yield endpoints
+        yield Running(endpoints, lambda: _restart_agent(compose, endpoints))
 
 
 def settings_for(endpoints: Endpoints, data: Path) -> str:
@@ -93,6 +93,12 @@ def _free_port(held: ExitStack) -> int:
     listener.bind(("127.0.0.1", 0))
     port: int = listener.getsockname()[1]
     return port
+
+
+def _restart_agent(compose: DockerCompose, endpoints: Endpoints) -> None:
+    command = [*compose.compose_command_property, "restart", "agent"]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    _wait_for_agent(endpoints.agent_http)
 
 
 def _wait_for_agent(http: str) -> None:

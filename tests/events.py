@@ -1,0 +1,24 @@
+"""Waiting for change events in Kafka."""
+
+import json
+import time
+
+from kafka import KafkaConsumer
+
+PATIENCE_SECONDS = 60
+
+
+def comes(servers: str, topic: str, key: dict[str, object]) -> bool:
+    """Whether an event with this key is in the topic within `PATIENCE_SECONDS`."""
+    consumer = KafkaConsumer(
+        topic, bootstrap_servers=servers, auto_offset_reset="earliest", metadata_max_age_ms=1000
+    )
+    try:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            polled = consumer.poll(timeout_ms=500)
+            if any(json.loads(record.key) == key for batch in polled.values() for record in batch):
+                return True
+        return False
+    finally:
+        consumer.close()
