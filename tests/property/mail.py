@@ -1,0 +1,326 @@
+"""Users of a mail server, in James's order of statements, on a logical clock (µs).
+
+`World` holds the truth, the projection, and the projection as it would be without the reconciler:
+users never read the projection here, so that one is exactly the run without it. Statements to the
+projection may be lost, late, or sent twice; every applied statement becomes an event.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from itertools import count
+from uuid import UUID
+
+from reconcilers.families.message import MESSAGE
+from reconcilers.family import Family, bind
+from reconcilers.model import Micros, Row, Slot, Value
+from tests.property.cells import NO_ELEMENTS, Delete, Elements, Insert, Statement, Table, Update
+
+MILLISECOND: Micros = 1_000
+SECOND: Micros = 1_000_000
+START: Micros = 1_800_000_000 * SECOND
+UUID_EPOCH_100NS = 0x01B21DD213814000
+
+CELLS = {
+    "modseq": "bigint",
+    "flagseen": "boolean",
+    "flagflagged": "boolean",
+    "userflags": "set<text>",
+    "internaldate": "timestamp",
+    "save_date": "timestamp",
+}
+SCHEMA = {
+    "imapuidtable": {"messageid": "timeuuid", "mailboxid": "timeuuid", "uid": "bigint"} | CELLS,
+    "messageidtable": {"mailboxid": "timeuuid", "uid": "bigint", "messageid": "timeuuid"} | CELLS,
+}
+FAMILY: Family = bind(MESSAGE, SCHEMA)
+PLAIN = tuple(name for name in CELLS if name != "userflags")
+SYSTEM_FLAGS = ("flagseen", "flagflagged")
+DATE = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def time_uuid(at: Micros, node: int) -> UUID:
+    """A time-based UUID made at this time."""
+    ticks = at * 10 + UUID_EPOCH_100NS
+    fields = (ticks & 0xFFFFFFFF, (ticks >> 32) & 0xFFFF, (ticks >> 48) | 0x1000, 0x80, 0, node)
+    return UUID(fields=fields)
+
+
+MAILBOXES = tuple(time_uuid(START - SECOND, node) for node in (1, 2))
+
+
+def truth_table() -> Table:
+    """An empty `imapUidTable`."""
+    return Table(("messageid", "mailboxid", "uid"), PLAIN, ("userflags",))
+
+
+def projection_table() -> Table:
+    """An empty `messageIdTable`."""
+    return Table(("mailboxid", "uid"), ("messageid", *PLAIN), ("userflags",))
+
+
+class Fate(Enum):
+    """What becomes of a statement to the projection."""
+
+    PROMPT = "prompt"
+    LATE = "late"
+    LOST = "lost"
+    SENT_TWICE = "sent twice"
+    """Applied, reported as timed out, and sent again a little later with a new write time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Climate:
+    """The delay D, how far clocks differ, how late a statement may arrive: late + skew < D.
+
+    ``window`` is how long after D an event may come out of the settle window (W and capture).
+    """
+
+    delay: Micros
+    window: Micros
+    skew: Micros
+    late: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What change capture tells of one applied statement: who may have changed, and deletes."""
+
+    arrived: Micros
+    table: str
+    messageid: UUID | None
+    mailboxid: UUID
+    uid: int | None
+    deleted_at: Micros | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """The newest user's statement on a cell: its write time, and when it was issued."""
+
+    at: Micros
+    issued: Micros
+
+
+@dataclass(slots=True)
+class World:
+    """Tables, clocks, statements on their way, and users."""
+
+    climate: Climate
+    now: Micros = START
+    ballot_ahead: Micros = 0
+    truth: Table = field(default_factory=truth_table)
+    projection: Table = field(default_factory=projection_table)
+    without_us: Table = field(default_factory=projection_table)
+    events: list[Event] = field(default_factory=list)
+    touched: dict[Slot, dict[str, Touch]] = field(default_factory=dict)
+    expunged: set[Slot] = field(default_factory=set)
+    messages: list[UUID] = field(default_factory=list)
+    slots: dict[Slot, UUID] = field(default_factory=dict)
+    odd: set[UUID] = field(default_factory=set)
+    """Messages with a history whose removals are undecidable so far: see `test_evidence`."""
+    _in_flight: list[tuple[Micros, int, Callable[[], None]]] = field(default_factory=list)
+    _numbers: count[int] = field(default_factory=lambda: count(1))
+    _ballots: dict[UUID, Micros] = field(default_factory=dict)
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def pass_time(self, duration: Micros) -> None:
+        """Move the clock on; what arrives in between is applied."""
+        until = self.now + duration
+        while self._in_flight and self._in_flight[0][0] <= until:
+            arrival, _, apply = heapq.heappop(self._in_flight)
+            self.now = max(self.now, arrival)
+            apply()
+        self.now = until
+
+    def later(self, delay: Micros, action: Callable[[], None]) -> None:
+        """Do something when this much time has passed."""
+        heapq.heappush(self._in_flight, (self.now + delay, next(self._numbers), action))
+
+    # --- users --------------------------------------------------------------------------------
+
+    def append(self, mailbox: UUID, message: UUID | None, clock: Micros, fate: Fate) -> None:
+        """Append a new message, or copy one (into its own mailbox too)."""
+        number = next(self._numbers)
+        if message is None:
+            message = time_uuid(self.now, number)
+            self.messages.append(message)
+        self._add(Slot(mailbox, number), message, clock, fate)
+
+    def re_add(self, slot: Slot, clock: Micros, fate: Fate) -> None:
+        """Add a message again at the UID that it had (James never does; a restore may)."""
+        self.odd.add(self.slots[slot])
+        self._add(slot, self.slots[slot], clock, fate)
+
+    def _add(self, slot: Slot, message: UUID, clock: Micros, fate: Fate) -> None:
+        self.slots[slot] = message
+        cells: dict[str, Value] = {
+            "modseq": next(self._numbers),
+            "flagseen": False,
+            "flagflagged": False,
+            "internaldate": DATE,
+            "save_date": DATE if slot.uid % 2 else None,
+        }
+        key = (message, slot.mailboxid, slot.uid)
+        if self.truth.read(key) is not None:
+            return
+        at = self._ballot(message)
+        self.truth.apply(Insert(key, at, cells | {"userflags": frozenset({"new"})}))
+        self._truth_event(message, slot.mailboxid, slot.uid)
+        there = {name: value for name, value in cells.items() if value is not None}
+        added = {"userflags": frozenset({"new"})}
+        self._project(slot, clock, fate, there | {"messageid": message}, (added, NO_ELEMENTS))
+
+    def flag(self, slot: Slot, wanted: int, clock: Micros, fate: Fate) -> None:
+        """Set flags to the bits of ``wanted`` if nobody was faster; the projection gets changes."""
+        message = self.slots[slot]
+        row = self.truth.read((message, slot.mailboxid, slot.uid))
+        if row is None:
+            return
+        system = {name: bool(wanted >> bit & 1) for bit, name in enumerate(SYSTEM_FLAGS)}
+        user = frozenset(name for bit, name in ((2, "new"), (3, "work")) if wanted >> bit & 1)
+        had = row.get("userflags")
+        assert isinstance(had, frozenset)
+        modseq: dict[str, Value] = {"modseq": next(self._numbers)}
+        deltas = {"userflags": user - had}, {"userflags": had - user}
+        key = (message, slot.mailboxid, slot.uid)
+        self.truth.apply(Update(key, self._ballot(message), modseq | system, *deltas))
+        self._truth_event(message, slot.mailboxid, slot.uid)
+        changed = {name: flag for name, flag in system.items() if row.get(name) is not flag}
+        self._project(slot, clock, fate, modseq | changed, deltas)
+
+    def expunge(self, slot: Slot, clock: Micros, fate: Fate, truth_fate: Fate) -> None:
+        """Delete both sides in parallel, the truth by (messageid, mailboxid) without UID."""
+        message, at = self.slots[slot], self.now + clock
+        if slot in self.expunged:
+            self.odd.add(message)
+        self.expunged.add(slot)
+
+        def delete_truth() -> None:
+            self.truth.apply(Delete((message, slot.mailboxid), at))
+            self._truth_event(message, slot.mailboxid, None, at)
+            if self.truth.read((message, slot.mailboxid, slot.uid)) is not None:
+                self.odd.add(message)
+
+        if truth_fate is not Fate.LOST:
+            late = self.climate.late if truth_fate is Fate.LATE else 10 * MILLISECOND
+            self.later(late, delete_truth)
+        self._send(slot, fate, clock, lambda at: Delete((slot.mailboxid, slot.uid), at))
+
+    def plant(self, slot: Slot, shape: int, clock: Micros) -> None:
+        """Something that James does not write: a wrong cell, a wrong row, a row marker."""
+        key, at = (slot.mailboxid, slot.uid), self.now + clock
+        message = self.slots[slot]
+        self.odd.add(message)
+        match shape % 8:
+            case 0:
+                self._arrive(slot, Update(key, at, {"flagseen": True}), self.now)
+            case 1:
+                added = {"userflags": frozenset({"stale"})}
+                self._arrive(slot, Update(key, at, {"modseq": 1}, added), self.now)
+            case 2:
+                other = self.messages[shape // 8 % len(self.messages)]
+                self._arrive(slot, Update(key, at, {"messageid": other}), self.now)
+            case 3:
+                self._arrive(slot, Update(key, at, {"internaldate": None, "modseq": 1}), self.now)
+            case 4:
+                self._arrive(slot, Insert(key, at, {"messageid": message, "modseq": 1}), self.now)
+            case 5:
+                cells: dict[str, Value] = {"userflags": frozenset({"over"})}
+                self._arrive(slot, Update(key, at, cells), self.now)
+            case 6:
+                self._arrive(slot, Delete(key, at), self.now)
+            case _:
+                wrong = Slot(slot.mailboxid, next(self._numbers))
+                self.slots[wrong] = message
+                cells = {"messageid": message, "modseq": 1, "flagseen": True}
+                self._arrive(wrong, Update((wrong.mailboxid, wrong.uid), at, cells), self.now)
+
+    # --- statements ---------------------------------------------------------------------------
+
+    def _ballot(self, message: UUID) -> Micros:
+        at = max(self.now + self.ballot_ahead, self._ballots.get(message, 0) + 1)
+        self._ballots[message] = at
+        return at
+
+    def _project(
+        self,
+        slot: Slot,
+        clock: Micros,
+        fate: Fate,
+        cells: Mapping[str, Value],
+        deltas: tuple[Elements, Elements],
+    ) -> None:
+        key = (slot.mailboxid, slot.uid)
+        self._send(slot, fate, clock, lambda at: Update(key, at, cells, *deltas))
+
+    def _send(
+        self, slot: Slot, fate: Fate, clock: Micros, make: Callable[[Micros], Statement]
+    ) -> None:
+        issued = self.now
+        first = make(issued + clock)
+        match fate:
+            case Fate.PROMPT:
+                self._arrive(slot, first, issued)
+            case Fate.LATE:
+                self.later(self.climate.late, lambda: self._arrive(slot, first, issued))
+            case Fate.SENT_TWICE:
+                self._arrive(slot, first, issued)
+                pause = self.climate.late // 2
+                again = make(issued + pause + clock)
+                self.later(pause, lambda: self._arrive(slot, again, issued + pause))
+            case Fate.LOST:
+                pass
+
+    def _arrive(self, slot: Slot, statement: Statement, issued: Micros) -> None:
+        self.projection.apply(statement)
+        self.without_us.apply(statement)
+        touch = Touch(statement.at, issued)
+        touches = self.touched.setdefault(slot, {})
+        for name in _cells_of(statement):
+            if name not in touches or touches[name].at <= touch.at:
+                touches[name] = touch
+        self.projection_event(slot, statement)
+
+    def projection_event(self, slot: Slot, statement: Statement) -> None:
+        """What change capture tells of a statement to the projection, ours included."""
+        messageid, deleted_at = None, None
+        if isinstance(statement, Delete):
+            deleted_at = statement.at
+        elif isinstance(named := statement.cells.get("messageid"), UUID):
+            messageid = named
+        self.events.append(
+            Event(self.now, "messageidtable", messageid, slot.mailboxid, slot.uid, deleted_at)
+        )
+
+    def _truth_event(
+        self, message: UUID, mailbox: UUID, uid: int | None, deleted_at: Micros | None = None
+    ) -> None:
+        self.events.append(Event(self.now, "imapuidtable", message, mailbox, uid, deleted_at))
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def truth_rows(self, message: UUID) -> list[Row]:
+        """The truth's partition of a message."""
+        return [row for _, row in self.truth.rows(message)]
+
+
+WHOLE_ROW = "*"
+ELEMENTS = ("new", "work", "stale", "over")
+
+
+def _cells_of(statement: Statement) -> list[str]:
+    if isinstance(statement, Delete):
+        return [WHOLE_ROW]
+    names = list(statement.cells)
+    if "userflags" in names:
+        names += [f"userflags.{element}" for element in ELEMENTS]
+    if isinstance(statement, Update):
+        for deltas in (statement.added, statement.removed):
+            names += [f"userflags.{element}" for found in deltas.values() for element in found]
+    return names

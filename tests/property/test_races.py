@@ -1,0 +1,159 @@
+"""Random interleavings of users, faults and the reconciler: promises 2, 3 and 5 hold in each.
+
+A bulk of seeded runs for breadth, hypothesis for a small counterexample where one exists, and
+mutations: rules that are known to be wrong must be noticed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reconcilers.confirm import Moment, judge
+from reconcilers.finding import State
+from reconcilers.model import Difference, Kind, Micros, Report, Seen, SetCells, Slot, Verdict, Write
+from reconcilers.plan import Plan, plan
+from tests.property import reconciler
+from tests.property.mail import FAMILY, Climate
+from tests.property.races import CLIMATES, Run, Script, holds
+from tests.property.reconciler import PROJECTION, Reconciler
+
+CHOICES = st.tuples(st.integers(0, 17), st.integers(0, 63), st.integers(0, 127))
+
+
+def script(seed: int) -> Script:
+    draw = random.Random(seed)
+    steps = draw.randrange(10, 50)
+    return [(draw.randrange(18), draw.randrange(64), draw.randrange(128)) for _ in range(steps)]
+
+
+def runs(seeds: Iterable[int]) -> Iterator[Run]:
+    for seed in seeds:
+        try:
+            yield holds(script(seed), CLIMATES[seed % len(CLIMATES)])
+        except AssertionError as broken:
+            broken.add_note(f"seed {seed}: holds(script({seed}), CLIMATES[{seed % len(CLIMATES)}])")
+            raise
+
+
+def test_ten_thousand_interleavings_keep_the_promises_and_meet_everything() -> None:
+    met: Counter[str] = Counter()
+    for run in runs(range(10_000)):
+        met.update(planned.kind for planned in run.reconciler.planned)
+        met.update(finding.kind for finding in run.reconciler.findings.values())
+        met.update(state for _, state in run.reconciler.ended)
+        met.update(f"attempt {each.attempts}" for each in run.reconciler.findings.values())
+    rare = {name: met[name] for name in EXPECTED_TO_BE_MET if met[name] < 10}
+    assert not rare, f"the interleavings hardly meet {rare}: they prove little"
+
+
+EXPECTED_TO_BE_MET = (
+    Kind.MISSING_ROW,
+    Kind.DIFFERING_CELLS,
+    Kind.EXTRA_ROW,
+    Kind.INCOMPLETE_TRUTH_ROW,
+    Kind.SHADOWED_DELETE,
+    Kind.AMBIGUOUS_RANGE_DELETE,
+    Kind.UNGUARDABLE,
+    State.VERIFIED,
+    State.SUPERSEDED,
+    State.HEALED,
+)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_three_hundred_thousand_interleavings_keep_the_promises() -> None:
+    for _ in runs(range(1_000_000, 1_300_000)):
+        pass
+
+
+@settings(
+    max_examples=1000,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(st.lists(CHOICES, max_size=40), st.sampled_from(CLIMATES))
+def test_no_interleaving_breaks_a_promise(script: Script, climate: Climate) -> None:
+    holds(script, climate)
+
+
+# --- the guards, broken on purpose ---------------------------------------------------------------
+
+
+class TruthReadFirst(Reconciler):
+    """Confirms in the wrong order: a user's write between the two reads looks like a fault."""
+
+    def confirm(self, slot: Slot) -> Generator[str, None, tuple[Micros, Seen]]:
+        read_at = self.world.now
+        early = self.read_truth(slot, self.read_projection(slot))
+        yield "truth read"
+        actual = self.read_projection(slot)
+        yield "projection read"
+        return read_at, replace(early, actual=actual)
+
+
+def written_now(
+    projection: object, seen: Seen, difference: Difference, moment: Moment, attempt: int
+) -> Plan | Report:
+    """Repairs stamped with the time of the repair, as an ordinary client would."""
+    planned = plan(PROJECTION, seen, difference, moment, attempt)
+    return planned if isinstance(planned, Report) else stamped(planned, moment.began)
+
+
+def sets_overwritten(
+    projection: object, seen: Seen, difference: Difference, moment: Moment, attempt: int
+) -> Plan | Report:
+    """Whole rows written with ``userflags = {…}`` at C: a tombstone for users' elements."""
+    planned = plan(PROJECTION, seen, difference, moment, attempt)
+    if isinstance(planned, Report) or not seen.truths:
+        return planned
+    flags = {"userflags": seen.truths[0].get("userflags")}
+    return (*planned, SetCells(PROJECTION, seen.slot, moment.began, flags))
+
+
+def stamped(writes: Iterable[Write], at: Micros) -> Plan:
+    return tuple(replace(write, at=at) for write in writes)
+
+
+def judged_at_once(family: object, projection: object, seen: Seen, moment: Moment) -> Verdict:
+    """Nothing is ever young: what is on its way is taken for missing."""
+    later = Moment(moment.began + 2 * moment.delay, moment.delay)
+    return judge(FAMILY, PROJECTION, seen, later)
+
+
+def breaks(promise: str, reconciler_type: type[Reconciler] = Reconciler) -> bool:
+    """Whether one of many runs breaks it; runs in which another assertion fails do not count."""
+    for seed in range(1500):
+        try:
+            holds(script(seed), CLIMATES[seed % len(CLIMATES)], reconciler_type)
+        except AssertionError as broken:
+            if str(broken).startswith(promise):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("wrong", [written_now, sets_overwritten])
+def test_a_wrong_write_is_noticed(wrong: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconciler, "plan", wrong)
+    assert breaks("promise 2")
+
+
+def test_the_delay_guards_whatever_the_order_of_reads() -> None:
+    """Each write of a user leaves a young write time, or a tombstone that is newer than ours."""
+    assert not breaks("promise 2", TruthReadFirst)
+
+
+@pytest.mark.parametrize("order", [Reconciler, TruthReadFirst])
+def test_judging_before_the_delay_is_noticed(
+    order: type[Reconciler], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconciler, "judge", judged_at_once)
+    assert breaks("promise 2", order)
