@@ -6,14 +6,17 @@ Findings and writes go through the codec, so that what a real journal could not 
 from __future__ import annotations
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from checkpoints import codec
+from checkpoints.bookmarks import Bookmark, after
 from checkpoints.clock import wall_clock
+from checkpoints.lease import Holder
 from checkpoints.lineage import Deletes, Entry, ProjectionDelete, TruthDelete
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
@@ -189,3 +192,63 @@ class MemoryLineage:
     def watch_from(self, at: Micros) -> None:
         """Watching begins."""
         self._watched_since = at
+
+
+class MemoryLease:
+    """`checkpoints.lease.LeaseStore` of one process; ``clock`` gives seconds that only go up."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._held: dict[str, tuple[Holder, float]] = {}
+
+    def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:
+        """Take or renew it: who holds it now."""
+        other = self.held_by(name)
+        if other is not None and other.id != holder.id:
+            return other
+        self._held[name] = (holder, self._clock() + lasts.total_seconds())
+        return holder
+
+    def leave(self, name: str, holder: Holder) -> None:
+        """End it, if this holder has it."""
+        held = self.held_by(name)
+        if held is not None and held.id == holder.id:
+            del self._held[name]
+
+    def held_by(self, name: str) -> Holder | None:
+        """Who holds it now."""
+        holder, until = self._held.get(name, (None, 0.0))
+        return holder if self._clock() < until else None
+
+
+class MemoryBookmarks:
+    """`checkpoints.bookmarks.Bookmarks` in lists."""
+
+    def __init__(self, clock: Callable[[], Micros] = wall_clock) -> None:
+        self._clock = clock
+        self._recorded: dict[str, list[Bookmark]] = defaultdict(list)
+        self._named: dict[tuple[str, str], Bookmark] = {}
+
+    def record(self, bookmark: Bookmark) -> Bookmark:
+        """Keep it as the newest."""
+        newest = self.newest(bookmark.stream)
+        at = after(newest.recorded_at if newest else None, self._clock())
+        self._recorded[bookmark.stream].append(replace(bookmark, recorded_at=at))
+        return self._recorded[bookmark.stream][-1]
+
+    def newest(self, stream: str) -> Bookmark | None:
+        """The one recorded last."""
+        return next(reversed(self._recorded[stream]), None)
+
+    def recent(self, stream: str) -> list[Bookmark]:
+        """All, in the order they were recorded."""
+        return list(self._recorded[stream])
+
+    def name(self, bookmark: Bookmark, name: str) -> Bookmark:
+        """Keep it under a name."""
+        self._named[bookmark.stream, name] = replace(bookmark, name=name)
+        return self._named[bookmark.stream, name]
+
+    def named(self, stream: str, name: str) -> Bookmark | None:
+        """The bookmark with this name."""
+        return self._named.get((stream, name))

@@ -8,13 +8,17 @@
 One `Store` a process: it shares the caller's session and is as thread-safe as that.
 """
 
+from checkpoints.cassandra.bookmarks import CassandraBookmarks
 from checkpoints.cassandra.journal import CassandraJournal
+from checkpoints.cassandra.lease import CassandraLease
 from checkpoints.cassandra.lineage import CassandraLineage
 from checkpoints.cassandra.store import KEYSPACE, Levels, Store, create_schema, levels
 
 __all__ = [
     "KEYSPACE",
+    "CassandraBookmarks",
     "CassandraJournal",
+    "CassandraLease",
     "CassandraLineage",
     "Levels",
     "Store",

@@ -182,7 +182,7 @@ class CassandraLineage:
         requests = (
             request for each in dict.fromkeys(deletes) for request in self._delete_requests(each)
         )
-        self._store.run("remembering deletes", requests)
+        self._store.run("remembering deletes", self._store.by_replica(requests, PARTITIONS_A_BATCH))
 
     def _delete_requests(self, delete: TruthDelete | ProjectionDelete) -> Iterator[Request]:
         kept = self._deletes_kept

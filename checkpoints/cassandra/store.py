@@ -55,15 +55,15 @@ class Store:
         consistency: Levels | None = None,
         in_flight: int = 128,
     ) -> None:
-        consistency = consistency or levels()
+        self._consistency = consistency or levels()
         self._session = session
         self._in_flight = in_flight
         self.keyspace = checked_name(keyspace)
         self._profile = session.execution_profile_clone_update(
             EXEC_PROFILE_DEFAULT,
             row_factory=tuple_factory,
-            consistency_level=consistency.each,
-            serial_consistency_level=consistency.serial,
+            consistency_level=self._consistency.each,
+            serial_consistency_level=self._consistency.serial,
         )
 
     def prepare(self, cql: str) -> PreparedStatement:
@@ -74,6 +74,18 @@ class Store:
         with in_our_words(f"preparing a statement on keyspace {self.keyspace}"):
             prepared = self._session.prepare(cql.replace("$ks", self.keyspace))
         prepared.is_idempotent = True
+        return prepared
+
+    def prepare_conditional(self, cql: str) -> PreparedStatement:
+        """Prepare a lightweight transaction: the driver must not send it twice by itself."""
+        prepared = self.prepare(cql)
+        prepared.is_idempotent = False
+        return prepared
+
+    def prepare_serial(self, cql: str) -> PreparedStatement:
+        """Prepare a read that sees the outcome of every lightweight transaction."""
+        prepared = self.prepare(cql)
+        prepared.consistency_level = self._consistency.serial
         return prepared
 
     def rows(self, doing: str, statement: PreparedStatement, *values: object) -> Iterator[Any]:

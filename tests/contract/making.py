@@ -3,10 +3,12 @@
 import dataclasses
 import uuid
 from datetime import datetime
+from typing import Any
 
 import pytest
 
 from reconcilers.families.message import MESSAGE
+from reconcilers.family import Family
 from reconcilers.finding import Finding, State
 from reconcilers.model import AddToSet, DeleteRow, Kind, RemoveFromSet, Row, SetCells, Slot
 
@@ -14,7 +16,7 @@ KINDS = ("memory", pytest.param("cassandra", marks=pytest.mark.stack))
 MESSAGES = MESSAGE.projections[0]
 
 
-def a_family():
+def a_family() -> Family:
     """Family *message* under a name that no other test uses."""
     return dataclasses.replace(MESSAGE, name=f"message_{uuid.uuid4().hex[:8]}")
 
@@ -38,7 +40,7 @@ def a_row() -> Row:
     )
 
 
-def a_finding(family, slot: Slot, **changes) -> Finding:
+def a_finding(family: Family, slot: Slot, **changes: Any) -> Finding:
     """A finding with a value in every field."""
     row = a_row()
     at = 1_700_000_000_000_002

@@ -1,0 +1,123 @@
+"""The lease: only one live stream repairs a keyspace. The port and its rules.
+
+Kept in Cassandra by lightweight transactions with a TTL. It is renewed at a third of its time, and
+trusted for two thirds after the last renewal was *sent*, judged by a clock that only goes up; the
+last third is for the clocks of the servers that end it. A stream that was paused finds out before
+it writes, and its writes are guarded anyway.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import Event
+from typing import Protocol
+
+from reconcilers.errors import AlreadyRunning, Retryable
+
+log = logging.getLogger(__name__)
+
+LASTS = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lease: an id that no other process has, and the host to look at."""
+
+    id: str
+    host: str
+
+
+class LeaseStore(Protocol):
+    """Implementations: `CassandraLease` in `checkpoints.cassandra`, `MemoryLease`."""
+
+    def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:
+        """Take the lease if nobody has it, renew it if this holder has: who holds it now.
+
+        Whole seconds. Raises `Retryable` when that is not known; taking it again is then right.
+        """
+
+    def leave(self, name: str, holder: Holder) -> None:
+        """End the lease if this holder has it."""
+
+    def held_by(self, name: str) -> Holder | None:
+        """Who holds it now, None when nobody does."""
+
+
+def time_awake_or_asleep() -> float:
+    """Seconds on a clock that only goes up, also while the machine is suspended (where it can)."""
+    boot_time = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot_time is None else time.clock_gettime(boot_time)
+
+
+class Lease:
+    """One process's claim. ``clock`` gives seconds that only go up."""
+
+    def __init__(
+        self,
+        store: LeaseStore,
+        name: str,
+        holder: Holder,
+        lasts: timedelta = LASTS,
+        clock: Callable[[], float] = time_awake_or_asleep,
+    ) -> None:
+        self._store = store
+        self._name = name
+        self._holder = holder
+        self._lasts = lasts
+        self._clock = clock
+        self._renewed_at: float | None = None
+
+    @property
+    def renew_every(self) -> timedelta:
+        """A third of the lease's time."""
+        return self._lasts / 3
+
+    def acquire(self) -> None:
+        """Take the lease, or renew it.
+
+        Raises `AlreadyRunning` naming the holder when another has it, `Retryable` when nobody
+        answers (what was held until then is still judged by time).
+        """
+        asked_at = self._clock()
+        holder = self._store.take(self._name, self._holder, self._lasts)
+        if holder.id != self._holder.id:
+            self._renewed_at = None
+            seconds = int(self._lasts.total_seconds())
+            raise AlreadyRunning(
+                f"another live stream holds the lease {self._name}: {holder.id} on host"
+                f" {holder.host}. Stop it, or wait {seconds} s after it died"
+            )
+        self._renewed_at = asked_at
+
+    def holds(self) -> bool:
+        """Whether nobody else can have the lease now. Ask before every repair."""
+        if self._renewed_at is None:
+            return False
+        return self._clock() - self._renewed_at < self._lasts.total_seconds() * 2 / 3
+
+    def keep(self, stop: Event) -> None:
+        """Renew until told to stop or another holder has it; for a thread of the caller's.
+
+        A failed renewal is tried again soon; `holds` says meanwhile whether time is left.
+        """
+        often, soon = self.renew_every.total_seconds(), self.renew_every.total_seconds() / 5
+        pause = often
+        while not stop.wait(pause):
+            try:
+                self.acquire()
+                pause = often
+            except Retryable as error:
+                log.warning("the lease %s could not be renewed yet: %s", self._name, error)
+                pause = soon
+            except AlreadyRunning as error:
+                log.error("the lease is lost, repairs stop: %s", error)
+                return
+
+    def release(self) -> None:
+        """A clean stop: the next stream need not wait. Raises `Retryable` when nobody answers."""
+        self._renewed_at = None
+        self._store.leave(self._name, self._holder)

@@ -1,0 +1,130 @@
+"""What the journal keeps comes back exactly."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkpoints import codec
+from reconcilers.errors import Misconfigured
+from reconcilers.families.message import MESSAGE
+from reconcilers.finding import Finding, State
+from reconcilers.model import (
+    AddToSet,
+    DeleteRow,
+    Kind,
+    RemoveFromSet,
+    Row,
+    SetCells,
+    Slot,
+    Value,
+    Write,
+)
+
+PROJECTION = MESSAGE.projections[0]
+EPOCH = datetime.fromtimestamp(0, UTC)
+
+milliseconds = st.integers(-60_000_000_000_000, 250_000_000_000_000)
+moments = milliseconds.map(lambda ms: EPOCH + timedelta(milliseconds=ms))
+values: st.SearchStrategy[Value] = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.text(),
+    st.uuids(),
+    moments,
+    moments.map(lambda moment: moment.replace(tzinfo=None)),
+    st.frozensets(st.text()),
+)
+times = st.integers(1, 2**62)
+slots = st.builds(Slot, st.uuids(), st.integers(0, 2**63 - 1))
+rows = st.builds(
+    Row,
+    st.dictionaries(st.text(min_size=1), values, max_size=6),
+    st.dictionaries(st.text(min_size=1), times, max_size=6),
+)
+elements = st.frozensets(st.text())
+writes: st.SearchStrategy[Write] = st.one_of(
+    st.builds(
+        SetCells, st.just(PROJECTION), slots, times, st.dictionaries(st.text(), values, max_size=4)
+    ),
+    st.builds(AddToSet, st.just(PROJECTION), slots, times, st.text(), elements),
+    st.builds(RemoveFromSet, st.just(PROJECTION), slots, times, st.text(), elements),
+    st.builds(DeleteRow, st.just(PROJECTION), slots, times),
+)
+findings = st.builds(
+    Finding,
+    family=st.just(MESSAGE.name),
+    projection=st.just(PROJECTION.name),
+    slot=slots,
+    messageid=st.none() | st.uuids().map(str),
+    kind=st.sampled_from(Kind),
+    state=st.sampled_from(State),
+    sentence=st.text(),
+    found_at=times,
+    oldest=st.none() | times,
+    attempts=st.integers(0, 9),
+    batch=st.text(),
+    before=st.none() | rows,
+    writes=st.lists(writes, max_size=3).map(tuple),
+    next_look=st.none() | times,
+    accepted=st.booleans(),
+    truth=st.lists(rows, max_size=2).map(tuple),
+)
+
+
+def through_text(value: object) -> object:
+    return json.loads(codec.text_of(value))
+
+
+@given(values)
+def test_every_cell_comes_back_as_the_same_value_of_the_same_type(value: Value) -> None:
+    back = codec.value_from_json(through_text(codec.value_to_json(value)))
+    assert back == value
+    assert type(back) is type(value)
+    if isinstance(value, datetime) and isinstance(back, datetime):
+        assert back.tzinfo == value.tzinfo
+
+
+@given(findings)
+def test_every_finding_comes_back_whole(finding: Finding) -> None:
+    stored = through_text(codec.finding_to_json(finding))
+    assert isinstance(stored, dict)
+    assert codec.finding_from_json(stored, MESSAGE) == finding
+
+
+def test_true_is_not_one_and_null_is_not_empty() -> None:
+    row = Row({"a": True, "b": 1, "c": None, "d": frozenset()}, {})
+    stored = through_text(codec.row_to_json(row))
+    assert stored == {"cells": {"a": True, "b": 1, "c": None, "d": {"set": []}}, "written": {}}
+
+
+def test_a_write_is_resolved_through_the_family_as_it_is_now() -> None:
+    now = replace(PROJECTION, columns=("flagseen",), sets=frozenset({"userflags"}))
+    family = replace(MESSAGE, projections=(now,))
+    write = DeleteRow(PROJECTION, Slot(UUID(int=1), 1), 5)
+    assert codec.write_from_json(codec.write_to_json(write), family).projection == now
+
+
+def test_a_write_to_a_projection_that_is_not_declared_is_refused() -> None:
+    stored = codec.write_to_json(DeleteRow(PROJECTION, Slot(UUID(int=1), 1), 5))
+    with pytest.raises(Misconfigured, match="messages"):
+        codec.write_from_json(stored, replace(MESSAGE, projections=()))
+
+
+@pytest.mark.parametrize("damaged", [1.5, [], {"uuid": 5}, {"other": "x"}])
+def test_what_is_not_a_cell_is_refused(damaged: object) -> None:
+    with pytest.raises(ValueError, match="not a cell"):
+        codec.value_from_json(damaged)
+
+
+def test_a_log_line_tells_the_state_that_was_reached() -> None:
+    finding = Finding(
+        "message", "messages", Slot(UUID(int=1), 1), None, Kind.EXTRA_ROW, State.INTENDED, "", 1
+    )
+    line = codec.log_line(finding, State.VERIFIED, 77)
+    assert (line["state"], line["at"], line["found_at"]) == ("verified", 77, 1)
