@@ -1,7 +1,7 @@
 """Spark's checkpoint directory, as far as it must be looked into. It is disposable.
 
-Its state is only the keys of the last D + W, so a fresh one that starts from the bookmark before that
-span loses nothing. That is the one way out when it is lost, corrupt, incompatible, or when its
+Its state is only the keys of the last D + W, so a fresh one that starts from the bookmark before
+that span loses nothing. That is the one way out when it is lost, corrupt, incompatible, or when its
 watermark lies ahead of the clock (rows would be dropped without an error).
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 SET_ASIDE = "set-aside"
@@ -23,16 +24,36 @@ def query_id(directory: Path) -> str | None:
     return str(identity)
 
 
-def watermark_ms(directory: Path) -> int | None:
-    """The watermark (ms since the epoch) of the newest planned batch, None when there is none."""
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What Spark wrote down before it ran a batch: times in ms, end offsets of the Kafka source."""
+
+    batch_time: int
+    watermark: int
+    end: dict[str, dict[int, int]]
+
+
+def planned(directory: Path, batch_id: int) -> Planned | None:
+    """The plan of a batch, None when there is none that can be read."""
     try:
-        batches = sorted(
-            int(each.name) for each in (directory / "offsets").iterdir() if each.name.isdigit()
-        )
-        newest = (directory / "offsets" / str(batches[-1])).read_text(encoding="utf-8")
-        return int(json.loads(newest.splitlines()[1])["batchWatermarkMs"])
-    except (OSError, ValueError, KeyError, IndexError, TypeError):
+        lines = (directory / "offsets" / str(batch_id)).read_text(encoding="utf-8").splitlines()
+        times, offsets = json.loads(lines[1]), json.loads(lines[2])
+        end = {
+            topic: {int(partition): int(offset) for partition, offset in partitions.items()}
+            for topic, partitions in offsets.items()
+        }
+        return Planned(int(times["batchTimestampMs"]), int(times["batchWatermarkMs"]), end)
+    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
         return None
+
+
+def newest(directory: Path) -> Planned | None:
+    """The plan of the newest batch, None when there is none."""
+    try:
+        ids = [int(each.name) for each in (directory / "offsets").iterdir() if each.name.isdigit()]
+    except OSError:
+        return None
+    return planned(directory, max(ids)) if ids else None
 
 
 def set_aside(directory: Path) -> Path | None:

@@ -8,9 +8,11 @@
     │   └── Overloaded       the server refused for now (overload, bootstrapping, no quorum)
     ├── Refused              the server will refuse this again until a person acts
     ├── BadEvent             one record cannot be understood: it goes to the dead letters
+    ├── CorruptCheckpoint    the checkpoint cannot be gone on from: a fresh one, from the bookmark
     ├── NotGuarded           a write that could override a user's was asked for: a bug, never sent
     └── Misconfigured        settings or surroundings are wrong: one clear line, exit code 2
         ├── IncompatibleCheckpoint   the checkpoint was made by another set-up
+        ├── EventsLost               retention has passed over changes that were not examined
         └── AlreadyRunning           another live stream holds the lease
 
 Design after kopf's split of temporary and permanent errors.
@@ -51,6 +53,14 @@ class Misconfigured(ReconcilerError):
 
 class IncompatibleCheckpoint(Misconfigured):
     """The checkpoint belongs to another set of topics, families, partitions or schema."""
+
+
+class EventsLost(Misconfigured):
+    """Kafka no longer holds records that were not read; the message says which."""
+
+
+class CorruptCheckpoint(ReconcilerError):
+    """The checkpoint cannot be gone on from; a fresh one from the bookmark loses nothing."""
 
 
 class AlreadyRunning(Misconfigured):

@@ -54,7 +54,7 @@ class Family:
 
 
 Schema = dict[str, dict[str, str]]
-"""Column types by table and column, as the cluster tells them: ``{"imapuidtable": {"uid": "bigint"}}``."""
+"""Column types by table and column, as the cluster has them: ``{"imapuidtable": {"uid": …}}``."""
 
 
 def bind(family: Family, schema: Schema) -> Family:

@@ -166,7 +166,7 @@ class Difference:
     columns: tuple[str, ...] = ()
 
 
-# --- writes: the only things that step 6 can send -------------------------------------------------
+# --- writes: the only things that step 6 can send
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ class DeleteRow(Write):
     """Delete the row as it was seen: what is written later survives."""
 
 
-# --- verdicts: step 5's answer --------------------------------------------------------------------
+# --- verdicts: step 5's answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,23 +8,42 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from checkpoints.bookmarks import Bookmark, Bookmarks, Offsets
+from checkpoints.directory import Planned
 from checkpoints.journal import Journal
+from checkpoints.lease import Lease
 from reconcilers.family import Family
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Micros, Slot, Wake
 from reconcilers.policy import Breaker, BreakerState, Count, Limits, after_batch
 from streaming.examine import Admission, Outcome
 from streaming.metrics import Metrics
-from streaming.worker import BatchLook
+from streaming.settings import Settings
+from streaming.worker import BatchLook, Ports, micros
 
 log = logging.getLogger("reconciler")
 
 REPAIRED_AS = {State.VERIFIED: "verified", State.SUPERSEDED: "superseded"}
 FEW_KEYS = 20
 WAIT_FOR_DECISION = frozenset({State.HELD, State.OBSERVED})
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlace:
+    """Which batch, of which checkpoint, and what it read."""
+
+    checkpoint: str
+    batch_id: int
+    before: Planned | None
+    plan: Planned
+
+    @property
+    def name(self) -> str:
+        """The same when the batch is executed again."""
+        return f"{self.checkpoint}/{self.batch_id}"
 
 
 @dataclass(slots=True)
@@ -61,20 +80,50 @@ class Agenda:
         )
 
 
-@dataclass(slots=True)
-class Batches:
-    """One family's decisions, batch after batch. Durations and times are µs."""
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The settings that decide here; durations in µs."""
 
-    family: Family
-    journal: Journal
     limits: Limits
-    metrics: Metrics
-    observe: bool
     delay: Micros
     report_again: Micros
+
+    @classmethod
+    def of(cls, settings: Settings) -> Rates:
+        """From the settings."""
+        repair = settings.repair
+        limits = Limits(
+            repair.suspects_per_minute,
+            repair.suspect_share,
+            repair.removals_per_minute,
+            repair.removal_share,
+            repair.share_needs_keys,
+        )
+        return cls(limits, round(settings.stream.delay * 1e6), round(repair.report_again * 1e6))
+
+
+@dataclass(slots=True)
+class Batches:
+    """One family's decisions, batch after batch. ``stream`` names its bookmarks."""
+
+    family: Family
+    stream: str
+    ports: Ports
+    bookmarks: Bookmarks
+    lease: Lease | None
+    metrics: Metrics
+    rates: Rates
+    commit: Callable[[Offsets], None]
+    observe: bool = False
     agenda: Agenda = field(default_factory=Agenda)
     clock_trouble: str | None = None
+    read_up_to: Offsets = field(default_factory=dict)
     _state: BreakerState = field(default_factory=BreakerState)
+
+    @property
+    def journal(self) -> Journal:
+        """Where findings are kept."""
+        return self.ports.journal
 
     def start(self) -> list[Wake]:
         """Read the journal; returns the keys to look at at once (mode switched, breaker closed)."""
@@ -87,12 +136,16 @@ class Batches:
         return [_wake(finding) for finding in self.agenda.held()]
 
     def admit(self, look: BatchLook, now: Micros) -> Admission:
-        """Count this batch's suspects and say what may be repaired."""
+        """Count this batch's suspects and say what may be repaired.
+
+        Raises `AlreadyRunning` when the lease is lost: this process may not write any more.
+        """
+        self.check_lease()
         new = [suspect for suspect in look.suspects if suspect.kind and not suspect.looked_again]
         removals = sum(suspect.kind is Kind.EXTRA_ROW for suspect in new)
         before = self._state
         self._state = after_batch(
-            before, Count(now, look.examined, len(new), removals), self.limits
+            before, Count(now, look.examined, len(new), removals), self.rates.limits
         )
         for breaker in self._state.opened.keys() - before.opened.keys():
             reason = self._state.opened[breaker]
@@ -136,9 +189,46 @@ class Batches:
         """Keys whose next look has come; they are not due again until it must have happened."""
         due = list(self.agenda.due(now))
         for finding in due:
-            later = now + max(self.report_again, 4 * self.delay)
+            later = now + max(self.rates.report_again, 4 * self.rates.delay)
             self.agenda.keep(replace(finding, next_look=later))
         return [_wake(finding) for finding in due]
+
+    def check_lease(self) -> None:
+        """Raises `AlreadyRunning` when another live stream may hold the lease by now."""
+        if self.lease is not None and not self.lease.holds():
+            self.lease.acquire()
+
+    def events_lost(self) -> None:
+        """Events are known to be lost: what was remembered as complete no longer is."""
+        self.ports.lineage.watch_from(micros())
+
+    def ended(self, look: BatchLook, batch: BatchPlace) -> None:
+        """The batch is done: its bookmark, the consumer group's offsets, its metrics."""
+        plan = batch.plan
+        start = batch.before.end if batch.before is not None else plan.end
+        self.bookmarks.record(
+            Bookmark(
+                self.stream,
+                batch.checkpoint,
+                batch.batch_id,
+                plan.batch_time,
+                plan.watermark,
+                start,
+                plan.end,
+            )
+        )
+        self.commit(plan.end)
+        self.read_up_to = plan.end
+        family = self.family.name
+        self.metrics.examined.labels(family).inc(look.examined)
+        self.metrics.unresolved.inc(look.unresolved)
+        self.metrics.last_batch.labels(family).set_to_current_time()
+        for reason, number in look.bad.items():
+            self.metrics.dead_letters.labels(reason).inc(number)
+        if look.slowest is not None:
+            self.metrics.capture_delay.set(look.slowest / 1e6)
+        age = 0.0 if look.oldest is None else (micros() - look.oldest) / 1e6
+        self.metrics.window_age.set(age)
 
     def settled(self, outcomes: Iterable[Outcome]) -> None:
         """Take in what became of the suspects: agenda, metrics, one sentence a finding."""

@@ -59,7 +59,7 @@ def decode(records: DataFrame, family: Family, keyspace: str, suspects_topic: st
 def _bad_suspect(family: Family) -> Column:
     value = F.col("v")
     return (
-        F.when(value.isNull() | value._corrupt.isNotNull(), "malformed JSON")
+        F.when(value.isNull() | value["_corrupt"].isNotNull(), "malformed JSON")
         .when(value.wake.isNull(), "not a suspect")
         .when(value.family.isNull() | (value.family != family.name), "unknown family")
         .when(_not_uuids(value.wake), "wrong type: an id is not a UUID")
@@ -72,14 +72,14 @@ def _bad_event(family: Family, keyspace: str) -> Column:
     partition_key = F.when(table == family.truth, key[family.partition]).otherwise(key.mailboxid)
     whole_key = key.mailboxid.isNotNull() & key.uid.isNotNull() & partition_key.isNotNull()
     return (
-        F.when(value.isNull() | value._corrupt.isNotNull(), "malformed JSON or wrong types")
+        F.when(value.isNull() | value["_corrupt"].isNotNull(), "malformed JSON or wrong types")
         .when(value.source.isNull() | value.source.ts_us.isNull(), "no write time: not an event")
         .when(~value.op.isin("i", "u", "d", "r") | value.op.isNull(), "unknown op")
         .when(
             table.isNull() | ~table.isin(*family.wakes_on) | (value.source.keyspace != keyspace),
             "unknown table",
         )
-        .when(key.isNull() | key._corrupt.isNotNull(), "malformed key")
+        .when(key.isNull() | key["_corrupt"].isNotNull(), "malformed key")
         .when(partition_key.isNull(), "missing key")
         .when(value.op.isin("i", "u") & ~whole_key, "missing key")
         .when(_not_uuids(key), "wrong type: an id is not a UUID")

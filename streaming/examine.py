@@ -13,15 +13,12 @@ from typing import Protocol
 from uuid import UUID
 
 from checkpoints.journal import Journal
-from checkpoints.lineage import Lineage, memory_of, merged
 from reconcilers.confirm import Moment, judge
 from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Attempts, Finding, State, Step, advance
 from reconcilers.model import (
-    NOTHING_REMEMBERED,
     Kind,
-    Memory,
     Micros,
     Repair,
     Report,
@@ -34,21 +31,14 @@ from reconcilers.model import (
     Write,
 )
 from reconcilers.plan import plan
+from streaming.confirmation import Confirmation
 
 CONFIRMED_TOGETHER = 100
 """Suspects confirmed under one C: few, so that the reads are near the writes."""
 
 
-class ConfirmTables(Protocol):
-    """What steps 5 and 6 need; `streaming.tables.Tables` is the real one."""
-
-    def projection_with_times(
-        self, projection: Projection, slots: Iterable[Slot]
-    ) -> dict[Slot, Row]:
-        """The projection's rows with write times."""
-
-    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        """All truth rows of each message at serial consistency, with write times."""
+class RepairTables(Protocol):
+    """What step 6 needs; `streaming.tables.Tables` is the real one."""
 
     def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
         """All truth rows of each message."""
@@ -104,8 +94,8 @@ class Examiner:
 
     family: Family
     projection: Projection
-    tables: ConfirmTables
-    lineage: Lineage
+    tables: RepairTables
+    confirmation: Confirmation
     journal: Journal
     publish: Callable[[Iterable[Wake]], None]
     clock: Callable[[], Micros]
@@ -128,75 +118,12 @@ class Examiner:
             open_ones = self.journal.recall(
                 self.family, self.projection.name, [suspect.slot for suspect in some]
             )
-            for suspect, seen in zip(some, self._confirm(some), strict=True):
+            for suspect, seen in zip(some, self.confirmation.read(some), strict=True):
                 case = _Case(suspect, seen, open_ones.get(suspect.slot), moment, batch)
                 outcomes.append(self._settle_one(case, admission))
         return outcomes
 
-    # --- step 5 -------------------------------------------------------------------------------------
-
-    def _confirm(self, suspects: Sequence[Suspect]) -> list[Seen]:
-        """Projection FIRST, truth SECOND: the other way round overrides newer user writes."""
-        slots = [suspect.slot for suspect in suspects]
-        rows = self.tables.projection_with_times(self.projection, slots)
-        remembered = self.lineage.of_slots(slots)
-        claims: dict[Slot, set[UUID]] = {}
-        for suspect in suspects:
-            named = self._named(rows.get(suspect.slot))
-            claims[suspect.slot] = (
-                set(suspect.messageids) | remembered.get(suspect.slot, frozenset()) | named
-            )
-        truths = self.tables.truth_serially({each for ids in claims.values() for each in ids})
-        return [self._seen(slot, rows.get(slot), claims[slot], truths) for slot in slots]
-
-    def _named(self, row: Row | None) -> set[UUID]:
-        named = row.get(self.projection.identity) if row is not None else None
-        return {named} if isinstance(named, UUID) else set()
-
-    def _seen(
-        self,
-        slot: Slot,
-        actual: Row | None,
-        claims: set[UUID],
-        truths: dict[UUID, tuple[Row, ...]],
-    ) -> Seen:
-        mailbox, uid = self.family.slot
-        claiming = tuple(
-            row
-            for messageid in claims
-            for row in truths.get(messageid, ())
-            if (row.get(mailbox), row.get(uid)) == (slot.mailboxid, slot.uid)
-        )
-        about = self._named(actual) or claims
-        present = frozenset(
-            here
-            for messageid in about
-            for row in truths.get(messageid, ())
-            if row.get(mailbox) == slot.mailboxid and isinstance(here := row.get(uid), int)
-        )
-        one_sided = (actual is None) != (not claiming)
-        memory = self._memory(slot, about) if one_sided else NOTHING_REMEMBERED
-        return Seen(slot, actual, claiming, frozenset(claims), memory, present)
-
-    def _memory(self, slot: Slot, messageids: set[UUID]) -> Memory:
-        entries = self.lineage.of_messages(list(messageids))
-        deleted = self.lineage.projection_deletes(slot)
-        since = self.lineage.watched_since()
-        return merged(
-            [
-                memory_of(
-                    slot,
-                    each,
-                    entries.get(each, []),
-                    self.lineage.truth_deletes(each, slot.mailboxid),
-                    deleted,
-                    since,
-                )
-                for each in sorted(messageids)
-            ]
-        )
-
-    # --- steps 6 and 7 ------------------------------------------------------------------------------
+    # --- steps 6 and 7
 
     def _settle_one(self, case: _Case, admission: Admission) -> Outcome:
         verdict = self._verdict(case)

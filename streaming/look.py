@@ -96,7 +96,7 @@ class Look:
         self._remember(wakes, sight, now)
         return self._compared(wakes, sight)
 
-    # --- what deletes tell --------------------------------------------------------------------------
+    # --- what deletes tell
 
     def _note_deletes(self, wakes: Iterable[Wake]) -> None:
         seen: list[TruthDelete | ProjectionDelete] = []
@@ -112,7 +112,7 @@ class Look:
         if seen:
             self.lineage.remember_deletes(seen)
 
-    # --- keys to slots ------------------------------------------------------------------------------
+    # --- keys to slots
 
     def _resolve_slots(self, wakes: Iterable[Wake], sight: _Sight) -> None:
         """Wakes that name a slot, or a whole mailbox (through lineage)."""
@@ -199,7 +199,7 @@ class Look:
         assert isinstance(uid, int)
         return Slot(mailboxid, uid)
 
-    # --- remember -----------------------------------------------------------------------------------
+    # --- remember
 
     def _remember(self, wakes: Iterable[Wake], sight: _Sight, now: Micros) -> None:
         """Write to lineage only what it does not hold yet; let go of what is gone on both sides."""
@@ -247,7 +247,7 @@ class Look:
                 )
         return seen
 
-    # --- step 4 -------------------------------------------------------------------------------------
+    # --- step 4
 
     def _compared(self, wakes: Iterable[Wake], sight: _Sight) -> Looked:
         suspects = []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
@@ -39,14 +41,12 @@ class Metrics:
     def __post_init__(self) -> None:
         """Make each metric, once."""
         for name, kind, metric, help_text, labels in _DECLARED:
-            options = {"buckets": REPAIR_SECONDS} if kind is Histogram else {}
-            made = kind(
-                f"reconciler_{metric}", help_text, labels, registry=self.registry, **options
-            )
+            make = partial(kind, buckets=REPAIR_SECONDS) if kind is Histogram else kind
+            made = make(f"reconciler_{metric}", help_text, labels, registry=self.registry)
             object.__setattr__(self, name, made)
 
 
-_DECLARED = (
+_DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ("capture_delay", Gauge, "capture_delay_seconds", "From a write to its Kafka record", ()),
     ("lag_records", Gauge, "kafka_lag_records", "Records not read yet", ("topic", "partition")),
     ("lag_seconds", Gauge, "kafka_lag_seconds", "Since it was caught up", ("topic", "partition")),

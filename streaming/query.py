@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from checkpoints.directory import query_id, set_aside
+from checkpoints.directory import planned, query_id
+from reconcilers.errors import CorruptCheckpoint
 from reconcilers.model import Micros, Suspect, Wake
+from streaming.batches import BatchPlace
 from streaming.envelope import decode
 from streaming.examine import Admission, Outcome
 from streaming.topics import event_topics, spark_options
@@ -28,6 +31,7 @@ from streaming.worker import (
     read_looks,
     settle_task,
 )
+
 
 log = logging.getLogger("reconciler")
 
@@ -44,6 +48,9 @@ class Decisions(Protocol):
     def later_looks(self, now: Micros) -> list[Wake]:
         """Keys that are due to be looked at again."""
 
+    def ended(self, look: BatchLook, batch: BatchPlace) -> None:
+        """The batch is done: bookmark, consumer group, metrics."""
+
 
 @dataclass(slots=True)
 class FamilyQuery:
@@ -56,14 +63,11 @@ class FamilyQuery:
     publish: Any
     starting_offsets: str = "earliest"
     _query: StreamingQuery | None = None
-    _identity: str | None = None
     _reported: int = -1
-    last_look: BatchLook = field(default_factory=BatchLook)
 
     def start(self) -> None:
         """Start the query from its checkpoint, or from ``starting_offsets`` without one."""
         stream = self.job.settings.stream
-        self._identity = None
         self._reported = -1
         self._query = (
             self._settled()
@@ -88,20 +92,23 @@ class FamilyQuery:
         beat = heartbeat(self.spark)
         return settle(keys, beat, settings.stream.delay, settings.stream.window)
 
-    # --- a batch --------------------------------------------------------------------------------------
+    # --- a batch
 
     def _batch(self, settled: DataFrame, batch_id: int) -> None:
+        place = self._place(batch_id)
         look = self._look(settled)
         admission = self.decisions.admit(look, micros())
-        outcomes = self._settle(look.suspects, admission, self._name(batch_id))
+        outcomes = self._settle(look.suspects, admission, place.name)
         self.decisions.settled(outcomes)
         self.publish(self.decisions.later_looks(micros()))
-        self.last_look = look
+        self.decisions.ended(look, place)
 
-    def _name(self, batch_id: int) -> str:
-        if self._identity is None:
-            self._identity = query_id(self.checkpoint) or "unknown"
-        return f"{self._identity}/{batch_id}"
+    def _place(self, batch_id: int) -> BatchPlace:
+        identity, plan = query_id(self.checkpoint), planned(self.checkpoint, batch_id)
+        if identity is None or plan is None:
+            raise CorruptCheckpoint(f"{self.checkpoint} does not hold batch {batch_id}")
+        before = planned(self.checkpoint, batch_id - 1) if batch_id else None
+        return BatchPlace(identity, batch_id, before, plan)
 
     def _look(self, settled: DataFrame) -> BatchLook:
         """Steps 3 and 4 on the workers: one task handles a mailbox."""
@@ -123,7 +130,7 @@ class FamilyQuery:
         task = settle_task(self.job, admission, batch)
         return self.spark.sparkContext.parallelize(shares, count).mapPartitions(task).collect()
 
-    # --- its life -------------------------------------------------------------------------------------
+    # --- its life
 
     @property
     def alive(self) -> bool:
@@ -147,16 +154,28 @@ class FamilyQuery:
 
     def stop(self) -> None:
         """Stop after the running batch was interrupted; it is executed again at the next start."""
-        if self._query is not None:
+        if self._query is None:
+            return
+        try:
             self._query.stop()
+        except (Py4JError, PySparkException, ConnectionError) as gone:
+            log.info("Spark was stopped before its query: %s", type(gone).__name__)
 
-    def start_afresh(self, offsets: str, why: str) -> None:
-        """Throw the checkpoint away and start from these offsets: see `checkpoints.directory`."""
-        self.stop()
-        kept = set_aside(self.checkpoint)
-        log.warning("fresh checkpoint: %s; the old one is kept in %s", why, kept)
-        self.starting_offsets = offsets
-        self.start()
+    def blames_checkpoint(self) -> bool:
+        """Whether it died of its checkpoint, not of a batch or of the servers around it."""
+        error = str(self._query.exception()) if self._query is not None else ""
+        if CorruptCheckpoint.__name__ in error:
+            return True
+        return not any(sign in error for sign in NOT_THE_CHECKPOINT)
+
+    def lost_events(self) -> bool:
+        """Whether it died because Kafka no longer holds what it was to read."""
+        error = str(self._query.exception()) if self._query is not None else ""
+        return "KAFKA_DATA_LOSS" in error
+
+
+NOT_THE_CHECKPOINT = ("FOREACH_BATCH_USER_FUNCTION_ERROR", "org.apache.kafka", "KAFKA_DATA_LOSS")
+"""Signs in an error: our own batch function failed, or Kafka did."""
 
 
 def _cause(told: str) -> str:

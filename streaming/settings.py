@@ -18,6 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from reconcilers.errors import Misconfigured
 
 PREFIX = "RECONCILE_"
+LISTS = frozenset({("cassandra", "hosts"), ("agent", "http")})
+"""Settings that are several values: comma-separated in the environment."""
 
 Seconds = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(gt=0)]
@@ -107,6 +109,12 @@ class MetricsSettings(Section):
     port: int = Field(9464, ge=0, lt=65536, description="port; 0 takes a free one")
 
 
+class AgentSettings(Section):
+    """The Debezium agents, one on each Cassandra node; only `reconcile doctor` asks them."""
+
+    http: tuple[str, ...] = Field((), description="their addresses, as http://host:port")
+
+
 class Settings(Section):
     """Everything that can be set."""
 
@@ -115,6 +123,7 @@ class Settings(Section):
     stream: StreamSettings = StreamSettings()
     repair: RepairSettings = RepairSettings()
     metrics: MetricsSettings = MetricsSettings()
+    agent: AgentSettings = AgentSettings()
 
     @model_validator(mode="after")
     def _delay_spans_windows(self) -> Settings:
@@ -150,5 +159,5 @@ def _overlay(values: dict[str, Any], environment: Mapping[str, str]) -> None:
         section, dots, setting = name.removeprefix(PREFIX).lower().partition("__")
         if not name.startswith(PREFIX) or not dots:
             continue
-        value = tuple(text.split(",")) if setting == "hosts" else text
+        value = tuple(text.split(",")) if (section, setting) in LISTS else text
         values.setdefault(section, {})[setting] = value

@@ -7,21 +7,37 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
-from kafka.errors import CoordinatorNotAvailableError, KafkaError
+from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, NewTopic
+from kafka.errors import CoordinatorNotAvailableError, KafkaError, TopicAlreadyExistsError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
+from checkpoints.bookmarks import Offsets
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family
 from reconcilers.model import Wake
 from streaming.settings import KafkaSettings, Settings
 
-Offsets = Mapping[str, Mapping[str, int]]
-"""Offsets by topic and partition, as Spark writes them: ``{"topic": {"0": 12}}``."""
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record as Kafka holds it."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+def own_topics(settings: KafkaSettings) -> tuple[str, ...]:
+    """The topics that the reconciler publishes to."""
+    return (settings.suspects_topic, settings.observe_suspects_topic, settings.dead_letters_topic)
 
 
 def event_topics(settings: Settings, family: Family) -> tuple[str, ...]:
@@ -41,7 +57,9 @@ def _producer(bootstrap_servers: str) -> KafkaProducer:
     )
 
 
-def _send(settings: KafkaSettings, topic: str, values: Iterable[tuple[bytes, bytes]]) -> None:
+def _send(
+    settings: KafkaSettings, topic: str, values: Iterable[tuple[bytes | None, bytes | None]]
+) -> None:
     """Send and wait until all are acknowledged. Raises `Unreachable`."""
     try:
         producer = _producer(settings.bootstrap_servers)
@@ -73,6 +91,12 @@ def _suspect(family: str, wake: Wake) -> tuple[bytes, bytes]:
 def publish_dead_letters(settings: KafkaSettings, letters: Iterable[Mapping[str, Any]]) -> None:
     """Keep what cannot be examined: topic, partition, offset, reason, the record's beginning."""
     _send(settings, settings.dead_letters_topic, (_dead_letter(letter) for letter in letters))
+
+
+def publish_again(settings: KafkaSettings, records: Iterable[Record]) -> None:
+    """Publish records once more, unchanged, to the topics that they came from."""
+    for record in records:
+        _send(settings, record.topic, ((record.key, record.value),))
 
 
 def _dead_letter(letter: Mapping[str, Any]) -> tuple[bytes, bytes]:
@@ -108,6 +132,17 @@ class Watcher:
                 "bootstrap_servers right?"
             ) from failed
 
+    def create(self, topics: Iterable[str]) -> None:
+        """Create those of the topics that do not exist, with the broker's own defaults."""
+        absent = self.missing(topics)
+        try:
+            if absent:
+                self._admin.create_topics([NewTopic(topic, -1, -1) for topic in absent])
+        except TopicAlreadyExistsError:
+            return
+        except KafkaError as failed:
+            raise Unreachable(f"creating topics {', '.join(absent)}: {failed}") from failed
+
     def missing(self, topics: Iterable[str]) -> list[str]:
         """Those of the topics that do not exist."""
         existing = self._consumer.topics()
@@ -124,7 +159,7 @@ class Watcher:
     def commit(self, group: str, offsets: Offsets) -> None:
         """Commit offsets to a consumer group, for the operator's existing lag tools."""
         positions = {
-            TopicPartition(topic, int(partition)): OffsetAndMetadata(offset, "", -1)
+            TopicPartition(topic, partition): OffsetAndMetadata(offset, "", -1)
             for topic, partitions in offsets.items()
             for partition, offset in partitions.items()
         }
@@ -137,6 +172,48 @@ class Watcher:
                 raise Unreachable(f"offsets of group {group}: {failed}") from failed
             else:
                 return
+
+    def committed(self, group: str) -> Offsets:
+        """The offsets that a consumer group committed; empty when it never did."""
+        try:
+            found = self._admin.list_group_offsets({group: None})[group]
+        except CoordinatorNotAvailableError:  # a broker that never had any group
+            return {}
+        except KafkaError as failed:
+            raise Unreachable(f"offsets of group {group}: {failed}") from failed
+        offsets: dict[str, dict[int, int]] = {}
+        for partition, position in found.items():
+            offsets.setdefault(partition.topic, {})[partition.partition] = position.offset
+        return offsets
+
+    def retention(self, topics: Iterable[str]) -> dict[str, int | None]:
+        """How long records of each topic are kept, ms; None without a limit."""
+        asked = [
+            ConfigResource(ConfigResourceType.TOPIC, each, ["retention.ms"]) for each in topics
+        ]
+        try:
+            told = self._admin.describe_configs(asked, config_filter=ConfigFilterType.ALL)
+        except KafkaError as failed:
+            raise Unreachable(f"the settings of topics: {failed}") from failed
+        kept = {
+            topic: int(config["retention.ms"]["value"])
+            for topic, config in told.get("topic", {}).items()
+            if "retention.ms" in config
+        }
+        return {topic: (None if ms < 0 else ms) for topic, ms in kept.items()}
+
+    def records(self, topic: str, partition: int, begin: int, end: int) -> Iterator[Record]:
+        """The records from offset ``begin`` to before ``end``; none when Kafka dropped ``begin``."""
+        place = TopicPartition(topic, partition)
+        try:
+            self._consumer.assign([place])
+            self._consumer.seek(place, begin)
+            while self._consumer.position(place) < end:
+                for each in self._consumer.poll(timeout_ms=1000).get(place, ()):
+                    if begin <= each.offset < end:
+                        yield Record(topic, partition, each.offset, each.key, each.value)
+        except KafkaError as failed:
+            raise Unreachable(f"reading topic {topic}: {failed}") from failed
 
     def close(self) -> None:
         """Let go of the connections."""

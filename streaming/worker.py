@@ -22,6 +22,7 @@ from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, lev
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Attempts
 from reconcilers.model import Kind, Micros, Suspect, Wake
+from streaming.confirmation import Confirmation
 from streaming.examine import Admission, Examiner, Outcome, Rules
 from streaming.look import Look, Looked
 from streaming.settings import Settings
@@ -145,15 +146,15 @@ def _ports(settings: Settings, of: _ByName) -> Ports:
     )
 
 
-# --- steps 3 and 4 ------------------------------------------------------------------------------------
+# --- steps 3 and 4
 
 
-def look_task(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def look_task(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """For ``mapInArrow``: settled rows in, one pickled `BatchLook` out."""
     return partial(_look_share, job)
 
 
-def _look_share(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _look_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     found = BatchLook()
     wakes: list[Wake] = []
     for batch in batches:
@@ -213,25 +214,25 @@ def _publish(job: Job, wakes: Iterable[Wake]) -> None:
     publish_wakes(job.settings.kafka, job.suspects_topic, job.family.name, wakes)
 
 
-# --- steps 5 to 7 -------------------------------------------------------------------------------------
+# --- steps 5 to 7
 
 
 def settle_task(
     job: Job, admission: Admission, batch: str
-) -> Callable[[Iterator[list[Suspect]]], Iterator[Outcome]]:
+) -> Callable[[Iterable[list[Suspect]]], Iterator[Outcome]]:
     """For ``mapPartitions``: lists of suspects in, outcomes out."""
     return partial(_settle_share, job, admission, batch)
 
 
 def _settle_share(
-    job: Job, admission: Admission, batch: str, shares: Iterator[list[Suspect]]
+    job: Job, admission: Admission, batch: str, shares: Iterable[list[Suspect]]
 ) -> Iterator[Outcome]:
     ours = ports(job.settings, job.family)
     examiner = Examiner(
         family=job.family,
         projection=job.projection,
         tables=ours.tables,
-        lineage=ours.lineage,
+        confirmation=Confirmation(job.family, job.projection, ours.tables, ours.lineage),
         journal=ours.journal,
         publish=partial(_publish, job),
         clock=micros,

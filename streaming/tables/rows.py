@@ -55,7 +55,7 @@ class Tables:
         self._truth_columns = _copied(family)
         self._sets = frozenset[str]().union(*(each.sets for each in family.projections))
 
-    # --- step 3: look, at QUORUM, without write times ---------------------------------------------
+    # --- step 3: look, at QUORUM, without write times
 
     def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
         """All truth rows of each message; messages without any are left out."""
@@ -88,7 +88,7 @@ class Tables:
             for row in result:
                 yield Slot(mailboxid, row[uid]), row[projection.identity]
 
-    # --- step 5: confirm, with write times; the projection FIRST, the truth SECOND ----------------
+    # --- step 5: confirm, with write times; the projection FIRST, the truth SECOND
 
     def projection_with_times(
         self, projection: Projection, slots: Iterable[Slot]
@@ -117,7 +117,7 @@ class Tables:
             if rows
         }
 
-    # --- step 6: repair ---------------------------------------------------------------------------
+    # --- step 6: repair
 
     def apply(self, writes: Sequence[Write]) -> None:
         """Send the guarded writes of one row, as one mutation.
@@ -140,7 +140,7 @@ class Tables:
     def _bind(self, cql: str, values: tuple[object, ...]) -> Any:
         return self._prepare(cql).bind(values)
 
-    # --- how --------------------------------------------------------------------------------------
+    # --- how
 
     @property
     def _truth_key(self) -> tuple[str, ...]:

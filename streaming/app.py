@@ -1,0 +1,48 @@
+"""``reconcile``: the command line, and the only place that puts the parts together.
+
+Exit codes: 0 done; 1 something was found that needs a person (doctor); 2 it could not be done, with
+one line that says why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from reconcilers.errors import ReconcilerError
+from streaming import doctor, findings, logs, status, stream
+from streaming.settings import load
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    logs.configure()
+    try:
+        return int(arguments.run(load(arguments.config), arguments))
+    except ReconcilerError as failed:
+        sys.stderr.write(f"reconcile: {failed}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="reconcile", description="Keeps Apache James's Cassandra projections true."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for module in (stream, doctor, status, findings):
+        module.add_command(commands)
+    findings.add_resume(commands)
+    for command in commands.choices.values():
+        command.add_argument(
+            "--config", type=Path, metavar="FILE", help="settings (TOML); see docs/settings.md"
+        )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+"""JSON logs: one line an event, one human sentence in ``message``, facts of a finding beside it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+
+TALKATIVE = ("cassandra", "kafka", "py4j")
+
+
+class JsonLines(logging.Formatter):
+    """A record as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """``time`` (ISO 8601, UTC), ``level``, ``message``, and ``finding`` or ``error``."""
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+        }
+        finding = getattr(record, "finding", None)
+        if finding is not None:
+            line["finding"] = finding
+        if record.exc_info and record.exc_info[1] is not None:
+            line["error"] = repr(record.exc_info[1])
+        return json.dumps(line, default=str)
+
+
+def configure() -> None:
+    """Send this process's logs to standard error as JSON lines."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.INFO)
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(logging.ERROR)

@@ -1,0 +1,219 @@
+"""``reconcile stream``: the long-running job. Everything it needs is made here, in order.
+
+::
+
+    settings ─▶ schema, topics ─▶ lease ─▶ checkpoint or bookmark ─▶ query, restarted when it dies
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import socket
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from checkpoints import directory, fingerprint
+from checkpoints.bookmarks import safe_start
+from checkpoints.cassandra import (
+    CassandraBookmarks,
+    CassandraLease,
+    Store,
+    create_schema,
+    levels,
+)
+from checkpoints.lease import Holder, Lease
+from reconcilers.errors import AlreadyRunning, Misconfigured
+from reconcilers.families import FAMILIES
+from reconcilers.family import Family, bind
+from streaming.batches import Batches, Rates
+from streaming.clocks import ClockWatch
+from streaming.lag import LagWatch
+from streaming.life import Life
+from streaming.metrics import Metrics, serve
+from streaming.query import FamilyQuery
+from streaming.session import spark_session
+from streaming.settings import Settings
+from streaming.tables import connect, schema_of
+from streaming.topics import Watcher, event_topics, own_topics, publish_wakes
+from streaming.worker import Job, micros, ports
+
+log = logging.getLogger("reconciler")
+
+LEASE_LASTS = timedelta(seconds=60)
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile stream --mode observe|repair``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "stream", help="find, and in repair mode repair, continuously"
+    )
+    parser.add_argument("--mode", choices=("observe", "repair"), default="observe")
+    parser.add_argument(
+        "--fresh-checkpoint", action="store_true", help="begin at the bookmark; loses nothing"
+    )
+    parser.add_argument(
+        "--accept-loss", action="store_true", help="go on though Kafka's retention has passed"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run until SIGTERM or SIGINT; returns 0 after a clean stop. Raises `ReconcilerError`."""
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    mode = Mode.of(settings, arguments.mode)
+    metrics = Metrics(CollectorRegistry())
+    store = own_store(settings)
+    family = bind(FAMILIES[0], schema_of(connect(settings.cassandra), settings.cassandra.keyspace))
+    watcher = Watcher(settings.kafka)
+    topics = _topics(settings, family, mode, watcher)
+    with Holding(settings, mode, store, stop) as lease:
+        port = serve(metrics, settings.metrics)
+        job = Job(settings, family, mode.suspects_topic)
+        ours = ports(settings, family)
+        if ours.lineage.watched_since() is None:
+            ours.lineage.watch_from(micros())
+        bookmarks = CassandraBookmarks(store)
+        decisions = Batches(
+            family=family,
+            stream=mode.stream_name(family),
+            ports=ours,
+            bookmarks=bookmarks,
+            lease=lease,
+            metrics=metrics,
+            rates=Rates.of(settings),
+            observe=mode.observe,
+            commit=partial(watcher.commit, mode.group),
+        )
+        publish = partial(publish_wakes, settings.kafka, job.suspects_topic, family.name)
+        made_by = fingerprint.Fingerprint(
+            topics, (family.name,), settings.stream.shuffle_partitions, settings.kafka.topic_prefix
+        )
+        _accept_checkpoint(mode.checkpoint, made_by, arguments)
+        life = Life(
+            query=FamilyQuery(
+                spark_session(settings.stream), job, mode.checkpoint, decisions, publish
+            ),
+            decisions=decisions,
+            watcher=watcher,
+            topics=topics,
+            metrics=metrics,
+            lag=LagWatch(watcher, topics, metrics),
+            clocks=ClockWatch(connect(settings.cassandra), settings.stream.delay, metrics),
+            fingerprint=made_by,
+            safe_start=partial(_safe_start, bookmarks, mode.stream_name(family), settings),
+            accept_loss=arguments.accept_loss,
+            restart_most=settings.stream.restart_most,
+        )
+        publish(decisions.start())
+        log.info("watching %s in %s mode; metrics on port %s", family.truth, mode.name, port)
+        life.run(stop)
+    watcher.close()
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """Observe and repair keep everything apart but the findings and lineage."""
+
+    name: str
+    suspects_topic: str
+    group: str
+    checkpoint: Path
+    keyspace: str
+
+    @classmethod
+    def of(cls, settings: Settings, name: str) -> Mode:
+        """The mode's topics, group and checkpoint."""
+        kafka, suffix = settings.kafka, "" if name == "repair" else f"-{name}"
+        topic = kafka.suspects_topic if name == "repair" else kafka.observe_suspects_topic
+        where = settings.stream.checkpoint_dir / name
+        return cls(name, topic, f"{kafka.group}{suffix}", where, settings.cassandra.keyspace)
+
+    @property
+    def observe(self) -> bool:
+        """Whether nothing is written to mail tables."""
+        return self.name == "observe"
+
+    def stream_name(self, family: Family) -> str:
+        """Names its bookmarks and its lease."""
+        return f"{self.keyspace}/{family.name}/{self.name}"
+
+
+def own_store(settings: Settings) -> Store:
+    """Our own keyspace, made if it is not there yet. Raises `Refused` without the right to."""
+    session, own = connect(settings.cassandra), settings.cassandra.own_keyspace
+    tables = schema_of(session, own)
+    if OWN_TABLES - tables.keys():
+        copies = str(settings.cassandra.own_replication)
+        dc = settings.cassandra.local_dc
+        replication = (
+            {"class": "NetworkTopologyStrategy", dc: copies}
+            if dc
+            else {"class": "SimpleStrategy", "replication_factor": copies}
+        )
+        create_schema(session, own, replication)
+    return Store(session, own, levels(settings.cassandra.local_dc))
+
+
+OWN_TABLES = frozenset({"open_findings", "finding_log", "lineage_by_message", "lease", "bookmarks"})
+
+
+def _topics(settings: Settings, family: Family, mode: Mode, watcher: Watcher) -> tuple[str, ...]:
+    watcher.create(own_topics(settings.kafka))
+    topics = (*event_topics(settings, family), mode.suspects_topic)
+    missing = watcher.missing(topics)
+    if missing:
+        raise Misconfigured(
+            f"topics do not exist: {', '.join(missing)}; is CDC on, the agent running, and"
+            " kafka.topic_prefix right? (`reconcile doctor` tells)"
+        )
+    return topics
+
+
+def _accept_checkpoint(
+    path: Path, made_by: fingerprint.Fingerprint, arguments: argparse.Namespace
+) -> None:
+    if arguments.fresh_checkpoint:
+        directory.set_aside(path)
+    fingerprint.check(path, made_by)
+
+
+def _safe_start(bookmarks: CassandraBookmarks, stream: str, settings: Settings) -> Any:
+    return safe_start(bookmarks.recent(stream), round(settings.stream.window * 1000))
+
+
+class Holding:
+    """Holds the lease while the stream lives; observe mode needs none (a context manager)."""
+
+    def __init__(self, settings: Settings, mode: Mode, store: Store, stop: Event) -> None:
+        self._stop = stop
+        self._lease: Lease | None = None
+        if not mode.observe:
+            holder = Holder(f"{uuid.uuid4()}", f"{socket.gethostname()}:{os.getpid()}")
+            name = f"{settings.cassandra.keyspace}/{mode.name}"
+            self._lease = Lease(CassandraLease(store), name, holder, LEASE_LASTS)
+
+    def __enter__(self) -> Lease | None:
+        """Acquire, and renew in a thread. Raises `AlreadyRunning`."""
+        if self._lease is not None:
+            self._lease.acquire()
+            Thread(target=self._lease.keep, args=(self._stop,), daemon=True).start()
+        return self._lease
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Let the next stream begin at once."""
+        self._stop.set()
+        if self._lease is not None and kind is not AlreadyRunning:
+            self._lease.release()
