@@ -32,7 +32,8 @@ class Bookmark:
     batch's own ``current_timestamp()``, ``watermark`` (ms) the one it ran *under* (Spark's
     ``batchWatermarkMs``, ``eventTime.watermark`` in its progress), not the one that it leaves for
     the next: windows that end at or before it have come out and were handled. ``start`` and ``end``
-    are its offsets. ``recorded_at`` (µs) is given by `Bookmarks.record`; it only goes up.
+    are its offsets; a partition that is missing in ``start`` was read from its beginning.
+    ``recorded_at`` (µs) is given by `Bookmarks.record`; it only goes up.
     """
 
     stream: str
@@ -101,7 +102,7 @@ def _run(bookmarks: Sequence[Bookmark]) -> list[Bookmark]:
     by_id = {each.batch_id: each for each in bookmarks}
     run: list[Bookmark] = []
     for batch_id in sorted(by_id):
-        each = by_id[batch_id]
+        each = replace(by_id[batch_id], start=_with_beginnings(by_id[batch_id]))
         if run and run[-1].batch_id < batch_id - 1:
             each = replace(each, start=_reaching_back(each.start, run[-1].end))
         run.append(each)
@@ -115,6 +116,14 @@ def _has_come_out(bookmark: Bookmark, watermark: Millis, window_ms: Millis) -> b
     """
     in_time = bookmark.batch_time >= bookmark.watermark
     return in_time and bookmark.batch_time + window_ms <= watermark
+
+
+def _with_beginnings(bookmark: Bookmark) -> Offsets:
+    beginnings = {topic: dict.fromkeys(each, 0) for topic, each in bookmark.end.items()}
+    return {
+        topic: {**beginnings.get(topic, {}), **bookmark.start.get(topic, {})}
+        for topic in {*beginnings, *bookmark.start}
+    }
 
 
 def _reaching_back(start: Offsets, before: Offsets) -> Offsets:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from threading import Event
+from threading import Event, Lock
 from typing import Protocol
 
 from reconcilers.errors import AlreadyRunning, Retryable
@@ -70,6 +70,8 @@ class Lease:
         self._lasts = lasts
         self._clock = clock
         self._renewed_at: float | None = None
+        self._asking = Lock()
+        self._released = False
 
     @property
     def renew_every(self) -> timedelta:
@@ -82,6 +84,11 @@ class Lease:
         Raises `AlreadyRunning` naming the holder when another has it, `Retryable` when nobody
         answers (what was held until then is still judged by time).
         """
+        with self._asking:
+            self._released = False
+            self._take()
+
+    def _take(self) -> None:
         asked_at = self._clock()
         holder = self._store.take(self._name, self._holder, self._lasts)
         if holder.id != self._holder.id:
@@ -100,7 +107,7 @@ class Lease:
         return self._clock() - self._renewed_at < self._lasts.total_seconds() * 2 / 3
 
     def keep(self, stop: Event) -> None:
-        """Renew until told to stop or another holder has it; for a thread of the caller's.
+        """Renew until told to stop, released, or lost to another; for a thread of the caller's.
 
         A failed renewal is tried again soon; `holds` says meanwhile whether time is left.
         """
@@ -108,7 +115,10 @@ class Lease:
         pause = often
         while not stop.wait(pause):
             try:
-                self.acquire()
+                with self._asking:
+                    if self._released:
+                        return
+                    self._take()
                 pause = often
             except Retryable as error:
                 log.warning("the lease %s could not be renewed yet: %s", self._name, error)
@@ -119,5 +129,7 @@ class Lease:
 
     def release(self) -> None:
         """A clean stop: the next stream need not wait. Raises `Retryable` when nobody answers."""
-        self._renewed_at = None
-        self._store.leave(self._name, self._holder)
+        with self._asking:
+            self._released = True
+            self._renewed_at = None
+            self._store.leave(self._name, self._holder)

@@ -252,3 +252,16 @@ def test_keeping_ends_when_another_has_it() -> None:
     keeper.join(10)
     assert not keeper.is_alive()
     assert not lease.holds()
+
+
+def test_a_released_lease_is_not_taken_again_by_a_renewal_on_its_way() -> None:
+    store = Unsteady(time.monotonic)
+    lease = Lease(store, "stream", Holder("me", "mail-1"), timedelta(seconds=0.3))
+    lease.acquire()
+    lease.release()
+    keeper = threading.Thread(target=lease.keep, args=(threading.Event(),))
+    keeper.start()
+    keeper.join(10)
+    assert not keeper.is_alive()
+    assert store.held_by("stream") is None
+    assert store.asked == 1

@@ -88,6 +88,13 @@ def test_when_the_beginning_is_not_known_there_is_no_safe_start() -> None:
     assert safe_start([a_bookmark(4, 100_000, 0, "old"), a_bookmark(7, 1, 0)], WINDOW) is None
 
 
+def test_a_partition_without_a_start_was_read_from_its_beginning() -> None:
+    first = Bookmark("message", "one", 0, 100_000, 0, {}, {TOPIC: {0: 6}})
+    second = Bookmark("message", "one", 1, 101_000, 0, {TOPIC: {0: 6}}, {TOPIC: {0: 7, 1: 4}})
+    third = Bookmark("message", "one", 2, 102_000, 0, {TOPIC: {0: 7, 1: 4}}, {TOPIC: {0: 7, 1: 4}})
+    assert safe_start([first, second, third], WINDOW) == {TOPIC: {0: 0, 1: 0}}
+
+
 def test_a_partition_first_read_by_a_batch_without_a_bookmark_starts_at_its_beginning() -> None:
     one = Bookmark("message", "one", 0, 100_000, 0, {TOPIC: {0: 5}}, {TOPIC: {0: 6}})
     three = Bookmark("message", "one", 2, 101_000, 0, {TOPIC: {0: 9, 1: 4}}, {TOPIC: {0: 9, 1: 9}})
