@@ -10,7 +10,7 @@ from deploy.embedded import capture
 from deploy.embedded.cassandra_node import CLUSTER_NAME
 from deploy.embedded.cassandra_node import TEMPLATES as CASSANDRA_TEMPLATES
 from deploy.embedded.errors import StartError
-from deploy.embedded.jars import folder, java
+from deploy.embedded.jars import LIGHT_COMPILER, UNVERIFIED, folder, java
 from deploy.embedded.process import Daemon, exclusive
 from deploy.embedded.spec import Credentials, Layout, Spec
 from deploy.embedded.templates import DEPLOY, render
@@ -18,7 +18,7 @@ from deploy.embedded.waiting import until
 
 START_TIMEOUT_S = 120.0
 STOP_GRACE_S = 15.0
-HEAP = ("-Xms64m", "-Xmx256m")
+JVM = ("-Xms64m", "-Xmx256m", LIGHT_COMPILER, *UNVERIFIED)
 TEMPLATES = DEPLOY / "agent"
 MAIN = "io.debezium.connector.cassandra.CassandraConnectorTask"
 
@@ -148,7 +148,7 @@ class Agent:
             bootstrap_servers=self._spec.bootstrap_servers,
             http_port=self._spec.ports.agent_http,
         )
-        command = [java(), *HEAP, f"@{CASSANDRA_TEMPLATES / 'jvm17.options'}"]
+        command = [java(), *JVM, f"@{CASSANDRA_TEMPLATES / 'jvm17.options'}"]
         if major == "4":
             command.append(f"@{CASSANDRA_TEMPLATES / 'jvm17-4.1.options'}")
             command.append(f"-javaagent:{next(jars.glob('jamm-*.jar'))}")

@@ -6,7 +6,7 @@ import uuid
 
 from deploy.embedded import topics
 from deploy.embedded.errors import StartError
-from deploy.embedded.jars import folder, java
+from deploy.embedded.jars import LIGHT_COMPILER, UNVERIFIED, folder, java
 from deploy.embedded.ports import is_open
 from deploy.embedded.process import Daemon
 from deploy.embedded.spec import Layout, Spec
@@ -15,7 +15,14 @@ from deploy.embedded.waiting import until
 
 START_TIMEOUT_S = 120.0
 STOP_GRACE_S = 30.0
-HEAP = ("-Xms128m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
+JVM = (
+    "-Xms128m",
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:+ExitOnOutOfMemoryError",
+    LIGHT_COMPILER,
+    *UNVERIFIED,
+)
 TEMPLATES = DEPLOY / "embedded"
 
 
@@ -64,7 +71,7 @@ class Broker:
 
     def _java(self) -> list[str]:
         logging = f"-Dlog4j2.configurationFile={TEMPLATES / 'log4j2.properties'}"
-        return [java(), *HEAP, logging, "-cp", f"{folder('kafka')}/*"]
+        return [java(), *JVM, logging, "-cp", f"{folder('kafka')}/*"]
 
     def _format(self, properties: str) -> None:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()

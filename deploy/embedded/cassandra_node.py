@@ -5,7 +5,7 @@ import shutil
 
 from deploy.embedded import cql
 from deploy.embedded.errors import StartError
-from deploy.embedded.jars import folder, java
+from deploy.embedded.jars import UNVERIFIED, folder, java
 from deploy.embedded.ports import is_open
 from deploy.embedded.process import Daemon
 from deploy.embedded.spec import Layout, Spec
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 CLUSTER_NAME = "embedded"
 START_TIMEOUT_S = 180.0
 STOP_GRACE_S = 60.0
-HEAP = ("-Xms512m", "-Xmx768m")
+JVM = ("-Xms512m", "-Xmx768m", *UNVERIFIED)
 TEMPLATES = DEPLOY / "cassandra"
 
 
@@ -83,12 +83,12 @@ class CassandraNode:
     def _command(self) -> list[str]:
         conf = self._layout.cassandra / "conf"
         jars = folder(f"cassandra-{self._spec.release}")
-        command = [java(), *HEAP, f"@{TEMPLATES / 'jvm17.options'}"]
+        command = [java(), *JVM, f"@{TEMPLATES / 'jvm17.options'}"]
         if self._spec.release == "4.1":
             command.append(f"@{TEMPLATES / 'jvm17-4.1.options'}")
             command.append(f"-javaagent:{next(jars.glob('jamm-*.jar'))}")
         command += [
-            f"-Dcassandra.config=file://{conf / 'cassandra.yaml'}",
+            f"-Dcassandra.config={(conf / 'cassandra.yaml').as_uri()}",
             f"-Dcassandra.storagedir={self._layout.cassandra}",
             f"-Dlogback.configurationFile={conf / 'logback.xml'}",
             f"-Dstack.audit.log={self._layout.logs / 'audit.log'}",

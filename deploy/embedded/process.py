@@ -91,7 +91,9 @@ class Daemon:
                 raise StartError(f"{self.name} cannot be started: {error}") from error
         self._child = child
         mark = identity(child.pid) or ""
-        self._pid_file.write_text(f"{child.pid}\n{mark}\n", encoding="utf-8")
+        fresh = self._pid_file.with_suffix(".new")
+        fresh.write_text(f"{child.pid}\n{mark}\n", encoding="utf-8")
+        fresh.replace(self._pid_file)
 
     def send(self, signum: signal.Signals) -> None:
         """Send a signal; nothing happens when it does not run."""

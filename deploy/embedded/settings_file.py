@@ -18,6 +18,7 @@ def render(layout: Layout, spec: Spec) -> str:
             "topic_prefix": spec.topic_prefix,
         },
         "stream": {"checkpoint_dir": str(layout.root / "checkpoint")},
+        "agent": {"http": [spec.agent_http]},
     }
     if spec.admin is not None:
         sections["cassandra"]["username"] = spec.admin.username

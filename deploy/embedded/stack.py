@@ -1,6 +1,5 @@
 """The whole stack: one object to start, look at, disturb and stop it."""
 
-import shutil
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -112,11 +111,6 @@ class Stack:
         """Stop every process of the stack, in order; the data stays."""
         with exclusive(self.layout.run / "stack.lock"):
             self._stop_all()
-
-    def wipe(self) -> None:
-        """Stop it and remove its data directory."""
-        self.down()
-        shutil.rmtree(self.layout.root)
 
     def missing(self) -> list[str]:
         """The names of the parts that do not run."""

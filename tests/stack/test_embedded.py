@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import KafkaConsumer
+from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient
 
-from deploy.embedded import Stack, open_session, topics
+from deploy.embedded import ADMIN, Stack, Wanted, open_session, topics
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(420)]
 
@@ -158,13 +158,22 @@ def test_a_table_with_a_user_defined_type_is_captured_when_it_appears_late(
     changes.await_events("mailbox", mark)
 
 
-def test_topics_are_there_with_room_for_8_mib(own_stack: Stack) -> None:
+def test_topics_are_there_with_room_for_large_records(own_stack: Stack) -> None:
     admin = KafkaAdminClient(bootstrap_servers=own_stack.bootstrap_servers)
     try:
         present = set(admin.list_topics())
     finally:
         admin.close()
     assert set(topics.names(own_stack.spec)) <= present
+    producer = KafkaProducer(
+        bootstrap_servers=own_stack.bootstrap_servers,
+        max_request_size=topics.MAX_MESSAGE_BYTES,
+    )
+    try:
+        for topic in topics.RECONCILER_TOPICS:
+            producer.send(topic, b"x" * 5_000_000).get(timeout=WAIT_S)
+    finally:
+        producer.close()
 
 
 def test_the_supervisor_brings_a_crashed_agent_back(own_stack: Stack, changes: Changes) -> None:
@@ -233,7 +242,7 @@ def test_other_options_for_the_same_data_are_refused(own_stack: Stack) -> None:
 
 
 def test_down_and_up_keep_ports_and_data_and_leave_no_process(own_stack: Stack) -> None:
-    """Last in this file: it stops the stack that the others use."""
+    """The last that uses the stack: it stops it for a moment."""
     data = str(own_stack.layout.root)
     before = own_stack.describe()
     with open_session(own_stack) as session:
@@ -249,6 +258,25 @@ def test_down_and_up_keep_ports_and_data_and_leave_no_process(own_stack: Stack) 
         rows = session.execute("SELECT headercontent FROM apache_james.imapuidtable")
         assert mark in {row["headercontent"] for row in rows}
         Changes(own_stack, session).await_events("imapuidtable", mark)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "wanted", [Wanted(release="4.1"), Wanted(admin=ADMIN)], ids=["4.1", "auth"]
+)
+def test_the_other_kinds_of_stack_give_the_same_events(tmp_path: Path, wanted: Wanted) -> None:
+    with Stack(tmp_path, wanted) as stack, open_session(stack) as session:
+        for statement in CREATE:
+            session.execute(statement)
+        stack.capture_tables()
+        changes = Changes(stack, session)
+        for table in ("imapuidtable", "messageidtable"):
+            changes.await_events(table, changes.write(table))
+        if wanted.admin is not None:
+            audited = stack.audit_log.read_text(encoding="utf-8")
+            assert "user:cassandra" in audited
+            assert "UPDATE apache_james.imapuidtable" in audited
+    assert _processes_of(str(tmp_path)) == []
 
 
 def _pid(stack: Stack, name: str) -> int:
