@@ -203,7 +203,7 @@ class Watcher:
         return {topic: (None if ms < 0 else ms) for topic, ms in kept.items()}
 
     def records(self, topic: str, partition: int, begin: int, end: int) -> Iterator[Record]:
-        """The records from offset ``begin`` to before ``end``; none when Kafka dropped ``begin``."""
+        """Records from offset ``begin`` to before ``end``; none when Kafka dropped ``begin``."""
         place = TopicPartition(topic, partition)
         try:
             self._consumer.assign([place])

@@ -1,0 +1,174 @@
+"""`reconcile stream` as its users run it: a process, its settings file, its log, its journal."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.endpoints import Endpoints
+
+DELAY, WINDOW = 3, 1
+PATIENCE = 120.0
+"""Seconds a test waits for a condition: far beyond what it takes, so that only a fault ends it."""
+
+
+def until(what: str, condition: Callable[[], Any], patience: float = PATIENCE) -> Any:
+    """Wait until the condition is true; its value. Fails naming what did not happen."""
+    end = time.monotonic() + patience
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {patience:.0f} s: {what}")
+        time.sleep(0.2)
+
+
+def write_settings(
+    path: Path, stack: Endpoints, keyspace: str, own: str, changes: Mapping[str, Mapping[str, Any]]
+) -> Path:
+    """A settings file for this stack with short windows; ``changes`` by section."""
+    settings = tomllib.loads(stack.config.read_text(encoding="utf-8"))
+    defaults: dict[str, dict[str, Any]] = {
+        "cassandra": {"keyspace": keyspace, "own_keyspace": own},
+        "kafka": {
+            "group": own,
+            "suspects_topic": f"{own}.suspects",
+            "observe_suspects_topic": f"{own}.suspects.observe",
+            "dead_letters_topic": f"{own}.dead-letters",
+        },
+        "stream": {
+            "delay": DELAY,
+            "window": WINDOW,
+            "checkpoint_dir": str(path.parent / "checkpoint"),
+            "jars": str(Path(".jars/spark").resolve()),
+            "restart_most": 5,
+        },
+        "repair": {"report_again": 5},
+        "metrics": {"port": 0},
+    }
+    for each in (defaults, changes):
+        for section, values in each.items():
+            settings.setdefault(section, {}).update(values)
+    lines = []
+    for section, values in settings.items():
+        lines.append(f"[{section}]")
+        lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@dataclass
+class Stream:
+    """One stream, started and stopped as often as a test needs; same settings, same checkpoint.
+
+    ``environment`` reaches the process and Spark's Python workers.
+    """
+
+    config: Path
+    mode: str = "repair"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> Path:
+        return self.config.with_suffix(".log")
+
+    def start(self) -> "Stream":
+        command = [sys.executable, "-m", "streaming.app", "stream", "--mode", self.mode]
+        command += ["--config", str(self.config), *self.arguments]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                env={**os.environ, **self.environment},
+            )
+        return self
+
+    def wait_until_watching(self) -> None:
+        """Until the first batch of this start has ended."""
+        ended = self.batches()
+        until("the stream ended a batch", lambda: self._alive() and self.batches() > ended)
+
+    def batches(self) -> int:
+        """How many batches have ended, over all starts (counted in Spark's commit log)."""
+        commits = self.checkpoint / "commits"
+        names = [each.name for each in commits.iterdir()] if commits.exists() else []
+        return max((int(name) + 1 for name in names if name.isdigit()), default=0)
+
+    @property
+    def checkpoint(self) -> Path:
+        settings = tomllib.loads(self.config.read_text(encoding="utf-8"))
+        return Path(settings["stream"]["checkpoint_dir"]) / self.mode
+
+    def stop(self) -> int:
+        """SIGTERM; the exit code."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        code = self._process.wait(timeout=60)
+        self._sweep_up()
+        return code
+
+    def kill(self) -> None:
+        """kill -9 of the driver: the Python process, its JVM and its workers at once."""
+        self._sweep_up()
+
+    def _sweep_up(self) -> None:
+        """Nothing of its process group stays."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(timeout=60)
+            self._process = None
+
+    def died(self) -> int | None:
+        """Its exit code once it has ended by itself, None while it runs."""
+        return self._process.poll() if self._process is not None else None
+
+    def _alive(self) -> bool:
+        if self.died() is not None:
+            raise AssertionError(f"the stream died:\n{self.log.read_text()[-3000:]}")
+        return True
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """What it logged, as the JSON objects it logs."""
+        if self.log.exists():
+            for line in self.log.read_text(encoding="utf-8", errors="replace").splitlines():
+                if line.startswith("{"):
+                    yield json.loads(line)
+
+    def said(self, text: str) -> list[dict[str, Any]]:
+        """The log lines whose message has this text."""
+        return [line for line in self.lines() if text in str(line["message"])]
+
+    def findings(self, **facts: Any) -> list[dict[str, Any]]:
+        """Findings logged with these facts (mailboxid, uid, kind, state, …), in order."""
+        found = [
+            line["finding"] | {"message": line["message"]}
+            for line in self.lines()
+            if "finding" in line
+        ]
+        wanted = {name: str(value) for name, value in facts.items()}
+        return [
+            each
+            for each in found
+            if all(str(each.get(name)) == value for name, value in wanted.items())
+        ]
+
+    def __enter__(self) -> "Stream":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._sweep_up()
