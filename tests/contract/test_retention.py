@@ -1,0 +1,89 @@
+"""How long Cassandra keeps what is written (checkpoints/README.md), and what is no transaction."""
+
+import inspect
+import uuid
+
+import pytest
+from cassandra.cluster import Session
+
+from checkpoints.bookmarks import Bookmark
+from checkpoints.cassandra import (
+    CassandraBookmarks,
+    CassandraJournal,
+    CassandraLineage,
+    Store,
+    bookmarks,
+    create_schema,
+    journal,
+    lineage,
+)
+from checkpoints.lineage import Entry, ProjectionDelete, TruthDelete
+from reconcilers.model import Slot
+from tests.contract.making import a_family, a_finding, a_slot
+
+DAY = 86_400
+
+
+def kept(session: Session, store: Store, question: str, *values: object) -> int | None:
+    """The remaining TTL (s) of a cell, None when it has none."""
+    row = session.execute(question.replace("$ks", store.keyspace), values).one()
+    return None if row[0] is None else int(row[0])
+
+
+@pytest.mark.stack
+def test_lineage_is_kept_until_both_sides_are_gone(cassandra: Session, store: Store) -> None:
+    entry = Entry(uuid.uuid1(), uuid.uuid1(), 1, True, 5)
+    seen = CassandraLineage(store)
+    for column in ("seen", "in_truth", "recorded_at"):
+        question = f"SELECT TTL({column}) FROM $ks.lineage_by_message WHERE messageid = %s"
+        seen.remember([entry])
+        assert kept(cassandra, store, question, entry.messageid) is None
+        seen.expire([entry])
+        assert 20 * DAY - 300 < (kept(cassandra, store, question, entry.messageid) or 0) <= 20 * DAY
+        seen.remember([entry])
+        assert kept(cassandra, store, question, entry.messageid) is None
+
+
+@pytest.mark.stack
+def test_open_findings_stay_and_their_log_lasts_for_the_undo_period(
+    cassandra: Session, store: Store
+) -> None:
+    finding = a_finding(a_family(), a_slot())
+    CassandraJournal(store).put(finding)
+    here = "WHERE family = %s ALLOW FILTERING"
+    state = f"SELECT TTL(state) FROM $ks.open_findings {here}"
+    assert kept(cassandra, store, state, finding.family) is None
+    log = f"SELECT TTL(finding) FROM $ks.finding_log {here}"
+    assert 90 * DAY - 300 < (kept(cassandra, store, log, finding.family) or 0) <= 90 * DAY
+
+
+@pytest.mark.stack
+def test_bookmarks_are_forgotten_unless_they_have_a_name(cassandra: Session, store: Store) -> None:
+    stream = uuid.uuid4().hex
+    kept_for_now = CassandraBookmarks(store)
+    bookmark = kept_for_now.record(Bookmark(stream, "one", 0, 1, 1, {}, {}))
+    kept_for_now.name(bookmark, "before")
+    where = "WHERE stream = %s ALLOW FILTERING"
+    recorded = f"SELECT TTL(offsets) FROM $ks.bookmarks {where}"
+    assert 7 * DAY - 300 < (kept(cassandra, store, recorded, stream) or 0) <= 7 * DAY
+    named = f"SELECT TTL(offsets) FROM $ks.named_bookmarks {where}"
+    assert kept(cassandra, store, named, stream) is None
+
+
+@pytest.mark.stack
+def test_the_schema_may_be_made_again_over_what_is_there(cassandra: Session, store: Store) -> None:
+    slot = Slot(uuid.uuid1(), 1)
+    seen = CassandraLineage(store)
+    seen.remember_deletes(
+        [ProjectionDelete(slot, 5), TruthDelete(uuid.uuid1(), uuid.uuid1(), 1, 5)]
+    )
+    create_schema(cassandra, store.keyspace)
+    assert seen.projection_deletes(slot) == {5}
+
+
+@pytest.mark.parametrize("module", [journal, lineage, bookmarks])
+def test_only_the_lease_uses_lightweight_transactions(module: object) -> None:
+    source = inspect.getsource(module)  # type: ignore[arg-type]
+    assert "store.prepare(" in source
+    assert "prepare_conditional" not in source
+    assert " IF " not in source
