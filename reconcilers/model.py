@@ -42,8 +42,8 @@ class Wake:
 
     ``deleted_at`` is the write time of a delete-shaped event and ``deleted_from`` its table; both
     None otherwise. ``oldest`` and ``newest`` are the write times of the events behind it.
-    ``from_truth`` tells that an event of the truth named the key, ``looked_again`` that it came back
-    through the suspects topic instead of from a user's change.
+    ``from_truth`` tells that an event of the truth named the key, ``looked_again`` that it came
+    back through the suspects topic instead of from a user's change.
     """
 
     mailboxid: UUID | None

@@ -127,6 +127,8 @@ class Batches:
 
     def start(self) -> list[Wake]:
         """Read the journal; returns the keys to look at at once (mode switched, breaker closed)."""
+        if self.ports.lineage.watched_since() is None:
+            self.ports.lineage.watch_from(micros())
         for finding in self.journal.open_findings(self.family):
             self.agenda.keep(finding)
         self._state = BreakerState(self.journal.breakers())
@@ -197,6 +199,10 @@ class Batches:
         """Raises `AlreadyRunning` when another live stream may hold the lease by now."""
         if self.lease is not None and not self.lease.holds():
             self.lease.acquire()
+
+    def recent_bookmarks(self) -> list[Bookmark]:
+        """Where a fresh checkpoint may begin."""
+        return self.bookmarks.recent(self.stream)
 
     def events_lost(self) -> None:
         """Events are known to be lost: what was remembered as complete no longer is."""

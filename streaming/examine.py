@@ -23,7 +23,6 @@ from reconcilers.model import (
     Repair,
     Report,
     Row,
-    Seen,
     Slot,
     Suspect,
     Verdict,
@@ -31,6 +30,7 @@ from reconcilers.model import (
     Write,
 )
 from reconcilers.plan import plan
+from streaming.case import Case
 from streaming.confirmation import Confirmation
 
 CONFIRMED_TOGETHER = 100
@@ -119,38 +119,38 @@ class Examiner:
                 self.family, self.projection.name, [suspect.slot for suspect in some]
             )
             for suspect, seen in zip(some, self.confirmation.read(some), strict=True):
-                case = _Case(suspect, seen, open_ones.get(suspect.slot), moment, batch)
+                case = Case(suspect, seen, open_ones.get(suspect.slot), moment, batch)
                 outcomes.append(self._settle_one(case, admission))
         return outcomes
 
     # --- steps 6 and 7
 
-    def _settle_one(self, case: _Case, admission: Admission) -> Outcome:
+    def _settle_one(self, case: Case, admission: Admission) -> Outcome:
         verdict = self._verdict(case)
         previous = case.previous
         if admission.observe and previous is not None and previous.state is State.INTENDED:
             return Outcome(case.slot, Action.NOTHING, None)  # the live stream's own
         step = advance(previous, verdict, case.seen, case.batch, self.rules.attempts)
-        match step.action:
-            case Action.NOTHING:
-                return Outcome(case.slot, step.action, None)
-            case Action.LOOK_AGAIN:
-                self.publish([case.wake()])
-                return Outcome(case.slot, step.action, None)
-            case Action.CLOSE:
-                return self._close(case, step)
-            case Action.KEEP:
-                return self._keep(case)
-            case Action.STICK:
-                return self._stick(case)
-            case Action.REPORT:
-                assert isinstance(verdict, Report)
-                return self._report(case, verdict.kind, verdict.sentence)
-            case Action.REPAIR:
-                assert isinstance(verdict, Repair)
-                return self._repair(case, verdict, step, admission)
+        return self._act(case, verdict, step, admission)
 
-    def _verdict(self, case: _Case) -> Verdict:
+    def _act(self, case: Case, verdict: Verdict, step: Step, admission: Admission) -> Outcome:
+        outcome = Outcome(case.slot, step.action, None)
+        match step.action, verdict:
+            case Action.LOOK_AGAIN, _:
+                self.publish([case.wake()])
+            case Action.CLOSE, _:
+                outcome = self._close(case, step)
+            case Action.KEEP, _:
+                outcome = self._keep(case)
+            case Action.STICK, _:
+                outcome = self._stick(case)
+            case Action.REPORT, Report(kind=kind, sentence=sentence):
+                outcome = self._report(case, kind, sentence)
+            case Action.REPAIR, Repair():
+                outcome = self._repair(case, verdict, step, admission)
+        return outcome
+
+    def _verdict(self, case: Case) -> Verdict:
         seen, previous = case.seen, case.previous
         if case.suspect.kind is Kind.UNRESOLVED and seen.actual is None and not seen.consulted:
             return Report(
@@ -163,20 +163,20 @@ class Examiner:
             accepted |= {previous.kind}
         return judge(self.family, self.projection, seen, case.moment, accepted)
 
-    def _close(self, case: _Case, step: Step) -> Outcome:
+    def _close(self, case: Case, step: Step) -> Outcome:
         assert case.previous is not None
         assert step.ends_as is not None
         now = self.clock()
         self.journal.close(case.previous, step.ends_as, now)
         return Outcome(case.slot, step.action, case.previous, step.ends_as, now)
 
-    def _keep(self, case: _Case) -> Outcome:
+    def _keep(self, case: Case) -> Outcome:
         assert case.previous is not None
         kept = replace(case.previous, next_look=self.clock() + self.rules.report_again)
         self.journal.touch(kept)
         return Outcome(case.slot, Action.KEEP, kept)
 
-    def _stick(self, case: _Case) -> Outcome:
+    def _stick(self, case: Case) -> Outcome:
         assert case.previous is not None
         sentence = (
             f"{case.previous.sentence}; {case.previous.attempts} repairs did not hold:"
@@ -187,7 +187,7 @@ class Examiner:
         self.journal.put(stuck)
         return Outcome(case.slot, Action.STICK, stuck)
 
-    def _report(self, case: _Case, kind: Kind, sentence: str) -> Outcome:
+    def _report(self, case: Case, kind: Kind, sentence: str) -> Outcome:
         now = self.clock()
         next_look = None if kind is Kind.UNRESOLVED else now + self.rules.report_again
         finding = self._finding(case, kind, State.REPORTED, sentence)
@@ -195,7 +195,7 @@ class Examiner:
         self.journal.put(finding)
         return Outcome(case.slot, Action.REPORT, finding, at=now)
 
-    def _finding(self, case: _Case, kind: Kind, state: State, sentence: str) -> Finding:
+    def _finding(self, case: Case, kind: Kind, state: State, sentence: str) -> Finding:
         previous = case.previous
         return Finding(
             family=self.family.name,
@@ -212,7 +212,7 @@ class Examiner:
             truth=case.seen.truths,
         )
 
-    def _repair(self, case: _Case, verdict: Repair, step: Step, admission: Admission) -> Outcome:
+    def _repair(self, case: Case, verdict: Repair, step: Step, admission: Admission) -> Outcome:
         kind = verdict.difference.kind
         if step.ends_as is not None and case.previous is not None:
             self.journal.close(case.previous, step.ends_as, self.clock())
@@ -234,7 +234,7 @@ class Examiner:
         return self._write(case, verdict, planned, step.attempt)
 
     def _write(
-        self, case: _Case, verdict: Repair, writes: tuple[Write, ...], attempt: int
+        self, case: Case, verdict: Repair, writes: tuple[Write, ...], attempt: int
     ) -> Outcome:
         """The journal first, then the write, then only the promise to look again."""
         finding = replace(
@@ -253,14 +253,14 @@ class Examiner:
         self.publish([case.wake()])
         return Outcome(case.slot, Action.REPAIR, finding, at=self.clock())
 
-    def _hold(self, case: _Case, kind: Kind, state: State, sentence: str) -> Outcome:
+    def _hold(self, case: Case, kind: Kind, state: State, sentence: str) -> Outcome:
         finding = self._finding(case, kind, state, sentence)
         finding = replace(finding, next_look=self.clock() + self.rules.report_again)
         same = case.previous is not None and case.previous.state is state
         (self.journal.touch if same else self.journal.put)(finding)
         return Outcome(case.slot, Action.KEEP, finding)
 
-    def _may_remove(self, case: _Case) -> bool:
+    def _may_remove(self, case: Case) -> bool:
         """Not where a mailbox of some size has lost all its truth: that is for a person."""
         if case.previous is not None and case.previous.accepted:
             return True
@@ -280,35 +280,3 @@ class Examiner:
                 if any(row.get(self.family.slot[0]) == mailboxid for row in truths):
                     return True
         return False
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """One suspect with all that is known of it."""
-
-    suspect: Suspect
-    seen: Seen
-    previous: Finding | None
-    moment: Moment
-    batch: str
-
-    @property
-    def slot(self) -> Slot:
-        return self.suspect.slot
-
-    def messageid(self) -> str | None:
-        """The message it is about: the truth's, else the one the projection row was found by."""
-        if self.seen.truths:
-            return str(self.seen.truths[0].get("messageid"))
-        return ", ".join(sorted(str(each) for each in self.seen.consulted)) or None
-
-    def wake(self) -> Wake:
-        """The key, to be published and looked at again one delay later."""
-        ids = self.seen.consulted
-        return Wake(
-            mailboxid=self.slot.mailboxid,
-            messageid=next(iter(ids)) if len(ids) == 1 else None,
-            uid=self.slot.uid,
-            oldest=self.suspect.oldest,
-            looked_again=True,
-        )

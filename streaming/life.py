@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
 from checkpoints import directory, fingerprint
-from checkpoints.bookmarks import Offsets
+from checkpoints.bookmarks import Offsets, safe_start
 from reconcilers.errors import EventsLost
 from streaming.batches import Batches
 from streaming.clocks import ClockWatch
@@ -42,7 +42,7 @@ class Life:
     clocks: ClockWatch
     lag: LagWatch
     fingerprint: fingerprint.Fingerprint
-    safe_start: Callable[[], Offsets | None]
+    window_ms: int
     restart_most: float
     accept_loss: bool = False
     _deaths: int = 0
@@ -62,7 +62,12 @@ class Life:
     # --- start
 
     def _start(self) -> None:
-        """From the checkpoint if it can be gone on from, else from the bookmark."""
+        """From the checkpoint if it can be gone on from, else from the bookmark.
+
+        Raises `IncompatibleCheckpoint` when it is of another set-up.
+        """
+        fingerprint.check(self.query.checkpoint, self.fingerprint)
+        self.query.publish(self.decisions.start())
         plan = directory.newest(self.query.checkpoint)
         if plan is not None and plan.watermark > time.time() * 1000:
             ahead = plan.watermark / 1000 - time.time()
@@ -74,7 +79,7 @@ class Life:
             self.query.start()
 
     def _afresh(self, why: str) -> None:
-        offsets = self.safe_start()
+        offsets = safe_start(self.decisions.recent_bookmarks(), self.window_ms)
         self.query.stop()
         kept = directory.set_aside(self.query.checkpoint)
         log.warning(

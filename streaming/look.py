@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from checkpoints.lineage import WHOLE_RANGE, Entry, Lineage, ProjectionDelete, T
 from reconcilers.compare import compare
 from reconcilers.family import Family, Projection
 from reconcilers.model import Kind, Micros, Row, Seen, Slot, Suspect, Wake
+from streaming.sight import Sight, Target
 
 
 class LookTables(Protocol):
@@ -33,24 +34,6 @@ class LookTables(Protocol):
         """Every slot of a mailbox in the projection, with the message its row names."""
 
 
-@dataclass(slots=True)
-class Target:
-    """A slot to be compared, and all that its wakes told of it."""
-
-    slot: Slot
-    messageids: set[UUID] = field(default_factory=set)
-    oldest: Micros | None = None
-    looked_again: bool = False
-
-    def learn(self, wake: Wake, messageid: UUID | None) -> None:
-        """Take in one more wake of this slot."""
-        if messageid is not None:
-            self.messageids.add(messageid)
-        times = [at for at in (self.oldest, wake.oldest) if at is not None]
-        self.oldest = min(times, default=None)
-        self.looked_again |= wake.looked_again
-
-
 @dataclass(frozen=True, slots=True)
 class Looked:
     """What a look found: suspects, keys to look at again, and how many slots were compared."""
@@ -59,20 +42,6 @@ class Looked:
     again: tuple[Wake, ...]
     examined: int
     unresolved: int
-
-
-@dataclass(slots=True)
-class _Sight:
-    """Both sides as read so far."""
-
-    targets: dict[Slot, Target] = field(default_factory=dict)
-    rows: dict[Slot, Row] = field(default_factory=dict)
-    truths: dict[UUID, tuple[Row, ...]] = field(default_factory=dict)
-    entries: dict[UUID, list[Entry]] = field(default_factory=dict)
-    read: set[UUID] = field(default_factory=set)
-
-    def target(self, slot: Slot) -> Target:
-        return self.targets.setdefault(slot, Target(slot))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +59,7 @@ class Look:
         Raises `reconcilers.errors.Retryable`: the whole look is then done again.
         """
         self._note_deletes(wakes)
-        sight = _Sight()
+        sight = Sight()
         self._resolve_slots(wakes, sight)
         self._resolve_messages(wakes, sight)
         self._remember(wakes, sight, now)
@@ -114,7 +83,7 @@ class Look:
 
     # --- keys to slots
 
-    def _resolve_slots(self, wakes: Iterable[Wake], sight: _Sight) -> None:
+    def _resolve_slots(self, wakes: Iterable[Wake], sight: Sight) -> None:
         """Wakes that name a slot, or a whole mailbox (through lineage)."""
         for wake in wakes:
             if wake.mailboxid is None:
@@ -126,7 +95,7 @@ class Look:
                     sight.target(slot).learn(wake, messageid)
         self._read_rows(sight, list(sight.targets))
 
-    def _read_rows(self, sight: _Sight, slots: Sequence[Slot]) -> None:
+    def _read_rows(self, sight: Sight, slots: Sequence[Slot]) -> None:
         """The projection's side, and through it or lineage the messages that may claim it."""
         sight.rows |= self.tables.projection_rows(self.projection, slots)
         nameless = []
@@ -140,7 +109,7 @@ class Look:
         for slot, messageids in self.lineage.of_slots(nameless).items():
             sight.targets[slot].messageids |= messageids
 
-    def _resolve_messages(self, wakes: Iterable[Wake], sight: _Sight) -> None:
+    def _resolve_messages(self, wakes: Iterable[Wake], sight: Sight) -> None:
         """Wakes that name a message and no UID: its slots come from truth, lineage, or a scan."""
         ranged = [wake for wake in wakes if wake.uid is None and wake.messageid is not None]
         self._read_truths(sight, {wake.messageid for wake in ranged if wake.messageid is not None})
@@ -156,7 +125,7 @@ class Look:
         self._read_rows(sight, list(new))
         self._read_truths(sight, _claimants(sight.targets.values()))
 
-    def _read_truths(self, sight: _Sight, messageids: set[UUID]) -> None:
+    def _read_truths(self, sight: Sight, messageids: set[UUID]) -> None:
         unread = messageids - sight.read
         if not unread:
             return
@@ -165,7 +134,7 @@ class Look:
         sight.entries |= self.lineage.of_messages(list(unread))
 
     def _scan_mailboxes(
-        self, ranged: Iterable[Wake], sight: _Sight
+        self, ranged: Iterable[Wake], sight: Sight
     ) -> Mapping[UUID, Sequence[Slot]]:
         """Where nothing is remembered of a deleted message: one read of each such mailbox."""
         wanted: dict[UUID, set[UUID]] = defaultdict(set)
@@ -185,7 +154,7 @@ class Look:
         self,
         messageid: UUID,
         mailboxid: UUID | None,
-        sight: _Sight,
+        sight: Sight,
         scanned: Mapping[UUID, Sequence[Slot]],
     ) -> set[Slot]:
         slots = {self._slot(row) for row in sight.truths.get(messageid, ())}
@@ -201,7 +170,7 @@ class Look:
 
     # --- remember
 
-    def _remember(self, wakes: Iterable[Wake], sight: _Sight, now: Micros) -> None:
+    def _remember(self, wakes: Iterable[Wake], sight: Sight, now: Micros) -> None:
         """Write to lineage only what it does not hold yet; let go of what is gone on both sides."""
         entries = (entry for known in sight.entries.values() for entry in known)
         known = {(entry.messageid, Slot(entry.mailboxid, entry.uid)): entry for entry in entries}
@@ -225,7 +194,7 @@ class Look:
             self.lineage.expire(gone)
 
     def _rows_seen(
-        self, wakes: Iterable[Wake], sight: _Sight, now: Micros
+        self, wakes: Iterable[Wake], sight: Sight, now: Micros
     ) -> dict[tuple[UUID, Slot], Entry]:
         """Each row once: as read from the truth, else as told by its event, else as projected."""
         seen: dict[tuple[UUID, Slot], Entry] = {}
@@ -249,7 +218,7 @@ class Look:
 
     # --- step 4
 
-    def _compared(self, wakes: Iterable[Wake], sight: _Sight) -> Looked:
+    def _compared(self, wakes: Iterable[Wake], sight: Sight) -> Looked:
         suspects = []
         for target in sight.targets.values():
             suspect = self._suspect(target, sight)
@@ -263,7 +232,7 @@ class Look:
             unresolved=len(lost),
         )
 
-    def _suspect(self, target: Target, sight: _Sight) -> Suspect | None:
+    def _suspect(self, target: Target, sight: Sight) -> Suspect | None:
         seen = Seen(
             slot=target.slot,
             actual=sight.rows.get(target.slot),
@@ -283,7 +252,7 @@ class Look:
             target.slot, frozenset(target.messageids), kind, target.oldest, target.looked_again
         )
 
-    def _unresolved(self, wakes: Iterable[Wake], sight: _Sight) -> Iterable[Suspect | Wake]:
+    def _unresolved(self, wakes: Iterable[Wake], sight: Sight) -> Iterable[Suspect | Wake]:
         """Deleted projection rows whose message nobody remembers.
 
         The first time they are looked at again one delay later: on a fresh installation every

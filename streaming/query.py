@@ -32,7 +32,6 @@ from streaming.worker import (
     settle_task,
 )
 
-
 log = logging.getLogger("reconciler")
 
 

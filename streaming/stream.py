@@ -23,7 +23,6 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from checkpoints import directory, fingerprint
-from checkpoints.bookmarks import safe_start
 from checkpoints.cassandra import (
     CassandraBookmarks,
     CassandraLease,
@@ -45,7 +44,7 @@ from streaming.session import spark_session
 from streaming.settings import Settings
 from streaming.tables import connect, schema_of
 from streaming.topics import Watcher, event_topics, own_topics, publish_wakes
-from streaming.worker import Job, micros, ports
+from streaming.worker import Job, ports
 
 log = logging.getLogger("reconciler")
 
@@ -73,54 +72,57 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     mode = Mode.of(settings, arguments.mode)
-    metrics = Metrics(CollectorRegistry())
     store = own_store(settings)
     family = bind(FAMILIES[0], schema_of(connect(settings.cassandra), settings.cassandra.keyspace))
     watcher = Watcher(settings.kafka)
     topics = _topics(settings, family, mode, watcher)
     with Holding(settings, mode, store, stop) as lease:
+        metrics = Metrics(CollectorRegistry())
         port = serve(metrics, settings.metrics)
-        job = Job(settings, family, mode.suspects_topic)
-        ours = ports(settings, family)
-        if ours.lineage.watched_since() is None:
-            ours.lineage.watch_from(micros())
-        bookmarks = CassandraBookmarks(store)
+        log.info("watching %s in %s mode; metrics on port %s", family.truth, mode.name, port)
         decisions = Batches(
             family=family,
             stream=mode.stream_name(family),
-            ports=ours,
-            bookmarks=bookmarks,
+            ports=ports(settings, family),
+            bookmarks=CassandraBookmarks(store),
             lease=lease,
             metrics=metrics,
             rates=Rates.of(settings),
-            observe=mode.observe,
             commit=partial(watcher.commit, mode.group),
+            observe=mode.observe,
         )
-        publish = partial(publish_wakes, settings.kafka, job.suspects_topic, family.name)
-        made_by = fingerprint.Fingerprint(
-            topics, (family.name,), settings.stream.shuffle_partitions, settings.kafka.topic_prefix
-        )
-        _accept_checkpoint(mode.checkpoint, made_by, arguments)
-        life = Life(
-            query=FamilyQuery(
-                spark_session(settings.stream), job, mode.checkpoint, decisions, publish
-            ),
-            decisions=decisions,
-            watcher=watcher,
-            topics=topics,
-            metrics=metrics,
-            lag=LagWatch(watcher, topics, metrics),
-            clocks=ClockWatch(connect(settings.cassandra), settings.stream.delay, metrics),
-            fingerprint=made_by,
-            safe_start=partial(_safe_start, bookmarks, mode.stream_name(family), settings),
-            accept_loss=arguments.accept_loss,
-            restart_most=settings.stream.restart_most,
-        )
-        publish(decisions.start())
-        log.info("watching %s in %s mode; metrics on port %s", family.truth, mode.name, port)
+        life = _life(Job(settings, family, mode.suspects_topic), mode, decisions, watcher, topics)
+        life.accept_loss = arguments.accept_loss
+        if arguments.fresh_checkpoint:
+            directory.set_aside(mode.checkpoint)
         life.run(stop)
     watcher.close()
     return 0
+
+
+def _life(
+    job: Job, mode: Mode, decisions: Batches, watcher: Watcher, topics: tuple[str, ...]
+) -> Life:
+    settings, metrics = job.settings, decisions.metrics
+    publish = partial(publish_wakes, settings.kafka, job.suspects_topic, job.family.name)
+    spark = spark_session(settings.stream)
+    return Life(
+        query=FamilyQuery(spark, job, mode.checkpoint, decisions, publish),
+        decisions=decisions,
+        watcher=watcher,
+        topics=topics,
+        metrics=metrics,
+        lag=LagWatch(watcher, topics, metrics),
+        clocks=ClockWatch(connect(settings.cassandra), settings.stream.delay, metrics),
+        fingerprint=fingerprint.Fingerprint(
+            topics,
+            (job.family.name,),
+            settings.stream.shuffle_partitions,
+            settings.kafka.topic_prefix,
+        ),
+        window_ms=round(settings.stream.window * 1000),
+        restart_most=settings.stream.restart_most,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,18 +182,6 @@ def _topics(settings: Settings, family: Family, mode: Mode, watcher: Watcher) ->
             " kafka.topic_prefix right? (`reconcile doctor` tells)"
         )
     return topics
-
-
-def _accept_checkpoint(
-    path: Path, made_by: fingerprint.Fingerprint, arguments: argparse.Namespace
-) -> None:
-    if arguments.fresh_checkpoint:
-        directory.set_aside(path)
-    fingerprint.check(path, made_by)
-
-
-def _safe_start(bookmarks: CassandraBookmarks, stream: str, settings: Settings) -> Any:
-    return safe_start(bookmarks.recent(stream), round(settings.stream.window * 1000))
 
 
 class Holding:

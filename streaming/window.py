@@ -1,7 +1,8 @@
 """Step 2, settle: hold every key for the delay D, under a watermark. Native, no Python.
 
 The watermark is on the moment Spark read a record, not on the writers' clocks: so a replayed or
-late event is never "late". A heartbeat row in every batch keeps the watermark moving on idle topics.
+late event is never "late". A heartbeat row in every batch keeps the watermark moving on idle
+topics.
 A key comes out D to D + W after it was read, once a window, however often it changed.
 """
 

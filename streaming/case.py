@@ -1,0 +1,42 @@
+"""One suspect on its way through steps 5 to 7, with all that is known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconcilers.confirm import Moment
+from reconcilers.finding import Finding
+from reconcilers.model import Seen, Slot, Suspect, Wake
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A suspect as confirmed at ``moment``, in ``batch``; ``previous`` is its open finding."""
+
+    suspect: Suspect
+    seen: Seen
+    previous: Finding | None
+    moment: Moment
+    batch: str
+
+    @property
+    def slot(self) -> Slot:
+        """Where it is."""
+        return self.suspect.slot
+
+    def messageid(self) -> str | None:
+        """The message it is about: the truth's, else the one the projection row was found by."""
+        if self.seen.truths:
+            return str(self.seen.truths[0].get("messageid"))
+        return ", ".join(sorted(str(each) for each in self.seen.consulted)) or None
+
+    def wake(self) -> Wake:
+        """The key, to be published and looked at again one delay later."""
+        ids = self.seen.consulted
+        return Wake(
+            mailboxid=self.slot.mailboxid,
+            messageid=next(iter(ids)) if len(ids) == 1 else None,
+            uid=self.slot.uid,
+            oldest=self.suspect.oldest,
+            looked_again=True,
+        )
