@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 
+from checkpoints.lineage import WHOLE_RANGE, Deletes, Entry, memory_of
 from reconcilers.finding import State
 from reconcilers.model import Kind, Report, Slot
 from tests.property.mail import MAILBOXES, MILLISECOND, SECOND, Climate, Fate, time_uuid
@@ -184,6 +185,16 @@ def test_a_row_that_names_a_wrong_message_is_judged_by_what_its_uid_once_held_to
     settle(run)
     look(run, first)
     assert is_there(run, first)
+
+
+@pytest.mark.xfail(reason="memory recorded before a loss of events still counts as complete")
+def test_a_memory_is_not_complete_across_a_known_loss_of_events() -> None:
+    message = time_uuid(1000 * SECOND, 77)
+    recorded, lost_until, deleted = 2000 * SECOND, 3000 * SECOND, 4000 * SECOND
+    entry = Entry(message, INBOX, 7, in_truth=True, recorded_at=recorded)
+    deletes = Deletes({WHOLE_RANGE: frozenset({deleted})})
+    memory = memory_of(Slot(INBOX, 7), message, [entry], deletes, frozenset(), lost_until)
+    assert not memory.complete
 
 
 @pytest.mark.xfail(reason="looks closer together than D use up the attempts")

@@ -1,0 +1,103 @@
+"""Rows of one message for the tests of the pure core: a small schema, a truth, a projection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from uuid import UUID
+
+from reconcilers.confirm import Moment
+from reconcilers.families.message import MESSAGE
+from reconcilers.family import Family, Projection, bind
+from reconcilers.model import NOTHING_REMEMBERED, Memory, Micros, Row, Seen, Slot, Value
+
+SECOND: Micros = 1_000_000
+DELAY: Micros = 45 * SECOND
+NOW: Micros = 1_800_000_000 * SECOND
+LONG_AGO: Micros = NOW - 3600 * SECOND
+MOMENT = Moment(began=NOW, delay=DELAY)
+
+MAILBOX = UUID("11111111-0000-1000-8000-000000000001")
+MESSAGE_ID = UUID("22222222-0000-1000-8000-000000000002")
+OTHER_ID = UUID("33333333-0000-1000-8000-000000000003")
+SLOT = Slot(MAILBOX, 7)
+
+CELLS = {
+    "modseq": "bigint",
+    "flagseen": "boolean",
+    "flaguser": "boolean",
+    "userflags": "set<text>",
+    "threadid": "timeuuid",
+    "internaldate": "timestamp",
+    "save_date": "timestamp",
+    "bodystartoctet": "int",
+    "fullcontentoctets": "bigint",
+    "headercontent": "text",
+}
+SCHEMA = {
+    "imapuidtable": {"messageid": "timeuuid", "mailboxid": "timeuuid", "uid": "bigint"} | CELLS,
+    "messageidtable": {"mailboxid": "timeuuid", "uid": "bigint", "messageid": "timeuuid"} | CELLS,
+}
+FAMILY: Family = bind(MESSAGE, SCHEMA)
+PROJECTION: Projection = FAMILY.projections[0]
+
+COMPLETE: Mapping[str, Value] = {
+    "messageid": MESSAGE_ID,
+    "mailboxid": MAILBOX,
+    "uid": 7,
+    "modseq": 12,
+    "flagseen": True,
+    "flaguser": False,
+    "userflags": frozenset({"work"}),
+    "threadid": None,
+    "internaldate": datetime(2026, 11, 1, tzinfo=UTC),
+    "save_date": None,
+    "bodystartoctet": 100,
+    "fullcontentoctets": 2000,
+    "headercontent": "header-blob",
+}
+UNTIMED = frozenset({"mailboxid", "uid", "userflags"})
+
+
+NO_CELLS: Mapping[str, Value] = {}
+
+
+def row(
+    cells: Mapping[str, Value] = NO_CELLS,
+    /,
+    *,
+    at: Micros = LONG_AGO,
+    written: Mapping[str, Micros] | None = None,
+    **named: Value,
+) -> Row:
+    """A complete row, written at one time but for ``written``, with some cells of other values."""
+    values = {**COMPLETE, **cells, **named}
+    times = {name: at for name, cell in values.items() if cell is not None and name not in UNTIMED}
+    return Row(values, {**times, **(written or {})})
+
+
+def truth(
+    cells: Mapping[str, Value] = NO_CELLS, /, *, at: Micros = LONG_AGO, **named: Value
+) -> Row:
+    """A truth row: its messageid is a key, so it has no write time."""
+    made = row({**cells, **named}, at=at)
+    return Row(
+        made.cells, {name: time for name, time in made.written.items() if name != "messageid"}
+    )
+
+
+def partial(*, at: Micros = LONG_AGO, **named: Value) -> Row:
+    """A projection row of which only the named cells are there."""
+    empty: dict[str, Value] = dict.fromkeys(COMPLETE)
+    return row(empty | {"mailboxid": MAILBOX, "uid": 7, "userflags": frozenset()} | named, at=at)
+
+
+def seen(
+    actual: Row | None,
+    *truths: Row,
+    memory: Memory = NOTHING_REMEMBERED,
+    present: frozenset[int] = frozenset(),
+    consulted: frozenset[UUID] = frozenset({MESSAGE_ID}),
+) -> Seen:
+    """One look at `SLOT`."""
+    return Seen(SLOT, actual, truths, consulted, memory, present)

@@ -1,0 +1,134 @@
+"""Step 4: what is wrong at one slot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from reconcilers.compare import compare, differing_columns, is_incomplete
+from reconcilers.model import Difference, Kind, Row, Seen, Value
+from tests.unit.rows import FAMILY, OTHER_ID, PROJECTION, partial, row, seen, truth
+
+CHANGED: Mapping[str, Value] = {
+    "messageid": OTHER_ID,
+    "modseq": 13,
+    "flagseen": False,
+    "flaguser": True,
+    "userflags": frozenset({"work", "stale"}),
+    "threadid": OTHER_ID,
+    "internaldate": datetime(2020, 1, 1, tzinfo=UTC),
+    "save_date": datetime(2020, 1, 1, tzinfo=UTC),
+    "bodystartoctet": 101,
+    "fullcontentoctets": 2001,
+    "headercontent": "another",
+}
+
+
+def difference(one: Seen) -> Difference | None:
+    return compare(FAMILY, PROJECTION, one)
+
+
+def kind(one: Seen) -> Kind | None:
+    found = difference(one)
+    return found.kind if found is not None else None
+
+
+def test_equal_rows_agree() -> None:
+    assert difference(seen(row(), truth())) is None
+
+
+def test_nothing_on_both_sides_agrees() -> None:
+    assert difference(seen(None)) is None
+
+
+def test_write_times_are_not_compared() -> None:
+    assert difference(seen(row(at=1), truth(at=2))) is None
+
+
+def test_the_table_of_changes_names_every_copied_column() -> None:
+    assert set(CHANGED) == set(PROJECTION.columns)
+
+
+@pytest.mark.parametrize("column", sorted(CHANGED))
+def test_one_differing_cell_of_any_column_is_found(column: str) -> None:
+    wrong = row({column: CHANGED[column]})
+    expected = Difference(Kind.DIFFERING_CELLS, (column,))
+    assert difference(seen(wrong, truth())) == expected
+
+
+@pytest.mark.parametrize("column", sorted(set(CHANGED) - {"userflags", "messageid"}))
+def test_a_cell_missing_in_the_projection_is_found(column: str) -> None:
+    lacking = row({column: None})
+    there = truth({column: CHANGED[column]})
+    assert difference(seen(lacking, there)) == Difference(Kind.DIFFERING_CELLS, (column,))
+
+
+@pytest.mark.parametrize("column", ["threadid", "save_date", "flaguser"])
+def test_null_is_a_value_where_no_message_needs_the_column(column: str) -> None:
+    assert difference(seen(row({column: None}), truth({column: None}))) is None
+    assert kind(seen(row({column: CHANGED[column]}), truth({column: None}))) is (
+        Kind.DIFFERING_CELLS
+    )
+
+
+def test_an_equal_modseq_proves_nothing() -> None:
+    assert difference(seen(row(modseq=12, flagseen=False), truth(modseq=12))) == Difference(
+        Kind.DIFFERING_CELLS, ("flagseen",)
+    )
+
+
+def test_several_differing_cells_come_in_schema_order() -> None:
+    wrong = row(userflags=frozenset(), flagseen=False, bodystartoctet=1)
+    columns = ("bodystartoctet", "flagseen", "userflags")
+    assert differing_columns(PROJECTION, truth(), wrong) == columns
+
+
+def test_a_missing_row() -> None:
+    assert kind(seen(None, truth())) is Kind.MISSING_ROW
+
+
+def test_an_extra_row() -> None:
+    assert kind(seen(row())) is Kind.EXTRA_ROW
+
+
+def test_a_partial_row_without_truth_is_extra_too() -> None:
+    assert kind(seen(partial(flagseen=True))) is Kind.EXTRA_ROW
+
+
+def test_a_row_at_another_uid_is_not_the_same_row() -> None:
+    """A wrong UID is two findings: nothing at the right one, too much at the wrong one."""
+    assert kind(seen(None, truth())) is Kind.MISSING_ROW
+    assert kind(seen(row(uid=8))) is Kind.EXTRA_ROW
+
+
+@pytest.mark.parametrize("column", FAMILY.required)
+@pytest.mark.parametrize("actual", [None, row()], ids=["row missing", "row there"])
+def test_a_truth_row_without_a_required_cell_is_incomplete(column: str, actual: Row | None) -> None:
+    incomplete = truth({column: None})
+    assert is_incomplete(FAMILY, incomplete)
+    assert kind(seen(actual, incomplete)) is Kind.INCOMPLETE_TRUTH_ROW
+
+
+@pytest.mark.parametrize("column", ["threadid", "save_date", "flaguser", "flagseen"])
+def test_other_cells_may_be_null(column: str) -> None:
+    assert not is_incomplete(FAMILY, truth({column: None}))
+
+
+def test_two_truth_rows_that_claim_one_uid() -> None:
+    assert kind(seen(row(), truth(), truth(messageid=OTHER_ID))) is Kind.DUPLICATE_UID
+    assert kind(seen(None, truth(), truth(messageid=OTHER_ID))) is Kind.DUPLICATE_UID
+
+
+def test_an_incomplete_one_of_two_claims_is_told_first() -> None:
+    other = truth(messageid=OTHER_ID, modseq=None)
+    assert kind(seen(row(), truth(), other)) is Kind.INCOMPLETE_TRUTH_ROW
+
+
+def test_a_truth_row_that_does_not_belong_in_the_projection_wants_no_row() -> None:
+    only_unseen = replace(PROJECTION, belongs=lambda each: each.get("flagseen") is False)
+    assert compare(FAMILY, only_unseen, seen(None, truth(flagseen=True))) is None
+    extra = compare(FAMILY, only_unseen, seen(row(), truth(flagseen=True)))
+    assert extra == Difference(Kind.EXTRA_ROW)

@@ -1,0 +1,301 @@
+"""Step 5: what may be judged, and the reported classes."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconcilers.confirm import Moment, evidence_for_removal, judge
+from reconcilers.model import (
+    ACCEPTABLE,
+    REPAIRED,
+    Consistent,
+    Kind,
+    LookAgain,
+    Memory,
+    Micros,
+    Repair,
+    Report,
+    Row,
+    Seen,
+    Verdict,
+)
+from tests.unit.rows import (
+    DELAY,
+    FAMILY,
+    LONG_AGO,
+    MAILBOX,
+    MESSAGE_ID,
+    MOMENT,
+    NOW,
+    OTHER_ID,
+    PROJECTION,
+    SECOND,
+    partial,
+    row,
+    seen,
+    truth,
+)
+
+SETTLED = MOMENT.settled
+KNOWN_WHOLE = Memory(known=frozenset({7}), complete_at=LONG_AGO)
+
+
+def verdict(one: Seen, accepted: frozenset[Kind] = frozenset()) -> Verdict:
+    return judge(FAMILY, PROJECTION, one, MOMENT, accepted)
+
+
+def reported(one: Seen) -> Kind | None:
+    answer = verdict(one)
+    return answer.kind if isinstance(answer, Report) else None
+
+
+def times(*seconds_ago: int) -> frozenset[Micros]:
+    return frozenset(NOW - ago * SECOND for ago in seconds_ago)
+
+
+# --- when ----------------------------------------------------------------------------------------
+
+
+def test_settled_is_one_delay_before_the_confirmation_began() -> None:
+    assert Moment(began=100, delay=30).settled == 70
+
+
+def test_agreement_needs_no_delay() -> None:
+    assert verdict(seen(row(at=NOW), truth(at=NOW))) == Consistent()
+
+
+@pytest.mark.parametrize("young", [SETTLED + 1, NOW, NOW + DELAY])
+def test_promise_3_a_write_within_the_delay_is_looked_at_again(young: Micros) -> None:
+    assert isinstance(verdict(seen(row(flagseen=False), truth(at=young))), LookAgain)
+    assert isinstance(verdict(seen(row(at=young, flagseen=False), truth())), LookAgain)
+    assert isinstance(verdict(seen(None, truth(at=young))), LookAgain)
+    assert isinstance(verdict(seen(row(at=young), memory=KNOWN_WHOLE)), LookAgain)
+
+
+def test_one_young_cell_is_enough_even_where_it_agrees() -> None:
+    actual = row(flagseen=False, written={"modseq": NOW})
+    assert isinstance(verdict(seen(actual, truth())), LookAgain)
+
+
+def test_what_was_written_one_delay_ago_is_judged() -> None:
+    assert isinstance(verdict(seen(row(at=SETTLED, flagseen=False), truth(at=SETTLED))), Repair)
+
+
+@pytest.mark.parametrize("side", ["projection", "truth"])
+def test_a_write_time_beyond_now_and_the_delay_is_reported(side: str) -> None:
+    ahead = NOW + DELAY + 1
+    at = {"projection": LONG_AGO, "truth": LONG_AGO, side: ahead}
+    one = seen(row(at=at["projection"], flagseen=False), truth(at=at["truth"]))
+    assert reported(one) is Kind.FUTURE_WRITE_TIME
+
+
+def test_a_write_time_in_the_future_of_rows_that_agree_is_nobodys_business() -> None:
+    ahead = NOW + 2 * DELAY
+    assert verdict(seen(row(at=ahead), truth(at=ahead))) == Consistent()
+
+
+# --- repaired ------------------------------------------------------------------------------------
+
+
+def test_a_missing_row_is_repaired_and_says_which_message() -> None:
+    answer = verdict(seen(None, truth()))
+    assert isinstance(answer, Repair)
+    assert answer.difference.kind is Kind.MISSING_ROW
+    assert str(MESSAGE_ID) in answer.sentence
+    assert str(MAILBOX) in answer.sentence
+
+
+def test_differing_cells_are_repaired_and_named() -> None:
+    answer = verdict(seen(row(flagseen=False), truth()))
+    assert isinstance(answer, Repair)
+    assert answer.difference.columns == ("flagseen",)
+    assert answer.sentence.endswith("differs in flagseen")
+
+
+def test_a_partial_row_of_a_living_message_is_repaired() -> None:
+    answer = verdict(seen(partial(flagseen=True), truth()))
+    assert isinstance(answer, Repair)
+    assert "messageid" in answer.difference.columns
+
+
+# --- reported classes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("actual", [None, row(flagseen=False)], ids=["missing", "differing"])
+def test_an_incomplete_truth_row_is_reported(actual: Row | None) -> None:
+    assert reported(seen(actual, truth(modseq=None))) is Kind.INCOMPLETE_TRUTH_ROW
+
+
+def test_a_duplicate_uid_is_reported_with_both_messages() -> None:
+    answer = verdict(seen(row(), truth(), truth(messageid=OTHER_ID)))
+    assert isinstance(answer, Report)
+    assert answer.kind is Kind.DUPLICATE_UID
+    assert str(MESSAGE_ID) in answer.sentence
+    assert str(OTHER_ID) in answer.sentence
+
+
+@pytest.mark.parametrize("apart", [-10, -1, 0, 1, 10])
+@pytest.mark.parametrize("named", ["range", "row"])
+def test_a_truth_row_near_a_delete_of_its_own_outlived_it(apart: int, named: str) -> None:
+    delete = frozenset({LONG_AGO + apart * SECOND})
+    memory = Memory(
+        range_deletes=delete if named == "range" else frozenset(),
+        row_deletes=delete if named == "row" else frozenset(),
+    )
+    assert reported(seen(None, truth(at=LONG_AGO), memory=memory)) is Kind.SHADOWED_DELETE
+
+
+@pytest.mark.parametrize("apart", [-11, 11])
+def test_a_delete_further_away_is_history(apart: int) -> None:
+    memory = Memory(range_deletes=frozenset({LONG_AGO + apart * SECOND}))
+    assert isinstance(verdict(seen(None, truth(at=LONG_AGO), memory=memory)), Repair)
+
+
+def test_how_near_a_delete_must_be_is_a_setting() -> None:
+    memory = Memory(range_deletes=frozenset({LONG_AGO + 2 * SECOND}))
+    wide, narrow = Moment(NOW, DELAY, 2 * SECOND), Moment(NOW, DELAY, SECOND)
+    one = seen(None, truth(at=LONG_AGO), memory=memory)
+    assert isinstance(judge(FAMILY, PROJECTION, one, wide), Report)
+    assert isinstance(judge(FAMILY, PROJECTION, one, narrow), Repair)
+
+
+def test_a_delete_of_the_projection_alone_shadows_nothing() -> None:
+    memory = Memory(projection_deletes=frozenset({LONG_AGO}))
+    assert isinstance(verdict(seen(None, truth(at=LONG_AGO), memory=memory)), Repair)
+
+
+def test_a_row_that_is_there_is_corrected_whatever_was_deleted() -> None:
+    memory = Memory(range_deletes=frozenset({LONG_AGO}))
+    assert isinstance(verdict(seen(row(flagseen=False), truth(), memory=memory)), Repair)
+
+
+def test_an_orphan_whose_message_nobody_knows_is_unresolved() -> None:
+    orphan = partial(flagseen=True)
+    assert reported(seen(orphan, consulted=frozenset())) is Kind.UNRESOLVED
+
+
+def test_an_orphan_without_evidence_is_reported_and_says_what_was_lost() -> None:
+    memory = Memory(frozenset({7, 8}), complete_at=LONG_AGO, range_deletes=times(100))
+    answer = verdict(seen(row(), memory=memory))
+    assert isinstance(answer, Report)
+    assert answer.kind is Kind.AMBIGUOUS_RANGE_DELETE
+    assert "known lost: 7, 8, deletes seen: 1" in answer.sentence
+
+
+# --- evidence ------------------------------------------------------------------------------------
+
+EVIDENCE = {
+    "its projection row was deleted": (Memory(projection_deletes=times(100)), set()),
+    "a truth delete named its UID": (Memory(row_deletes=times(100)), set()),
+    "the truth never had it": (Memory(frozenset({8}), complete_at=LONG_AGO), {8}),
+    "the truth never had it, others were deleted": (
+        Memory(frozenset({8}), complete_at=LONG_AGO, range_deletes=times(100)),
+        set(),
+    ),
+    "it alone was lost, its delete was not seen": (KNOWN_WHOLE, set()),
+    "it alone was lost": (
+        Memory(frozenset({7}), complete_at=LONG_AGO, range_deletes=times(100)),
+        set(),
+    ),
+    "it alone was lost, another is there": (
+        Memory(frozenset({7, 8}), complete_at=LONG_AGO, range_deletes=times(100)),
+        {8},
+    ),
+    "as many deletes as were lost": (
+        Memory(frozenset({7, 8}), complete_at=LONG_AGO, range_deletes=times(100, 99)),
+        set(),
+    ),
+    "as many deletes since the memory was complete": (
+        Memory(
+            frozenset({7, 8}), complete_at=NOW - 150 * SECOND, range_deletes=times(200, 100, 99)
+        ),
+        set(),
+    ),
+}
+NO_EVIDENCE = {
+    "nothing remembered": (Memory(), set()),
+    "memory not complete": (Memory(frozenset({7})), set()),
+    "memory not complete, one delete": (
+        Memory(frozenset({7}), range_deletes=times(100)),
+        set(),
+    ),
+    "complete only after the delete": (
+        Memory(frozenset({7}), complete_at=NOW - 100 * SECOND, range_deletes=times(100)),
+        set(),
+    ),
+    "another was lost": (
+        Memory(frozenset({7, 8}), complete_at=LONG_AGO, range_deletes=times(100)),
+        set(),
+    ),
+    "another is lost by what the projection told": (
+        Memory(frozenset({7}), frozenset({8}), complete_at=LONG_AGO, range_deletes=times(100)),
+        set(),
+    ),
+    "two deletes for three": (
+        Memory(frozenset({7, 8, 9}), complete_at=LONG_AGO, range_deletes=times(100, 99)),
+        set(),
+    ),
+    "deletes before the memory was complete do not count": (
+        Memory(frozenset({7, 8}), complete_at=NOW - 150 * SECOND, range_deletes=times(200, 100)),
+        set(),
+    ),
+    "never known in the truth, but the memory is not complete": (
+        Memory(frozenset({8}), range_deletes=times(100)),
+        {8},
+    ),
+}
+
+
+@pytest.mark.parametrize(("memory", "present"), EVIDENCE.values(), ids=EVIDENCE.keys())
+def test_an_orphan_with_evidence_is_removed(memory: Memory, present: set[int]) -> None:
+    one = seen(row(), memory=memory, present=frozenset(present))
+    assert isinstance(verdict(one), Repair)
+    reason = evidence_for_removal(one)
+    assert reason is not None
+
+
+@pytest.mark.parametrize(("memory", "present"), NO_EVIDENCE.values(), ids=NO_EVIDENCE.keys())
+def test_an_orphan_without_evidence_is_kept(memory: Memory, present: set[int]) -> None:
+    one = seen(row(), memory=memory, present=frozenset(present))
+    assert evidence_for_removal(one) is None
+    assert reported(one) is Kind.AMBIGUOUS_RANGE_DELETE
+
+
+def test_the_sentence_of_a_removal_gives_the_evidence() -> None:
+    answer = verdict(seen(row(), memory=KNOWN_WHOLE))
+    assert isinstance(answer, Repair)
+    assert answer.sentence.endswith("no other UID of the message was lost in this mailbox")
+
+
+# --- what a person decides -----------------------------------------------------------------------
+
+AMBIGUOUS = seen(
+    row(), memory=Memory(frozenset({7, 8}), complete_at=LONG_AGO, range_deletes=times(1))
+)
+SHADOWED = seen(None, truth(), memory=Memory(range_deletes=frozenset({LONG_AGO})))
+
+
+@pytest.mark.parametrize(
+    ("held", "kind"),
+    [(AMBIGUOUS, Kind.AMBIGUOUS_RANGE_DELETE), (SHADOWED, Kind.SHADOWED_DELETE)],
+)
+def test_what_is_accepted_is_carried_out(held: Seen, kind: Kind) -> None:
+    assert reported(held) is kind
+    assert isinstance(verdict(held, frozenset({kind})), Repair)
+    assert isinstance(verdict(held, ACCEPTABLE - {kind}), Report)
+
+
+def test_acceptance_does_not_shorten_the_delay() -> None:
+    young = seen(row(at=NOW), memory=AMBIGUOUS.memory)
+    assert isinstance(verdict(young, ACCEPTABLE), LookAgain)
+
+
+def test_repaired_and_acceptable_kinds_are_different_things() -> None:
+    assert not REPAIRED & ACCEPTABLE
+
+
+def test_memory_is_complete_only_before_the_first_range_delete() -> None:
+    assert not Memory().complete
+    assert Memory(complete_at=5).complete
+    assert Memory(complete_at=5, range_deletes=frozenset({6})).complete
+    assert not Memory(complete_at=5, range_deletes=frozenset({5, 9})).complete

@@ -1,0 +1,237 @@
+"""The life of a finding: found, repaired, seen to hold, or not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconcilers.finding import (
+    CLOSED,
+    Action,
+    Attempts,
+    Finding,
+    State,
+    Step,
+    accepted,
+    advance,
+    newer_than_ours,
+    retried,
+)
+from reconcilers.model import (
+    AddToSet,
+    Consistent,
+    DeleteRow,
+    Difference,
+    Kind,
+    LookAgain,
+    RemoveFromSet,
+    Repair,
+    Report,
+    Row,
+    Seen,
+    SetCells,
+    Verdict,
+    Write,
+)
+from tests.unit.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row, seen, truth
+
+OURS = LONG_AGO + 1
+FLAGSEEN = Difference(Kind.DIFFERING_CELLS, ("flagseen",))
+DIFFERS = Repair(FLAGSEEN, "differs in flagseen")
+MISSING = Repair(Difference(Kind.MISSING_ROW), "is missing")
+EXTRA = Repair(Difference(Kind.EXTRA_ROW), "is not in the truth")
+SET_FLAGSEEN = SetCells(PROJECTION, SLOT, OURS, {"flagseen": True})
+FILLED = SetCells(PROJECTION, SLOT, OURS, {"messageid": None})
+REMOVED = DeleteRow(PROJECTION, SLOT, OURS)
+
+
+def finding(
+    state: State = State.INTENDED,
+    kind: Kind = Kind.DIFFERING_CELLS,
+    writes: tuple[Write, ...] = (SET_FLAGSEEN,),
+    attempts: int = 1,
+) -> Finding:
+    return Finding(
+        family=FAMILY.name,
+        projection=PROJECTION.name,
+        slot=SLOT,
+        messageid=None,
+        kind=kind,
+        state=state,
+        sentence="",
+        found_at=LONG_AGO,
+        attempts=attempts,
+        batch="batch 1",
+        writes=writes,
+    )
+
+
+def step(
+    previous: Finding | None, verdict: Verdict, one: Seen | None = None, batch: str = "batch 2"
+) -> Step:
+    shown = one if one is not None else seen(row(at=LONG_AGO, flagseen=False), truth())
+    return advance(previous, verdict, shown, batch, Attempts(most=3))
+
+
+# --- both sides agree ----------------------------------------------------------------------------
+
+
+def test_agreement_without_a_finding_is_nothing() -> None:
+    assert step(None, Consistent()) == Step(Action.NOTHING)
+
+
+@pytest.mark.parametrize("state", [State.INTENDED, State.STUCK])
+def test_promise_6_a_repair_is_verified_by_a_later_look(state: State) -> None:
+    assert step(finding(state), Consistent()) == Step(Action.CLOSE, ends_as=State.VERIFIED)
+
+
+@pytest.mark.parametrize("state", [State.REPORTED, State.HELD, State.OBSERVED])
+def test_what_we_did_not_repair_has_healed(state: State) -> None:
+    closed = Step(Action.CLOSE, ends_as=State.HEALED)
+    assert step(finding(state, writes=()), Consistent()) == closed
+
+
+# --- not judged, or reported ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("previous", [None, finding()], ids=["no finding", "intended"])
+def test_what_is_young_is_looked_at_again_and_changes_nothing(previous: Finding | None) -> None:
+    assert step(previous, LookAgain("young")) == Step(Action.LOOK_AGAIN)
+
+
+REPORT = Report(Kind.DUPLICATE_UID, "two messages claim it")
+
+
+def test_a_reported_class_is_reported_once() -> None:
+    before = finding(State.REPORTED, Kind.DUPLICATE_UID, writes=())
+    assert step(None, REPORT) == Step(Action.REPORT)
+    assert step(before, REPORT) == Step(Action.KEEP)
+
+
+@pytest.mark.parametrize(
+    "previous",
+    [finding(State.REPORTED, Kind.INCOMPLETE_TRUTH_ROW, writes=()), finding(State.INTENDED)],
+    ids=["another class", "a repair"],
+)
+def test_another_class_than_before_is_reported_anew(previous: Finding) -> None:
+    assert step(previous, REPORT) == Step(Action.REPORT)
+
+
+# --- differs -------------------------------------------------------------------------------------
+
+
+def test_a_new_difference_is_repaired_at_attempt_0() -> None:
+    assert step(None, DIFFERS) == Step(Action.REPAIR, attempt=0)
+
+
+@pytest.mark.parametrize("state", [State.HELD, State.OBSERVED, State.REPORTED])
+def test_what_was_only_looked_at_is_repaired_at_attempt_0(state: State) -> None:
+    assert step(finding(state, writes=(), attempts=0), DIFFERS) == Step(Action.REPAIR, attempt=0)
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_a_repair_that_did_not_hold_is_tried_again(attempts: int) -> None:
+    answer = step(finding(attempts=attempts), DIFFERS)
+    assert answer == Step(Action.REPAIR, attempt=attempts)
+
+
+def test_after_the_last_attempt_it_is_stuck() -> None:
+    assert step(finding(attempts=3), DIFFERS) == Step(Action.STICK, attempt=3)
+
+
+def test_what_is_stuck_stays_so() -> None:
+    assert step(finding(State.STUCK, attempts=3), DIFFERS) == Step(Action.KEEP)
+
+
+@pytest.mark.parametrize(("attempts", "again"), [(1, 0), (2, 1), (3, 2)])
+def test_a_batch_that_is_executed_again_is_not_another_attempt(attempts: int, again: int) -> None:
+    repeated = step(finding(attempts=attempts), DIFFERS, batch="batch 1")
+    assert repeated == Step(Action.REPAIR, attempt=again)
+
+
+def test_a_newer_user_write_ends_the_finding_and_is_judged_anew() -> None:
+    newer = seen(row(flagseen=False, written={"flagseen": OURS + 1}), truth())
+    for state in (State.INTENDED, State.STUCK):
+        answer = step(finding(state, attempts=3), DIFFERS, newer)
+        assert answer == Step(Action.REPAIR, attempt=0, ends_as=State.SUPERSEDED)
+
+
+# --- newer than ours -----------------------------------------------------------------------------
+
+
+def written_since(previous: Finding, difference: Difference, actual: Row | None) -> bool:
+    wanted = () if difference.kind is Kind.EXTRA_ROW else (truth(),)
+    return newer_than_ours(previous, difference, seen(actual, *wanted))
+
+
+@pytest.mark.parametrize(("at", "newer"), [(OURS - 1, False), (OURS, False), (OURS + 1, True)])
+def test_a_cell_is_newer_where_its_write_time_is(at: int, newer: bool) -> None:
+    actual = row(flagseen=False, written={"flagseen": at})
+    assert written_since(finding(), FLAGSEEN, actual) is newer
+
+
+def test_newer_cells_that_agree_do_not_count() -> None:
+    actual = row(flagseen=False, written={"headercontent": NOW})
+    assert not written_since(finding(), FLAGSEEN, actual)
+
+
+def test_a_cell_that_is_still_missing_is_not_newer() -> None:
+    assert not written_since(finding(), FLAGSEEN, row(flagseen=None))
+
+
+def test_a_cell_that_we_did_not_write_is_a_new_finding() -> None:
+    difference = Difference(Kind.DIFFERING_CELLS, ("bodystartoctet",))
+    assert written_since(finding(), difference, row(bodystartoctet=1))
+
+
+@pytest.mark.parametrize("write_type", [AddToSet, RemoveFromSet])
+@pytest.mark.parametrize(("at", "newer"), [(OURS, False), (OURS + 1, True)])
+def test_the_time_of_a_set_is_that_of_its_guard(
+    write_type: type[AddToSet] | type[RemoveFromSet], at: int, newer: bool
+) -> None:
+    element = write_type(PROJECTION, SLOT, OURS, "userflags", frozenset({"work"}))
+    before = finding(writes=(SetCells(PROJECTION, SLOT, OURS, {"modseq": 12}), element))
+    actual = row(userflags=frozenset(), written={"modseq": at})
+    difference = Difference(Kind.DIFFERING_CELLS, ("userflags",))
+    assert written_since(before, difference, actual) is newer
+
+
+def test_another_kind_of_difference_is_newer() -> None:
+    gone = finding(kind=Kind.MISSING_ROW, writes=(FILLED,))
+    assert written_since(gone, FLAGSEEN, row(flagseen=False))
+
+
+def test_a_row_that_is_still_missing_is_not_newer() -> None:
+    gone = finding(kind=Kind.MISSING_ROW, writes=(FILLED,))
+    assert not written_since(gone, MISSING.difference, None)
+
+
+@pytest.mark.parametrize(("at", "newer"), [(OURS, False), (OURS + 1, True)])
+def test_a_removed_row_is_newer_where_any_cell_is(at: int, newer: bool) -> None:
+    before = finding(kind=Kind.EXTRA_ROW, writes=(REMOVED,))
+    assert written_since(before, EXTRA.difference, row(written={"flagseen": at})) is newer
+
+
+def test_a_row_without_write_times_is_not_newer() -> None:
+    before = finding(kind=Kind.EXTRA_ROW, writes=(REMOVED,))
+    assert not written_since(before, EXTRA.difference, Row({}))
+
+
+# --- what a person does --------------------------------------------------------------------------
+
+
+def test_a_retry_begins_at_attempt_0_and_is_looked_at_now() -> None:
+    again = retried(finding(State.STUCK, attempts=3), NOW)
+    assert (again.state, again.attempts, again.writes, again.next_look) == (State.HELD, 0, (), NOW)
+    assert step(again, DIFFERS) == Step(Action.REPAIR, attempt=0)
+
+
+def test_an_acceptance_is_remembered_and_looked_at_now() -> None:
+    held = finding(State.REPORTED, Kind.SHADOWED_DELETE, writes=())
+    expected = replace(held, accepted=True, next_look=NOW)
+    assert accepted(held, NOW) == expected
+
+
+def test_the_ends_are_the_closed_states() -> None:
+    assert frozenset({State.VERIFIED, State.SUPERSEDED, State.HEALED}) == CLOSED
