@@ -21,7 +21,9 @@ PREFIX = "RECONCILE_"
 LISTS = frozenset({("cassandra", "hosts"), ("agent", "http")})
 """Settings that are several values: comma-separated in the environment."""
 
-Seconds = Annotated[float, Field(gt=0)]
+SECONDS = "seconds"
+"""Marks a duration's unit, for docs/settings.md."""
+Seconds = Annotated[float, Field(gt=0), SECONDS]
 Count = Annotated[int, Field(gt=0)]
 Share = Annotated[float, Field(gt=0, le=1)]
 

@@ -1,0 +1,18 @@
+"""What ``reconcile doctor`` looks at: every check, as plain tuples."""
+
+from collections.abc import Callable, Iterator
+
+from streaming.checks import broker, capture, rights, structure
+from streaming.checks.words import Broker, Check, Subject
+
+ON_CASSANDRA: tuple[Callable[[Subject], Iterator[Check]], ...] = (
+    structure.james_tables,
+    structure.own_keyspace,
+    structure.clocks,
+    rights.truth_readable,
+    rights.role,
+    capture.cdc_on,
+    capture.node_settings,
+    capture.agents,
+)
+ON_KAFKA: tuple[Callable[[Broker], Iterator[Check]], ...] = (broker.topics,)

@@ -1,0 +1,111 @@
+"""Dead letters, tried again: the record itself, as Kafka still holds it, is published once more.
+
+A letter keeps where the record stood, not its key, so the record is read at its place. One whose
+place is gone by retention cannot come back: only a sweep finds what it meant. A consumer group of
+its own remembers up to where letters were tried, so each is tried once; a record that cannot be
+decoded again makes another letter.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from streaming.settings import KafkaSettings, Settings
+from streaming.topics import Record, Watcher, publish_again
+
+AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the record of a letter stood, and why it became one."""
+
+    topic: str
+    partition: int
+    offset: int
+    reason: str
+
+    def __str__(self) -> str:
+        """As it is printed."""
+        return f"{self.topic}/{self.partition} offset {self.offset} ({self.reason})"
+
+
+def retry(settings: Settings) -> int:
+    """Publish again what the letters since the last call stand for; returns 1 if some is gone."""
+    watcher = Watcher(settings.kafka)
+    try:
+        tried, gone = Retry(watcher, settings.kafka).all()
+    finally:
+        watcher.close()
+    print(f"{tried - gone} published again, {gone} cannot be" if tried else "no new dead letters")
+    return int(bool(gone))
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """One call's way through the dead-letter topic."""
+
+    watcher: Watcher
+    kafka: KafkaSettings
+
+    @property
+    def group(self) -> str:
+        """The consumer group that remembers up to where letters were tried."""
+        return f"{self.kafka.group}.dead-letters"
+
+    def all(self) -> tuple[int, int]:
+        """How many letters were tried, and of how many the record is gone."""
+        topic = self.kafka.dead_letters_topic
+        if self.watcher.missing([topic]):
+            return 0, 0
+        tried = gone = 0
+        done = self.watcher.committed(self.group).get(topic, {})
+        oldest = self.watcher.beginning_offsets([topic])[topic]
+        for number, end in self.watcher.end_offsets([topic])[topic].items():
+            partition = int(number)
+            at = max(done.get(partition, 0), oldest[number])
+            while at < end:
+                upto = min(at + AT_ONCE, end)
+                letters = list(self.watcher.records(topic, partition, at, upto))
+                gone += sum(not self._published(each) for each in letters)
+                tried += len(letters)
+                self.watcher.commit(self.group, {topic: {partition: upto}})
+                at = upto
+        return tried, gone
+
+    def _published(self, letter: Record) -> bool:
+        place = place_of(letter)
+        if place is None:
+            print(f"gone     dead letter at offset {letter.offset}: it does not say what it was")
+            return False
+        record = self._record(place)
+        if record is None:
+            print(f"gone     {place}: Kafka does not hold it any more; only a sweep can help")
+            return False
+        publish_again(self.kafka, [record])
+        print(f"retried  {place}")
+        return True
+
+    def _record(self, place: Place) -> Record | None:
+        """The record of a letter, None when it is gone."""
+        number = str(place.partition)
+        if self.watcher.missing([place.topic]):
+            return None
+        oldest = self.watcher.beginning_offsets([place.topic])[place.topic].get(number, 0)
+        end = self.watcher.end_offsets([place.topic])[place.topic].get(number, 0)
+        if not oldest <= place.offset < end:
+            return None
+        after = place.offset + 1
+        return next(self.watcher.records(place.topic, place.partition, place.offset, after), None)
+
+
+def place_of(letter: Record) -> Place | None:
+    """What a letter says of its record, None when it is no letter of ours."""
+    try:
+        told = json.loads(letter.value or b"")
+        return Place(
+            str(told["topic"]), int(told["partition"]), int(told["offset"]), str(told["reason"])
+        )
+    except (ValueError, KeyError, TypeError):
+        return None

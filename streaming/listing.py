@@ -1,0 +1,89 @@
+"""Findings as lines of text: for people, as JSON lines, as CSV. Times are shown in UTC."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from checkpoints.codec import Json
+
+COLUMNS = (
+    "time",
+    "family",
+    "projection",
+    "mailboxid",
+    "uid",
+    "messageid",
+    "kind",
+    "state",
+    "attempts",
+    "accepted",
+    "found_at",
+    "next_look",
+    "sentence",
+)
+TIMES = frozenset({"time", "found_at", "next_look"})
+FORMULA = ("=", "+", "-", "@")
+
+
+def as_table(findings: Iterable[Json]) -> Iterator[str]:
+    """Two lines a finding: where and what, then the sentence."""
+    nothing = True
+    for each in findings:
+        nothing = False
+        attempts = f", {each['attempts']} attempts" if each["attempts"] else ""
+        accepted = ", accepted" if each["accepted"] else ""
+        yield (
+            f"{_shown('time', _time(each))}  {each['state']:<10} {each['kind']:<23}"
+            f" {each['projection']} {each['mailboxid']}/{each['uid']}{attempts}{accepted}"
+        )
+        yield f"    {each['sentence']}"
+    if nothing:
+        yield "no findings"
+
+
+def as_json_lines(findings: Iterable[Json]) -> Iterator[str]:
+    """All that the journal knows, one object a line; times are µs."""
+    for each in findings:
+        yield json.dumps(each)
+
+
+def as_csv(findings: Iterable[Json]) -> Iterator[str]:
+    """With a header; `COLUMNS` only."""
+    yield ",".join(COLUMNS)
+    for each in findings:
+        values = each | {"time": _time(each)}
+        yield _csv_line([_shown(column, values[column]) for column in COLUMNS])
+
+
+def _time(finding: Json) -> object:
+    """When a line of the log was written; for an open finding, when it was found."""
+    return finding.get("at", finding["found_at"])
+
+
+def _shown(column: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if column in TIMES:
+        at = datetime.fromtimestamp(value / 1_000_000, UTC)
+        return at.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return str(value)
+
+
+def _csv_line(values: list[str]) -> str:
+    """One line. A text that a spreadsheet would take for a formula gets an apostrophe."""
+    text = io.StringIO()
+    safe = [f"'{value}" if value.startswith(FORMULA) else value for value in values]
+    csv.writer(text, lineterminator="").writerow(safe)
+    return text.getvalue()
+
+
+FORMATS: dict[str, Callable[[Iterable[Json]], Iterator[str]]] = {
+    "table": as_table,
+    "jsonl": as_json_lines,
+    "csv": as_csv,
+}

@@ -1,0 +1,84 @@
+"""What a cluster says of itself to an operator's command, and the few things an admin changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from cassandra.cluster import Session
+
+from checkpoints.cassandra.failures import in_our_words
+from reconcilers.family import Schema
+from streaming.settings import CassandraSettings
+from streaming.tables.session import connect, node_clocks, schema_of
+
+
+class Cluster:
+    """One session, for one command. Errors leave here as `reconcilers.errors`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def schema(self, keyspace: str) -> Schema:
+        """Column types by table; empty when there is no such keyspace."""
+        return schema_of(self._session, keyspace)
+
+    def clocks(self) -> dict[str, float]:
+        """How far each node's clock is ahead of ours, seconds."""
+        return node_clocks(self._session)
+
+    def tables_with_cdc(self, keyspace: str) -> frozenset[str]:
+        """The tables of a keyspace that have change capture on."""
+        query = "SELECT table_name, cdc FROM system_schema.tables WHERE keyspace_name = %s"
+        with in_our_words("reading which tables have CDC"):
+            rows = self._session.execute(query, (keyspace,))
+            return frozenset(row["table_name"] for row in rows if row["cdc"])
+
+    def node_settings(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """By node, those of the settings that it has. Raises `Refused` without SELECT on them."""
+        query = "SELECT name, value FROM system_views.settings WHERE name = %s"
+        wanted = tuple(names)
+        told: dict[str, dict[str, str]] = {}
+        for host in self._session.cluster.metadata.all_hosts():
+            with in_our_words(f"reading the settings of {host.address}"):
+                rows = [self._session.execute(query, (name,), host=host).one() for name in wanted]
+            told[host.address] = {
+                row["name"]: row["value"] for row in rows if row and row["value"] is not None
+            }
+        return told
+
+    def read_one(self, keyspace: str, table: str) -> None:
+        """Read one row. Raises `Refused` when the role may not."""
+        with in_our_words(f"reading {keyspace}.{table}"):
+            self._session.execute(f"SELECT * FROM {keyspace}.{table} LIMIT 1").one()
+
+    def is_superuser(self, role: str) -> bool:
+        """Whether the role may do everything. Raises `Refused` where roles are not used."""
+        with in_our_words(f"asking what role {role} is"):
+            rows = list(self._session.execute(f"LIST ROLES OF {_quoted(role)}"))
+        return any(row["super"] for row in rows)
+
+    def permissions(self, role: str) -> frozenset[tuple[str, str]]:
+        """What is granted to the role: ``("SELECT", "<table apache_james.imapuidtable>")``."""
+        with in_our_words(f"listing the rights of role {role}"):
+            rows = list(self._session.execute(f"LIST ALL PERMISSIONS OF {_quoted(role)}"))
+        return frozenset((row["permission"], row["resource"]) for row in rows)
+
+    def run(self, statement: str) -> None:
+        """Change the schema or grant a right, as an admin. Raises `Refused`."""
+        with in_our_words(statement):
+            self._session.execute(statement, timeout=60)
+
+
+def _quoted(role: str) -> str:
+    return '"' + role.replace('"', '""') + '"'
+
+
+@contextmanager
+def logged_in(settings: CassandraSettings) -> Iterator[Cluster]:
+    """A session of its own for one command, closed at the end. Raises as `connect` does."""
+    session = connect.__wrapped__(settings)
+    try:
+        yield Cluster(session)
+    finally:
+        session.cluster.shutdown()
