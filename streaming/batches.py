@@ -7,8 +7,7 @@ says what may be repaired.
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, Offsets
@@ -17,8 +16,9 @@ from checkpoints.journal import Journal
 from checkpoints.lease import Lease
 from reconcilers.family import Family
 from reconcilers.finding import Action, Finding, State
-from reconcilers.model import Kind, Micros, Slot, Wake
+from reconcilers.model import Kind, Micros, Wake
 from reconcilers.policy import Breaker, BreakerState, Count, Limits, after_batch
+from streaming.agenda import Agenda
 from streaming.examine import Admission, Outcome
 from streaming.metrics import Metrics
 from streaming.settings import Settings
@@ -28,56 +28,24 @@ log = logging.getLogger("reconciler")
 
 REPAIRED_AS = {State.VERIFIED: "verified", State.SUPERSEDED: "superseded"}
 FEW_KEYS = 20
-WAIT_FOR_DECISION = frozenset({State.HELD, State.OBSERVED})
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlace:
-    """Which batch, of which checkpoint, and what it read."""
+    """Which batch, of which checkpoint, and what it read.
+
+    ``start`` lacks the partitions that were read from their beginning, as far as is known.
+    """
 
     checkpoint: str
     batch_id: int
-    before: Planned | None
+    start: Offsets
     plan: Planned
 
     @property
     def name(self) -> str:
         """The same when the batch is executed again."""
         return f"{self.checkpoint}/{self.batch_id}"
-
-
-@dataclass(slots=True)
-class Agenda:
-    """Open findings in memory: what is due to be looked at again, and how many of which kind."""
-
-    findings: dict[Slot, Finding] = field(default_factory=dict)
-
-    def keep(self, finding: Finding) -> None:
-        """An open finding, new or changed."""
-        self.findings[finding.slot] = finding
-
-    def drop(self, slot: Slot) -> None:
-        """The finding at this slot is closed."""
-        self.findings.pop(slot, None)
-
-    def due(self, now: Micros) -> Iterator[Finding]:
-        """Findings whose next look has come."""
-        for finding in self.findings.values():
-            if finding.next_look is not None and finding.next_look <= now:
-                yield finding
-
-    def held(self) -> Iterator[Finding]:
-        """Findings that wait for a breaker, or for repair mode."""
-        for finding in self.findings.values():
-            if finding.state in WAIT_FOR_DECISION:
-                yield finding
-
-    def counts(self) -> Counter[tuple[str, str, str]]:
-        """Open findings by projection, kind and state."""
-        return Counter(
-            (finding.projection, finding.kind.value, finding.state.value)
-            for finding in self.findings.values()
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +179,6 @@ class Batches:
     def ended(self, look: BatchLook, batch: BatchPlace) -> None:
         """The batch is done: its bookmark, the consumer group's offsets, its metrics."""
         plan = batch.plan
-        start = batch.before.end if batch.before is not None else plan.end
         self.bookmarks.record(
             Bookmark(
                 self.stream,
@@ -219,7 +186,7 @@ class Batches:
                 batch.batch_id,
                 plan.batch_time,
                 plan.watermark,
-                start,
+                batch.start,
                 plan.end,
             )
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Mapping
@@ -25,7 +24,6 @@ log = logging.getLogger("reconciler")
 TICK = 1.0
 CLOCKS_EVERY = 30.0
 LAG_EVERY = 5.0
-EARLIEST = -2
 BAD_STARTS = 2
 """Deaths in a row, without one batch and not for Kafka or Cassandra, that condemn a checkpoint."""
 
@@ -89,28 +87,20 @@ class Life:
             kept,
         )
         fingerprint.write(self.query.checkpoint, self.fingerprint)
-        self.query.starting_offsets = self._starting_offsets(offsets)
+        if offsets is not None:
+            self._check_retention(offsets)
+        self.query.starting_offsets = self._still_kept(offsets or {})
         self.query.start()
 
-    def _starting_offsets(self, offsets: Offsets | None) -> str:
-        """Spark's JSON; partitions that no bookmark knows are read from their beginning."""
-        if offsets is None:
-            return "earliest"
-        self._check_retention(offsets)
-        return json.dumps(
-            {
-                topic: {
-                    partition: self._not_gone(offsets, topic, partition, beginning)
-                    for partition, beginning in partitions.items()
-                }
-                for topic, partitions in self.watcher.beginning_offsets(self.topics).items()
-            }
-        )
-
-    @staticmethod
-    def _not_gone(offsets: Offsets, topic: str, partition: str, beginning: int) -> int:
-        wanted = offsets.get(topic, {}).get(int(partition))
-        return EARLIEST if wanted is None else max(wanted, beginning)
+    def _still_kept(self, offsets: Offsets) -> Offsets:
+        """The offsets, without the partitions that must be read from their beginning."""
+        kept: dict[str, dict[int, int]] = {}
+        for topic, partitions in self.watcher.beginning_offsets(self.topics).items():
+            for partition, beginning in partitions.items():
+                wanted = offsets.get(topic, {}).get(int(partition), 0)
+                if wanted > beginning:
+                    kept.setdefault(topic, {})[int(partition)] = wanted
+        return kept
 
     def _check_retention(self, offsets: Mapping[str, Mapping[int, int]]) -> None:
         """Raises `EventsLost` naming the range that Kafka no longer holds."""

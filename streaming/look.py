@@ -177,7 +177,7 @@ class Look:
         new: dict[tuple[UUID, Slot], Entry] = {}
         for place, entry in self._rows_seen(wakes, sight, now).items():
             before = known.get(place)
-            if before is None or (entry.recorded_at is not None and before.recorded_at is None):
+            if before is None or _tells_more(entry, before):
                 new[place] = entry
             elif before.expiring and entry.recorded_at is not None:
                 new[place] = before
@@ -270,6 +270,12 @@ class Look:
                 wake.mailboxid, wake.deleted_at - NEAR_BY, wake.deleted_at + NEAR_BY
             ):
                 yield Suspect(slot, frozenset(), Kind.UNRESOLVED, wake.oldest, looked_again=True)
+
+
+def _tells_more(entry: Entry, before: Entry) -> bool:
+    """Whether it adds to what is remembered; the earliest record of a truth read is kept."""
+    recorded = entry.recorded_at is not None and before.recorded_at is None
+    return recorded or (entry.in_truth and not before.in_truth)
 
 
 NEAR_BY: Micros = 60_000_000

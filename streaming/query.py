@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from checkpoints.bookmarks import Offsets
 from checkpoints.directory import planned, query_id
 from reconcilers.errors import CorruptCheckpoint
 from reconcilers.model import Micros, Suspect, Wake
@@ -34,6 +35,9 @@ from streaming.worker import (
 
 log = logging.getLogger("reconciler")
 
+EARLIEST = -2
+"""Spark's word for a partition's beginning."""
+
 
 class Decisions(Protocol):
     """What the driver decides between and after the passes (`streaming.batches.Batches`)."""
@@ -53,14 +57,19 @@ class Decisions(Protocol):
 
 @dataclass(slots=True)
 class FamilyQuery:
-    """Runs one family. ``starting_offsets`` count only for a fresh checkpoint."""
+    """Runs one family.
+
+    ``starting_offsets`` count only for a fresh checkpoint; partitions that they lack are read from
+    their beginning.
+    """
 
     spark: SparkSession
     job: Job
     checkpoint: Path
     decisions: Decisions
-    publish: Any
-    starting_offsets: str = "earliest"
+    publish: Callable[[Iterable[Wake]], None]
+    partitions: Callable[[str], Iterable[int]]
+    starting_offsets: Offsets = field(default_factory=dict)
     _query: StreamingQuery | None = None
     _reported: int = -1
 
@@ -84,12 +93,26 @@ class FamilyQuery:
         records = (
             self.spark.readStream.format("kafka")
             .options(**spark_options(settings.kafka, topics))
-            .option("startingOffsets", self.starting_offsets)
+            .option("startingOffsets", self._starting_offsets(topics))
             .load()
         )
         keys = decode(records, family, settings.cassandra.keyspace, self.job.suspects_topic)
         beat = heartbeat(self.spark)
         return settle(keys, beat, settings.stream.delay, settings.stream.window)
+
+    def _starting_offsets(self, topics: tuple[str, ...]) -> str:
+        """Spark's JSON, which must name every partition."""
+        if not self.starting_offsets:
+            return "earliest"
+        return json.dumps(
+            {
+                topic: {
+                    str(number): self.starting_offsets.get(topic, {}).get(number, EARLIEST)
+                    for number in self.partitions(topic)
+                }
+                for topic in topics
+            }
+        )
 
     # --- a batch
 
@@ -107,7 +130,8 @@ class FamilyQuery:
         if identity is None or plan is None:
             raise CorruptCheckpoint(f"{self.checkpoint} does not hold batch {batch_id}")
         before = planned(self.checkpoint, batch_id - 1) if batch_id else None
-        return BatchPlace(identity, batch_id, before, plan)
+        start = before.end if before is not None else self.starting_offsets
+        return BatchPlace(identity, batch_id, start, plan)
 
     def _look(self, settled: DataFrame) -> BatchLook:
         """Steps 3 and 4 on the workers: one task handles a mailbox."""

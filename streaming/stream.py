@@ -107,7 +107,7 @@ def _life(
     publish = partial(publish_wakes, settings.kafka, job.suspects_topic, job.family.name)
     spark = spark_session(settings.stream)
     return Life(
-        query=FamilyQuery(spark, job, mode.checkpoint, decisions, publish),
+        query=FamilyQuery(spark, job, mode.checkpoint, decisions, publish, watcher.partitions),
         decisions=decisions,
         watcher=watcher,
         topics=topics,
@@ -189,21 +189,44 @@ class Holding:
 
     def __init__(self, settings: Settings, mode: Mode, store: Store, stop: Event) -> None:
         self._stop = stop
+        self._name = f"{settings.cassandra.keyspace}/{mode.name}"
+        self._store = CassandraLease(store)
         self._lease: Lease | None = None
         if not mode.observe:
-            holder = Holder(f"{uuid.uuid4()}", f"{socket.gethostname()}:{os.getpid()}")
-            name = f"{settings.cassandra.keyspace}/{mode.name}"
-            self._lease = Lease(CassandraLease(store), name, holder, LEASE_LASTS)
+            holder = Holder(str(uuid.uuid4()), f"{socket.gethostname()}:{os.getpid()}")
+            self._lease = Lease(self._store, self._name, holder, LEASE_LASTS)
 
     def __enter__(self) -> Lease | None:
         """Acquire, and renew in a thread. Raises `AlreadyRunning`."""
         if self._lease is not None:
+            self._end_lease_of_the_dead()
             self._lease.acquire()
             Thread(target=self._lease.keep, args=(self._stop,), daemon=True).start()
         return self._lease
+
+    def _end_lease_of_the_dead(self) -> None:
+        """A stream that was killed on this very host leaves its lease behind: no need to wait."""
+        holder = self._store.held_by(self._name)
+        if holder is None:
+            return
+        host, _, pid = holder.host.rpartition(":")
+        if host == socket.gethostname() and (int(pid) == os.getpid() or not _alive(int(pid))):
+            log.warning("taking over from process %s of this host, which is gone", pid)
+            self._store.leave(self._name, holder)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Let the next stream begin at once."""
         self._stop.set()
         if self._lease is not None and kind is not AlreadyRunning:
             self._lease.release()
+
+
+def _alive(pid: int) -> bool:
+    """Whether a process of this host with this number runs."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

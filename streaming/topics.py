@@ -143,6 +143,10 @@ class Watcher:
         except KafkaError as failed:
             raise Unreachable(f"creating topics {', '.join(absent)}: {failed}") from failed
 
+    def partitions(self, topic: str) -> list[int]:
+        """The numbers of a topic's partitions."""
+        return sorted(self._consumer.partitions_for_topic(topic) or ())
+
     def missing(self, topics: Iterable[str]) -> list[str]:
         """Those of the topics that do not exist."""
         existing = self._consumer.topics()
@@ -225,7 +229,7 @@ class Watcher:
             partitions = [
                 TopicPartition(topic, number)
                 for topic in topics
-                for number in sorted(self._consumer.partitions_for_topic(topic) or ())
+                for number in self.partitions(topic)
             ]
             found: dict[str, dict[str, int]] = {}
             for partition, offset in ask(partitions).items():

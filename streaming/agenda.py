@@ -1,0 +1,49 @@
+"""Open findings as the driver keeps them in memory: when each is due, how many of which kind.
+
+The journal is the record; this is read from it at the start and follows the outcomes of each batch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from reconcilers.finding import Finding, State
+from reconcilers.model import Micros, Slot
+
+WAIT_FOR_DECISION = frozenset({State.HELD, State.OBSERVED})
+
+
+@dataclass(slots=True)
+class Agenda:
+    """Open findings in memory: what is due to be looked at again, and how many of which kind."""
+
+    findings: dict[Slot, Finding] = field(default_factory=dict)
+
+    def keep(self, finding: Finding) -> None:
+        """An open finding, new or changed."""
+        self.findings[finding.slot] = finding
+
+    def drop(self, slot: Slot) -> None:
+        """The finding at this slot is closed."""
+        self.findings.pop(slot, None)
+
+    def due(self, now: Micros) -> Iterator[Finding]:
+        """Findings whose next look has come."""
+        for finding in self.findings.values():
+            if finding.next_look is not None and finding.next_look <= now:
+                yield finding
+
+    def held(self) -> Iterator[Finding]:
+        """Findings that wait for a breaker, or for repair mode."""
+        for finding in self.findings.values():
+            if finding.state in WAIT_FOR_DECISION:
+                yield finding
+
+    def counts(self) -> Counter[tuple[str, str, str]]:
+        """Open findings by projection, kind and state."""
+        return Counter(
+            (finding.projection, finding.kind.value, finding.state.value)
+            for finding in self.findings.values()
+        )
