@@ -183,11 +183,12 @@ class Look:
                 new[place] = before
         if new:
             self.lineage.remember(new.values())
+        empty = sight.targets.keys() - sight.rows.keys()
         gone = [
             entry
             for (messageid, slot), entry in known.items()
-            if not entry.expiring
-            and slot in sight.targets.keys() - sight.rows.keys()
+            if slot in empty
+            and not entry.expiring
             and all(self._slot(row) != slot for row in sight.truths.get(messageid, ()))
         ]
         if gone:
