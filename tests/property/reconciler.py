@@ -132,6 +132,7 @@ class Reconciler:
         actual = self.read_projection(slot)
         seen = self.read_truth(slot, actual)
         if compare(FAMILY, PROJECTION, seen) is None and slot not in self.findings:
+            self.verdicts.pop(slot, None)
             return
         yield "suspected"
         began = self.world.now
