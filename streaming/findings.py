@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from checkpoints.codec import Json, finding_to_json
@@ -28,6 +28,7 @@ TABLE_ROWS = 100
 
 Publish = Callable[[str, Iterable[Wake]], None]
 Decide = Callable[[Finding, Micros], Finding]
+T = TypeVar("T")
 
 
 def add_command(commands: Any) -> None:
@@ -62,16 +63,26 @@ def add_resume(commands: Any) -> None:
 
 
 def _uuid(text: str) -> UUID:
-    return UUID(text)
+    return _read(UUID, text, "a mailbox id (a UUID)")
 
 
 def _day(text: str) -> date:
-    return datetime.now(UTC).date() if text == "today" else date.fromisoformat(text)
+    if text == "today":
+        return datetime.now(UTC).date()
+    return _read(date.fromisoformat, text, "a day as YYYY-MM-DD, or today")
 
 
 def _slot(text: str) -> Slot:
     mailboxid, _, uid = text.rpartition("/")
-    return Slot(UUID(mailboxid), int(uid))
+    wanted = "MAILBOXID/UID, as the list shows them"
+    return Slot(_read(UUID, mailboxid, wanted), _read(int, uid, wanted))
+
+
+def _read(read: Callable[[str], T], text: str, wanted: str) -> T:
+    try:
+        return read(text)
+    except ValueError as wrong:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}") from wrong
 
 
 @dataclass(frozen=True, slots=True)

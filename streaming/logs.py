@@ -8,6 +8,7 @@ import sys
 from datetime import UTC, datetime
 
 TALKATIVE = ("cassandra", "kafka", "py4j")
+"""Libraries that log what they then raise; the errors that reach us say it once, in one line."""
 
 
 class JsonLines(logging.Formatter):
@@ -36,4 +37,4 @@ def configure() -> None:
     root.handlers = [handler]
     root.setLevel(logging.INFO)
     for name in TALKATIVE:
-        logging.getLogger(name).setLevel(logging.ERROR)
+        logging.getLogger(name).setLevel(logging.CRITICAL)

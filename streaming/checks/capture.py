@@ -121,14 +121,18 @@ def _agent(address: str) -> Check:
         return problem(f"agent.http names {address}", "write it as http://host:port")
     try:
         with urlopen(f"{address.rstrip('/')}/health", timeout=AGENT_SECONDS) as answer:
-            parts = json.load(answer)
+            parts = dict(json.load(answer))
     except HTTPError as refused:
         return problem(f"the agent at {address} answers {refused.code}", f"see its log, or {start}")
     except (URLError, OSError) as silent:
         return problem(f"no agent answers at {address} ({silent})", start)
-    except ValueError:
+    except (ValueError, TypeError):
         return problem(f"what answers at {address} is not an agent", "correct agent.http")
-    sick = [name for name, part in parts.items() if not part.get("healthy")]
+    sick = [
+        name
+        for name, part in parts.items()
+        if not (isinstance(part, dict) and part.get("healthy") is True)
+    ]
     if sick:
         return problem(f"the agent at {address} is not well: {', '.join(sick)}", "see its log")
     return fine(f"the agent at {address} is well")

@@ -1,0 +1,469 @@
+"""The operator's commands against real servers: doctor, status, findings, resume."""
+
+import json
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from cassandra.cluster import Session
+from kafka import KafkaProducer
+
+from checkpoints.bookmarks import Bookmark
+from checkpoints.cassandra import (
+    CassandraBookmarks,
+    CassandraJournal,
+    CassandraLineage,
+    Store,
+    create_schema,
+)
+from checkpoints.lease import Lease
+from deploy.demo import james
+from reconcilers.errors import Misconfigured, Unreachable
+from reconcilers.families.message import MESSAGE
+from reconcilers.finding import Finding, State
+from reconcilers.model import Kind, Slot
+from reconcilers.policy import Breaker
+from streaming import app, status
+from streaming.settings import Settings, load
+from streaming.stream import Holding, Mode
+from streaming.tables import disconnect
+from streaming.topics import Watcher, event_topics, publish_dead_letters
+from streaming.worker import micros
+from tests.contract.making import a_finding, a_slot
+from tests.endpoints import Endpoints
+from tests.stack.streams import write_settings
+
+pytestmark = pytest.mark.stack
+
+Reconcile = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture(scope="module")
+def config(
+    stack: Endpoints,
+    cassandra: Session,
+    mail_keyspace: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Path]:
+    """Settings with a keyspace and topics of this file's own, beside the shared mail keyspace."""
+    own = f"reconciler_{uuid.uuid4().hex[:8]}"
+    create_schema(cassandra, own)
+    path = tmp_path_factory.mktemp("commands") / "reconcile.toml"
+    agent = {"agent": {"http": [stack.agent_http]}}
+    yield write_settings(path, stack, mail_keyspace, own, agent)
+    disconnect(load(path, {}).cassandra)
+    cassandra.execute(f"DROP KEYSPACE {own}", timeout=120)
+
+
+@pytest.fixture(scope="module")
+def settings(config: Path) -> Settings:
+    found = load(config, {})
+    watcher = Watcher(found.kafka)
+    kafka = found.kafka
+    watcher.create((kafka.suspects_topic, kafka.observe_suspects_topic, kafka.dead_letters_topic))
+    watcher.close()
+    return found
+
+
+@pytest.fixture
+def store(settings: Settings, cassandra: Session) -> Store:
+    return Store(cassandra, settings.cassandra.own_keyspace)
+
+
+@pytest.fixture
+def journal(settings: Settings, store: Store) -> Iterator[CassandraJournal]:
+    """The journal of the commands; empty again after the test."""
+    made = CassandraJournal(store, scope=settings.cassandra.keyspace)
+    yield made
+    for finding in list(made.open_findings(MESSAGE)):
+        made.close(finding, State.HEALED, micros())
+    made.close_breakers(micros())
+
+
+@pytest.fixture
+def reconcile(config: Path, capsys: pytest.CaptureFixture[str]) -> Reconcile:
+    """Run a command in this process; its exit code and what it printed."""
+
+    def run(*argv: str, file: Path = config) -> tuple[int, str]:
+        capsys.readouterr()
+        arguments = app._parser().parse_args([*argv, "--config", str(file)])
+        code = arguments.run(load(file, {}), arguments)
+        return code, capsys.readouterr().out
+
+    return run
+
+
+def put(journal: CassandraJournal, kind: Kind, state: State) -> Finding:
+    found = a_finding(MESSAGE, a_slot(), kind=kind, state=state, accepted=False)
+    journal.put(found)
+    return found
+
+
+def place(finding: Finding) -> str:
+    return f"{finding.slot.mailboxid}/{finding.slot.uid}"
+
+
+def values_in(settings: Settings, topic: str) -> list[Any]:
+    """All records of a topic, decoded."""
+    watcher = Watcher(settings.kafka)
+    try:
+        return [
+            json.loads(record.value or b"null")
+            for partition, end in watcher.end_offsets([topic]).get(topic, {}).items()
+            for record in watcher.records(topic, int(partition), 0, end)
+        ]
+    finally:
+        watcher.close()
+
+
+def published(settings: Settings, slot: Slot) -> bool:
+    """Whether the slot's key is among the suspects."""
+    wanted = (str(slot.mailboxid), slot.uid)
+    wakes = [each["wake"] for each in values_in(settings, settings.kafka.suspects_topic)]
+    return wanted in {(wake["mailboxid"], wake["uid"]) for wake in wakes}
+
+
+# --- doctor -------------------------------------------------------------------------------------
+
+
+def test_doctor_finds_nothing_wrong(settings: Settings, reconcile: Reconcile) -> None:
+    code, said = reconcile("doctor")
+    assert code == 0, said
+    assert not [line for line in said.splitlines() if line.startswith("problem")]
+    for expected in (
+        "CDC is on for imapuidtable, messageidtable",
+        "share 16 columns",
+        f"keyspace {settings.cassandra.own_keyspace} has the tables of this version",
+        "differs from ours by",
+        "is well",
+        "topics keep records for a day or more",
+    ):
+        assert expected in said
+
+
+@pytest.fixture
+def bare(stack: Endpoints, cassandra: Session, tmp_path: Path) -> Iterator[tuple[Path, str, str]]:
+    """Settings with mail tables that have no CDC, without our own keyspace and without topics."""
+    keyspace, own = f"mail_{uuid.uuid4().hex[:8]}", f"reconciler_{uuid.uuid4().hex[:8]}"
+    james_tables = james.schema_statements(keyspace)
+    cassandra.execute(
+        f"CREATE KEYSPACE {keyspace} WITH replication ="
+        " {'class': 'SimpleStrategy', 'replication_factor': 1}"
+    )
+    for statement in james_tables:
+        if ".imapuidtable" in statement or ".messageidtable" in statement:
+            cassandra.execute(statement)
+    agent = {"agent": {"http": [stack.agent_http]}}
+    yield write_settings(tmp_path / "bare.toml", stack, keyspace, own, agent), keyspace, own
+    for each in (keyspace, own):
+        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}", timeout=120)
+
+
+def test_doctor_fixes_with_an_admins_credentials_and_leads_the_way_out(
+    bare: tuple[Path, str, str], cassandra: Session, reconcile: Reconcile, tmp_path: Path
+) -> None:
+    file, keyspace, own = bare
+    turn_on = f"ALTER TABLE {keyspace}.imapuidtable WITH cdc = true"
+    code, said = reconcile("doctor", "--fix", file=file)
+    assert code == 1
+    assert f"{turn_on};" in said.splitlines()
+    assert f"CREATE TABLE IF NOT EXISTS {own}.open_findings" in said
+    assert f"--topic james.{keyspace}.messageidtable" in said
+    assert captured(cassandra, keyspace) == {"imapuidtable": False, "messageidtable": False}
+
+    password = tmp_path / "password"
+    password.write_text("cassandra\n")
+    admin = ("--admin-username", "cassandra", "--admin-password-file", str(password))
+    code, said = reconcile("doctor", "--fix", *admin, file=file)
+    assert code == 0, said
+    assert f"done     {turn_on}" in said
+    assert captured(cassandra, keyspace) == {"imapuidtable": True, "messageidtable": True}
+    settings = load(file, {})
+    watcher = Watcher(settings.kafka)
+    assert not watcher.missing((*event_topics(settings, MESSAGE), settings.kafka.suspects_topic))
+    watcher.close()
+
+    code, said = reconcile("doctor", "--off", file=file)
+    assert code == 0
+    off = said.index(f"ALTER TABLE {keyspace}.imapuidtable WITH cdc = false;")
+    assert off < said.index("nodetool flush") < said.index("stop the agents")
+    assert captured(cassandra, keyspace)["imapuidtable"]
+
+    _, said = reconcile("doctor", "--off", *admin, "--wait", "1", file=file)
+    assert captured(cassandra, keyspace) == {"imapuidtable": False, "messageidtable": False}
+    assert said.index("cdc = false") < said.index("stop the agents")
+
+
+def captured(session: Session, keyspace: str) -> dict[str, bool]:
+    rows = session.execute(
+        "SELECT table_name, cdc FROM system_schema.tables WHERE keyspace_name = %s", (keyspace,)
+    )
+    return {row.table_name: bool(row.cdc) for row in rows}
+
+
+def test_doctor_goes_on_when_cassandra_is_gone(
+    stack: Endpoints, settings: Settings, reconcile: Reconcile, tmp_path: Path
+) -> None:
+    gone = {"cassandra": {"port": 1}, "kafka": settings.kafka.model_dump()}
+    file = write_settings(tmp_path / "gone.toml", stack, stack.keyspace, "reconciler_x", gone)
+    code, said = reconcile("doctor", file=file)
+    assert code == 1
+    assert "problem  connecting to Cassandra at 127.0.0.1 port 1" in said
+    assert "topics are there" in said
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("doctor", "--fix", "--admin-username", "x"),
+        ("doctor", "--fix", "--admin-username", "x", "--admin-password-file", "/no/such/file"),
+        ("doctor", "--admin-username", "x", "--admin-password-file", "/dev/null"),
+    ],
+)
+def test_half_an_admin_is_refused(argv: tuple[str, ...], reconcile: Reconcile) -> None:
+    with pytest.raises(Misconfigured):
+        reconcile(*argv)
+
+
+# --- status -------------------------------------------------------------------------------------
+
+
+def test_status_while_the_stream_is_down(
+    settings: Settings,
+    store: Store,
+    journal: CassandraJournal,
+    reconcile: Reconcile,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mode = Mode.of(settings, "repair")
+    topic = mode.suspects_topic
+    watcher = Watcher(settings.kafka)
+    ends = {int(number): end for number, end in watcher.end_offsets([topic])[topic].items()}
+    watcher.commit(mode.group, {topic: {number: max(end - 2, 0) for number, end in ends.items()}})
+    watcher.close()
+    batch_time = micros() // 1000 - 90_000
+    CassandraBookmarks(store).record(
+        Bookmark(mode.stream_name(MESSAGE), "checkpoint", 12, batch_time, batch_time, {}, {})
+    )
+    CassandraLineage(store).watch_from(1_700_000_000_000_000)
+    put(journal, Kind.MISSING_ROW, State.STUCK)
+    put(journal, Kind.UNRESOLVED, State.REPORTED)
+    put(journal, Kind.UNRESOLVED, State.REPORTED)
+    journal.open_breaker(Breaker.REMOVALS, "101 in a minute", micros())
+
+    code, said = reconcile("status", "--json")
+    told = json.loads(said)
+    assert code == 0
+    assert (told["stuck"], told["unresolved"], told["delay"]) == (1, 2, settings.stream.delay)
+    assert told["breakers"] == {"removals": "101 in a minute"}
+    assert told["watched_since"] == "2023-11-14T22:13:20+00:00"
+    assert {(each["kind"], each["state"], each["open"]) for each in told["findings"]} == {
+        ("missing_row", "stuck", 1),
+        ("unresolved", "reported", 2),
+    }
+    (stream,) = told["streams"]
+    assert (stream["name"], stream["batch_id"], stream["holder"]) == ("repair", 12, None)
+    expected = {number: end - max(end - 2, 0) for number, end in ends.items()}
+    lag = {each["partition"]: each for each in stream["lag"] if each["topic"] == topic}
+    assert {number: each["records"] for number, each in lag.items()} == expected
+
+    monkeypatch.setattr(status, "Watcher", unreachable)
+    code, said = reconcile("status")
+    assert code == 0
+    assert "the lag is not known: no broker" in said
+    assert "breaker removals is OPEN" in said
+
+
+def unreachable(_settings: object) -> Watcher:
+    raise Unreachable("no broker")
+
+
+def test_status_tells_the_lag_in_time_and_who_holds_the_lease(
+    settings: Settings, store: Store, journal: CassandraJournal, reconcile: Reconcile
+) -> None:
+    slot = a_slot()
+    stuck = a_finding(MESSAGE, slot, state=State.STUCK)
+    journal.put(stuck)
+    assert reconcile("findings", "--retry", place(stuck))[0] == 0  # something that is not read
+    mode, stop = Mode.of(settings, "repair"), Event()
+    batch_time = micros() // 1000 - 90_000
+    CassandraBookmarks(store).record(
+        Bookmark(mode.stream_name(MESSAGE), "checkpoint", 13, batch_time, batch_time, {}, {})
+    )
+    watcher = Watcher(settings.kafka)
+    topic = mode.suspects_topic
+    starts = watcher.beginning_offsets([topic])[topic]
+    watcher.commit(mode.group, {topic: {int(number): at for number, at in starts.items()}})
+    watcher.close()
+    with Holding(settings, mode, store, stop) as lease:
+        assert isinstance(lease, Lease)
+        (stream,) = json.loads(reconcile("status", "--json")[1])["streams"]
+    assert stream["holder"]["host"]
+    assert stream["records"] > 0
+    assert 90 <= stream["seconds"] < 300
+
+
+# --- findings -----------------------------------------------------------------------------------
+
+
+def test_findings_are_listed_filtered_and_exported(
+    journal: CassandraJournal, reconcile: Reconcile
+) -> None:
+    stuck = put(journal, Kind.MISSING_ROW, State.STUCK)
+    other = put(journal, Kind.DUPLICATE_UID, State.REPORTED)
+    code, said = reconcile("findings")
+    assert code == 0
+    assert place(stuck) in said
+    assert place(other) in said
+    assert stuck.sentence in said
+    for filters in (
+        ("--state", "stuck"),
+        ("--kind", "missing_row"),
+        ("--mailbox", str(stuck.slot.mailboxid)),
+    ):
+        _, said = reconcile("findings", *filters, "--format", "jsonl")
+        (line,) = said.splitlines()
+        assert json.loads(line)["mailboxid"] == str(stuck.slot.mailboxid)
+    _, said = reconcile("findings", "--format", "csv", "--limit", "1")
+    assert len(said.splitlines()) == 2
+    assert reconcile("findings", "--projection", "none") == (0, "no findings\n")
+
+
+def test_the_log_of_a_day_tells_how_findings_ended(
+    journal: CassandraJournal, reconcile: Reconcile
+) -> None:
+    finding = put(journal, Kind.EXTRA_ROW, State.INTENDED)
+    journal.close(finding, State.VERIFIED, micros())
+    mailbox = ("--mailbox", str(finding.slot.mailboxid), "--format", "jsonl")
+    _, said = reconcile("findings", "--log", "today", *mailbox)
+    assert [json.loads(line)["state"] for line in said.splitlines()] == ["intended", "verified"]
+    assert reconcile("findings", *mailbox) == (0, "")
+    assert reconcile("findings", "--log", "2020-01-01") == (0, "no findings\n")
+
+
+def test_a_stuck_finding_is_tried_again(
+    settings: Settings, journal: CassandraJournal, reconcile: Reconcile
+) -> None:
+    stuck = put(journal, Kind.MISSING_ROW, State.STUCK)
+    reported = put(journal, Kind.DUPLICATE_UID, State.REPORTED)
+    code, said = reconcile("findings", "--retry", place(stuck), place(reported))
+    assert code == 1
+    assert "1 retried" in said
+    assert f"refused  {place(reported)}" in said
+    found = journal.recall(MESSAGE, "messages", [stuck.slot, reported.slot])
+    assert (found[stuck.slot].state, found[stuck.slot].attempts) == (State.HELD, 0)
+    assert found[reported.slot].state is State.REPORTED
+    assert published(settings, stuck.slot)
+    assert not published(settings, reported.slot)
+
+
+def test_held_classes_are_accepted_all_at_once(
+    settings: Settings, journal: CassandraJournal, reconcile: Reconcile
+) -> None:
+    held = [put(journal, Kind.MAILBOX_WITHOUT_TRUTH, State.REPORTED) for _ in range(3)]
+    other = put(journal, Kind.SHADOWED_DELETE, State.REPORTED)
+    argv = ("findings", "--accept", "--all", "--kind", "mailbox_without_truth")
+    code, said = reconcile(*argv)
+    assert code == 0
+    assert "3 accepted" in said
+    slots = [each.slot for each in (*held, other)]
+    found = journal.recall(MESSAGE, "messages", slots)
+    assert [found[slot].accepted for slot in slots] == [True, True, True, False]
+    assert all(published(settings, each.slot) for each in held)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [("--retry",), ("--accept", f"{uuid.uuid1()}/1", "--all"), ("--retry", "--log", "today")],
+)
+def test_a_decision_needs_to_be_told_on_what(argv: tuple[str, ...], reconcile: Reconcile) -> None:
+    with pytest.raises(Misconfigured):
+        reconcile("findings", *argv)
+
+
+@pytest.mark.parametrize(
+    "argv", [("--retry", "7"), ("--accept", "x/7"), ("--mailbox", "x"), ("--log", "yesterday")]
+)
+def test_a_mistyped_argument_is_told(
+    argv: tuple[str, str], reconcile: Reconcile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        reconcile("findings", *argv)
+    assert ended.value.code == 2
+    assert " is not " in capsys.readouterr().err
+
+
+def test_an_unknown_place_is_said(reconcile: Reconcile) -> None:
+    slot = a_slot()
+    code, said = reconcile("findings", "--accept", f"{slot.mailboxid}/{slot.uid}")
+    assert code == 1
+    assert f"unknown  {slot.mailboxid}/{slot.uid}" in said
+
+
+def test_dead_letters_are_published_once_more_unchanged(
+    settings: Settings, reconcile: Reconcile
+) -> None:
+    topic = f"{settings.cassandra.own_keyspace}.events"
+    producer = KafkaProducer(bootstrap_servers=settings.kafka.bootstrap_servers)
+    watcher = Watcher(settings.kafka)
+    watcher.create([topic])
+    sent = producer.send(topic, key=b"\xffkey", value=b"{not json", partition=0).get(timeout=60)
+    letter = {"topic": topic, "partition": 0, "reason": "malformed", "raw": b"{not json"}
+    letters = [letter | {"offset": offset} for offset in (sent.offset, sent.offset + 40)]
+    publish_dead_letters(settings.kafka, [*letters, letters[0] | {"topic": "no.such.topic"}])
+    code, said = reconcile("findings", "--retry-dead-letters")
+    assert code == 1
+    assert "1 published again, 2 cannot be" in said
+    end = sum(watcher.end_offsets([topic])[topic].values())
+    assert end == 2
+    partitions = watcher.end_offsets([topic])[topic]
+    records = [
+        (record.key, record.value)
+        for number, after in partitions.items()
+        for record in watcher.records(topic, int(number), 0, after)
+    ]
+    assert records == [(b"\xffkey", b"{not json")] * 2
+    assert reconcile("findings", "--retry-dead-letters") == (0, "no new dead letters\n")
+    watcher.close()
+    producer.close()
+
+
+# --- resume -------------------------------------------------------------------------------------
+
+
+def test_resume_closes_every_breaker(journal: CassandraJournal, reconcile: Reconcile) -> None:
+    journal.open_breaker(Breaker.REPAIRS, "1001 in a minute", micros())
+    journal.open_breaker(Breaker.REMOVALS, "101 in a minute", micros())
+    code, said = reconcile("resume")
+    assert code == 0
+    assert "closed breaker repairs: it had opened for 1001 in a minute" in said
+    assert journal.breakers() == {}
+    assert reconcile("resume") == (0, "no breaker was open\n")
+
+
+# --- as a program -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["status", "findings", "resume"])
+def test_a_keyspace_that_is_not_there_is_told(
+    command: str, stack: Endpoints, mail_keyspace: str, reconcile: Reconcile, tmp_path: Path
+) -> None:
+    file = write_settings(tmp_path / "reconcile.toml", stack, mail_keyspace, "not_there", {})
+    with pytest.raises(Misconfigured, match="keyspace not_there is not there"):
+        reconcile(command, file=file)
+
+
+def test_an_error_is_one_line_and_exit_code_2(stack: Endpoints, tmp_path: Path) -> None:
+    file = write_settings(
+        tmp_path / "reconcile.toml", stack, "james", "own", {"cassandra": {"port": 1}}
+    )
+    command = [sys.executable, "-m", "streaming.app", "status", "--config", str(file)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("reconcile: connecting to Cassandra at 127.0.0.1 port 1")

@@ -1,0 +1,296 @@
+"""The checks of `reconcile doctor`, each against a cluster that is wrong in one way."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import cast
+
+import pytest
+
+from checkpoints.cassandra.store import schema_statements
+from deploy.demo import james
+from reconcilers.errors import Refused
+from reconcilers.families import FAMILIES
+from reconcilers.family import Schema
+from reconcilers.model import NEVER_WRITTEN
+from streaming.checks import capture, rights, structure
+from streaming.checks.words import Check, Level, Subject
+from streaming.doctor import unread_segments
+from streaming.settings import Settings
+from streaming.tables import Cluster
+
+ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
+GRANT = re.compile(r"^GRANT (\w+) ON (TABLE|KEYSPACE) ([\w.]+) TO reconciler;$", re.MULTILINE)
+
+
+def columns_of(cql: str) -> Schema:
+    """Column types by table, as the statements say."""
+    tables = re.findall(r"CREATE TABLE IF NOT EXISTS \w+\.(\w+) \((.*?)\n\)", cql, re.DOTALL)
+    return {
+        name: dict(re.findall(r"^    ([a-z_]+) ([a-z<>]+)", body, re.MULTILINE))
+        for name, body in tables
+    }
+
+
+JAMES = columns_of("\n".join(james.schema_statements("apache_james")))
+OWN = columns_of("\n".join(schema_statements("reconciler")))
+
+
+@dataclass
+class FakeCluster:
+    """A cluster where everything is right, unless a test changes it."""
+
+    own: Schema = field(default_factory=lambda: {name: dict(each) for name, each in OWN.items()})
+    captured: frozenset[str] = frozenset({"imapuidtable", "messageidtable"})
+    ahead: dict[str, float] = field(default_factory=lambda: {"10.0.0.1": 0.01})
+    told: dict[str, str] = field(
+        default_factory=lambda: {"cdc_enabled": "true", "cdc_block_writes": "false"}
+    )
+    granted: frozenset[tuple[str, str]] = frozenset()
+    superuser: bool = False
+    refuses: str | None = None
+
+    def schema(self, keyspace: str) -> Schema:
+        return self.own
+
+    def tables_with_cdc(self, keyspace: str) -> frozenset[str]:
+        return self.captured
+
+    def clocks(self) -> dict[str, float]:
+        return self.ahead
+
+    def node_settings(self, names: object) -> dict[str, dict[str, str]]:
+        self._refuse()
+        return {"10.0.0.1": self.told}
+
+    def read_one(self, keyspace: str, table: str) -> None:
+        self._refuse()
+
+    def is_superuser(self, role: str) -> bool:
+        self._refuse()
+        return self.superuser
+
+    def permissions(self, role: str) -> frozenset[tuple[str, str]]:
+        return self.granted
+
+    def _refuse(self) -> None:
+        if self.refuses:
+            raise Refused(self.refuses)
+
+
+def looked(
+    check: Callable[[Subject], Iterator[Check]],
+    cluster: FakeCluster | None = None,
+    schema: Schema | None = None,
+    **sections: dict[str, object],
+) -> list[Check]:
+    settings = Settings.model_validate({"cassandra": {"username": "reconciler"}, **sections})
+    given = cast(Cluster, cluster or FakeCluster())
+    return list(check(Subject(settings, FAMILIES, given, JAMES if schema is None else schema)))
+
+
+def levels(checks: list[Check]) -> set[Level]:
+    return {check.level for check in checks}
+
+
+# --- structure ----------------------------------------------------------------------------------
+
+
+def test_james_tables_are_there() -> None:
+    assert levels(looked(structure.james_tables)) == {Level.OK}
+
+
+@pytest.mark.parametrize("table", ["imapuidtable", "messageidtable"])
+def test_a_missing_table_or_key_is_a_problem(table: str) -> None:
+    without = {name: columns for name, columns in JAMES.items() if name != table}
+    assert Level.PROBLEM in levels(looked(structure.james_tables, schema=without))
+    keyless = {**JAMES, table: {"modseq": "bigint"}}
+    assert Level.PROBLEM in levels(looked(structure.james_tables, schema=keyless))
+
+
+def test_a_missing_keyspace_is_one_problem() -> None:
+    (only,) = looked(structure.james_tables, schema={})
+    assert "there is no keyspace apache_james" in str(only)
+
+
+def test_every_table_of_our_own_is_expected() -> None:
+    assert structure.expected(schema_statements("reconciler")) == {
+        table: frozenset(columns) for table, columns in OWN.items()
+    }
+    assert {"open_findings", "lease", "bookmarks"} <= OWN.keys()
+
+
+def test_a_missing_column_of_our_own_is_a_problem_with_its_cql() -> None:
+    cluster = FakeCluster()
+    assert levels(looked(structure.own_keyspace, cluster)) == {Level.OK}
+    del cluster.own["open_findings"]["accepted"]
+    del cluster.own["lease"]
+    (only,) = looked(structure.own_keyspace, cluster)
+    assert only.level is Level.PROBLEM
+    assert "open_findings.accepted" in only.what
+    assert "table lease" in only.what
+    assert any("reconciler.lease" in statement for statement in only.cql)
+
+
+@pytest.mark.parametrize(("ahead", "level"), [(22.4, Level.OK), (-22.6, Level.PROBLEM)])
+def test_clocks_may_differ_by_half_the_delay(ahead: float, level: Level) -> None:
+    assert levels(looked(structure.clocks, FakeCluster(ahead={"n": ahead}))) == {level}
+
+
+# --- rights -------------------------------------------------------------------------------------
+
+
+def shipped() -> set[rights.Right]:
+    grants = GRANT.findall(ROLES.read_text(encoding="utf-8"))
+    return {rights.Right(permission, *place.split(".")) for permission, _, place in grants}
+
+
+def as_listed(granted: set[rights.Right]) -> frozenset[tuple[str, str]]:
+    """As Cassandra lists them."""
+    return frozenset((each.permission, f"<{each.resource.lower()}>") for each in granted)
+
+
+def test_the_shipped_role_has_what_is_needed_and_no_more() -> None:
+    assert shipped() == rights.needed(Settings(), FAMILIES)
+    assert not {
+        each for each in shipped() if each.permission == "MODIFY" and each.table in NEVER_WRITTEN
+    }
+
+
+def test_the_shipped_role_is_fine() -> None:
+    cluster = FakeCluster(granted=as_listed(shipped()))
+    assert levels(looked(rights.role, cluster)) == {Level.OK}
+
+
+@pytest.mark.parametrize(
+    "resource", ["<all keyspaces>", "<keyspace apache_james>", "<table apache_james.imapuidtable>"]
+)
+def test_a_role_that_may_write_the_truth_is_warned_of(resource: str) -> None:
+    cluster = FakeCluster(granted=as_listed(shipped()) | {("MODIFY", resource)})
+    (only,) = looked(rights.role, cluster)
+    assert only.level is Level.WARNING
+    assert "imapuidtable" in only.what
+
+
+@pytest.mark.parametrize("lost", sorted(rights.needed(Settings(), FAMILIES)))
+def test_a_missing_right_is_found_with_its_grant(lost: rights.Right) -> None:
+    cluster = FakeCluster(granted=as_listed(shipped() - {lost}))
+    (only,) = looked(rights.role, cluster)
+    assert only.level is not Level.OK
+    assert only.cql == (f'GRANT {lost.permission} ON {lost.resource} TO "reconciler"',)
+
+
+def test_a_superuser_and_unknown_rights_are_warned_of() -> None:
+    (superuser,) = looked(rights.role, FakeCluster(superuser=True))
+    (unknown,) = looked(rights.role, FakeCluster(refuses="AllowAllAuthorizer"))
+    (nobody,) = looked(rights.role, cassandra={})
+    assert {superuser.level, unknown.level, nobody.level} == {Level.WARNING}
+    assert "superuser" in superuser.what
+    assert "AllowAllAuthorizer" in unknown.what
+    assert "no role" in nobody.what
+
+
+def test_an_unreadable_truth_is_a_problem() -> None:
+    assert levels(looked(rights.truth_readable)) == {Level.OK}
+    assert levels(looked(rights.truth_readable, FakeCluster(refuses="no"))) == {Level.PROBLEM}
+
+
+# --- capture ------------------------------------------------------------------------------------
+
+
+def test_a_table_without_cdc_is_a_problem_with_its_cql() -> None:
+    on, off = looked(capture.cdc_on, FakeCluster(captured=frozenset({"messageidtable"})))
+    assert (on.level, off.level) == (Level.OK, Level.PROBLEM)
+    assert off.cql == ("ALTER TABLE apache_james.imapuidtable WITH cdc = true",)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "level"),
+    [
+        ("cdc_enabled", "false", Level.PROBLEM),
+        ("cdc_block_writes", "true", Level.WARNING),
+        ("cdc_on_repair_enabled", "true", Level.WARNING),
+        ("cdc_on_repair_enabled", "false", Level.OK),
+    ],
+)
+def test_settings_of_a_node(name: str, value: str, level: Level) -> None:
+    cluster = FakeCluster()
+    cluster.told[name] = value
+    assert levels(looked(capture.node_settings, cluster)) == {level}
+
+
+def test_settings_that_may_not_be_read_are_a_warning() -> None:
+    found = looked(capture.node_settings, FakeCluster(refuses="no SELECT"))
+    assert levels(found) == {Level.WARNING}
+
+
+@pytest.mark.parametrize(("size", "level"), [(400, Level.OK), (600, Level.PROBLEM)])
+def test_a_full_cdc_raw_is_a_problem(size: int, level: Level, tmp_path: Path) -> None:
+    (tmp_path / "CommitLog-7-1.log").write_bytes(bytes(size))
+    cluster = FakeCluster()
+    cluster.told |= {"cdc_total_space": "1KiB", "cdc_raw_directory": str(tmp_path)}
+    assert looked(capture.node_settings, cluster)[-1].level is level
+
+
+def test_segments_that_the_agent_has_still_to_read(tmp_path: Path) -> None:
+    assert unread_segments(tmp_path) == []
+    for number, text in ((1, "9"), (2, "9\nCOMPLETED"), (3, "9")):
+        (tmp_path / f"CommitLog-7-{number}.log").touch()
+        (tmp_path / f"CommitLog-7-{number}_cdc.idx").write_text(text)
+    (tmp_path / "CommitLog-7-4.log").touch()  # made ahead, nothing in it yet
+    assert unread_segments(tmp_path) == ["CommitLog-7-1_cdc.idx", "CommitLog-7-2_cdc.idx"]
+    (tmp_path / "CommitLog-7-3_cdc.idx").write_text("9\nCOMPLETED")
+    assert "CommitLog-7-3_cdc.idx" in unread_segments(tmp_path)
+
+
+@pytest.fixture
+def agent() -> Iterator[tuple[str, list[tuple[int, bytes]]]]:
+    """An address, and the answers that it gives (the last one again and again)."""
+    answers: list[tuple[int, bytes]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = answers[-1]
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Quiet."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", answers
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "level"),
+    [
+        (200, b'{"cassandra": {"healthy": true}}', Level.OK),
+        (200, b'{"cassandra": {"healthy": false}}', Level.PROBLEM),
+        (500, b'{"cassandra": {"healthy": false}}', Level.PROBLEM),
+        (200, b"<html>", Level.PROBLEM),
+        (200, b"[1]", Level.PROBLEM),
+        (200, b'{"cassandra": 1}', Level.PROBLEM),
+    ],
+)
+def test_an_agent_that_is_not_well(
+    status: int, body: bytes, level: Level, agent: tuple[str, list[tuple[int, bytes]]]
+) -> None:
+    address, answers = agent
+    answers.append((status, body))
+    (only,) = looked(capture.agents, agent={"http": [address]})
+    assert only.level is level
+
+
+def test_an_agent_that_is_gone_and_nodes_without_one() -> None:
+    nodes = FakeCluster(ahead={"10.0.0.1": 0, "10.0.0.2": 0})
+    gone, fewer = looked(capture.agents, nodes, agent={"http": ["http://127.0.0.1:1"]})
+    assert (gone.level, fewer.level) == (Level.PROBLEM, Level.WARNING)
+    assert levels(looked(capture.agents)) == {Level.WARNING}
+    assert levels(looked(capture.agents, agent={"http": ["agent:8000"]})) == {Level.PROBLEM}

@@ -1,0 +1,198 @@
+"""`reconcile findings`: what is listed, how it is written, and what a person may decide."""
+
+import csv
+import io
+import json
+import uuid
+from collections.abc import Iterable
+
+import pytest
+
+from checkpoints.codec import finding_to_json
+from checkpoints.memory import MemoryJournal
+from reconcilers.families.message import MESSAGE
+from reconcilers.finding import Finding, State
+from reconcilers.model import ACCEPTABLE, Kind, Slot, Wake
+from streaming.findings import ACCEPT, RETRY, Desk, Wanted
+from streaming.letters import place_of
+from streaming.listing import FORMATS, as_csv, as_json_lines, as_table
+from streaming.topics import Record
+from tests.contract.making import a_finding, a_slot
+
+NOW = 1_800_000_000_000_000
+
+
+class Published(list[tuple[str, Wake]]):
+    def __call__(self, family: str, wakes: Iterable[Wake]) -> None:
+        self.extend((family, wake) for wake in wakes)
+
+
+@pytest.fixture
+def journal() -> MemoryJournal:
+    return MemoryJournal()
+
+
+@pytest.fixture
+def published() -> Published:
+    return Published()
+
+
+@pytest.fixture
+def desk(journal: MemoryJournal, published: Published) -> Desk:
+    return Desk(journal, published, lambda: NOW)
+
+
+def put(journal: MemoryJournal, kind: Kind, state: State) -> Slot:
+    slot = a_slot()
+    journal.put(a_finding(MESSAGE, slot, kind=kind, state=state, accepted=False))
+    return slot
+
+
+def now_at(journal: MemoryJournal, slot: Slot) -> Finding:
+    return journal.recall(MESSAGE, "messages", [slot])[slot]
+
+
+def test_a_stuck_finding_is_retried_and_its_key_published(
+    desk: Desk, journal: MemoryJournal, published: Published
+) -> None:
+    slot = put(journal, Kind.MISSING_ROW, State.STUCK)
+    assert desk.decide(RETRY, frozenset({slot}), Wanted()) == 0
+    found = now_at(journal, slot)
+    assert (found.state, found.attempts, found.writes) == (State.HELD, 0, ())
+    assert [(family, each.mailboxid, each.uid) for family, each in published] == [
+        ("message", slot.mailboxid, slot.uid)
+    ]
+
+
+def test_the_journal_is_written_before_the_key_is_published(journal: MemoryJournal) -> None:
+    slot = put(journal, Kind.MISSING_ROW, State.STUCK)
+    states: list[State] = []
+    desk = Desk(journal, lambda *_: states.append(now_at(journal, slot).state), lambda: NOW)
+    desk.decide(RETRY, frozenset({slot}), Wanted())
+    assert states == [State.HELD]
+
+
+@pytest.mark.parametrize("state", sorted(set(State) - {State.STUCK}))
+def test_only_stuck_ones_are_retried(
+    state: State, desk: Desk, journal: MemoryJournal, published: Published
+) -> None:
+    slot = put(journal, Kind.MISSING_ROW, state)
+    assert desk.decide(RETRY, frozenset({slot}), Wanted()) == 1
+    assert now_at(journal, slot).state is state
+    assert not published
+
+
+@pytest.mark.parametrize("kind", sorted(ACCEPTABLE))
+def test_a_held_class_is_accepted(
+    kind: Kind, desk: Desk, journal: MemoryJournal, published: Published
+) -> None:
+    slot = put(journal, kind, State.REPORTED)
+    assert desk.decide(ACCEPT, frozenset({slot}), Wanted()) == 0
+    assert now_at(journal, slot).accepted
+    assert len(published) == 1
+
+
+@pytest.mark.parametrize("kind", sorted(set(Kind) - ACCEPTABLE))
+def test_other_classes_are_refused_with_the_reason(
+    kind: Kind,
+    desk: Desk,
+    journal: MemoryJournal,
+    published: Published,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    slot = put(journal, kind, State.REPORTED)
+    assert desk.decide(ACCEPT, frozenset({slot}), Wanted()) == 1
+    assert not now_at(journal, slot).accepted
+    assert not published
+    assert f"refused  {slot.mailboxid}/7 {kind}: " in capsys.readouterr().out
+
+
+def test_all_takes_what_matches_and_may_be_decided(
+    desk: Desk, journal: MemoryJournal, published: Published
+) -> None:
+    one = put(journal, Kind.SHADOWED_DELETE, State.REPORTED)
+    other = put(journal, Kind.AMBIGUOUS_RANGE_DELETE, State.REPORTED)
+    put(journal, Kind.DUPLICATE_UID, State.REPORTED)
+    assert desk.decide(ACCEPT, None, Wanted(kind="shadowed_delete")) == 0
+    assert (now_at(journal, one).accepted, now_at(journal, other).accepted) == (True, False)
+    assert desk.decide(ACCEPT, None, Wanted(mailbox=other.mailboxid)) == 0
+    assert now_at(journal, other).accepted
+    assert len(published) == 2
+
+
+def test_what_is_not_there_or_filtered_out_is_said(
+    desk: Desk, journal: MemoryJournal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slot = put(journal, Kind.MISSING_ROW, State.STUCK)
+    absent = a_slot(9)
+    assert desk.decide(RETRY, frozenset({slot, absent}), Wanted()) == 1
+    assert now_at(journal, slot).state is State.HELD
+    assert f"unknown  {absent.mailboxid}/9" in capsys.readouterr().out
+    assert desk.decide(RETRY, frozenset({slot}), Wanted(projection="other")) == 1
+
+
+@pytest.mark.parametrize(
+    ("wanted", "matches"),
+    [
+        (Wanted(), True),
+        (Wanted(state="stuck"), True),
+        (Wanted(state="held"), False),
+        (Wanted(kind="missing_row", projection="messages"), True),
+        (Wanted(kind="extra_row"), False),
+        (Wanted(projection="deleted_uids"), False),
+        (Wanted(mailbox=uuid.uuid1()), False),
+    ],
+)
+def test_filters(wanted: Wanted, matches: bool) -> None:
+    finding = a_finding(MESSAGE, a_slot(), kind=Kind.MISSING_ROW, state=State.STUCK)
+    assert wanted.has(finding_to_json(finding)) is matches
+
+
+# --- how they are written -----------------------------------------------------------------------
+
+
+def test_json_lines_hold_everything() -> None:
+    told = finding_to_json(a_finding(MESSAGE, a_slot()))
+    assert [json.loads(line) for line in as_json_lines([told])] == [told]
+
+
+def test_csv_has_a_header_and_survives_commas_and_quotes() -> None:
+    finding = a_finding(MESSAGE, a_slot(), sentence='a, "b"', messageid=None)
+    header, row = csv.reader(io.StringIO("\n".join(as_csv([finding_to_json(finding)]))))
+    told = dict(zip(header, row, strict=True))
+    assert told["sentence"] == 'a, "b"'
+    assert (told["messageid"], told["uid"]) == ("", "7")
+    assert told["found_at"] == "2023-11-14T22:13:20Z"
+
+
+def test_csv_is_no_formula() -> None:
+    finding = a_finding(MESSAGE, a_slot(), sentence="=HYPERLINK(1)")
+    assert "'=HYPERLINK(1)" in list(as_csv([finding_to_json(finding)]))[1]
+
+
+def test_the_table_has_the_sentence_and_the_place() -> None:
+    slot = a_slot()
+    where, sentence = as_table([finding_to_json(a_finding(MESSAGE, slot))])
+    assert f"{slot.mailboxid}/{slot.uid}" in where
+    assert "2 attempts, accepted" in where
+    assert sentence.strip().startswith("messages: differs in")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_takes_nothing_and_a_line_of_the_log(name: str) -> None:
+    told = {"at": NOW, **finding_to_json(a_finding(MESSAGE, a_slot()))}
+    assert (
+        "\n".join(FORMATS[name]([]))
+        == {
+            "table": "no findings",
+            "jsonl": "",
+            "csv": "\n".join(as_csv([])),
+        }[name]
+    )
+    text = "\n".join(FORMATS[name]([told]))
+    assert ("2027-01-15T08:00:00Z" in text) is (name != "jsonl")
+
+
+@pytest.mark.parametrize("value", [None, b"", b"{", b"[]", b'{"topic": "t"}', b"\xff"])
+def test_what_is_no_dead_letter_is_told_apart(value: bytes | None) -> None:
+    assert place_of(Record("d", 0, 0, None, value)) is None

@@ -1,0 +1,83 @@
+"""`reconcile status`: the lag is what is not read yet, and a person sees what needs one."""
+
+from typing import Any
+
+from streaming.status import as_text, lags
+
+CALM: dict[str, Any] = {
+    "keyspace": "apache_james",
+    "delay": 45.0,
+    "window": 5.0,
+    "kafka": "reachable",
+    "streams": [],
+    "findings": [],
+    "stuck": 0,
+    "unresolved": 0,
+    "breakers": {},
+    "watched_since": None,
+}
+
+
+def text(**changes: Any) -> str:
+    return "\n".join(as_text(CALM | changes))
+
+
+def test_the_lag_is_what_is_not_read_yet() -> None:
+    ends = {"b": {"0": 5}, "a": {"1": 7, "0": 9}}
+    read = {"a": {0: 9, 1: 3}}
+    assert [(each.topic, each.partition, each.records) for each in lags(ends, read)] == [
+        ("a", 0, 0),
+        ("a", 1, 4),
+        ("b", 0, None),
+    ]
+
+
+def test_a_topic_that_was_made_anew_has_no_negative_lag() -> None:
+    (only,) = lags({"a": {"0": 2}}, {"a": {0: 40}})
+    assert only.records == 0
+
+
+def test_a_quiet_system_is_told_in_a_few_lines() -> None:
+    assert text().splitlines() == [
+        "keyspace apache_james: D = 45 s, W = 5 s",
+        "watched since never: the stream has not run yet",
+        "breakers closed",
+        "no open findings",
+    ]
+
+
+def test_what_needs_a_person_is_told_with_the_command() -> None:
+    finding = {"projection": "messages", "kind": "missing_row", "state": "stuck", "open": 3}
+    told = text(stuck=3, findings=[finding], breakers={"repairs": "1001 in a minute"})
+    assert "breaker repairs is OPEN: 1001 in a minute" in told
+    assert "`reconcile resume`" in told
+    assert "3 stuck: `reconcile findings --state stuck`" in told
+
+
+def test_a_silent_broker_is_told() -> None:
+    assert "the lag is not known: no Kafka broker answers" in text(
+        kafka="no Kafka broker answers at b:9092"
+    )
+
+
+def test_a_stream_tells_its_lag_and_who_runs_it() -> None:
+    lag = [
+        {"topic": "t", "partition": 0, "end": 10, "read": 7, "records": 3},
+        {"topic": "t", "partition": 1, "end": 10, "read": 10, "records": 0},
+        {"topic": "t", "partition": 2, "end": 4, "read": None, "records": None},
+    ]
+    stream = {
+        "name": "repair",
+        "last_batch": "2026-11-21T10:00:00+00:00",
+        "batch_id": 4,
+        "lag": lag,
+        "records": 3,
+        "seconds": 12.4,
+        "holder": {"id": "x", "host": "mail1:77"},
+    }
+    told = text(streams=[stream])
+    assert "repair stream: last batch 2026-11-21T10:00:00+00:00, run by mail1:77" in told
+    assert "3 records wait, 12 s behind" in told
+    assert "t/0: 3 of 10 wait" in told
+    assert "t/1" not in told
+    assert "t/2: nothing read yet, ends at 4" in told
