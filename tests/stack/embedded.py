@@ -16,5 +16,14 @@ def running_embedded(data: Path) -> Iterator[Running]:
         yield Running(Endpoints.of(stack.describe()), supervised)
 
 
+@contextmanager
+def running_with_passwords(data: Path) -> Iterator[Endpoints]:
+    """The same with authentication, roles and an audit log; the admin is Cassandra's own."""
+    from deploy.embedded import ADMIN, Stack, Wanted
+
+    with Stack(data, Wanted(admin=ADMIN)) as stack:
+        yield Endpoints.of(stack.describe())
+
+
 def supervised() -> None:
     """Nothing to do for new tables: the stack's supervisor starts the agent again for them."""

@@ -1,0 +1,147 @@
+"""The shipped role on a Cassandra that checks rights: enough for the product, nothing more."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cassandra import Unauthorized
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster, Session
+
+from checkpoints.cassandra import CassandraJournal, CassandraLease, Store
+from checkpoints.lease import Holder, Lease
+from deploy.demo import james
+from reconcilers.families.message import MESSAGE
+from reconcilers.finding import State
+from streaming import app
+from streaming.settings import Settings, load
+from streaming.tables import connect, disconnect
+from tests.contract.making import a_finding, a_slot
+from tests.endpoints import Endpoints
+from tests.stack.embedded import running_with_passwords
+from tests.stack.streams import until, write_settings
+
+pytestmark = pytest.mark.stack
+
+ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
+ADMIN = "cassandra"
+
+
+def statements(text: str) -> list[str]:
+    code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+    return [each.strip() for each in code.split(";") if each.strip()]
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoints]:
+    """A stack of this file's own, with passwords on."""
+    with running_with_passwords(tmp_path_factory.mktemp("guarded")) as endpoints:
+        yield endpoints
+
+
+@pytest.fixture(scope="module")
+def admin(guarded: Endpoints) -> Iterator[Session]:
+    cluster = Cluster(
+        [guarded.cassandra_host],
+        port=guarded.cassandra_port,
+        auth_provider=PlainTextAuthProvider(ADMIN, ADMIN),
+        protocol_version=5,
+    )
+    try:
+        yield cluster.connect()
+    finally:
+        cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def config(
+    guarded: Endpoints, admin: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """The settings of an installation that followed roles.cql, with doctor's fixes carried out."""
+    james.create_schema(admin, guarded.keyspace)
+    shipped = ROLES.read_text(encoding="utf-8").replace(
+        "'replication_factor': 3", "'replication_factor': 1"
+    )
+    for statement in statements(shipped):
+        admin.execute(statement)
+    role = {"cassandra": {"username": "reconciler", "password": "change-me"}}
+    directory = tmp_path_factory.mktemp("role")
+    file = write_settings(
+        directory / "reconcile.toml", guarded, guarded.keyspace, "reconciler", role
+    )
+    (directory / "password").write_text(f"{ADMIN}\n")
+    fix = ("--fix", "--admin-username", ADMIN, "--admin-password-file")
+    doctor(file, *fix, str(directory / "password"))
+    yield file
+    disconnect(load(file, {}).cassandra)
+
+
+def doctor(file: Path, *argv: str) -> int:
+    arguments = app._parser().parse_args(["doctor", *argv, "--config", str(file)])
+    return int(arguments.run(load(file, {}), arguments))
+
+
+@pytest.fixture(scope="module")
+def settings(config: Path) -> Settings:
+    return load(config, {})
+
+
+def test_doctor_is_content_with_the_shipped_role(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    until("the agent is back", lambda: doctor(config) == 0)
+    said = capsys.readouterr().out
+    assert "role reconciler has the rights it needs and none on a truth table" in said
+    assert "keyspace reconciler has the tables of this version" in said
+
+
+def test_the_role_can_keep_the_journal_and_the_lease(settings: Settings) -> None:
+    store = Store(connect(settings.cassandra), settings.cassandra.own_keyspace)
+    journal = CassandraJournal(store)
+    finding = a_finding(MESSAGE, a_slot())
+    journal.put(finding)
+    assert list(journal.open_findings(MESSAGE)) == [finding]
+    journal.close(finding, State.VERIFIED, 1_800_000_000_000_000)
+    lease = Lease(CassandraLease(store), "role", Holder("a", "here"))
+    lease.acquire()
+    assert lease.holds()
+    lease.release()
+
+
+def test_the_role_may_repair_the_projection_only(settings: Settings) -> None:
+    session, mail = connect(settings.cassandra), settings.cassandra.keyspace
+    slot = (uuid.uuid1(), 1)
+    session.execute(f"DELETE FROM {mail}.messageidtable WHERE mailboxid = %s AND uid = %s", slot)
+    refused = (
+        f"DELETE FROM {mail}.imapuidtable WHERE messageid = {slot[0]}",
+        f"TRUNCATE {mail}.imapuidtable",
+        f"TRUNCATE {mail}.messagecounter",
+        f"UPDATE {mail}.modseq SET nextmodseq = 1 WHERE mailboxid = {slot[0]}",
+        f"ALTER TABLE {mail}.messageidtable WITH cdc = false",
+        f"DROP TABLE {mail}.messageidtable",
+    )
+    for statement in refused:
+        with pytest.raises(Unauthorized):
+            session.execute(statement)
+
+
+def test_a_right_too_many_is_told(
+    config: Path, admin: Session, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth = f"{settings.cassandra.keyspace}.imapuidtable"
+    admin.execute(f"GRANT MODIFY ON TABLE {truth} TO reconciler")
+    try:
+        doctor(config)
+    finally:
+        admin.execute(f"REVOKE MODIFY ON TABLE {truth} FROM reconciler")
+    assert "warning  role reconciler may write imapuidtable" in capsys.readouterr().out
+
+
+def test_a_wrong_password_is_a_problem(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = config.with_name("wrong.toml")
+    wrong.write_text(config.read_text().replace("change-me", "guessed"))
+    assert doctor(wrong) == 1
+    said = capsys.readouterr().out
+    assert "problem  connecting to Cassandra" in said
+    assert "password" in said
