@@ -106,9 +106,9 @@ class Wanted:
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """List, or decide. Returns 1 when something that was named could not be decided."""
-    own = open_own(settings)
     if arguments.retry_dead_letters:
         return letters.retry(settings)
+    own = open_own(settings)
     wanted = Wanted(arguments.state, arguments.kind, arguments.mailbox, arguments.projection)
     topic = settings.kafka.suspects_topic
     desk = Desk(own.journal, partial(publish_wakes, settings.kafka, topic), micros)

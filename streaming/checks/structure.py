@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from checkpoints.cassandra.store import schema_statements
 from reconcilers.errors import Misconfigured
-from reconcilers.family import Schema, bind
+from reconcilers.family import bind
 from streaming.checks.words import Check, Level, Subject, fine, problem
-from streaming.settings import CassandraSettings
-
-CREATED = re.compile(r"CREATE TABLE IF NOT EXISTS \w+\.(\w+) \((.*?)\n\)", re.DOTALL)
-COLUMN = re.compile(r"^    ([a-z_]+) [a-z]+", re.MULTILINE)
+from streaming.own import lacking
 
 
 def james_tables(subject: Subject) -> Iterator[Check]:
@@ -42,16 +37,15 @@ def james_tables(subject: Subject) -> Iterator[Check]:
 def own_keyspace(subject: Subject) -> Iterator[Check]:
     """Our own keyspace has every table and column of this version."""
     settings = subject.settings.cassandra
-    statements = schema_statements(settings.own_keyspace, replication(settings))
-    lacking = list(_lacking(expected(statements), subject.cluster.schema(settings.own_keyspace)))
-    if not lacking:
+    wanted = lacking(settings, subject.cluster.schema(settings.own_keyspace))
+    if not wanted.what:
         yield fine(f"keyspace {settings.own_keyspace} has the tables of this version")
         return
     yield Check(
         Level.PROBLEM,
-        f"keyspace {settings.own_keyspace} lacks {', '.join(lacking)}",
-        "an admin creates it: --fix",
-        cql=tuple(statements),
+        f"keyspace {settings.own_keyspace} lacks {', '.join(wanted.what)}",
+        "an admin adds it: --fix",
+        cql=wanted.cql,
     )
 
 
@@ -67,25 +61,3 @@ def clocks(subject: Subject) -> Iterator[Check]:
                 f"{told}, more than half the delay ({most:g} s)",
                 "correct its clock or ours (NTP); repairs pause until then",
             )
-
-
-def replication(settings: CassandraSettings) -> Mapping[str, str]:
-    """How our own keyspace is replicated when it is made."""
-    copies = str(settings.own_replication)
-    if settings.local_dc:
-        return {"class": "NetworkTopologyStrategy", settings.local_dc: copies}
-    return {"class": "SimpleStrategy", "replication_factor": copies}
-
-
-def expected(statements: list[str]) -> dict[str, frozenset[str]]:
-    """Columns by table, from our own CREATE statements."""
-    found = (CREATED.search(statement) for statement in statements)
-    return {each[1]: frozenset(COLUMN.findall(each[2])) for each in found if each is not None}
-
-
-def _lacking(wanted: Mapping[str, frozenset[str]], schema: Schema) -> Iterator[str]:
-    for table, columns in wanted.items():
-        if table not in schema:
-            yield f"table {table}"
-        elif absent := columns - schema[table].keys():
-            yield f"{table}.{', '.join(sorted(absent))}"

@@ -454,7 +454,7 @@ def test_a_keyspace_that_is_not_there_is_told(
     command: str, stack: Endpoints, mail_keyspace: str, reconcile: Reconcile, tmp_path: Path
 ) -> None:
     file = write_settings(tmp_path / "reconcile.toml", stack, mail_keyspace, "not_there", {})
-    with pytest.raises(Misconfigured, match="keyspace not_there is not there"):
+    with pytest.raises(Misconfigured, match="keyspace not_there lacks table"):
         reconcile(command, file=file)
 
 

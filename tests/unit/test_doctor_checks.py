@@ -16,6 +16,7 @@ from reconcilers.errors import Refused
 from reconcilers.families import FAMILIES
 from reconcilers.family import Schema
 from reconcilers.model import NEVER_WRITTEN
+from streaming import own
 from streaming.checks import capture, rights, structure
 from streaming.checks.words import Check, Level, Subject
 from streaming.doctor import unread_segments
@@ -117,22 +118,24 @@ def test_a_missing_keyspace_is_one_problem() -> None:
 
 
 def test_every_table_of_our_own_is_expected() -> None:
-    assert structure.expected(schema_statements("reconciler")) == {
-        table: frozenset(columns) for table, columns in OWN.items()
-    }
+    assert own.expected(schema_statements("reconciler")) == OWN
     assert {"open_findings", "lease", "bookmarks"} <= OWN.keys()
+    assert OWN["open_findings"]["uid"] == "bigint"
 
 
-def test_a_missing_column_of_our_own_is_a_problem_with_its_cql() -> None:
+def test_what_our_own_keyspace_lacks_is_a_problem_with_its_cql() -> None:
     cluster = FakeCluster()
     assert levels(looked(structure.own_keyspace, cluster)) == {Level.OK}
     del cluster.own["open_findings"]["accepted"]
-    del cluster.own["lease"]
     (only,) = looked(structure.own_keyspace, cluster)
     assert only.level is Level.PROBLEM
-    assert "open_findings.accepted" in only.what
+    assert "column open_findings.accepted" in only.what
+    assert only.cql == ("ALTER TABLE reconciler.open_findings ADD accepted boolean",)
+    del cluster.own["lease"]
+    (only,) = looked(structure.own_keyspace, cluster)
     assert "table lease" in only.what
-    assert any("reconciler.lease" in statement for statement in only.cql)
+    assert any("CREATE TABLE IF NOT EXISTS reconciler.lease" in each for each in only.cql)
+    assert only.cql[-1].startswith("ALTER TABLE")
 
 
 @pytest.mark.parametrize(("ahead", "level"), [(22.4, Level.OK), (-22.6, Level.PROBLEM)])
