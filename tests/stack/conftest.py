@@ -1,0 +1,43 @@
+"""One stream that the scenario tests share: it repairs a mail keyspace of its own.
+
+Each test has its own mailboxes. A module's tests plant all their rows first, in a fixture of the
+module, and wait then: the delay passes once, not once a test.
+"""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from cassandra.cluster import Session
+
+from tests.conftest import make_mail_tables
+from tests.endpoints import Running
+from tests.stack.scenes import Scene, create_event_topics
+from tests.stack.streams import Stream, write_settings
+
+
+@pytest.fixture(scope="package")
+def scene(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    """A stream in repair mode with the default limits, watching a keyspace without mail yet.
+
+    What it reported is not looked at again by itself, so that metrics count the tests' keys only.
+    """
+    stack, name = running.endpoints, uuid.uuid4().hex[:8]
+    keyspace, own = f"scene_{name}", f"scene_{name}_own"
+    make_mail_tables(running, cassandra, keyspace)
+    create_event_topics(stack, keyspace)
+    config = write_settings(
+        tmp_path_factory.mktemp("scene") / "reconcile.toml",
+        stack,
+        keyspace,
+        own,
+        {"repair": {"report_again": 600}},
+    )
+    with Stream(config) as stream:
+        stream.wait_until_watching()
+        yield Scene(cassandra, stack, keyspace, own, stream)
+        assert stream.stop() == 0
+    for each in (keyspace, own):
+        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}", timeout=120)

@@ -1,0 +1,332 @@
+"""A mail keyspace under a running stream: rows broken on purpose, and what became of them.
+
+Tables are written and read here by plain CQL, by code that shares nothing with the reconciler.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from cassandra.cluster import Session
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from tests.endpoints import Endpoints
+from tests.stack.streams import Stream, until
+
+SECOND_US = 1_000_000
+FLAGS = ("answered", "deleted", "draft", "flagged", "recent", "seen", "user")
+SINGLE_CELLS = (
+    "modseq",
+    *(f"flag{name}" for name in FLAGS),
+    "threadid",
+    "internaldate",
+    "save_date",
+    "bodystartoctet",
+    "fullcontentoctets",
+    "headercontent",
+)
+"""The columns of both tables that have a write time: no key, no set."""
+
+Cells = dict[str, Any]
+RowKey = tuple[UUID, int]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A message's UID in a mailbox: one row of the truth, one of the projection."""
+
+    messageid: UUID = field(default_factory=uuid.uuid1)
+    mailboxid: UUID = field(default_factory=uuid.uuid1)
+    uid: int = 1
+
+    @property
+    def row(self) -> RowKey:
+        """Its key in the projection."""
+        return (self.mailboxid, self.uid)
+
+
+def cells(**changes: Any) -> Cells:
+    """All cells that a message has beside its ids, none null; ``changes`` by column."""
+    received = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
+    return {
+        "modseq": 7,
+        **{f"flag{name}": False for name in FLAGS},
+        "userflags": {"kept"},
+        "threadid": UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8"),
+        "internaldate": received,
+        "save_date": received,
+        "bodystartoctet": 300,
+        "fullcontentoctets": 4_000,
+        "headercontent": "header",
+        **changes,
+    }
+
+
+def now_us() -> int:
+    """This machine's time as a write time."""
+    return time.time_ns() // 1000
+
+
+@dataclass
+class Scene:
+    """One stream, the keyspace it watches, and hands on both."""
+
+    session: Session
+    stack: Endpoints
+    keyspace: str
+    own: str
+    stream: Stream
+
+    # --- writing behind the mail server's back
+
+    def write_truth(self, place: Place, values: Cells, at: int | None = None) -> None:
+        """An UPDATE of the truth row, now or with a write time (µs)."""
+        where = {"messageid": place.messageid, "mailboxid": place.mailboxid, "uid": place.uid}
+        self._update("imapuidtable", values, where, at)
+
+    def write_projection(self, place: Place, values: Cells, at: int | None = None) -> None:
+        """An UPDATE of the projection row, now or with a write time (µs)."""
+        where = {"mailboxid": place.mailboxid, "uid": place.uid}
+        self._update("messageidtable", values, where, at)
+
+    def write_both(self, place: Place, values: Cells, at: int | None = None) -> None:
+        """A message as it should be."""
+        self.write_truth(place, values, at)
+        self.write_projection(place, {"messageid": place.messageid, **values}, at)
+
+    def _update(self, table: str, values: Cells, where: Cells, at: int | None) -> None:
+        """Sets by element, as the mail server writes them."""
+        single = {name: value for name, value in values.items() if name != "userflags"}
+        assignments = [f"{name} = %s" for name in single]
+        bound: list[Any] = list(single.values())
+        if values.get("userflags"):
+            assignments.append("userflags = userflags + %s")
+            bound.append(values["userflags"])
+        using = "" if at is None else f" USING TIMESTAMP {at}"
+        key = " AND ".join(f"{name} = %s" for name in where)
+        self.session.execute(
+            f"UPDATE {self.keyspace}.{table}{using} SET {', '.join(assignments)} WHERE {key}",
+            (*bound, *where.values()),
+        )
+
+    def execute(self, cql: str, *values: Any) -> Any:
+        """One statement; ``$truth`` and ``$projection`` stand for the tables."""
+        cql = cql.replace("$truth", f"{self.keyspace}.imapuidtable")
+        return self.session.execute(
+            cql.replace("$projection", f"{self.keyspace}.messageidtable"), values
+        )
+
+    # --- reading both sides
+
+    def truth_at(self, place: Place) -> Cells | None:
+        """The truth row's cells, the messageid among them, None where there is no row."""
+        row = self.execute(
+            "SELECT * FROM $truth WHERE messageid = %s AND mailboxid = %s AND uid = %s",
+            place.messageid,
+            *place.row,
+        ).one()
+        return _as_cells(row)
+
+    def projected_at(self, row: RowKey) -> Cells | None:
+        """The projection row's cells, None where there is no row."""
+        found = self.execute("SELECT * FROM $projection WHERE mailboxid = %s AND uid = %s", *row)
+        return _as_cells(found.one())
+
+    def agrees(self, place: Place) -> bool:
+        """Whether the projection holds at this place exactly what the truth holds."""
+        truth = self.truth_at(place)
+        return truth == self.projected_at(place.row)
+
+    def write_times(self, row: RowKey) -> dict[str, int]:
+        """When each cell of a projection row was written (µs); null cells are left out."""
+        asked = ", ".join(f"writetime({name}) AS {name}" for name in ("messageid", *SINGLE_CELLS))
+        found = self.execute(
+            f"SELECT {asked} FROM $projection WHERE mailboxid = %s AND uid = %s", *row
+        ).one()
+        times = {} if found is None else found._asdict()
+        return {name: at for name, at in times.items() if at is not None}
+
+    # --- what the stream says of it
+
+    def findings(self, row: RowKey) -> list[dict[str, Any]]:
+        """All that was logged of a row, in order."""
+        return self.stream.findings(mailboxid=row[0], uid=row[1])
+
+    def kinds(self, row: RowKey) -> set[str]:
+        """The kinds of finding that a row had."""
+        return {str(finding["kind"]) for finding in self.findings(row)}
+
+    def ended(self, row: RowKey, how: str = "verified") -> bool:
+        """Whether a finding of this row has ended so."""
+        return any(each["message"].startswith(f"{how}: ") for each in self.findings(row))
+
+    def reported(self, row: RowKey, kind: str) -> dict[str, Any]:
+        """The report of this kind, once it is there."""
+        found = until(
+            f"{kind} is reported",
+            lambda: self.stream.findings(mailboxid=row[0], uid=row[1], kind=kind, state="reported"),
+        )
+        return dict(found[0])
+
+    def remembered(self, place: Place) -> bool:
+        """Whether a look has read the message's truth at this place."""
+        row = self.session.execute(
+            f"SELECT recorded_at FROM {self.own}.lineage_by_message"
+            " WHERE messageid = %s AND mailboxid = %s AND uid = %s",
+            (place.messageid, *place.row),
+        ).one()
+        return row is not None and row.recorded_at is not None
+
+    def await_remembered(self, places: Iterable[Place]) -> None:
+        """Until each was examined once."""
+        for place in places:
+            until(f"{place} was examined", lambda place=place: self.remembered(place))
+
+    def metric(self, name: str, **labels: str) -> float:
+        """A metric's value, summed over what the labels leave open."""
+        said = self.stream.said("metrics on port")[-1]["message"]
+        port = str(said).rpartition(" ")[2]
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        wanted = [f'{label}="{value}"' for label, value in labels.items()]
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in lines
+            if re.match(rf"{name}(\{{|\s)", line) and all(each in line for each in wanted)
+        )
+
+    def await_all_examined(self) -> None:
+        """Until whatever was written up to now has been examined.
+
+        Proved by lost rows in both tables' topics, written after it: each is found and repaired
+        only once its own delay has passed.
+        """
+        canaries = [Place() for _ in range(4)]
+        for place in canaries:
+            self.write_both(place, cells())
+            self.execute("DELETE FROM $projection WHERE mailboxid = %s AND uid = %s", *place.row)
+        for place in canaries:
+            until("the canary was found and repaired", lambda place=place: self.agrees(place))
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Another command of `reconcile`, with the stream's settings."""
+        return reconcile(*arguments, "--config", str(self.stream.config))
+
+    # --- Kafka
+
+    def topic(self, table: str) -> str:
+        """The agent's topic of a table."""
+        return f"{self.stack.topic_prefix}.{self.keyspace}.{table}"
+
+    def publish(self, records: Iterable[tuple[str, bytes | None, bytes | None]]) -> None:
+        """Publish (table, key, value) to the agent's topics; returns when Kafka has them."""
+        producer = KafkaProducer(
+            bootstrap_servers=self.stack.bootstrap_servers, max_request_size=8 * 1024 * 1024
+        )
+        try:
+            sent = [
+                producer.send(self.topic(table), key=key, value=value)
+                for table, key, value in records
+            ]
+            for each in sent:
+                each.get(timeout=60)
+        finally:
+            producer.close()
+
+    def events(self, mailboxes: Iterable[UUID]) -> list[tuple[str, bytes, bytes]]:
+        """All events so far that name one of these mailboxes: (table, key, value)."""
+        tables = {self.topic(table): table for table in ("imapuidtable", "messageidtable")}
+        names = [str(mailbox).encode() for mailbox in mailboxes]
+        return [
+            (tables[record.topic], record.key, record.value)
+            for record in records_of(self.stack, *tables)
+            if any(name in record.key or name in record.value for name in names)
+        ]
+
+    def dead_letters(self) -> list[dict[str, Any]]:
+        """All that were kept so far."""
+        topic = f"{self.own}.dead-letters"
+        return [json.loads(record.value) for record in records_of(self.stack, topic)]
+
+
+def _as_cells(row: Any) -> Cells | None:
+    """A row of either table, comparable: a set without elements is an empty one."""
+    if row is None:
+        return None
+    return {**row._asdict(), "userflags": set(row.userflags or ())}
+
+
+def records_of(stack: Endpoints, *topics: str) -> list[Any]:
+    """All records that topics hold now."""
+    consumer = KafkaConsumer(
+        bootstrap_servers=stack.bootstrap_servers,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+    )
+    try:
+        consumer.subscribe(list(topics))
+        found: list[Any] = []
+        until("Kafka gives the partitions", lambda: _poll(consumer, found))
+        ends = consumer.end_offsets(list(consumer.assignment()))
+        until(
+            "all records were read",
+            lambda: (
+                _poll(consumer, found)
+                and all(consumer.position(each) >= end for each, end in ends.items())
+            ),
+        )
+        return found
+    finally:
+        consumer.close()
+
+
+def _poll(consumer: KafkaConsumer, found: list[Any]) -> bool:
+    for records in consumer.poll(timeout_ms=500).values():
+        found.extend(records)
+    return bool(consumer.assignment())
+
+
+def create_event_topics(stack: Endpoints, keyspace: str) -> None:
+    """The topics of a keyspace's message tables, before the agent has anything to publish."""
+    admin = KafkaAdminClient(bootstrap_servers=stack.bootstrap_servers)
+    try:
+        admin.create_topics(
+            [
+                NewTopic(
+                    f"{stack.topic_prefix}.{keyspace}.{table}",
+                    num_partitions=2,
+                    replication_factor=1,
+                    topic_configs={"max.message.bytes": str(8 * 1024 * 1024)},
+                )
+                for table in ("imapuidtable", "messageidtable")
+            ]
+        )
+    finally:
+        admin.close()
+
+
+def reconcile(
+    *arguments: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `reconcile` to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "streaming.app", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=None if environment is None else dict(environment),
+    )
+
+
+Plant = Callable[[Scene], Any]
