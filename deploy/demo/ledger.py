@@ -94,6 +94,12 @@ class Ledger:
                 self._append_line({"event": "ending", "id": entry.id, "accepts": entry.accepts})
         return entries
 
+    def progress(self) -> tuple[int, int]:
+        """How many projection statements were meant so far, and how many entries there are."""
+        with self._lock:
+            meant = sum(len(history.meant) for history in self._histories.values())
+            return meant, len(self._entries)
+
     def differing_rows(self) -> set[RowKey]:
         """Rows that differ from the truth, as far as the mail server's own writes tell."""
         with self._lock:

@@ -1,0 +1,136 @@
+"""The main job on real servers, from nothing: `make demo`.
+
+    python -m deploy.demo [--seed N] [--operations N] [--keep]
+
+Starts Cassandra, Kafka, the change agent and the reconciler in a temporary folder, lets users work
+and statements fail, and judges the outcome. Exits with 0 where exactly the planted differences
+remain and each fault ended well, with 1 where not, with 2 where the demo could not be played, and
+with 130 when it was interrupted. In every case no process is left behind (but for --keep).
+"""
+
+import argparse
+import logging
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+
+from deploy.demo.play import Play
+from deploy.demo.show import Screen, screen_for
+from deploy.demo.statements import SERVER_TROUBLE
+from deploy.demo.stream import StreamDiedError
+from deploy.demo.summary import summary
+from deploy.demo.verdict import judged
+from deploy.demo.workload import Workload
+from deploy.embedded import Stack
+from deploy.embedded.errors import EmbeddedError
+from reconcilers.errors import ReconcilerError
+
+FINE, NOT_AS_IT_SHOULD_BE, COULD_NOT_PLAY, INTERRUPTED = 0, 1, 2, 130
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+OPERATIONS = 800
+RATE = 30.0
+"""Operations a second, over all workers."""
+FEWEST_OPERATIONS = 300
+FEWEST_FAULTS = 100
+FAULTS_PER_OPERATION = 0.15
+FAILURES = (EmbeddedError, StreamDiedError, ReconcilerError, *SERVER_TROUBLE)
+
+
+def main(arguments: list[str]) -> int:
+    """Play it. Returns the exit code."""
+    given = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.CRITICAL)
+    for number in INTERRUPTS:
+        signal.signal(number, _interrupt)
+    folder = Path(tempfile.mkdtemp(prefix="james-demo-"))
+    screen = screen_for(sys.stdout)
+    try:
+        code = _play(given, folder, screen)
+    except FAILURES as failure:
+        screen.say(f"the demo could not be played: {failure}")
+        code = COULD_NOT_PLAY
+    except KeyboardInterrupt:
+        screen.say("interrupted: everything is stopped")
+        code = INTERRUPTED
+    _leave(given, folder, screen, code)
+    return code
+
+
+def workload_of(operations: int, seed: int) -> Workload:
+    """The workload of the demo: at least 100 faults, over all kinds."""
+    faults = max(FEWEST_FAULTS, round(operations * FAULTS_PER_OPERATION))
+    return Workload(operations=operations, rate=RATE, seed=seed, faults=faults)
+
+
+def _play(given: argparse.Namespace, folder: Path, screen: Screen) -> int:
+    with ExitStack() as ending:
+        screen.say(f"starting Cassandra, Kafka and the change agent in {folder}")
+        stack = Stack(folder / "stack")
+        ending.callback(stack.down)
+        ending.callback(screen.say, "stopping the servers")
+        ending.callback(_ignore_interrupts)
+        stack.up()
+        play = Play(workload_of(given.operations, given.seed), folder, screen, time.sleep)
+        evidence = play.run(stack)
+        verdict = judged(evidence)
+        if given.keep:
+            ending.pop_all()
+    print(*("", *summary(evidence, verdict)), sep="\n", flush=True)
+    return FINE if verdict.fine else NOT_AS_IT_SHOULD_BE
+
+
+def _leave(given: argparse.Namespace, folder: Path, screen: Screen, code: int) -> None:
+    """Remove the folder, unless somebody may want to look into it."""
+    if given.keep and code in (FINE, NOT_AS_IT_SHOULD_BE):
+        screen.say(
+            "the servers run on. Look with:\n"
+            f"  {sys.executable} -m streaming.app findings --config {folder}/demo.toml\n"
+            f"  {sys.executable} -m streaming.app status --config {folder}/demo.toml\n"
+            "stop them with:\n"
+            f"  {sys.executable} -m deploy.embedded down --data-dir {folder}/stack"
+        )
+    elif code in (FINE, INTERRUPTED):
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        screen.say(f"settings, logs and ledger stay in {folder}")
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Once: what ends the processes must not be interrupted itself."""
+    _ignore_interrupts()
+    raise KeyboardInterrupt
+
+
+def _ignore_interrupts() -> None:
+    for number in INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _operations(text: str) -> int:
+    number = int(text)
+    if number < FEWEST_OPERATIONS:
+        raise argparse.ArgumentTypeError(
+            f"at least {FEWEST_OPERATIONS}, for {FEWEST_FAULTS} faults"
+        )
+    return number
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m deploy.demo", description="The main job on real servers, from nothing."
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of operations and faults (default 1)")
+    parser.add_argument(
+        "--operations", type=_operations, default=OPERATIONS, help=f"default {OPERATIONS}"
+    )
+    parser.add_argument("--keep", action="store_true", help="leave the servers running at the end")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+"""The demo, act by act: servers, tables, reconciler, users and faults, quiet, judgement."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from cassandra.cluster import Session
+
+from checkpoints.codec import finding_to_json
+from deploy.demo.compare import full_comparison
+from deploy.demo.connection import connected
+from deploy.demo.james import create_schema
+from deploy.demo.ledger import Ledger
+from deploy.demo.show import Scene, Screen
+from deploy.demo.sight import Quiet, Sight
+from deploy.demo.stream import DELAY_S, SUSPECTS_TOPIC, WINDOW_S, Stream
+from deploy.demo.users import Users
+from deploy.demo.verdict import Evidence
+from deploy.demo.workload import Workload
+from deploy.embedded import Stack
+from reconcilers.families import FAMILIES
+from streaming.own import open_own
+from streaming.settings import load
+from streaming.tables.session import disconnect
+
+LOOK_EVERY_S = 1.0
+SETTLE_S = DELAY_S + WINDOW_S
+PAUSE_S = SETTLE_S + 6.0
+"""Until a row that was just written has surely been looked at."""
+QUIET_FOR_S = 2 * SETTLE_S + 3.0
+"""A young row is looked at twice, each time D + W later; then nothing can come any more."""
+LONGEST_WORK_S = 300.0
+LONGEST_WAIT_FOR_QUIET_S = 240.0
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """One run in one folder. `pause` waits some seconds between two looks."""
+
+    workload: Workload
+    folder: Path
+    screen: Screen
+    pause: Callable[[float], None]
+
+    def run(self, stack: Stack) -> Evidence:
+        """All acts on a stack that is up. Raises StreamDiedError, embedded's StartError."""
+        with ExitStack() as open_things:
+            session = open_things.enter_context(connected("127.0.0.1", stack.cassandra_port))
+            self.screen.say(f"creating James's tables in keyspace {stack.keyspace}")
+            create_schema(session, stack.keyspace)
+            self.screen.say("starting `reconcile stream --mode repair`")
+            stream = open_things.enter_context(Stream(stack.config, self.folder))
+            self.screen.say("turning change capture on, so that the agent sees the tables")
+            stack.capture_tables()
+            stream.wait_until_watching()
+            ledger = Ledger(self.folder / "ledger.jsonl")
+            self._let_users_work(session, stack.keyspace, stream, ledger)
+            self._wait_until_quiet(stream, ledger)
+            ledger.settle()
+            self.screen.say("reading both tables whole, and judging each fault by its ledger entry")
+            evidence = evidence_of(session, stack.keyspace, stream.config, ledger)
+            self.screen.say("stopping the reconciler")
+        return evidence
+
+    def _let_users_work(
+        self, session: Session, keyspace: str, stream: Stream, ledger: Ledger
+    ) -> None:
+        work = self.workload
+        self.screen.say(
+            f"watching: {work.operations} mail operations follow, {work.rate:.0f} a second from"
+            f" {work.workers} workers, {work.faults} of their statements meet a fault"
+        )
+        with Users(session, keyspace, work, ledger, PAUSE_S) as users:
+            for _ in range(round(LONGEST_WORK_S / LOOK_EVERY_S)):
+                if not users.working():
+                    return
+                self._show("users at work", stream, ledger)
+                self.pause(LOOK_EVERY_S)
+        self.screen.say(f"the operations took more than {LONGEST_WORK_S:.0f} s: going on without")
+
+    def _wait_until_quiet(self, stream: Stream, ledger: Ledger) -> None:
+        self.screen.say("all is written: waiting until nothing is left to repair or to verify")
+        quiet = Quiet(QUIET_FOR_S, SUSPECTS_TOPIC)
+        sight = Sight()
+        for _ in range(round(LONGEST_WAIT_FOR_QUIET_S / LOOK_EVERY_S)):
+            sight = self._show("waiting for quiet", stream, ledger) or sight
+            if quiet.reached(sight):
+                return
+            self.pause(LOOK_EVERY_S)
+        self.screen.say(
+            f"still not quiet after {LONGEST_WAIT_FOR_QUIET_S:.0f} s, judging what is there"
+            f" ({quiet.unrest(sight) or 'findings keep coming'}); log: {stream.log}"
+        )
+
+    def _show(self, doing: str, stream: Stream, ledger: Ledger) -> Sight | None:
+        sight = stream.sight()
+        statements, faults = ledger.progress()
+        if sight is not None:
+            self.screen.show(Scene(doing, statements, faults, sight))
+        return sight
+
+
+def evidence_of(session: Session, keyspace: str, config: Path, ledger: Ledger) -> Evidence:
+    """The ledger, what the reconciler's journal says, and the full comparison."""
+    entries = ledger.entries()
+    settings = load(config, {})
+    try:
+        journal = open_own(settings).journal
+        return Evidence(
+            entries=entries,
+            log=[line for day in days_since(entries[0].time) for line in journal.log(day)],
+            standing=[
+                finding_to_json(finding)
+                for family in FAMILIES
+                for finding in journal.open_findings(family)
+            ],
+            differences=list(full_comparison(session, keyspace)),
+            breakers={each.value: why for each, why in journal.breakers().items()},
+        )
+    finally:
+        disconnect(settings.cassandra)
+
+
+def days_since(time: datetime) -> Iterator[date]:
+    """The days (UTC) from then to now: a demo may run through midnight."""
+    day = time.astimezone(UTC).date()
+    while day <= datetime.now(UTC).date():
+        yield day
+        day += timedelta(days=1)

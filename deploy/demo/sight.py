@@ -1,0 +1,135 @@
+"""What the reconciler's metrics say at one moment, as an operator's Prometheus sees them."""
+
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from prometheus_client.parser import text_string_to_metric_families
+
+KindAndState = tuple[str, str]
+
+REPORTED = "reported"
+REPAIRED = "intended"
+"""The state of a finding whose repair was written and has not been looked at again."""
+VERIFIED = "verified"
+ENDED = (VERIFIED, "superseded", "healed")
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Findings counted by kind and state, and how far behind it is. Times are seconds.
+
+    `findings` counts how often a finding came to a state, `standing` how many are in it now.
+    `lag` is in records, by topic. `last_batch` is a time since the epoch, 0 before the first.
+    """
+
+    findings: Mapping[KindAndState, int] = field(default_factory=dict)
+    standing: Mapping[KindAndState, int] = field(default_factory=dict)
+    lag: Mapping[str, int] = field(default_factory=dict)
+    breakers: tuple[str, ...] = ()
+    capture_delay: float = 0.0
+    batch_duration: float = 0.0
+    examined: int = 0
+    last_batch: float = 0.0
+
+    def kinds(self) -> list[str]:
+        """Every kind that was ever found."""
+        return sorted({kind for kind, _ in (*self.findings, *self.standing)})
+
+    def found(self, kind: str) -> int:
+        """How many findings of this kind there were: those that ended and those that stand."""
+        ended = sum(self.findings.get((kind, state), 0) for state in ENDED)
+        return ended + sum(n for (each, _), n in self.standing.items() if each == kind)
+
+    def reported(self) -> dict[str, int]:
+        """The findings that stand for a person to see, by class."""
+        return {
+            kind: n for (kind, state), n in sorted(self.standing.items()) if n and state == REPORTED
+        }
+
+    def in_work(self) -> int:
+        """The findings that stand and are not just reported."""
+        return sum(n for (_, state), n in self.standing.items() if state != REPORTED)
+
+    def records_behind(self) -> int:
+        """Records not read yet, over all topics."""
+        return sum(self.lag.values())
+
+
+def sight_of(text: str) -> Sight:
+    """From the text of a metrics endpoint; what it does not have is 0."""
+    samples = [
+        sample
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name.startswith("reconciler_")
+    ]
+    findings: Counter[KindAndState] = Counter()
+    standing: Counter[KindAndState] = Counter()
+    lag: Counter[str] = Counter()
+    single: dict[str, float] = {}
+    breakers = []
+    for sample in samples:
+        labels, value = sample.labels, sample.value
+        match sample.name.removeprefix("reconciler_"):
+            case "findings_total":
+                findings[labels["kind"], labels["state"]] += int(value)
+            case "open_findings":
+                standing[labels["kind"], labels["state"]] += int(value)
+            case "kafka_lag_records":
+                lag[labels["topic"]] += int(value)
+            case "breaker_open":
+                breakers += [labels["breaker"]] if value else []
+            case name:
+                single[name] = value
+    return Sight(
+        findings=findings,
+        standing=standing,
+        lag=lag,
+        breakers=tuple(breakers),
+        capture_delay=single.get("capture_delay_seconds", 0.0),
+        batch_duration=single.get("batch_duration_seconds", 0.0),
+        examined=int(single.get("keys_examined_total", 0)),
+        last_batch=single.get("last_batch_timestamp_seconds", 0.0),
+    )
+
+
+def look(port: int) -> Sight | None:
+    """What the endpoint at this port of 127.0.0.1 says now; None while nobody answers."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            return sight_of(answer.read().decode("utf-8"))
+    except (urllib.error.URLError, OSError):
+        return None
+
+
+@dataclass(slots=True)
+class Quiet:
+    """Knows when nothing is left to happen.
+
+    That is: every event read, no finding in work, and for `lasting_s` seconds, by the times of the
+    stream's own batches, nothing new. `suspects_topic` does not count: reported findings are
+    looked at again and again through it.
+    """
+
+    lasting_s: float
+    suspects_topic: str
+    _last: tuple[object, ...] | None = None
+    _since: float = 0.0
+
+    def reached(self, sight: Sight) -> bool:
+        """Tell it what is seen now; whether it has been quiet for long enough."""
+        seen = (dict(sight.findings), dict(sight.standing))
+        if self.unrest(sight) is not None or seen != self._last:
+            self._last, self._since = seen, sight.last_batch
+            return False
+        return sight.last_batch - self._since >= self.lasting_s
+
+    def unrest(self, sight: Sight) -> str | None:
+        """What is still to be done, None when nothing is."""
+        waiting = {topic: n for topic, n in sight.lag.items() if n and topic != self.suspects_topic}
+        if waiting:
+            return f"records wait: {waiting}"
+        return f"{sight.in_work()} findings are in work" if sight.in_work() else None

@@ -1,0 +1,169 @@
+"""`reconcile stream --mode repair` as a process: its settings, its start, its end."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from deploy.demo.sight import Sight, look
+from deploy.embedded.jars import JARS, ROOT
+from deploy.embedded.waiting import until
+
+DELAY_S = 5.0
+"""D: nothing is judged before."""
+WINDOW_S = 1.0
+"""W: a key comes out D to D + W after it was read."""
+REPORT_AGAIN_S = 15.0
+SUSPECTS_TOPIC = "reconciler.suspects"
+
+START_S = 180.0
+STOP_S = 40.0
+OWN_ENVIRONMENT = "RECONCILE_"
+
+Sections = dict[str, dict[str, Any]]
+
+
+class StreamDiedError(Exception):
+    """The reconciler ended by itself; the text says what it said last."""
+
+
+def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path) -> Sections:
+    """The stack's settings with short windows, and limits beyond the faults of the demo."""
+    changes: Sections = {
+        "kafka": {"suspects_topic": SUSPECTS_TOPIC},
+        "stream": {
+            "delay": DELAY_S,
+            "window": WINDOW_S,
+            "checkpoint_dir": str(folder / "checkpoint"),
+            "jars": str(JARS / "spark"),
+        },
+        "repair": {
+            "report_again": REPORT_AGAIN_S,
+            "suspects_per_minute": 5000,
+            "suspect_share": 1.0,
+            "removals_per_minute": 1000,
+            "removal_share": 1.0,
+        },
+        "metrics": {"port": 0},
+    }
+    names = {**stack, **changes}
+    return {name: {**stack.get(name, {}), **changes.get(name, {})} for name in names}
+
+
+def as_toml(sections: Sections) -> str:
+    """The text of a settings file; texts, numbers and lists are written as in JSON."""
+    lines = []
+    for name, values in sections.items():
+        lines.append(f"[{name}]")
+        lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+        lines.append("")
+    return "\n".join(lines)
+
+
+class Stream:
+    """The process, with its Spark JVM and Python workers; all of them end with it.
+
+    As a context manager it is started inside, and gone after.
+    """
+
+    def __init__(self, stack_settings: Path, folder: Path) -> None:
+        """Write its settings file into `folder`, where its log goes too."""
+        self.config = folder / "demo.toml"
+        self.log = folder / "reconcile.log"
+        stack = tomllib.loads(stack_settings.read_text(encoding="utf-8"))
+        self.config.write_text(as_toml(demo_settings(stack, folder)), encoding="utf-8")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port: int | None = None
+
+    def __enter__(self) -> "Stream":
+        command = [sys.executable, "-m", "streaming.app", "stream", "--mode", "repair"]
+        ours = {k: v for k, v in os.environ.items() if not k.startswith(OWN_ENVIRONMENT)}
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*command, "--config", str(self.config)],
+                cwd=ROOT,
+                env=ours,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def wait_until_watching(self) -> None:
+        """Until its first batch has ended. Raises StreamDiedError, embedded's StartError."""
+        until(self._has_ended_a_batch, START_S, f"the reconciler watches (see {self.log})", 0.5)
+
+    def _has_ended_a_batch(self) -> bool:
+        sight = self.sight()
+        return sight is not None and sight.last_batch > 0
+
+    def sight(self) -> Sight | None:
+        """What its metrics say now; None while it does not answer. Raises StreamDiedError."""
+        if self._process is not None and self._process.poll() is not None:
+            raise StreamDiedError(
+                f"the reconciler ended with {self._process.returncode}: {self._last_words()}"
+            )
+        self._port = self._port or metrics_port(self._text())
+        return look(self._port) if self._port is not None else None
+
+    def stop(self) -> None:
+        """SIGTERM, and after some time SIGKILL to whatever is left; returns when all is gone."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        try:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_S)
+        finally:  # also where the waiting is interrupted
+            _end_at_once(process)
+
+    def _text(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def _last_words(self) -> str:
+        lines = self._text().strip().splitlines() or ["it said nothing"]
+        return lines[-1][:500]
+
+
+def metrics_port(log: str) -> int | None:
+    """The port that the log names; None as long as it does not."""
+    named = re.search(r"metrics on port (\d+)", log)
+    return int(named[1]) if named else None
+
+
+def _end_at_once(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL to it and to all that it started, and wait for it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    # Spark's Python workers are a process group of their own, in the same session.
+    for pid in processes_of_session(process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def processes_of_session(leader: int) -> list[int]:
+    """The processes that run in this session (found on Linux only)."""
+    members = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text(encoding="utf-8", errors="replace")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        # After the name in brackets: state, parent, process group, session.
+        state, _parent, _group, session = text.rpartition(")")[2].split()[:4]
+        if session == str(leader) and state not in "ZX":
+            members.append(int(stat.parent.name))
+    return members
