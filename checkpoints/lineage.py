@@ -7,7 +7,7 @@ kept for `KEPT_AFTER_LOSS` more, because late writes come.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
@@ -126,23 +126,38 @@ def memory_of(
     messageid: UUID,
     entries: Iterable[Entry],
     deletes: Deletes,
-    projection_deletes: frozenset[Micros],
+    projection_deletes: Mapping[int, frozenset[Micros]],
     watched_since: Micros | None,
 ) -> Memory:
-    """What is remembered of one message in the slot's mailbox, as the pure core wants it."""
+    """What is remembered of one message in the slot's mailbox, as the pure core wants it.
+
+    ``projection_deletes`` are those of the message's rows here, by UID. What was recorded before
+    watching began (anew) does not make the memory complete.
+    """
     here = [entry for entry in entries if entry.mailboxid == slot.mailboxid]
-    recorded = [entry.recorded_at for entry in here if entry.recorded_at is not None]
-    born = born_at(messageid)
-    if watched_since is not None and born is not None and born > watched_since:
-        recorded.append(born)
     return Memory(
         known=frozenset(entry.uid for entry in here if entry.in_truth),
         unsure=frozenset(entry.uid for entry in here if not entry.in_truth),
-        complete_at=min(recorded, default=None),
+        complete_at=_complete_at(messageid, here, watched_since),
         range_deletes=deletes.by_uid.get(WHOLE_RANGE, frozenset()),
         row_deletes=deletes.by_uid.get(slot.uid, frozenset()),
-        projection_deletes=projection_deletes,
+        projection_deletes=projection_deletes.get(slot.uid, frozenset()),
+        sibling_deletes={
+            uid: len(times) for uid, times in projection_deletes.items() if uid != slot.uid
+        },
     )
+
+
+def _complete_at(
+    messageid: UUID, here: Iterable[Entry], watched_since: Micros | None
+) -> Micros | None:
+    if watched_since is None:
+        return None
+    born = born_at(messageid)
+    if born is not None and born > watched_since:
+        return 0
+    recorded = (entry.recorded_at for entry in here if entry.recorded_at is not None)
+    return min((at for at in recorded if at >= watched_since), default=None)
 
 
 def merged(memories: Sequence[Memory]) -> Memory:
@@ -150,6 +165,9 @@ def merged(memories: Sequence[Memory]) -> Memory:
     if not memories:
         return NOTHING_REMEMBERED
     times = [memory.complete_at for memory in memories]
+    siblings: dict[int, int] = {}
+    for memory in memories:
+        siblings |= memory.sibling_deletes
     return Memory(
         known=frozenset().union(*(memory.known for memory in memories)),
         unsure=frozenset().union(*(memory.unsure for memory in memories)),
@@ -157,4 +175,5 @@ def merged(memories: Sequence[Memory]) -> Memory:
         range_deletes=frozenset().union(*(memory.range_deletes for memory in memories)),
         row_deletes=frozenset().union(*(memory.row_deletes for memory in memories)),
         projection_deletes=frozenset().union(*(memory.projection_deletes for memory in memories)),
+        sibling_deletes=siblings,
     )

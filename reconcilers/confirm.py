@@ -70,6 +70,8 @@ def judge(
         )
     if newest > moment.settled:
         return LookAgain("young: written within the delay")
+    if difference.kind is Kind.EXTRA_ROW and not _absence_is_settled(seen):
+        return LookAgain("absent from the truth, and no delete heard of: it may be on its way")
     report = _reported_class(seen, difference, moment)
     if report is not None and report.kind not in accepted:
         return report
@@ -81,6 +83,11 @@ def _write_times(seen: Seen) -> Iterable[Micros]:
         yield from seen.actual.written.values()
     for truth in seen.truths:
         yield from truth.written.values()
+
+
+def _absence_is_settled(seen: Seen) -> bool:
+    """A tombstone's time cannot be read: its event was heard, or the absence is a delay old."""
+    return seen.memory.heard_of_a_delete or seen.suspected is Kind.EXTRA_ROW
 
 
 def _reported_class(seen: Seen, difference: Difference, moment: Moment) -> Report | None:
@@ -132,18 +139,33 @@ def _removal_without_evidence(seen: Seen) -> Report | None:
 
 
 def evidence_for_removal(seen: Seen) -> str | None:
-    """Why removing this orphan is what its user did, None when that is not known."""
-    memory, uid, lost = seen.memory, seen.slot.uid, _lost(seen)
+    """Why removing this orphan is what its user did, None when that is not known.
+
+    What memory says counts only for a row that is not older than it.
+    """
+    memory, uid, others = seen.memory, seen.slot.uid, _lost(seen) - {seen.slot.uid}
     if memory.projection_deletes or memory.row_deletes:
         return "a delete of this very row was seen"
+    if memory.complete_at is None or not (uid in memory.known or _came_after(seen)):
+        return None
     if memory.complete and uid not in memory.known:
         return "the truth never had this UID"
-    if memory.complete and lost == {uid}:
+    if memory.complete and not others:
         return "no other UID of the message was lost in this mailbox"
-    if memory.complete_at is None or uid not in memory.known:
+    if uid not in memory.known:
         return None
-    later = sum(deleted > memory.complete_at for deleted in memory.range_deletes)
-    return f"{later} deletes for {len(lost)} lost UIDs" if later >= len(lost) else None
+    deletes = sum(deleted > memory.complete_at for deleted in memory.range_deletes)
+    spent = sum(max(1, memory.sibling_deletes.get(other, 0)) for other in others)
+    return f"{deletes} deletes, {spent} of them for other UIDs" if deletes > spent else None
+
+
+def _came_after(seen: Seen) -> bool:
+    """Whether the row was written after its message's memory was complete."""
+    oldest = min(seen.actual.written.values(), default=None) if seen.actual is not None else None
+    complete_at = seen.memory.complete_at
+    return complete_at == 0 or (
+        complete_at is not None and oldest is not None and oldest > complete_at
+    )
 
 
 def _lost(seen: Seen) -> frozenset[int]:

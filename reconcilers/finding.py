@@ -58,7 +58,8 @@ class Finding:
 
     Times are µs. ``oldest`` is the write time of the oldest change that led here; ``batch`` names
     the batch that last wrote, so that its re-execution is not counted as another attempt;
-    ``writes`` and ``before`` are the last repair and its before-image; ``next_look`` is when the
+    ``tried_at`` says when; ``writes`` and ``before`` are the last repair and its before-image;
+    ``next_look`` is when the
     key is published again, None when only an event or a person wakes it.
     """
 
@@ -73,6 +74,7 @@ class Finding:
     oldest: Micros | None = None
     attempts: int = 0
     batch: str = ""
+    tried_at: Micros = 0
     before: Row | None = None
     writes: tuple[Write, ...] = ()
     next_look: Micros | None = None
@@ -103,13 +105,22 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """How often a repair is tried before it is stuck."""
+    """How often a repair is tried before it is stuck, and how far (µs) attempts are apart."""
 
     most: int = 3
+    apart: Micros = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The batch that looks, and when (µs) its confirmation began."""
+
+    batch: str
+    at: Micros
 
 
 def advance(
-    previous: Finding | None, verdict: Verdict, seen: Seen, batch: str, attempts: Attempts
+    previous: Finding | None, verdict: Verdict, seen: Seen, now: Now, attempts: Attempts
 ) -> Step:
     """The next step in a finding's life. An infrastructure failure is never an attempt."""
     match verdict:
@@ -123,7 +134,7 @@ def advance(
             same = previous.kind == kind and previous.state is State.REPORTED
             return Step(Action.KEEP if same else Action.REPORT)
         case Repair():
-            return _differs(previous, verdict, seen, batch, attempts)
+            return _differs(previous, verdict, seen, now, attempts)
 
 
 def _agreed(previous: Finding | None) -> Step:
@@ -134,14 +145,20 @@ def _agreed(previous: Finding | None) -> Step:
 
 
 def _differs(
-    previous: Finding | None, verdict: Repair, seen: Seen, batch: str, attempts: Attempts
+    previous: Finding | None, verdict: Repair, seen: Seen, now: Now, attempts: Attempts
 ) -> Step:
     if previous is None or not previous.writes:
         return Step(Action.REPAIR)
     if newer_than_ours(previous, verdict.difference, seen):
         return Step(Action.REPAIR, ends_as=State.SUPERSEDED)
-    if previous.batch == batch:
+    if previous.batch == now.batch:
         return Step(Action.REPAIR, attempt=max(previous.attempts - 1, 0))
+    return _did_not_hold(previous, now, attempts)
+
+
+def _did_not_hold(previous: Finding, now: Now, attempts: Attempts) -> Step:
+    if now.at < previous.tried_at + attempts.apart:
+        return Step(Action.LOOK_AGAIN)
     if previous.state is State.STUCK:
         return Step(Action.KEEP)
     if previous.attempts >= attempts.most:

@@ -43,7 +43,8 @@ class Wake:
     ``deleted_at`` is the write time of a delete-shaped event and ``deleted_from`` its table; both
     None otherwise. ``oldest`` and ``newest`` are the write times of the events behind it.
     ``from_truth`` tells that an event of the truth named the key, ``looked_again`` that it came
-    back through the suspects topic instead of from a user's change.
+    back through the suspects topic instead of from a user's change, where ``suspected`` is what was
+    found then.
     """
 
     mailboxid: UUID | None
@@ -55,6 +56,7 @@ class Wake:
     deleted_at: Micros | None = None
     from_truth: bool = False
     looked_again: bool = False
+    suspected: Kind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Suspect:
 
     ``kind`` is what the look found, None when both sides agreed. ``messageids`` are the messages
     that may claim the slot; ``oldest`` is the write time (µs) of the oldest change behind it.
+    ``suspected`` is what an earlier look, at least one delay ago, found here.
     """
 
     slot: Slot
@@ -70,6 +73,7 @@ class Suspect:
     kind: Kind | None
     oldest: Micros | None = None
     looked_again: bool = False
+    suspected: Kind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +99,11 @@ class Memory:
 
     ``known`` are the UIDs that were ever seen in the truth or named by one of its events,
     ``unsure`` those only seen on the projection's side. From ``complete_at`` on, ``known`` holds
-    every UID that the truth had: a read of the message's whole truth partition recorded them then,
-    or the message was born while the stream was watching; None when neither is so.
+    every UID that the truth had: a read of the message's whole truth partition recorded them then;
+    0 when the message was born while the stream was watching, None when neither is so.
     ``range_deletes`` are the times of truth deletes that named no UID, ``row_deletes`` of those
-    that named this one, ``projection_deletes`` of deletes of this very projection row.
+    that named this one, ``projection_deletes`` of deletes of this very projection row;
+    ``sibling_deletes`` counts those of the message's other rows here, by UID.
     """
 
     known: frozenset[int] = frozenset()
@@ -107,6 +112,12 @@ class Memory:
     range_deletes: frozenset[Micros] = frozenset()
     row_deletes: frozenset[Micros] = frozenset()
     projection_deletes: frozenset[Micros] = frozenset()
+    sibling_deletes: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def heard_of_a_delete(self) -> bool:
+        """Whether any delete that could have taken this row is known."""
+        return bool(self.range_deletes or self.row_deletes or self.projection_deletes)
 
     @property
     def complete(self) -> bool:
@@ -124,7 +135,8 @@ class Seen:
     """Everything one look knows of one slot: the projection's row and all truth rows claiming it.
 
     ``consulted`` are the messages whose truth partition was read for it, ``present_uids`` the UIDs
-    that the truth holds now for the message of ``memory`` in this mailbox.
+    that the truth holds now for them in this mailbox (without rows that only outlived their own
+    delete). ``suspected`` is what a look at least one delay ago found here.
     """
 
     slot: Slot
@@ -133,6 +145,7 @@ class Seen:
     consulted: frozenset[UUID] = frozenset()
     memory: Memory = NOTHING_REMEMBERED
     present_uids: frozenset[int] = frozenset()
+    suspected: Kind | None = None
 
 
 class Kind(StrEnum):

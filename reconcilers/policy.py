@@ -35,7 +35,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What one batch found: keys examined, suspects among them, removals among those."""
+    """What one batch found: keys examined, suspects among them, removals among those.
+
+    ``at`` is the batch's own time (µs).
+    """
 
     at: Micros
     keys: int
@@ -56,8 +59,12 @@ class BreakerState:
 
 
 def after_batch(state: BreakerState, count: Count, limits: Limits) -> BreakerState:
-    """The state that decides on this very batch: one over the limit is not repaired."""
-    recent = (*(each for each in state.recent if each.at > count.at - MINUTE), count)
+    """The state that decides on this very batch: one over the limit is not repaired.
+
+    A batch that is executed again has the same time, and counts once.
+    """
+    before = (each for each in state.recent if each.at > count.at - MINUTE and each.at != count.at)
+    recent = (*before, count)
     opened = dict(state.opened)
     for breaker, reason in _excesses(recent, limits):
         opened.setdefault(breaker, reason)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reconcilers.confirm import Moment
-from reconcilers.finding import Finding
-from reconcilers.model import Seen, Slot, Suspect, Wake
+from reconcilers.finding import Finding, Now
+from reconcilers.model import Kind, Seen, Slot, Suspect, Wake
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,11 @@ class Case:
     batch: str
 
     @property
+    def now(self) -> Now:
+        """The batch and its time, as attempts are counted."""
+        return Now(self.batch, self.moment.began)
+
+    @property
     def slot(self) -> Slot:
         """Where it is."""
         return self.suspect.slot
@@ -30,8 +35,8 @@ class Case:
             return str(self.seen.truths[0].get("messageid"))
         return ", ".join(sorted(str(each) for each in self.seen.consulted)) or None
 
-    def wake(self) -> Wake:
-        """The key, to be published and looked at again one delay later."""
+    def wake(self, suspected: Kind | None) -> Wake:
+        """The key, to be published and looked at again one delay later, with what was found now."""
         ids = self.seen.consulted
         return Wake(
             mailboxid=self.slot.mailboxid,
@@ -39,4 +44,5 @@ class Case:
             uid=self.slot.uid,
             oldest=self.suspect.oldest,
             looked_again=True,
+            suspected=suspected,
         )

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from checkpoints.lineage import Lineage, memory_of, merged
+from checkpoints.lineage import Entry, Lineage, memory_of, merged
+from reconcilers.confirm import SECOND
 from reconcilers.family import Family, Projection
-from reconcilers.model import NOTHING_REMEMBERED, Memory, Row, Seen, Slot, Suspect
+from reconcilers.model import NOTHING_REMEMBERED, Memory, Micros, Row, Seen, Slot, Suspect
 
 
 class ConfirmTables(Protocol):
@@ -26,12 +27,13 @@ class ConfirmTables(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """Reads suspects of one projection again."""
+    """Reads suspects of one projection again; ``shadow`` (µs) is that of `Moment`."""
 
     family: Family
     projection: Projection
     tables: ConfirmTables
     lineage: Lineage
+    shadow: Micros = 10 * SECOND
 
     def read(self, suspects: Sequence[Suspect]) -> list[Seen]:
         """Each suspect as it is now: projection FIRST, truth SECOND, at serial consistency.
@@ -48,7 +50,10 @@ class Confirmation:
                 set(suspect.messageids) | remembered.get(suspect.slot, frozenset()) | named
             )
         truths = self.tables.truth_serially({each for ids in claims.values() for each in ids})
-        return [self._seen(slot, rows.get(slot), claims[slot], truths) for slot in slots]
+        return [
+            self._seen(suspect, rows.get(suspect.slot), claims[suspect.slot], truths)
+            for suspect in suspects
+        ]
 
     def _named(self, row: Row | None) -> set[UUID]:
         named = row.get(self.projection.identity) if row is not None else None
@@ -56,32 +61,42 @@ class Confirmation:
 
     def _seen(
         self,
-        slot: Slot,
+        suspect: Suspect,
         actual: Row | None,
         claims: set[UUID],
         truths: dict[UUID, tuple[Row, ...]],
     ) -> Seen:
-        mailbox, uid = self.family.slot
-        claiming = tuple(
+        slot, (mailbox, uid) = suspect.slot, self.family.slot
+        here = [
             row
             for messageid in claims
             for row in truths.get(messageid, ())
-            if (row.get(mailbox), row.get(uid)) == (slot.mailboxid, slot.uid)
-        )
-        about = self._named(actual) or claims
-        present = frozenset(
-            here
-            for messageid in about
-            for row in truths.get(messageid, ())
-            if row.get(mailbox) == slot.mailboxid and isinstance(here := row.get(uid), int)
-        )
+            if row.get(mailbox) == slot.mailboxid
+        ]
+        claiming = tuple(row for row in here if row.get(uid) == slot.uid)
         one_sided = (actual is None) != (not claiming)
-        memory = self._memory(slot, about) if one_sided else NOTHING_REMEMBERED
-        return Seen(slot, actual, claiming, frozenset(claims), memory, present)
+        memory = self._memory(slot, claims) if one_sided else NOTHING_REMEMBERED
+        present = (row.get(uid) for row in here if not self._outlived_its_delete(row, memory))
+        return Seen(
+            slot,
+            actual,
+            claiming,
+            consulted=frozenset(claims),
+            memory=memory,
+            present_uids=frozenset(each for each in present if isinstance(each, int)),
+            suspected=suspect.suspected,
+        )
+
+    def _outlived_its_delete(self, truth: Row, memory: Memory) -> bool:
+        """Its user deleted it; only the clocks differ."""
+        return any(
+            abs(written - deleted) <= self.shadow
+            for deleted in memory.range_deletes
+            for written in truth.written.values()
+        )
 
     def _memory(self, slot: Slot, messageids: set[UUID]) -> Memory:
         entries = self.lineage.of_messages(list(messageids))
-        deleted = self.lineage.projection_deletes(slot)
         since = self.lineage.watched_since()
         return merged(
             [
@@ -90,9 +105,18 @@ class Confirmation:
                     each,
                     entries.get(each, []),
                     self.lineage.truth_deletes(each, slot.mailboxid),
-                    deleted,
+                    self._projection_deletes(slot, entries.get(each, [])),
                     since,
                 )
                 for each in sorted(messageids)
             ]
         )
+
+    def _projection_deletes(
+        self, slot: Slot, entries: Iterable[Entry]
+    ) -> dict[int, frozenset[Micros]]:
+        """Of this row and of the message's others in its mailbox."""
+        uids = {entry.uid for entry in entries if entry.mailboxid == slot.mailboxid} | {slot.uid}
+        return {
+            uid: self.lineage.projection_deletes(Slot(slot.mailboxid, uid)) for uid in sorted(uids)
+        }

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the field's usual name)
 
 from reconcilers.family import Family
+from reconcilers.model import Kind
 
 BAD_RECORD_BYTES = 65_536
 
@@ -27,12 +28,20 @@ VALUE_SCHEMA = f"""
         messageid: STRUCT<value: STRING>, _range_start: {_BOUND}, _range_end: {_BOUND}>,
     family STRING,
     wake STRUCT<mailboxid: STRING, messageid: STRING, uid: BIGINT, oldest: BIGINT,
-        deleted_from: STRING, deleted_at: BIGINT>,
+        deleted_from: STRING, deleted_at: BIGINT, suspected: STRING>,
     _corrupt STRING
 """
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_corrupt"}
 
-KEY_COLUMNS = ("mailboxid", "messageid", "uid", "deleted_from", "deleted_at", "looked_again")
+KEY_COLUMNS = (
+    "mailboxid",
+    "messageid",
+    "uid",
+    "deleted_from",
+    "deleted_at",
+    "looked_again",
+    "suspected",
+)
 BAD_COLUMNS = ("reason", "topic", "partition", "offset", "raw")
 
 
@@ -63,6 +72,7 @@ def _bad_suspect(family: Family) -> Column:
         .when(value.wake.isNull(), "not a suspect")
         .when(value.family.isNull() | (value.family != family.name), "unknown family")
         .when(_not_uuids(value.wake), "wrong type: an id is not a UUID")
+        .when(~value.wake.suspected.isin(*Kind), "unknown kind")
     )
 
 
@@ -118,6 +128,7 @@ def _as_keys(parsed: DataFrame, family: Family) -> DataFrame:
         of(value.wake.deleted_from, F.when(deleted, value.source["table"])).alias("deleted_from"),
         of(value.wake.deleted_at, F.when(deleted, value.source.ts_us)).alias("deleted_at"),
         F.col("looked_again"),
+        of(value.wake.suspected, F.lit(None)).alias("suspected"),
         of(value.wake.oldest, value.source.ts_us).alias("written"),
         F.coalesce(from_truth, F.lit(False)).alias("from_truth"),
         F.when(event, value.ts_ms * 1000 - value.source.ts_us).alias("capture_delay"),

@@ -13,6 +13,7 @@ from typing import Protocol
 from uuid import UUID
 
 from checkpoints.journal import Journal
+from reconcilers.compare import compare
 from reconcilers.confirm import Moment, judge
 from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
@@ -130,14 +131,15 @@ class Examiner:
         previous = case.previous
         if admission.observe and previous is not None and previous.state is State.INTENDED:
             return Outcome(case.slot, Action.NOTHING, None)  # the live stream's own
-        step = advance(previous, verdict, case.seen, case.batch, self.rules.attempts)
+        step = advance(previous, verdict, case.seen, case.now, self.rules.attempts)
         return self._act(case, verdict, step, admission)
 
     def _act(self, case: Case, verdict: Verdict, step: Step, admission: Admission) -> Outcome:
         outcome = Outcome(case.slot, step.action, None)
         match step.action, verdict:
             case Action.LOOK_AGAIN, _:
-                self.publish([case.wake()])
+                difference = compare(self.family, self.projection, case.seen)
+                self.publish([case.wake(difference.kind if difference is not None else None)])
             case Action.CLOSE, _:
                 outcome = self._close(case, step)
             case Action.KEEP, _:
@@ -240,6 +242,7 @@ class Examiner:
         finding = replace(
             self._finding(case, verdict.difference.kind, State.INTENDED, verdict.sentence),
             attempts=attempt + 1,
+            tried_at=case.moment.began,
             batch=case.batch,
             writes=writes,
             next_look=self.clock() + 4 * self.rules.delay,
@@ -250,7 +253,7 @@ class Examiner:
         except Refused as refused:
             self._refused = f"table {self.projection.table} refuses writes: {refused}"
             return self._hold(case, finding.kind, State.HELD, self._refused)
-        self.publish([case.wake()])
+        self.publish([case.wake(finding.kind)])
         return Outcome(case.slot, Action.REPAIR, finding, at=self.clock())
 
     def _hold(self, case: Case, kind: Kind, state: State, sentence: str) -> Outcome:

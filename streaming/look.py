@@ -52,6 +52,7 @@ class Look:
     projection: Projection
     tables: LookTables
     lineage: Lineage
+    watched_since: Micros | None = None
 
     def at(self, wakes: Sequence[Wake], now: Micros) -> Looked:
         """Resolve, read, compare and remember. ``now`` is µs, taken before the first read.
@@ -177,7 +178,7 @@ class Look:
         new: dict[tuple[UUID, Slot], Entry] = {}
         for place, entry in self._rows_seen(wakes, sight, now).items():
             before = known.get(place)
-            if before is None or _tells_more(entry, before):
+            if before is None or self._tells_more(entry, before):
                 new[place] = entry
             elif before.expiring and entry.recorded_at is not None:
                 new[place] = before
@@ -193,6 +194,14 @@ class Look:
         ]
         if gone:
             self.lineage.expire(gone)
+
+    def _tells_more(self, entry: Entry, before: Entry) -> bool:
+        """Whether it adds to what is remembered; the earliest read since watching began is kept."""
+        if entry.in_truth and not before.in_truth:
+            return True
+        known_at = before.recorded_at
+        outdated = known_at is None or known_at < (self.watched_since or 0)
+        return entry.recorded_at is not None and outdated
 
     def _rows_seen(
         self, wakes: Iterable[Wake], sight: Sight, now: Micros
@@ -250,7 +259,12 @@ class Look:
             return None
         kind = difference.kind if difference is not None else None
         return Suspect(
-            target.slot, frozenset(target.messageids), kind, target.oldest, target.looked_again
+            target.slot,
+            frozenset(target.messageids),
+            kind,
+            target.oldest,
+            target.looked_again,
+            target.suspected,
         )
 
     def _unresolved(self, wakes: Iterable[Wake], sight: Sight) -> Iterable[Suspect | Wake]:
@@ -271,12 +285,6 @@ class Look:
                 wake.mailboxid, wake.deleted_at - NEAR_BY, wake.deleted_at + NEAR_BY
             ):
                 yield Suspect(slot, frozenset(), Kind.UNRESOLVED, wake.oldest, looked_again=True)
-
-
-def _tells_more(entry: Entry, before: Entry) -> bool:
-    """Whether it adds to what is remembered; the earliest record of a truth read is kept."""
-    recorded = entry.recorded_at is not None and before.recorded_at is None
-    return recorded or (entry.in_truth and not before.in_truth)
 
 
 NEAR_BY: Micros = 60_000_000

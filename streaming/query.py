@@ -119,7 +119,7 @@ class FamilyQuery:
     def _batch(self, settled: DataFrame, batch_id: int) -> None:
         place = self._place(batch_id)
         look = self._look(settled)
-        admission = self.decisions.admit(look, micros())
+        admission = self.decisions.admit(look, place.plan.batch_time * 1000)
         outcomes = self._settle(look.suspects, admission, place.name)
         self.decisions.settled(outcomes)
         self.publish(self.decisions.later_looks(micros()))

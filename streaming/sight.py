@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from checkpoints.lineage import Entry
-from reconcilers.model import Micros, Row, Slot, Wake
+from reconcilers.model import Kind, Micros, Row, Slot, Wake
 
 
 @dataclass(slots=True)
@@ -17,6 +17,7 @@ class Target:
     messageids: set[UUID] = field(default_factory=set)
     oldest: Micros | None = None
     looked_again: bool = False
+    suspected: Kind | None = None
 
     def learn(self, wake: Wake, messageid: UUID | None) -> None:
         """Take in one more wake of this slot."""
@@ -25,6 +26,7 @@ class Target:
         times = [at for at in (self.oldest, wake.oldest) if at is not None]
         self.oldest = min(times, default=None)
         self.looked_again |= wake.looked_again
+        self.suspected = self.suspected or wake.suspected
 
 
 @dataclass(slots=True)

@@ -23,6 +23,9 @@ from reconcilers.family import Family
 from reconcilers.model import Wake
 from streaming.settings import KafkaSettings, Settings
 
+BOOTSTRAP_MS = 10_000
+"""How long a broker may take to answer at first, ms."""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -83,6 +86,7 @@ def _suspect(family: str, wake: Wake) -> tuple[bytes, bytes]:
         "oldest": wake.oldest,
         "deleted_from": wake.deleted_from,
         "deleted_at": wake.deleted_at,
+        "suspected": wake.suspected,
     }
     value = json.dumps({"family": family, "wake": ids}).encode()
     return (f"{wake.mailboxid}/{wake.uid}".encode(), value)
@@ -124,7 +128,9 @@ class Watcher:
         self._settings = settings
         servers = settings.bootstrap_servers.split(",")
         try:
-            self._admin = KafkaAdminClient(bootstrap_servers=servers)
+            self._admin = KafkaAdminClient(
+                bootstrap_servers=servers, bootstrap_timeout_ms=BOOTSTRAP_MS
+            )
             self._consumer = KafkaConsumer(bootstrap_servers=servers, enable_auto_commit=False)
         except KafkaError as failed:
             raise Unreachable(

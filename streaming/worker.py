@@ -94,13 +94,13 @@ def micros() -> Micros:
 
 def rules_of(settings: Settings) -> Rules:
     """The rules of steps 5 to 7 from the settings."""
-    repair = settings.repair
+    repair, delay = settings.repair, round(settings.stream.delay * 1e6)
     shadowed = frozenset({Kind.SHADOWED_DELETE} if repair.re_add_shadowed else ())
     return Rules(
-        delay=round(settings.stream.delay * 1e6),
+        delay=delay,
         shadow=round(repair.shadow * 1e6),
         report_again=round(repair.report_again * 1e6),
-        attempts=Attempts(repair.attempts),
+        attempts=Attempts(repair.attempts, apart=delay),
         held_mailbox_rows=repair.held_mailbox_rows,
         always_accepted=shadowed,
     )
@@ -174,7 +174,8 @@ def _look_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 
 def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
     ours = ports(job.settings, job.family)
-    look = Look(job.family, job.projection, ours.tables, ours.lineage)
+    since = ours.lineage.watched_since()
+    look = Look(job.family, job.projection, ours.tables, ours.lineage, since)
     looked = look.at(wakes, micros())
     if looked.again:
         _publish(job, looked.again)
@@ -201,6 +202,7 @@ def _wake(row: dict[str, Any]) -> Wake:
         deleted_at=row["deleted_at"],
         from_truth=bool(row["from_truth"]),
         looked_again=bool(row["looked_again"]),
+        suspected=Kind(row["suspected"]) if row["suspected"] else None,
     )
 
 
@@ -227,16 +229,18 @@ def settle_task(
 def _settle_share(
     job: Job, admission: Admission, batch: str, shares: Iterable[list[Suspect]]
 ) -> Iterator[Outcome]:
-    ours = ports(job.settings, job.family)
+    ours, rules = ports(job.settings, job.family), rules_of(job.settings)
     examiner = Examiner(
         family=job.family,
         projection=job.projection,
         tables=ours.tables,
-        confirmation=Confirmation(job.family, job.projection, ours.tables, ours.lineage),
+        confirmation=Confirmation(
+            job.family, job.projection, ours.tables, ours.lineage, rules.shadow
+        ),
         journal=ours.journal,
         publish=partial(_publish, job),
         clock=micros,
-        rules=rules_of(job.settings),
+        rules=rules,
     )
     for suspects in shares:
         yield from examiner.settle(suspects, admission, batch)

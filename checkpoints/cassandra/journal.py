@@ -24,8 +24,8 @@ BUCKETS = 16
 SLOTS_A_READ = 100
 UNDO_PERIOD = timedelta(days=90)
 COLUMNS = (
-    "projection, mailboxid, uid, messageid, kind, state, sentence, attempts, last_batch, found_at,"
-    " oldest, next_look, accepted, before_image, writes, truth"
+    "projection, mailboxid, uid, messageid, kind, state, sentence, attempts, tried_at, last_batch,"
+    " found_at, oldest, next_look, accepted, before_image, writes, truth"
 )
 NAMES = tuple(name.strip() for name in COLUMNS.split(","))
 
@@ -60,7 +60,7 @@ class CassandraJournal:
         self._list = store.prepare(f"SELECT {COLUMNS} {here} AND projection = ?")
         self._open = store.prepare(
             f"INSERT INTO $ks.open_findings (family, bucket, {COLUMNS})"
-            f" VALUES ({', '.join('?' * 18)})"
+            f" VALUES ({', '.join('?' * 19)})"
         )
         self._forget = store.prepare(
             f"DELETE {here} AND projection = ? AND mailboxid = ? AND uid = ?"
@@ -147,6 +147,7 @@ class CassandraJournal:
             str(finding.state),
             finding.sentence,
             finding.attempts,
+            finding.tried_at,
             finding.batch,
             finding.found_at,
             finding.oldest,

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from reconcilers.compare import compare
 from reconcilers.errors import Unreachable
-from reconcilers.finding import Attempts, State, retried
+from reconcilers.finding import Attempts, State
 from reconcilers.model import Kind, LookAgain, Micros, Report, Row, Slot
 from tests.property.mail import (
     FAMILY,
@@ -55,7 +55,9 @@ class Run:
     def __post_init__(self) -> None:
         self.world = World(self.climate)
         lineage = Lineage(watched_since=self.world.now - 1)
-        self.reconciler = self.reconciler_type(self.world, lineage, Attempts())
+        self.reconciler = self.reconciler_type(
+            self.world, lineage, Attempts(apart=self.climate.delay)
+        )
 
     # --- the script ---------------------------------------------------------------------------
 
@@ -156,17 +158,9 @@ class Run:
         for slot, batch in self.to_repeat:
             self.look_through(slot, batch)
         self.round()
-        self.retry_what_is_stuck()
         for _ in range(ROUNDS_TO_CONVERGE):
             if self.round() == 0 and not self.looks_are_due():
                 break
-
-    def retry_what_is_stuck(self) -> None:
-        """As `findings --retry`: looks closer than D use up attempts while a tombstone is young."""
-        findings = self.reconciler.findings
-        for slot, finding in findings.items():
-            if finding.state is State.STUCK:
-                findings[slot] = retried(finding, self.world.now)
 
     def looks_are_due(self) -> bool:
         """Whether something was not judged yet: its key comes back a delay later."""
@@ -240,7 +234,7 @@ class Run:
         """No row was removed that its user never expunged (a range delete took its truth)."""
         for planned in self.reconciler.planned:
             message = self.world.slots[planned.slot]
-            decidable = message not in self.world.odd and not planned.unheard
+            decidable = message not in self.world.odd
             if planned.kind is Kind.EXTRA_ROW and decidable:
                 assert planned.slot in self.world.expunged, (
                     f"{planned.slot} was removed, and never expunged"

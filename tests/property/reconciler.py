@@ -15,7 +15,7 @@ from checkpoints.lineage import WHOLE_RANGE, Deletes, Entry, memory_of, merged
 from reconcilers.compare import compare
 from reconcilers.confirm import Moment, judge
 from reconcilers.errors import Unreachable
-from reconcilers.finding import Action, Attempts, Finding, State, Step, advance
+from reconcilers.finding import Action, Attempts, Finding, Now, State, Step, advance
 from reconcilers.model import Kind, Memory, Micros, Repair, Report, Row, Seen, Slot, Verdict, Write
 from reconcilers.plan import plan
 from tests.property.cells import statement_of
@@ -42,8 +42,6 @@ class Planned:
     began: Micros
     kind: Kind
     writes: tuple[Write, ...]
-    unheard: bool
-    """Events of the message were still in the settle window when this was planned."""
 
 
 @dataclass(slots=True)
@@ -80,10 +78,6 @@ class Lineage:
             deletes = self.projection_deletes.get(slot, frozenset())
             self.projection_deletes[slot] = deletes | {event.deleted_at}
 
-    def unheard(self, events: list[Event], message: UUID) -> bool:
-        """Whether events of this message are still on their way here."""
-        return any(event.messageid == message for event in events[self.taken :])
-
     def remember(self, entry: Entry) -> None:
         """Only what is absent is written."""
         key = (entry.messageid, entry.mailboxid, entry.uid)
@@ -109,7 +103,11 @@ class Lineage:
     def _memory_of(self, slot: Slot, message: UUID) -> Memory:
         entries = [entry for entry in self.entries.values() if entry.messageid == message]
         deletes = Deletes(self.truth_deletes.get((message, slot.mailboxid), {}))
-        seen = self.projection_deletes.get(slot, frozenset())
+        seen = {
+            each.uid: times
+            for each, times in self.projection_deletes.items()
+            if each.mailboxid == slot.mailboxid
+        }
         return memory_of(slot, message, entries, deletes, seen, self.watched_since)
 
 
@@ -124,6 +122,7 @@ class Reconciler:
     ended: list[tuple[Slot, State]] = field(default_factory=list)
     planned: list[Planned] = field(default_factory=list)
     verdicts: dict[Slot, Verdict] = field(default_factory=dict)
+    suspected: dict[Slot, tuple[Kind, Micros]] = field(default_factory=dict)
 
     def look(self, slot: Slot, batch: str, outcome: Outcome) -> Iterator[str]:
         """Steps 3 to 6 for one slot; raises `Unreachable` where a write timed out."""
@@ -140,12 +139,12 @@ class Reconciler:
         moment = Moment(began, self.world.climate.delay)
         verdict = judge(FAMILY, PROJECTION, seen, moment)
         self.verdicts[slot] = verdict
-        step = advance(self.findings.get(slot), verdict, seen, batch, self.attempts)
+        now = Now(batch, began)
+        step = advance(self.findings.get(slot), verdict, seen, now, self.attempts)
         repair = self.take(step, verdict, seen, moment, batch)
         if repair is None:
             return
-        unheard = self.lineage.unheard(self.world.events, self.world.slots[slot])
-        self.planned.append(Planned(slot, read_at, began, *repair, unheard))
+        self.planned.append(Planned(slot, read_at, began, *repair))
         yield "journalled"
         self.send(slot, repair[1], outcome)
 
@@ -169,8 +168,7 @@ class Reconciler:
             messages.add(named)
         rows = [row for message in messages for row in self.world.truth_rows(message)]
         places = [(row, _place(row)) for row in rows]
-        about = {named} if isinstance(named, UUID) else messages
-        memory = self.lineage.memory(slot, about)
+        memory = self.lineage.memory(slot, messages)
         for row, place in places:
             message = row.get("messageid")
             assert isinstance(message, UUID)
@@ -184,15 +182,27 @@ class Reconciler:
             frozenset(
                 place.uid
                 for row, place in places
-                if place.mailboxid == slot.mailboxid and row.get("messageid") in about
+                if place.mailboxid == slot.mailboxid and not _outlived(row, memory)
             ),
+            self.extra_before(slot),
         )
+
+    def extra_before(self, slot: Slot) -> Kind | None:
+        """What a look found here, if it is at least a delay ago (the key has come back since)."""
+        found = self.suspected.get(slot)
+        long_ago = found is not None and found[1] <= self.world.now - self.world.climate.delay
+        return found[0] if found is not None and long_ago else None
 
     def take(
         self, step: Step, verdict: Verdict, seen: Seen, moment: Moment, batch: str
     ) -> tuple[Kind, tuple[Write, ...]] | None:
         """Bring the journal to where the step says; the writes to send, if any."""
         slot, previous = seen.slot, self.findings.get(seen.slot)
+        difference = compare(FAMILY, PROJECTION, seen)
+        if difference is None:
+            self.suspected.pop(slot, None)
+        elif self.suspected.get(slot, (None, 0))[0] != difference.kind:
+            self.suspected[slot] = (difference.kind, moment.began)
         if step.ends_as is not None:
             self.ended.append((slot, step.ends_as))
             self.findings.pop(slot, None)
@@ -214,6 +224,7 @@ class Reconciler:
                     _finding(slot, verdict.difference.kind, State.INTENDED, moment),
                     attempts=step.attempt + 1,
                     batch=batch,
+                    tried_at=moment.began,
                     before=seen.actual,
                     writes=writes,
                 )
@@ -239,6 +250,14 @@ class Reconciler:
             statement = statement_of(write)
             self.world.projection.apply(statement)
             self.world.projection_event(slot, statement)
+
+
+def _outlived(truth: Row, memory: Memory) -> bool:
+    return any(
+        abs(written - deleted) <= Moment(0, 0).shadow
+        for deleted in memory.range_deletes
+        for written in truth.written.values()
+    )
 
 
 def _place(row: Row) -> Slot:

@@ -9,7 +9,7 @@ from uuid import UUID
 from reconcilers.confirm import Moment
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind
-from reconcilers.model import NOTHING_REMEMBERED, Memory, Micros, Row, Seen, Slot, Value
+from reconcilers.model import NOTHING_REMEMBERED, Kind, Memory, Micros, Row, Seen, Slot, Value
 
 SECOND: Micros = 1_000_000
 DELAY: Micros = 45 * SECOND
@@ -99,5 +99,5 @@ def seen(
     present: frozenset[int] = frozenset(),
     consulted: frozenset[UUID] = frozenset({MESSAGE_ID}),
 ) -> Seen:
-    """One look at `SLOT`."""
-    return Seen(SLOT, actual, truths, consulted, memory, present)
+    """One look at `SLOT`, not the first: what is extra was so a delay ago."""
+    return Seen(SLOT, actual, truths, consulted, memory, present, Kind.EXTRA_ROW)

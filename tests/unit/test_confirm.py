@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reconcilers.confirm import Moment, evidence_for_removal, judge
@@ -187,9 +189,19 @@ def test_an_orphan_without_evidence_is_reported_and_says_what_was_lost() -> None
 EVIDENCE = {
     "its projection row was deleted": (Memory(projection_deletes=times(100)), set()),
     "a truth delete named its UID": (Memory(row_deletes=times(100)), set()),
-    "the truth never had it": (Memory(frozenset({8}), complete_at=LONG_AGO), {8}),
+    "the truth never had it": (Memory(frozenset({8}), complete_at=LONG_AGO - 1), {8}),
     "the truth never had it, others were deleted": (
-        Memory(frozenset({8}), complete_at=LONG_AGO, range_deletes=times(100)),
+        Memory(frozenset({8}), complete_at=LONG_AGO - 1, range_deletes=times(100)),
+        set(),
+    ),
+    "the truth never had it since the message was born": (Memory(complete_at=0), set()),
+    "another was deleted as often as its own row": (
+        Memory(
+            frozenset({7, 8}),
+            complete_at=LONG_AGO,
+            range_deletes=times(100, 99),
+            sibling_deletes={8: 1},
+        ),
         set(),
     ),
     "it alone was lost, its delete was not seen": (KNOWN_WHOLE, set()),
@@ -213,6 +225,19 @@ EVIDENCE = {
     ),
 }
 NO_EVIDENCE = {
+    "not in the memory, and older than it": (
+        Memory(frozenset({8}), complete_at=LONG_AGO + 1),
+        {8},
+    ),
+    "two deletes, both for the other": (
+        Memory(
+            frozenset({7, 8}),
+            complete_at=LONG_AGO,
+            range_deletes=times(100, 99),
+            sibling_deletes={8: 2},
+        ),
+        set(),
+    ),
     "nothing remembered": (Memory(), set()),
     "memory not complete": (Memory(frozenset({7})), set()),
     "memory not complete, one delete": (
@@ -259,6 +284,14 @@ def test_an_orphan_without_evidence_is_kept(memory: Memory, present: set[int]) -
     one = seen(row(), memory=memory, present=frozenset(present))
     assert evidence_for_removal(one) is None
     assert reported(one) is Kind.AMBIGUOUS_RANGE_DELETE
+
+
+def test_an_absence_without_a_delete_is_judged_only_when_it_is_a_delay_old() -> None:
+    known = seen(row(), memory=KNOWN_WHOLE)
+    assert isinstance(verdict(known), Repair)
+    assert isinstance(verdict(replace(known, suspected=None)), LookAgain)
+    heard = replace(KNOWN_WHOLE, range_deletes=times(100))
+    assert isinstance(verdict(replace(known, suspected=None, memory=heard)), Repair)
 
 
 def test_the_sentence_of_a_removal_gives_the_evidence() -> None:

@@ -11,6 +11,7 @@ from reconcilers.finding import (
     Action,
     Attempts,
     Finding,
+    Now,
     State,
     Step,
     accepted,
@@ -71,7 +72,7 @@ def step(
     previous: Finding | None, verdict: Verdict, one: Seen | None = None, batch: str = "batch 2"
 ) -> Step:
     shown = one if one is not None else seen(row(at=LONG_AGO, flagseen=False), truth())
-    return advance(previous, verdict, shown, batch, Attempts(most=3))
+    return advance(previous, verdict, shown, Now(batch, NOW), Attempts(most=3))
 
 
 # --- both sides agree ----------------------------------------------------------------------------

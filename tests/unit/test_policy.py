@@ -117,7 +117,6 @@ def test_limits_are_settings() -> None:
     assert opened(after(count(suspects=2), limits=Limits(suspects_per_minute=1)))
 
 
-@pytest.mark.xfail(reason="a batch that is executed again is counted twice")
 def test_a_batch_that_is_executed_again_counts_once() -> None:
     batch = count(keys=10**6, suspects=600)
     assert not opened(after(batch, batch))
