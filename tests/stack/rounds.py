@@ -1,0 +1,248 @@
+"""Steps 3 to 7 on a real Cassandra without Spark and Kafka: round after round, with stops.
+
+A round looks at keys and settles the suspects, by the product's own `Look` and `Examiner`. Whoever
+waits for a `Point` is let in there. Keys that are published come back in the next round, as they
+do through the suspects topic one delay later.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from uuid import UUID
+
+from cassandra.cluster import Session
+
+from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, create_schema
+from checkpoints.journal import Journal
+from checkpoints.lineage import Lineage
+from deploy.demo import james
+from reconcilers.errors import ReconcilerError
+from reconcilers.families.message import MESSAGE
+from reconcilers.family import Family, Projection, bind
+from reconcilers.finding import Action, Attempts, Finding, State
+from reconcilers.model import Micros, Row, Slot, Wake, Write
+from streaming.confirmation import Confirmation
+from streaming.examine import Admission, Examiner, Outcome, RepairTables, Rules
+from streaming.look import Look
+from streaming.settings import CassandraSettings, load
+from streaming.tables import Tables, connect, schema_of
+from streaming.worker import micros
+from tests.endpoints import Endpoints
+from tests.stack.streams import write_settings
+
+SECOND: Micros = 1_000_000
+DELAY: Micros = 1 * SECOND
+"""D of these rounds: clocks may be half a second apart."""
+SHADOW: Micros = 600_000
+MOST_ATTEMPTS = 3
+MOST_FAILURES = 50
+
+
+class Point(StrEnum):
+    """Where a round can be stopped, in order."""
+
+    LOOKED = "between look and confirm"
+    PROJECTION_READ = "between the reads of confirm"
+    CONFIRMED = "between confirm and journal"
+    JOURNALLED = "between journal and repair"
+    REPAIRED = "after the repair"
+
+
+@dataclass
+class Stopping:
+    """The real tables, with stops around step 5 and 6."""
+
+    tables: Tables
+    stop: Callable[[Point], None]
+
+    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+        return self.tables.truth_rows(messageids)
+
+    def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
+        return self.tables.projection_rows(projection, slots)
+
+    def mailbox_slots(
+        self, projection: Projection, mailboxid: UUID
+    ) -> Iterator[tuple[Slot, UUID | None]]:
+        return self.tables.mailbox_slots(projection, mailboxid)
+
+    def projection_with_times(
+        self, projection: Projection, slots: Iterable[Slot]
+    ) -> dict[Slot, Row]:
+        self.stop(Point.LOOKED)
+        rows = self.tables.projection_with_times(projection, slots)
+        self.stop(Point.PROJECTION_READ)
+        return rows
+
+    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+        truths = self.tables.truth_serially(messageids)
+        self.stop(Point.CONFIRMED)
+        return truths
+
+    def apply(self, writes: Sequence[Write]) -> None:
+        self.stop(Point.JOURNALLED)
+        self.tables.apply(writes)
+        self.stop(Point.REPAIRED)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Two keyspaces on the stack: James's two tables (nobody else looks at them), and our own.
+
+    ``session`` gives rows as named tuples, as the mail server's code wants them.
+    """
+
+    session: Session
+    keyspace: str
+    family: Family
+    tables: Tables
+    lineage: CassandraLineage
+    journal: CassandraJournal
+
+    @property
+    def projection(self) -> Projection:
+        return self.family.projections[0]
+
+
+@contextmanager
+def ground(stack: Endpoints, session: Session, folder: Path) -> Iterator[Ground]:
+    """Made for one module of tests, dropped after it."""
+    keyspace, own = (f"{name}_{uuid.uuid4().hex[:8]}" for name in ("rounds", "reconciler"))
+    tables = [
+        statement
+        for statement in james.schema_statements(keyspace)
+        if any(f"{keyspace}.{name} (" in statement for name in ("imapuidtable", "messageidtable"))
+    ]
+    product: Session | None = None
+    try:
+        session.execute(
+            f"CREATE KEYSPACE {keyspace} WITH replication ="
+            " {'class': 'SimpleStrategy', 'replication_factor': 1}"
+        )
+        for statement in tables:
+            session.execute(statement)
+        create_schema(session, own)
+        file = write_settings(folder / "rounds.toml", stack, keyspace, own, {})
+        settings = load(file, {}).cassandra
+        product = connect.__wrapped__(settings)
+        yield _on(session, product, settings)
+    finally:
+        if product is not None:
+            product.cluster.shutdown()
+        for each in (keyspace, own):
+            session.execute(f"DROP KEYSPACE IF EXISTS {each}", timeout=120)
+
+
+def _on(session: Session, product: Session, settings: CassandraSettings) -> Ground:
+    family = bind(MESSAGE, schema_of(product, settings.keyspace))
+    store = Store(product, settings.own_keyspace)
+    lineage = CassandraLineage(store)
+    lineage.watch_from(1)
+    return Ground(
+        session,
+        settings.keyspace,
+        family,
+        Tables(product, settings, family),
+        lineage,
+        CassandraJournal(store),
+    )
+
+
+@dataclass
+class Rounds:
+    """A stream's life, a round at a time, with everything it reads and writes replaceable.
+
+    ``due`` are the keys of the next round: those that were published, and those of users' writes.
+    """
+
+    ground: Ground
+    tables: RepairTables | None = None
+    journal: Journal | None = None
+    lineage: Lineage | None = None
+    due: list[Wake] = field(default_factory=list)
+    admission: Admission = field(default_factory=Admission)
+    publish: Callable[[list[Wake]], None] | None = None
+    done: list[Outcome] = field(default_factory=list)
+    failures: list[ReconcilerError] = field(default_factory=list)
+    _rounds: int = 0
+
+    def round(self) -> list[Outcome]:
+        """Look at what is due and settle it; what fails is executed again, as the same batch."""
+        wakes, self.due = self.due, []
+        self._rounds += 1
+        while True:
+            try:
+                outcomes = self._once(wakes, f"batch-{self._rounds}")
+            except ReconcilerError as failed:
+                self.failures.append(failed)
+                if len(self.failures) == MOST_FAILURES:
+                    raise
+            else:
+                self.done += outcomes
+                return outcomes
+
+    def _once(self, wakes: Sequence[Wake], batch: str) -> list[Outcome]:
+        ground = self.ground
+        tables = self.tables or ground.tables
+        lineage = self.lineage or ground.lineage
+        since = lineage.watched_since()
+        look = Look(ground.family, ground.projection, tables, lineage, since)  # type: ignore[arg-type]
+        looked = look.at(wakes, micros())
+        self.due += looked.again
+        return self._examiner(tables, lineage).settle(looked.suspects, self.admission, batch)
+
+    def _examiner(self, tables: RepairTables, lineage: Lineage) -> Examiner:
+        ground = self.ground
+        confirmation = Confirmation(
+            ground.family,
+            ground.projection,
+            tables,  # type: ignore[arg-type]
+            lineage,
+            SHADOW,
+        )
+        return Examiner(
+            ground.family,
+            ground.projection,
+            tables,
+            confirmation,
+            self.journal or ground.journal,
+            self._publish,
+            micros,
+            Rules(DELAY, SHADOW, DELAY, Attempts(MOST_ATTEMPTS, apart=DELAY), held_mailbox_rows=10),
+        )
+
+    def _publish(self, wakes: Iterable[Wake]) -> None:
+        keys = list(wakes)
+        if self.publish is not None:
+            self.publish(keys)
+        self.due += keys
+
+    def look_again_at(self, suspects: Iterable[Slot]) -> None:
+        """The driver's agenda: an open finding comes back whether or not its key was published."""
+        self.due += [Wake(slot.mailboxid, None, slot.uid, looked_again=True) for slot in suspects]
+
+    # --- what came of it
+
+    def findings(self, slots: Iterable[Slot]) -> dict[Slot, Finding]:
+        """The findings that are open at these slots."""
+        ground = self.ground
+        return ground.journal.recall(ground.family, ground.projection.name, slots)
+
+    def repairs(self) -> list[Outcome]:
+        """The repairs that were sent."""
+        return [each for each in self.done if each.action is Action.REPAIR]
+
+    def ends(self) -> list[State]:
+        """How findings ended."""
+        return [each.ended for each in self.done if each.ended is not None]
+
+
+def let_a_delay_pass() -> None:
+    """What was written until now, by any clock that is at most 300 ms ahead, is then settled."""
+    settled = micros() + DELAY + 350_000
+    while micros() < settled:
+        time.sleep(0.02)
