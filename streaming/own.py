@@ -12,7 +12,7 @@ from checkpoints.cassandra.store import schema_statements
 from reconcilers.errors import Misconfigured
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings, Settings
-from streaming.tables import connect, schema_of
+from streaming.tables import Cluster, connect, schema_of
 
 CREATED = re.compile(r"CREATE TABLE IF NOT EXISTS \w+\.(\w+) \((.*?)\n\)", re.DOTALL)
 COLUMN = re.compile(r"^    ([a-z_]+) ([a-z<>, ]+),$", re.MULTILINE)
@@ -49,6 +49,16 @@ def open_own(settings: Settings) -> Own:
     kept = timedelta(days=settings.repair.log_days)
     journal = CassandraJournal(store, scope=cassandra.keyspace, log_kept=kept)
     return Own(store, journal, CassandraLineage(store))
+
+
+def make_own(settings: CassandraSettings) -> Store:
+    """Open it, first making what is lacking. Raises `Refused` without the rights to."""
+    session = connect(settings)
+    wanted = lacking(settings, schema_of(session, settings.own_keyspace))
+    cluster = Cluster(session)
+    for statement in wanted.cql:
+        cluster.run(statement)
+    return Store(session, settings.own_keyspace, levels(settings.local_dc))
 
 
 def lacking(settings: CassandraSettings, schema: Schema) -> Lacking:

@@ -118,7 +118,7 @@ def _streams(settings: Settings, own: Own, watcher: Watcher | None) -> Iterator[
     bookmarks, lease = CassandraBookmarks(own.store), CassandraLease(own.store)
     for name in MODES:
         mode = Mode.of(settings, name)
-        holder = None if mode.observe else lease.held_by(f"{mode.keyspace}/{mode.name}")
+        holder = None if mode.observe else lease.held_by(mode.lease_name)
         for family in FAMILIES:
             newest = bookmarks.newest(mode.stream_name(family))
             if newest is None and holder is None:

@@ -23,13 +23,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from checkpoints import directory, fingerprint
-from checkpoints.cassandra import (
-    CassandraBookmarks,
-    CassandraLease,
-    Store,
-    create_schema,
-    levels,
-)
+from checkpoints.cassandra import CassandraBookmarks, CassandraLease, Store
 from checkpoints.lease import Holder, Lease
 from reconcilers.errors import AlreadyRunning, Misconfigured
 from reconcilers.families import FAMILIES
@@ -39,6 +33,7 @@ from streaming.clocks import ClockWatch
 from streaming.lag import LagWatch
 from streaming.life import Life
 from streaming.metrics import Metrics, serve
+from streaming.own import make_own
 from streaming.query import FamilyQuery
 from streaming.session import spark_session
 from streaming.settings import Settings
@@ -72,11 +67,11 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     mode = Mode.of(settings, arguments.mode)
-    store = own_store(settings)
+    store = make_own(settings.cassandra)
     family = bind(FAMILIES[0], schema_of(connect(settings.cassandra), settings.cassandra.keyspace))
     watcher = Watcher(settings.kafka)
     topics = _topics(settings, family, mode, watcher)
-    with Holding(settings, mode, store, stop) as lease:
+    with Holding(mode, store, stop) as lease:
         metrics = Metrics(CollectorRegistry())
         port = serve(metrics, settings.metrics)
         log.info("watching %s in %s mode; metrics on port %s", family.truth, mode.name, port)
@@ -148,28 +143,14 @@ class Mode:
         """Whether nothing is written to mail tables."""
         return self.name == "observe"
 
+    @property
+    def lease_name(self) -> str:
+        """One live stream repairs a keyspace."""
+        return f"{self.keyspace}/{self.name}"
+
     def stream_name(self, family: Family) -> str:
-        """Names its bookmarks and its lease."""
+        """Names its bookmarks."""
         return f"{self.keyspace}/{family.name}/{self.name}"
-
-
-def own_store(settings: Settings) -> Store:
-    """Our own keyspace, made if it is not there yet. Raises `Refused` without the right to."""
-    session, own = connect(settings.cassandra), settings.cassandra.own_keyspace
-    tables = schema_of(session, own)
-    if OWN_TABLES - tables.keys():
-        copies = str(settings.cassandra.own_replication)
-        dc = settings.cassandra.local_dc
-        replication = (
-            {"class": "NetworkTopologyStrategy", dc: copies}
-            if dc
-            else {"class": "SimpleStrategy", "replication_factor": copies}
-        )
-        create_schema(session, own, replication)
-    return Store(session, own, levels(settings.cassandra.local_dc))
-
-
-OWN_TABLES = frozenset({"open_findings", "finding_log", "lineage_by_message", "lease", "bookmarks"})
 
 
 def _topics(settings: Settings, family: Family, mode: Mode, watcher: Watcher) -> tuple[str, ...]:
@@ -187,9 +168,9 @@ def _topics(settings: Settings, family: Family, mode: Mode, watcher: Watcher) ->
 class Holding:
     """Holds the lease while the stream lives; observe mode needs none (a context manager)."""
 
-    def __init__(self, settings: Settings, mode: Mode, store: Store, stop: Event) -> None:
+    def __init__(self, mode: Mode, store: Store, stop: Event) -> None:
         self._stop = stop
-        self._name = f"{settings.cassandra.keyspace}/{mode.name}"
+        self._name = mode.lease_name
         self._store = CassandraLease(store)
         self._lease: Lease | None = None
         if not mode.observe:

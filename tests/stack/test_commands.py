@@ -300,7 +300,7 @@ def test_status_tells_the_lag_in_time_and_who_holds_the_lease(
     starts = watcher.beginning_offsets([topic])[topic]
     watcher.commit(mode.group, {topic: {int(number): at for number, at in starts.items()}})
     watcher.close()
-    with Holding(settings, mode, store, stop) as lease:
+    with Holding(mode, store, stop) as lease:
         assert isinstance(lease, Lease)
         (stream,) = json.loads(reconcile("status", "--json")[1])["streams"]
     assert stream["holder"]["host"]
