@@ -10,9 +10,10 @@ import sys
 import time
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -54,6 +55,11 @@ class Place:
         """Its key in the projection."""
         return (self.mailboxid, self.uid)
 
+    @property
+    def ids(self) -> Cells:
+        """Its key in the truth, as cells."""
+        return {"messageid": self.messageid, "mailboxid": self.mailboxid, "uid": self.uid}
+
 
 def cells(**changes: Any) -> Cells:
     """All cells that a message has beside its ids, none null; ``changes`` by column."""
@@ -91,8 +97,7 @@ class Scene:
 
     def write_truth(self, place: Place, values: Cells, at: int | None = None) -> None:
         """An UPDATE of the truth row, now or with a write time (µs)."""
-        where = {"messageid": place.messageid, "mailboxid": place.mailboxid, "uid": place.uid}
-        self._update("imapuidtable", values, where, at)
+        self._update("imapuidtable", values, place.ids, at)
 
     def write_projection(self, place: Place, values: Cells, at: int | None = None) -> None:
         """An UPDATE of the projection row, now or with a write time (µs)."""
@@ -125,6 +130,18 @@ class Scene:
         return self.session.execute(
             cql.replace("$projection", f"{self.keyspace}.messageidtable"), values
         )
+
+    def delete_truth(self, place: Place) -> None:
+        """As the mail server does: every UID of the message in this mailbox."""
+        self.execute(
+            "DELETE FROM $truth WHERE messageid = %s AND mailboxid = %s",
+            place.messageid,
+            place.mailboxid,
+        )
+
+    def delete_projection(self, place: Place) -> None:
+        """The projection row, in the mail server's way."""
+        self.execute("DELETE FROM $projection WHERE mailboxid = %s AND uid = %s", *place.row)
 
     # --- reading both sides
 
@@ -190,7 +207,7 @@ class Scene:
     def await_remembered(self, places: Iterable[Place]) -> None:
         """Until each was examined once."""
         for place in places:
-            until(f"{place} was examined", lambda place=place: self.remembered(place))
+            until(f"{place} was examined", partial(self.remembered, place))
 
     def metric(self, name: str, **labels: str) -> float:
         """A metric's value, summed over what the labels leave open."""
@@ -214,9 +231,9 @@ class Scene:
         canaries = [Place() for _ in range(4)]
         for place in canaries:
             self.write_both(place, cells())
-            self.execute("DELETE FROM $projection WHERE mailboxid = %s AND uid = %s", *place.row)
+            self.delete_projection(place)
         for place in canaries:
-            until("the canary was found and repaired", lambda place=place: self.agrees(place))
+            until("the canary was found and repaired", partial(self.agrees, place))
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Another command of `reconcile`, with the stream's settings."""
@@ -260,10 +277,13 @@ class Scene:
 
 
 def _as_cells(row: Any) -> Cells | None:
-    """A row of either table, comparable: a set without elements is an empty one."""
+    """A row of either table, comparable: times with their zone, no elements an empty set."""
     if row is None:
         return None
-    return {**row._asdict(), "userflags": set(row.userflags or ())}
+    found = {**row._asdict(), "userflags": set(row.userflags or ())}
+    for name in ("internaldate", "save_date"):
+        found[name] = found[name] and found[name].replace(tzinfo=UTC)
+    return found
 
 
 def records_of(stack: Endpoints, *topics: str) -> list[Any]:
@@ -327,6 +347,3 @@ def reconcile(
         check=False,
         env=None if environment is None else dict(environment),
     )
-
-
-Plant = Callable[[Scene], Any]

@@ -137,11 +137,7 @@ def orphan_that_the_truth_never_had(scene: Scene) -> Place:
 def orphan_of_a_deleted_message(scene: Scene) -> Place:
     place = Place()
     scene.write_both(place, cells())
-    scene.execute(
-        "DELETE FROM $truth WHERE messageid = %s AND mailboxid = %s",
-        place.messageid,
-        place.mailboxid,
-    )
+    scene.delete_truth(place)
     return place
 
 
@@ -162,12 +158,8 @@ def wrong_messageid(scene: Scene) -> Place:
 def partial_row_of_a_deleted_message(scene: Scene) -> Place:
     place = Place()
     scene.write_both(place, cells())
-    scene.execute(
-        "DELETE FROM $truth WHERE messageid = %s AND mailboxid = %s",
-        place.messageid,
-        place.mailboxid,
-    )
-    scene.execute("DELETE FROM $projection WHERE mailboxid = %s AND uid = %s", *place.row)
+    scene.delete_truth(place)
+    scene.delete_projection(place)
     scene.write_projection(place, {"flagseen": True, "modseq": 8})
     return place
 
