@@ -14,7 +14,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
@@ -75,7 +74,7 @@ def _play(given: argparse.Namespace, folder: Path, screen: Screen) -> int:
         ending.callback(screen.say, "stopping the servers")
         ending.callback(_ignore_interrupts)
         stack.up()
-        play = Play(workload_of(given.operations, given.seed), folder, screen, time.sleep)
+        play = Play(workload_of(given.operations, given.seed), folder, screen)
         evidence = play.run(stack)
         verdict = judged(evidence)
         if given.keep:

@@ -1,6 +1,7 @@
 """The demo, act by act: servers, tables, reconciler, users and faults, quiet, judgement."""
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -13,6 +14,8 @@ from deploy.demo.compare import full_comparison
 from deploy.demo.connection import connected
 from deploy.demo.james import create_schema
 from deploy.demo.ledger import Ledger
+from deploy.demo.planted import missing_row
+from deploy.demo.planter import Planter
 from deploy.demo.show import Scene, Screen
 from deploy.demo.sight import Quiet, Sight
 from deploy.demo.stream import DELAY_S, SUSPECTS_TOPIC, WINDOW_S, Stream
@@ -20,6 +23,8 @@ from deploy.demo.users import Users
 from deploy.demo.verdict import Evidence
 from deploy.demo.workload import Workload
 from deploy.embedded import Stack
+from deploy.embedded.errors import StartError
+from deploy.embedded.waiting import until
 from reconcilers.families import FAMILIES
 from streaming.own import open_own
 from streaming.settings import load
@@ -31,18 +36,18 @@ PAUSE_S = SETTLE_S + 6.0
 """Until a row that was just written has surely been looked at."""
 QUIET_FOR_S = 2 * SETTLE_S + 3.0
 """A young row is looked at twice, each time D + W later; then nothing can come any more."""
+LONGEST_FIRST_LOOK_S = 120.0
 LONGEST_WORK_S = 300.0
 LONGEST_WAIT_FOR_QUIET_S = 240.0
 
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """One run in one folder. `pause` waits some seconds between two looks."""
+    """One run in one folder."""
 
     workload: Workload
     folder: Path
     screen: Screen
-    pause: Callable[[float], None]
 
     def run(self, stack: Stack) -> Evidence:
         """All acts on a stack that is up. Raises StreamDiedError, embedded's StartError."""
@@ -56,6 +61,7 @@ class Play:
             stack.capture_tables()
             stream.wait_until_watching()
             ledger = Ledger(self.folder / "ledger.jsonl")
+            self._lose_a_first_row(session, stack.keyspace, stream, ledger)
             self._let_users_work(session, stack.keyspace, stream, ledger)
             self._wait_until_quiet(stream, ledger)
             ledger.settle()
@@ -64,31 +70,45 @@ class Play:
             self.screen.say("stopping the reconciler")
         return evidence
 
+    def _lose_a_first_row(
+        self, session: Session, keyspace: str, stream: Stream, ledger: Ledger
+    ) -> None:
+        """Once through the chain alone: what it starts at its first row is not measured later."""
+        self.screen.say("watching: a first row is lost, and must be found")
+        missing_row(Planter(session, keyspace, ledger, self.workload.seed))
+        until(
+            lambda: bool((stream.sight() or Sight()).findings),
+            LONGEST_FIRST_LOOK_S,
+            f"a lost row is found (see {stream.log})",
+            LOOK_EVERY_S,
+        )
+
     def _let_users_work(
         self, session: Session, keyspace: str, stream: Stream, ledger: Ledger
     ) -> None:
         work = self.workload
         self.screen.say(
-            f"watching: {work.operations} mail operations follow, {work.rate:.0f} a second from"
+            f"found: {work.operations} mail operations follow, {work.rate:.0f} a second from"
             f" {work.workers} workers, {work.faults} of their statements meet a fault"
         )
+        deadline = time.monotonic() + LONGEST_WORK_S
         with Users(session, keyspace, work, ledger, PAUSE_S) as users:
-            for _ in range(round(LONGEST_WORK_S / LOOK_EVERY_S)):
-                if not users.working():
-                    return
+            while users.working():
+                if time.monotonic() > deadline:
+                    raise StartError(f"the users are not done after {LONGEST_WORK_S:.0f} s")
                 self._show("users at work", stream, ledger)
-                self.pause(LOOK_EVERY_S)
-        self.screen.say(f"the operations took more than {LONGEST_WORK_S:.0f} s: going on without")
+                time.sleep(LOOK_EVERY_S)
 
     def _wait_until_quiet(self, stream: Stream, ledger: Ledger) -> None:
         self.screen.say("all is written: waiting until nothing is left to repair or to verify")
         quiet = Quiet(QUIET_FOR_S, SUSPECTS_TOPIC)
         sight = Sight()
-        for _ in range(round(LONGEST_WAIT_FOR_QUIET_S / LOOK_EVERY_S)):
+        deadline = time.monotonic() + LONGEST_WAIT_FOR_QUIET_S
+        while time.monotonic() < deadline:
             sight = self._show("waiting for quiet", stream, ledger) or sight
             if quiet.reached(sight):
                 return
-            self.pause(LOOK_EVERY_S)
+            time.sleep(LOOK_EVERY_S)
         self.screen.say(
             f"still not quiet after {LONGEST_WAIT_FOR_QUIET_S:.0f} s, judging what is there"
             f" ({quiet.unrest(sight) or 'findings keep coming'}); log: {stream.log}"

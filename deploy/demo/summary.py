@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from deploy.demo.ledger import HEALED, VERIFIED
+from deploy.demo.sight import REPAIRED, REPORTED
 from deploy.demo.verdict import (
+    FOUND,
     NOT_FINE,
     Evidence,
     Verdict,
@@ -12,11 +14,12 @@ from deploy.demo.verdict import (
     findings_by_kind,
     percentile,
     repair_seconds,
+    second_attempts,
 )
 
-REPORTED = "reported"
-STATES = (("intended", "repaired"), (VERIFIED, VERIFIED), ("superseded", "superseded"))
-MORE_STATES = ((HEALED, HEALED), (REPORTED, REPORTED), ("stuck", "stuck"), ("held", "held"))
+STATES = (FOUND, REPAIRED, VERIFIED, "superseded", HEALED, REPORTED, "stuck", "held")
+ENDINGS = (VERIFIED, HEALED, REPORTED, NOT_FINE)
+HEADS = {REPAIRED: "repaired"}
 MOST_PROBLEMS = 50
 
 WHY = {
@@ -43,13 +46,18 @@ WHY = {
 
 def summary(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
     """All of it, line by line."""
-    yield from endings_table(endings_by_kind(verdict))
+    faults = {
+        kind: endings | Counter(seeded=endings.total())
+        for kind, endings in endings_by_kind(verdict).items()
+    }
+    yield from table("faults and how each ended", ("seeded", *ENDINGS), faults)
     yield ""
-    yield from findings_table(findings_by_kind(evidence.log))
+    yield from table("findings, by the journal", STATES, findings_by_kind(evidence.log))
     seconds = repair_seconds(evidence.log)
     yield (
-        f"time from the write to its repair: p50 {percentile(seconds, 0.5):.1f} s,"
-        f" p99 {percentile(seconds, 0.99):.1f} s ({len(seconds)} repairs that were seen to hold)"
+        f"from a write to its repair: p50 {percentile(seconds, 0.5):.1f} s,"
+        f" p99 {percentile(seconds, 0.99):.1f} s; {len(seconds)} repairs were seen to hold,"
+        f" {second_attempts(evidence.log)} of them at the second attempt"
     )
     yield ""
     yield from classes(verdict)
@@ -57,40 +65,12 @@ def summary(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
     yield from closing(evidence, verdict)
 
 
-def endings_table(table: Mapping[str, Counter[str]]) -> Iterator[str]:
-    """How the faults ended."""
-    found = {ending for endings in table.values() for ending in endings}
-    first = (VERIFIED, HEALED)
-    columns = [(name, name) for name in (*first, *sorted(found - {*first, NOT_FINE}))]
-    if NOT_FINE in found:
-        columns.append((NOT_FINE, NOT_FINE))
-    yield from _table("faults, and how each ended", columns, table, "seeded")
-
-
-def findings_table(table: Mapping[str, Counter[str]]) -> Iterator[str]:
-    """What the reconciler's journal says."""
-    found = {state for states in table.values() for state in states}
-    columns = [pair for pair in (*STATES, *MORE_STATES) if pair[0] in found]
-    yield from _table("findings, by the reconciler's journal", columns, table, None)
-
-
-def _table(
-    title: str,
-    columns: Sequence[tuple[str, str]],
-    table: Mapping[str, Counter[str]],
-    total: str | None,
-) -> Iterator[str]:
-    heads = [total] * bool(total) + [head for _, head in columns]
-    widths = [max(len(str(head)), 8) + 2 for head in heads]
-    yield f"{title:<40}" + "".join(
-        f"{head:>{width}}" for head, width in zip(heads, widths, strict=True)
-    )
-    for name, counts in table.items():
-        values = [counts.total()] * bool(total) + [counts[key] for key, _ in columns]
-        shown = "".join(
-            f"{value or '–':>{width}}" for value, width in zip(values, widths, strict=True)
-        )
-        yield f"  {name:<38}{shown}"
+def table(title: str, columns: Sequence[str], rows: Mapping[str, Counter[str]]) -> Iterator[str]:
+    """Counts by row and column; columns without any count are left out."""
+    shown = [column for column in columns if any(counts[column] for counts in rows.values())]
+    yield f"{title:<28}" + "".join(f"{HEADS.get(column, column):>11}" for column in shown)
+    for name, counts in rows.items():
+        yield f"  {name:<26}" + "".join(f"{counts[column] or '–':>11}" for column in shown)
 
 
 def classes(verdict: Verdict) -> Iterator[str]:

@@ -13,9 +13,11 @@ from uuid import UUID
 from deploy.demo.compare import Difference
 from deploy.demo.history import RowKey
 from deploy.demo.ledger import HEALED, VERIFIED, Entry, judge
+from deploy.demo.sight import REPAIRED, REPORTED
 
 NOT_FINE = "NOT FINE"
 PLANTED = "planted"
+FOUND = "found"
 
 Line = Mapping[str, Any]
 """A finding of the journal, as `checkpoints.codec` writes it to JSON."""
@@ -74,7 +76,7 @@ def what_was_said(evidence: Evidence) -> Mapping[RowKey, frozenset[str]]:
         if line["state"] == VERIFIED:
             said[row_of(line)].add(VERIFIED)
     for line in evidence.standing:
-        if line["state"] == "reported":
+        if line["state"] == REPORTED:
             said[row_of(line)].add(line["kind"])
     return {row: frozenset(words) for row, words in said.items()}
 
@@ -121,7 +123,7 @@ def _findings_nobody_planted(
     standing: Sequence[Line], classes: Mapping[RowKey, str]
 ) -> Iterator[str]:
     for line in standing:
-        if line["state"] != "reported" or classes.get(row_of(line)) != line["kind"]:
+        if line["state"] != REPORTED or classes.get(row_of(line)) != line["kind"]:
             yield (
                 f"finding still {line['state']}: {line['kind']} at {place(row_of(line))}:"
                 f" {line['sentence']}"
@@ -137,19 +139,29 @@ def place(row: RowKey) -> str:
 
 
 def endings_by_kind(verdict: Verdict) -> dict[str, Counter[str]]:
-    """How the seeded faults ended, by kind of fault; all hand-planted ones count as one kind."""
+    """How faults ended, by kind; the hand-planted count as one kind, the classes as one ending."""
     table: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for entry, ending in verdict.endings:
-        table[PLANTED if entry.operation == PLANTED else entry.kind][ending] += 1
+        kind = PLANTED if entry.operation == PLANTED else entry.kind
+        table[kind][ending if ending in (VERIFIED, HEALED, NOT_FINE) else REPORTED] += 1
     return dict(sorted(table.items(), key=lambda pair: (pair[0] == PLANTED, pair[0])))
 
 
 def findings_by_kind(log: Sequence[Line]) -> dict[str, Counter[str]]:
-    """How often findings came to each state, by kind. Each attempt of a repair counts."""
-    table: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    """How many findings of each kind ever were in each state; `found` counts all of them."""
+    seen: defaultdict[str, set[tuple[str, RowKey, int]]] = defaultdict(set)
     for line in log:
-        table[line["kind"]][line["state"]] += 1
-    return dict(sorted(table.items()))
+        row, found_at = row_of(line), line["found_at"]
+        seen[line["kind"]] |= {(FOUND, row, found_at), (line["state"], row, found_at)}
+    return {
+        kind: Counter(state for state, _row, _found_at in findings)
+        for kind, findings in sorted(seen.items())
+    }
+
+
+def second_attempts(log: Sequence[Line]) -> int:
+    """How many repairs did not hold at first and were written again."""
+    return len({row_of(line) for line in log if line["state"] == REPAIRED and line["attempts"] > 1})
 
 
 def repair_seconds(log: Sequence[Line]) -> list[float]:
@@ -158,7 +170,7 @@ def repair_seconds(log: Sequence[Line]) -> list[float]:
     seconds = []
     for line in log:
         row = row_of(line)
-        if line["state"] == "intended":
+        if line["state"] == REPAIRED:
             written[row] = line["at"]
         elif line["state"] == VERIFIED and row in written and line["oldest"] is not None:
             seconds.append((written[row] - line["oldest"]) / 1e6)
