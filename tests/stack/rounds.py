@@ -10,8 +10,10 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from cassandra.cluster import Session
@@ -20,10 +22,12 @@ from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, cre
 from checkpoints.journal import Journal
 from checkpoints.lineage import Lineage
 from deploy.demo import james
-from reconcilers.errors import ReconcilerError
+from deploy.demo.compare import Difference, compare_row
+from deploy.demo.mail import Message
+from reconcilers.errors import ReconcilerError, Retryable
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind
-from reconcilers.finding import Action, Attempts, Finding, State
+from reconcilers.finding import Action, Attempts, Finding
 from reconcilers.model import Micros, Row, Slot, Wake, Write
 from streaming.confirmation import Confirmation
 from streaming.examine import Admission, Examiner, Outcome, RepairTables, Rules
@@ -168,20 +172,24 @@ class Rounds:
     publish: Callable[[list[Wake]], None] | None = None
     done: list[Outcome] = field(default_factory=list)
     failures: list[ReconcilerError] = field(default_factory=list)
-    _rounds: int = 0
+    _ended: int = 0
 
     def round(self) -> list[Outcome]:
-        """Look at what is due and settle it; what fails is executed again, as the same batch."""
+        """Look at what is due and settle it; what fails is executed again, as the same batch.
+
+        Raises what is not `Retryable`: then the next round is that batch.
+        """
         wakes, self.due = self.due, []
-        self._rounds += 1
         while True:
             try:
-                outcomes = self._once(wakes, f"batch-{self._rounds}")
+                outcomes = self._once(wakes, f"batch-{self._ended}")
             except ReconcilerError as failed:
                 self.failures.append(failed)
-                if len(self.failures) == MOST_FAILURES:
+                if not isinstance(failed, Retryable) or len(self.failures) == MOST_FAILURES:
+                    self.due = wakes
                     raise
             else:
+                self._ended += 1
                 self.done += outcomes
                 return outcomes
 
@@ -236,9 +244,34 @@ class Rounds:
         """The repairs that were sent."""
         return [each for each in self.done if each.action is Action.REPAIR]
 
-    def ends(self) -> list[State]:
-        """How findings ended."""
-        return [each.ended for each in self.done if each.ended is not None]
+    def log_of(self, slot: Slot) -> list[dict[str, Any]]:
+        """What the journal's log says of a slot, oldest first, the last two days."""
+        today = datetime.now(UTC).date()
+        lines = [
+            *self.ground.journal.log(today - timedelta(days=1)),
+            *self.ground.journal.log(today),
+        ]
+        place = (str(slot.mailboxid), slot.uid)
+        return [line for line in lines if (line["mailboxid"], line["uid"]) == place]
+
+
+@dataclass
+class Rows:
+    """What both tables hold, read beside the product."""
+
+    session: Session
+    keyspace: str
+
+    def projected(self, message: Message) -> dict[str, Any] | None:
+        query = f"SELECT * FROM {self.keyspace}.messageidtable WHERE mailboxid = %s AND uid = %s"
+        row = self.session.execute(query, (message.mailboxid, message.uid)).one()
+        return None if row is None else row._asdict()
+
+    def differences(self, message: Message) -> list[Difference]:
+        query = f"SELECT * FROM {self.keyspace}.imapuidtable WHERE messageid = %s"
+        claims = [row._asdict() for row in self.session.execute(query, (message.messageid,))]
+        projected = self.projected(message)
+        return list(compare_row(claims, projected)) if claims or projected else []
 
 
 def let_a_delay_pass() -> None:

@@ -13,22 +13,28 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
-from deploy.demo.compare import Difference, compare_row
+from deploy.demo.compare import Difference
 from deploy.demo.mail import Clock, Flags, Message
-from reconcilers.model import Kind, Wake
+from reconcilers.model import Kind
 from streaming.worker import micros
 from tests.endpoints import Endpoints
-from tests.stack.rounds import SECOND, Ground, Point, Rounds, Stopping, ground, let_a_delay_pass
-from tests.stack.users import Change, User, a_message, no_statement, slot_of
+from tests.stack.rounds import (
+    SECOND,
+    Ground,
+    Point,
+    Rounds,
+    Rows,
+    Stopping,
+    ground,
+    let_a_delay_pass,
+)
+from tests.stack.users import RIGHT, Change, User, a_difference, a_message, no_statement, slot_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
 
 LONG_AGO = 60 * SECOND
 MOST_ROUNDS = 8
 CLOCKS_MS = (0, 300, -300)
-BEFORE = Flags(frozenset({"seen"}), frozenset({"work"}))
-STALE = Flags(frozenset({"answered"}), frozenset({"stale"}))
-"""What a faulty projection row shows instead of `BEFORE`."""
 WANTED = Flags(frozenset({"answered"}), frozenset({"stale", "mine"}))
 """What a user sets: in each cell the opposite of what a repair sets."""
 
@@ -117,25 +123,6 @@ class Played:
         return busy
 
 
-@dataclass
-class Rows:
-    """What both tables hold, read beside the product."""
-
-    session: Session
-    keyspace: str
-
-    def projected(self, message: Message) -> dict[str, Any] | None:
-        query = f"SELECT * FROM {self.keyspace}.messageidtable WHERE mailboxid = %s AND uid = %s"
-        row = self.session.execute(query, (message.mailboxid, message.uid)).one()
-        return None if row is None else row._asdict()
-
-    def differences(self, message: Message) -> list[Difference]:
-        query = f"SELECT * FROM {self.keyspace}.imapuidtable WHERE messageid = %s"
-        claims = [row._asdict() for row in self.session.execute(query, (message.messageid,))]
-        projected = self.projected(message)
-        return list(compare_row(claims, projected)) if claims or projected else []
-
-
 @pytest.fixture(scope="module")
 def here(
     stack: Endpoints, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
@@ -161,17 +148,10 @@ def played(here: Ground) -> dict[Case, Played]:
 def planted(here: Ground, case: Case) -> Played:
     """A difference as old as `LONG_AGO`, of which the stream hears now."""
     then = micros() - LONG_AGO
-    message = a_message(BEFORE, born=then)
+    message = a_message(RIGHT, born=then)
     before = User(here.session, here.keyspace, Clock(-LONG_AGO // 1000).now_us)
     user = User(here.session, here.keyspace, Clock(case.clock_ms).now_us)
-    heard: list[Wake] = before.adds(message).truth()
-    match case.kind:
-        case Kind.DIFFERING_CELLS:
-            wrong = Message(message.content, message.mailboxid, message.uid, message.modseq, STALE)
-            heard += before.adds(wrong).projection()
-        case Kind.EXTRA_ROW:
-            heard += before.adds(message).projection()
-            heard += before.deletes(message).truth()
+    heard = a_difference(case.kind, message, before)
     change, wanted = changed(user, case, message)
     rounds = Rounds(here, due=heard)
     play = Played(case, message, wanted, change, rounds)

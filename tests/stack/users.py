@@ -19,10 +19,13 @@ from deploy.demo.mailserver import delete_write, flags_write, insert_write, new_
 from deploy.demo.projection import statement_of
 from deploy.demo.statements import Statements
 from deploy.demo.truth import Truth
-from reconcilers.model import Micros, Slot, Wake
+from reconcilers.model import Kind, Micros, Slot, Wake
 
 Half = Callable[[], list[Wake]]
 TRUTH, PROJECTION = "imapuidtable", "messageidtable"
+RIGHT = Flags(frozenset({"seen"}), frozenset({"work"}))
+STALE = Flags(frozenset({"answered"}), frozenset({"stale"}))
+"""What a faulty projection row shows instead of `RIGHT`."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,18 @@ def a_message(flags: Flags, born: Micros) -> Message:
 
 def slot_of(message: Message) -> Slot:
     return Slot(message.mailboxid, message.uid)
+
+
+def a_difference(kind: Kind, message: Message, user: "User") -> list[Wake]:
+    """Plant one: the message is in the truth (or was), and a statement to the projection failed."""
+    heard = user.adds(message).truth()
+    match kind:
+        case Kind.DIFFERING_CELLS:
+            heard += user.adds(replace(message, flags=STALE)).projection()
+        case Kind.EXTRA_ROW:
+            heard += user.adds(message).projection()
+            heard += user.deletes(message).truth()
+    return heard
 
 
 class User:
