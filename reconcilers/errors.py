@@ -9,6 +9,7 @@
     ├── Refused              the server will refuse this again until a person acts
     ├── BadEvent             one record cannot be understood: it goes to the dead letters
     ├── CorruptCheckpoint    the checkpoint cannot be gone on from: a fresh one, from the bookmark
+    ├── SparkDied            the JVM is gone: only a new process can go on
     ├── NotGuarded           a write that could override a user's was asked for: a bug, never sent
     └── Misconfigured        settings or surroundings are wrong: one clear line, exit code 2
         ├── IncompatibleCheckpoint   the checkpoint was made by another set-up
@@ -61,6 +62,10 @@ class EventsLost(Misconfigured):
 
 class CorruptCheckpoint(ReconcilerError):
     """The checkpoint cannot be gone on from; a fresh one from the bookmark loses nothing."""
+
+
+class SparkDied(ReconcilerError):
+    """Spark's JVM is gone; a new process goes on from the checkpoint."""
 
 
 class AlreadyRunning(Misconfigured):

@@ -81,6 +81,10 @@ class Finding:
     accepted: bool = False
     truth: tuple[Row, ...] = ()
 
+    def without_rows(self) -> Finding:
+        """The same without rows and writes, to be kept in memory by the thousand."""
+        return replace(self, before=None, writes=(), truth=())
+
 
 class Action(StrEnum):
     """What to do with a slot now, from its past and the verdict."""

@@ -22,8 +22,8 @@ class Agenda:
     findings: dict[Slot, Finding] = field(default_factory=dict)
 
     def keep(self, finding: Finding) -> None:
-        """An open finding, new or changed."""
-        self.findings[finding.slot] = finding
+        """An open finding, new or changed. The rows stay in the journal."""
+        self.findings[finding.slot] = finding.without_rows()
 
     def drop(self, slot: Slot) -> None:
         """The finding at this slot is closed."""

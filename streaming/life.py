@@ -11,7 +11,7 @@ from typing import Any
 
 from checkpoints import directory, fingerprint
 from checkpoints.bookmarks import Offsets, safe_start
-from reconcilers.errors import EventsLost
+from reconcilers.errors import EventsLost, Retryable
 from streaming.batches import Batches
 from streaming.clocks import ClockWatch
 from streaming.lag import LagWatch
@@ -51,9 +51,12 @@ class Life:
         """Start, watch, restart. Raises `EventsLost`, or `AlreadyRunning` on a lost lease."""
         self._start()
         while not stop.wait(TICK):
-            self._watch()
-            if not self.query.alive:
-                self._revive(stop)
+            try:
+                self._watch()
+                if not self.query.alive:
+                    self._revive(stop)
+            except Retryable as gone:
+                log.warning("waiting: %s", gone)
         self.query.stop()
         log.info("stopped; the next start goes on from here")
 

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from checkpoints.bookmarks import Offsets
 from checkpoints.directory import planned, query_id
-from reconcilers.errors import CorruptCheckpoint
+from reconcilers.errors import CorruptCheckpoint, SparkDied
 from reconcilers.model import Micros, Suspect, Wake
 from streaming.batches import BatchPlace
 from streaming.envelope import decode
@@ -157,8 +157,11 @@ class FamilyQuery:
 
     @property
     def alive(self) -> bool:
-        """Whether the query runs."""
-        return self._query is not None and self._query.isActive
+        """Whether the query runs. Raises `SparkDied` when there is no Spark to ask."""
+        try:
+            return self._query is not None and self._query.isActive
+        except (Py4JError, ConnectionError) as gone:
+            raise SparkDied(f"Spark's JVM is gone ({type(gone).__name__}): start again") from gone
 
     def failure(self) -> str:
         """Why it died, in one line."""

@@ -12,6 +12,10 @@ from streaming.settings import StreamSettings
 
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
+DEEP_STACKS = "-Xss16m"
+"""Spark matches a failed batch's message with a regex that recurses for each character: on a long
+message the stream's thread would die of a stack overflow, and its failure be lost."""
+
 
 def spark_session(settings: StreamSettings) -> SparkSession:
     """A session with the Kafka connector. Raises `Misconfigured` when its jars are missing."""
@@ -25,6 +29,7 @@ def spark_session(settings: StreamSettings) -> SparkSession:
         .master(settings.master)
         .config("spark.jars", jars)
         .config("spark.driver.memory", settings.driver_memory)
+        .config("spark.driver.extraJavaOptions", DEEP_STACKS)
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.ui.enabled", "false")

@@ -10,7 +10,7 @@ import pickle
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache, partial
 from typing import Any
@@ -243,4 +243,6 @@ def _settle_share(
         rules=rules,
     )
     for suspects in shares:
-        yield from examiner.settle(suspects, admission, batch)
+        for outcome in examiner.settle(suspects, admission, batch):
+            finding = outcome.finding
+            yield outcome if finding is None else replace(outcome, finding=finding.without_rows())

@@ -1,0 +1,61 @@
+"""The core scenario on the release that James ships with: we use nothing that Cassandra 4.1 lacks."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Cluster, Session
+
+from deploy.demo.compare import full_comparison
+from deploy.demo.james import create_schema
+from deploy.demo.ledger import Ledger, held_rows
+from deploy.demo.planted import plant_repaired
+from deploy.demo.planter import Planter
+from deploy.embedded import Stack, Wanted
+from tests.endpoints import Endpoints
+from tests.stack.streams import Stream, until, write_settings
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Iterator[Stack]:
+    with Stack(tmp_path / "stack", Wanted(release="4.1")) as stack:
+        yield stack
+
+
+def session_of(stack: Stack) -> Session:
+    return Cluster(["127.0.0.1"], port=stack.cassandra_port).connect()
+
+
+def test_every_planted_difference_is_repaired_on_cassandra_4_1(
+    older: Stack, tmp_path: Path
+) -> None:
+    session = session_of(older)
+    create_schema(session, older.keyspace)
+    older.capture_tables()
+    endpoints = Endpoints.of(older.describe())
+    own = f"reconciler_{uuid.uuid4().hex[:8]}"
+    config = write_settings(tmp_path / "reconcile.toml", endpoints, older.keyspace, own, {})
+    with Stream(config) as stream:
+        stream.wait_until_watching()
+        ledger = Ledger()
+        plant_repaired(Planter(session, older.keyspace, ledger))
+        planted = {row for entry in ledger.entries() for row in entry.rows}
+        assert {each.row for each in full_comparison(session, older.keyspace)} == planted
+        assert held_rows(ledger.entries()) == frozenset()
+        until(
+            "both tables agree",
+            lambda: not list(full_comparison(session, older.keyspace)),
+        )
+        until("each repair was seen to hold", lambda: len(verified(stream)) == len(planted))
+        assert stream.stop() == 0
+    session.cluster.shutdown()
+
+
+def verified(stream: Stream) -> set[tuple[str, int]]:
+    return {
+        (line["finding"]["mailboxid"], line["finding"]["uid"])
+        for line in stream.said("verified: messages")
+    }
