@@ -1,0 +1,175 @@
+"""Repairs whose first timestamp falls behind a tombstone, on a real Cassandra.
+
+The time of a tombstone cannot be read. So a repair that did not hold is tried again with a newer
+timestamp, one delay later; it then holds and is verified, or is stuck after the last attempt.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from cassandra.cluster import Session
+
+from deploy.demo.mail import Clock, Message
+from reconcilers.finding import Finding, State, retried
+from reconcilers.model import Kind, Micros
+from streaming.worker import micros
+from tests.endpoints import Endpoints
+from tests.stack.rounds import (
+    DELAY,
+    MOST_ATTEMPTS,
+    SECOND,
+    Ground,
+    Rounds,
+    Rows,
+    ground,
+    let_a_delay_pass,
+)
+from tests.stack.users import RIGHT, User, a_message, slot_of
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+
+
+@pytest.fixture(scope="module")
+def here(
+    stack: Endpoints, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ground]:
+    with ground(stack, cassandra, tmp_path_factory.mktemp("tombstones")) as made:
+        yield made
+
+
+@pytest.fixture
+def rounds(here: Ground) -> Rounds:
+    return Rounds(here)
+
+
+@pytest.fixture
+def rows(here: Ground) -> Rows:
+    return Rows(here.session, here.keyspace)
+
+
+@pytest.fixture
+def message() -> Message:
+    return a_message(RIGHT, born=micros() - HOUR)
+
+
+def user(here: Ground, ahead: Micros) -> User:
+    """One whose server's clock differs so much: a way to write long ago, or in the future."""
+    return User(here.session, here.keyspace, Clock(ahead // 1000).now_us)
+
+
+def the_finding(rounds: Rounds, message: Message) -> Finding:
+    (finding,) = rounds.findings([slot_of(message)]).values()
+    return finding
+
+
+def history(rounds: Rounds, message: Message) -> list[tuple[str, int]]:
+    return [(line["state"], line["attempts"]) for line in rounds.log_of(slot_of(message))]
+
+
+HELD_AT_THE_SECOND = [("intended", 1), ("intended", 2), ("verified", 2)]
+
+
+def the_next_attempt_and_its_look(rounds: Rounds) -> None:
+    let_a_delay_pass()
+    rounds.round()
+    rounds.round()
+
+
+def test_a_missing_row_behind_a_newer_tombstone_comes_back_with_the_next_attempt(
+    here: Ground, rounds: Rounds, rows: Rows, message: Message
+) -> None:
+    rounds.due += user(here, -HOUR).adds(message).truth()
+    user(here, -MINUTE).deletes(message).projection()
+    rounds.round()
+    assert rows.projected(message) is None
+    the_next_attempt_and_its_look(rounds)
+    assert rows.differences(message) == []
+    assert history(rounds, message) == HELD_AT_THE_SECOND
+
+
+def test_a_row_that_its_user_added_again_behind_a_tombstone_comes_back_with_the_next_attempt(
+    here: Ground, rounds: Rounds, rows: Rows, message: Message
+) -> None:
+    """Deleted by one server, added again by another, whose clock is behind; nothing was heard."""
+    before, after = user(here, -MINUTE), user(here, -MINUTE - 300_000)
+    user(here, -HOUR).adds(message).projection()
+    before.deletes(message).projection()
+    again = after.adds(message)
+    rounds.due += again.truth() + again.projection()
+    rounds.round()
+    assert rows.projected(message) is None
+    the_next_attempt_and_its_look(rounds)
+    assert rows.differences(message) == []
+    assert history(rounds, message) == HELD_AT_THE_SECOND
+
+
+@pytest.mark.parametrize(
+    "cleared", ["headercontent = null", "userflags = {}", "modseq = null", "messageid = null"]
+)
+def test_cells_behind_a_newer_tombstone_come_back_with_the_next_attempt(
+    here: Ground, rounds: Rounds, rows: Rows, message: Message, cleared: str
+) -> None:
+    added = user(here, -HOUR).adds(message)
+    rounds.due += added.truth() + added.projection()
+    here.session.execute(
+        f"UPDATE {here.keyspace}.messageidtable USING TIMESTAMP %s SET {cleared}"
+        " WHERE mailboxid = %s AND uid = %s",
+        (micros() - MINUTE, message.mailboxid, message.uid),
+    )
+    rounds.round()
+    assert rows.differences(message) != []
+    the_next_attempt_and_its_look(rounds)
+    assert rows.differences(message) == []
+    assert history(rounds, message) == HELD_AT_THE_SECOND
+
+
+def test_a_row_behind_a_tombstone_of_the_future_is_stuck_until_a_person_or_a_user_acts(
+    here: Ground, rounds: Rounds, rows: Rows, message: Message
+) -> None:
+    rounds.due += user(here, -HOUR).adds(message).truth()
+    user(here, HOUR).deletes(message).projection()
+    rounds.round()
+    for _ in range(MOST_ATTEMPTS):
+        let_a_delay_pass()
+        rounds.round()
+    stuck = the_finding(rounds, message)
+    assert (stuck.state, stuck.kind) == (State.STUCK, Kind.MISSING_ROW)
+    assert stuck.attempts == MOST_ATTEMPTS
+    assert "3 repairs did not hold" in stuck.sentence
+    assert rows.projected(message) is None
+
+    sent = len(rounds.repairs())
+    rounds.look_again_at([slot_of(message)])
+    rounds.round()
+    assert len(rounds.repairs()) == sent, "a stuck repair is not tried again by itself"
+
+    here.journal.put(retried(stuck, micros()))
+    rounds.look_again_at([slot_of(message)])
+    rounds.round()
+    assert the_finding(rounds, message).state is State.INTENDED
+
+    user(here, HOUR + SECOND).adds(message).projection()
+    rounds.round()
+    assert rows.differences(message) == []
+    assert history(rounds, message)[-1][0] == "verified"
+
+
+def test_attempts_are_a_delay_apart_however_often_the_key_comes(
+    here: Ground, rounds: Rounds, message: Message
+) -> None:
+    """Else all would be used up while a tombstone is younger than the delay."""
+    rounds.due += user(here, -HOUR).adds(message).truth()
+    user(here, HOUR).deletes(message).projection()
+    rounds.round()
+    first = the_finding(rounds, message)
+    while micros() < first.tried_at + DELAY // 2:
+        rounds.look_again_at([slot_of(message)])
+        rounds.round()
+    assert the_finding(rounds, message) == replace(
+        first, next_look=the_finding(rounds, message).next_look
+    )
+    assert len(rounds.repairs()) == 1
