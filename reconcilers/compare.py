@@ -27,9 +27,10 @@ def compare(family: Family, projection: Projection, seen: Seen) -> Difference | 
 
 def differing_columns(projection: Projection, truth: Row, actual: Row) -> tuple[str, ...]:
     """The copied columns whose cells are not equal, in schema order."""
-    return tuple(column for column in projection.columns if truth.get(column) != actual.get(column))
+    expected, found = truth.cells.get, actual.cells.get
+    return tuple([column for column in projection.columns if expected(column) != found(column)])
 
 
 def is_incomplete(family: Family, truth: Row) -> bool:
     """Whether a column is null without which James cannot read this truth row."""
-    return any(truth.get(column) is None for column in family.required)
+    return None in [truth.cells.get(column) for column in family.required]

@@ -35,6 +35,10 @@ class Slot:
     mailboxid: UUID
     uid: int
 
+    def __hash__(self) -> int:
+        """By the number behind the UUID: a look hashes each slot many times."""
+        return hash((self.mailboxid.int, self.uid))
+
 
 @dataclass(frozen=True, slots=True)
 class Wake:

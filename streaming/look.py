@@ -131,7 +131,11 @@ class Look:
         if not unread:
             return
         sight.read |= unread
-        sight.truths |= self.tables.truth_rows(unread)
+        truths = self.tables.truth_rows(unread)
+        sight.truths |= truths
+        for messageid, rows in truths.items():
+            for row in rows:
+                sight.claims.setdefault(self._slot(row), []).append((messageid, row))
         sight.entries |= self.lineage.of_messages(list(unread))
 
     def _scan_mailboxes(
@@ -164,7 +168,8 @@ class Look:
         return {slot for slot in slots if mailboxid in (None, slot.mailboxid)}
 
     def _slot(self, truth: Row) -> Slot:
-        mailboxid, uid = (truth.get(column) for column in self.family.slot)
+        mailbox, number = self.family.slot
+        mailboxid, uid = truth.get(mailbox), truth.get(number)
         assert isinstance(mailboxid, UUID)
         assert isinstance(uid, int)
         return Slot(mailboxid, uid)
@@ -188,9 +193,7 @@ class Look:
         gone = [
             entry
             for (messageid, slot), entry in known.items()
-            if slot in empty
-            and not entry.expiring
-            and all(self._slot(row) != slot for row in sight.truths.get(messageid, ()))
+            if slot in empty and not entry.expiring and not sight.claimed(slot, (messageid,))
         ]
         if gone:
             self.lineage.expire(gone)
@@ -218,9 +221,8 @@ class Look:
                 seen[wake.messageid, slot] = Entry(
                     wake.messageid, wake.mailboxid, wake.uid, in_truth=True
                 )
-        for messageid, rows in sight.truths.items():
-            for row in rows:
-                slot = self._slot(row)
+        for slot, claims in sight.claims.items():
+            for messageid, _row in claims:
                 seen[messageid, slot] = Entry(
                     messageid, slot.mailboxid, slot.uid, in_truth=True, recorded_at=now
                 )
@@ -246,12 +248,7 @@ class Look:
         seen = Seen(
             slot=target.slot,
             actual=sight.rows.get(target.slot),
-            truths=tuple(
-                row
-                for messageid in target.messageids
-                for row in sight.truths.get(messageid, ())
-                if self._slot(row) == target.slot
-            ),
+            truths=sight.claimed(target.slot, target.messageids),
             consulted=frozenset(target.messageids),
         )
         difference = compare(self.family, self.projection, seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -23,22 +24,31 @@ class Target:
         """Take in one more wake of this slot."""
         if messageid is not None:
             self.messageids.add(messageid)
-        times = [at for at in (self.oldest, wake.oldest) if at is not None]
-        self.oldest = min(times, default=None)
+        if self.oldest is None or (wake.oldest is not None and wake.oldest < self.oldest):
+            self.oldest = wake.oldest
         self.looked_again |= wake.looked_again
         self.suspected = self.suspected or wake.suspected
 
 
 @dataclass(slots=True)
 class Sight:
-    """Both sides as read so far."""
+    """Both sides as read so far; ``claims`` are the truth rows, with their message, by slot."""
 
     targets: dict[Slot, Target] = field(default_factory=dict)
     rows: dict[Slot, Row] = field(default_factory=dict)
     truths: dict[UUID, tuple[Row, ...]] = field(default_factory=dict)
+    claims: dict[Slot, list[tuple[UUID, Row]]] = field(default_factory=dict)
     entries: dict[UUID, list[Entry]] = field(default_factory=dict)
     read: set[UUID] = field(default_factory=set)
 
     def target(self, slot: Slot) -> Target:
         """The slot's target, new if nobody asked for it yet."""
-        return self.targets.setdefault(slot, Target(slot))
+        found = self.targets.get(slot)
+        if found is None:
+            found = self.targets[slot] = Target(slot)
+        return found
+
+    def claimed(self, slot: Slot, messageids: Container[UUID]) -> tuple[Row, ...]:
+        """The truth rows of these messages that claim the slot."""
+        claims = self.claims.get(slot, ())
+        return tuple([row for messageid, row in claims if messageid in messageids])

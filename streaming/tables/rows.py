@@ -67,12 +67,13 @@ class Tables:
         found: dict[UUID, list[Row]] = defaultdict(list)
         for rows in self._read(query, ((list(some),) for some in _chunks(messageids))):
             for row in rows:
-                found[row[self._family.partition]].append(self._row(row))
+                found[row[self._family.partition]].append(Row(self._cells(row)))
         return {messageid: tuple(rows) for messageid, rows in found.items()}
 
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
         """The projection's rows at these slots; absent ones are left out."""
-        return self._projection_rows(projection, slots, projection.columns)
+        rows = self._projection_rows(projection, slots, projection.columns)
+        return {slot: Row(cells) for slot, cells in rows}
 
     def mailbox_slots(
         self, projection: Projection, mailboxid: UUID
@@ -95,7 +96,8 @@ class Tables:
     ) -> dict[Slot, Row]:
         """The projection's rows with the write times of their cells (µs; sets have none)."""
         columns = (*projection.columns, *_times(projection.columns, projection.sets))
-        return self._projection_rows(projection, slots, columns)
+        rows = self._projection_rows(projection, slots, columns)
+        return {slot: _with_times(cells) for slot, cells in rows}
 
     def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
         """All truth rows of each message at serial consistency, with write times.
@@ -112,7 +114,7 @@ class Tables:
         asked = list(messageids)
         answers = self._read(query, ((messageid,) for messageid in asked))
         return {
-            messageid: tuple(self._row(row) for row in rows)
+            messageid: tuple(_with_times(self._cells(row)) for row in rows)
             for messageid, rows in zip(asked, answers, strict=True)
             if rows
         }
@@ -176,7 +178,7 @@ class Tables:
 
     def _projection_rows(
         self, projection: Projection, slots: Iterable[Slot], columns: Sequence[str]
-    ) -> dict[Slot, Row]:
+    ) -> Iterator[tuple[Slot, dict[str, Any]]]:
         mailbox, uid = projection.key
         query = self._prepare(
             f"SELECT {', '.join((mailbox, uid, *columns))}"
@@ -190,23 +192,26 @@ class Tables:
             for mailboxid, uids in by_mailbox.items()
             for some in _chunks(uids)
         )
-        return {
-            Slot(row[mailbox], row[uid]): self._row(row)
-            for rows in self._read(query, arguments)
-            for row in rows
-        }
+        for rows in self._read(query, arguments):
+            for row in rows:
+                yield Slot(row[mailbox], row[uid]), self._cells(row)
 
-    def _row(self, row: dict[str, Any]) -> Row:
+    def _cells(self, row: dict[str, Any]) -> dict[str, Any]:
         for column in self._sets:
             elements = row[column]
             row[column] = frozenset(elements) if elements else NO_ELEMENTS
-        written = {
-            name.removeprefix(TIME): row.pop(name) for name in list(row) if name.startswith(TIME)
-        }
-        return Row(row, {column: at for column, at in written.items() if at is not None})
+        return row
 
 
 TIME = "written_"
+
+
+def _with_times(cells: dict[str, Any]) -> Row:
+    """The row, its write times apart from its cells."""
+    written = {
+        name.removeprefix(TIME): cells.pop(name) for name in list(cells) if name.startswith(TIME)
+    }
+    return Row(cells, {column: at for column, at in written.items() if at is not None})
 
 
 def _times(columns: Iterable[str], without: frozenset[str]) -> tuple[str, ...]:
