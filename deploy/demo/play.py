@@ -38,7 +38,7 @@ QUIET_FOR_S = 2 * SETTLE_S + 3.0
 """A young row is looked at twice, each time D + W later; then nothing can come any more."""
 LONGEST_FIRST_LOOK_S = 120.0
 LONGEST_WORK_S = 300.0
-LONGEST_WAIT_FOR_QUIET_S = 240.0
+LONGEST_WAIT_FOR_QUIET_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ The three come from separate code: the ledger (ledger.py), the reconciler's jour
 comparison (compare.py).
 """
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -181,4 +182,4 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     """The smallest value that this share of the values does not exceed; 0 where there is none."""
     if not ordered:
         return 0.0
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    return ordered[math.ceil(share * len(ordered)) - 1]

@@ -1,0 +1,79 @@
+"""The demo reads the reconciler's metrics, and knows when nothing is left to happen."""
+
+from dataclasses import replace
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from deploy.demo.sight import Quiet, Sight, sight_of
+from streaming.metrics import Metrics
+
+
+def metrics_text() -> str:
+    metrics = Metrics(CollectorRegistry())
+    for state in ("intended", "intended", "verified"):
+        metrics.findings.labels("messages", "missing_row", state).inc()
+    metrics.open_findings.labels("messages", "missing_row", "intended").set(1)
+    metrics.open_findings.labels("messages", "duplicate_uid", "reported").set(1)
+    metrics.lag_records.labels("james.mail.imapuidtable", "0").set(3)
+    metrics.lag_records.labels("james.mail.imapuidtable", "1").set(4)
+    metrics.lag_records.labels("suspects", "0").set(1)
+    metrics.breaker.labels("repairs").set(0)
+    metrics.breaker.labels("removals").set(1)
+    metrics.capture_delay.set(0.7)
+    metrics.examined.labels("message").inc(12)
+    metrics.last_batch.labels("message").set(1000.5)
+    return generate_latest(metrics.registry).decode()
+
+
+def test_it_is_read_from_the_metrics_that_the_stream_serves() -> None:
+    sight = sight_of(metrics_text())
+    assert sight.kinds() == ["duplicate_uid", "missing_row"]
+    assert sight.found("missing_row") == 2
+    assert sight.reported() == {"duplicate_uid": 1}
+    assert sight.in_work() == 1
+    assert sight.lag == {"james.mail.imapuidtable": 7, "suspects": 1}
+    assert sight.records_behind() == 8
+    assert sight.breakers == ("removals",)
+    assert (sight.capture_delay, sight.examined, sight.last_batch) == (0.7, 12, 1000.5)
+
+
+def test_nothing_is_seen_before_the_first_batch() -> None:
+    assert sight_of("") == Sight()
+
+
+REPORTED = Sight(
+    findings={("duplicate_uid", "reported"): 1},
+    standing={("duplicate_uid", "reported"): 1},
+    lag={"events": 0, "suspects": 2},
+    last_batch=100.0,
+)
+
+
+def test_quiet_lasts_by_the_times_of_the_batches() -> None:
+    quiet = Quiet(10.0, "suspects")
+    assert [quiet.reached(replace(REPORTED, last_batch=at)) for at in (100, 100, 109, 110)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_anything_new_ends_the_quiet() -> None:
+    for change in (
+        replace(REPORTED, lag={"events": 1}, last_batch=105.0),
+        replace(REPORTED, standing={("missing_row", "intended"): 1}, last_batch=105.0),
+        replace(REPORTED, findings={("missing_row", "verified"): 1}, last_batch=105.0),
+    ):
+        quiet = Quiet(10.0, "suspects")
+        assert not quiet.reached(REPORTED)
+        assert not quiet.reached(change)
+        assert not quiet.reached(replace(REPORTED, last_batch=111.0))
+
+
+def test_it_says_what_is_still_to_be_done() -> None:
+    quiet = Quiet(10.0, "suspects")
+    assert quiet.unrest(REPORTED) is None
+    assert quiet.unrest(replace(REPORTED, lag={"events": 2})) == "records wait: {'events': 2}"
+    stuck = replace(REPORTED, standing={("missing_row", "stuck"): 1})
+    assert quiet.unrest(stuck) == "1 findings are in work"

@@ -1,0 +1,77 @@
+"""The demo's reconciler: its settings are the product's, its processes are found and ended."""
+
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from deploy.demo.__main__ import main, workload_of
+from deploy.demo.faults import FaultKind
+from deploy.demo.play import days_since
+from deploy.demo.stream import Sections, as_toml, demo_settings, metrics_port, processes_of_session
+from streaming.settings import load
+
+STACK: Sections = {
+    "cassandra": {"hosts": ["127.0.0.1"], "port": 9999, "keyspace": "apache_james"},
+    "stream": {"checkpoint_dir": "/elsewhere"},
+}
+
+
+def test_the_settings_are_ones_that_the_product_takes(tmp_path: Path) -> None:
+    file = tmp_path / "demo.toml"
+    file.write_text(as_toml(demo_settings(STACK, tmp_path)), encoding="utf-8")
+    settings = load(file, {})
+    assert (settings.cassandra.port, settings.stream.delay, settings.stream.window) == (9999, 5, 1)
+    assert settings.stream.checkpoint_dir == tmp_path / "checkpoint"
+    assert settings.repair.suspect_share == 1.0
+
+
+def test_the_port_is_read_from_the_log() -> None:
+    assert metrics_port("starting\n") is None
+    assert metrics_port('{"message": "watching x in repair mode; metrics on port 40861"}') == 40861
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc here")
+def test_a_process_that_left_its_group_is_found_by_its_session() -> None:
+    script = (
+        "import os, subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'input()'], process_group=0)\n"
+        "print(child.pid, flush=True)\n"
+        "child.wait()\n"
+    )
+    leader = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        assert leader.stdout is not None
+        child = int(leader.stdout.readline())
+        assert sorted(processes_of_session(leader.pid)) == sorted([leader.pid, child])
+    finally:
+        leader.communicate()  # its closed input ends the child, and so the leader
+    assert processes_of_session(leader.pid) == []
+
+
+def test_the_workload_has_a_hundred_faults_of_all_kinds() -> None:
+    for operations in (300, 800, 2000):
+        plan = workload_of(operations, seed=1).fault_plan().faults()
+        assert len(plan) >= 100
+        assert {fault.kind for fault in plan.values()} == set(FaultKind)
+    assert workload_of(800, 1).fault_plan() == workload_of(800, 1).fault_plan()
+
+
+def test_too_few_operations_are_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--operations", "10"])
+    assert ended.value.code == 2
+    assert "at least 300, for 100 faults" in capsys.readouterr().err
+
+
+def test_a_demo_may_run_through_midnight() -> None:
+    now = datetime.now(UTC)
+    assert list(days_since(now)) == [now.date()]
+    assert next(iter(days_since(now - timedelta(days=1)))) == now.date() - timedelta(days=1)
