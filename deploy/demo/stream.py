@@ -97,8 +97,16 @@ class Stream:
             )
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """In order where all went well; at once where somebody is waiting for the end."""
+        if self._process is not None:
+            try:
+                if kind is None:
+                    self._process.terminate()
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        self._process.wait(STOP_S)
+            finally:  # also where the waiting is interrupted
+                _end_at_once(self._process)
 
     def wait_until_watching(self) -> None:
         """Until its first batch has ended. Raises StreamDiedError, embedded's StartError."""
@@ -116,18 +124,6 @@ class Stream:
             )
         self._port = self._port or metrics_port(self._text())
         return look(self._port) if self._port is not None else None
-
-    def stop(self) -> None:
-        """SIGTERM, and after some time SIGKILL to whatever is left; returns when all is gone."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        try:
-            process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(STOP_S)
-        finally:  # also where the waiting is interrupted
-            _end_at_once(process)
 
     def _text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
