@@ -134,10 +134,14 @@ class FamilyQuery:
         return BatchPlace(identity, batch_id, start, plan)
 
     def _look(self, settled: DataFrame) -> BatchLook:
-        """Steps 3 and 4 on the workers: one task handles a mailbox."""
+        """Steps 3 and 4 on the workers: one task handles a mailbox.
+
+        The keys of one row (its two events name it differently) come one after the other, so that
+        it is read once.
+        """
         shares = (
             settled.repartition(self.job.settings.stream.shuffle_partitions, "mailboxid")
-            .sortWithinPartitions("mailboxid")
+            .sortWithinPartitions("mailboxid", "uid")
             .mapInArrow(look_task(self.job), RESULT_SCHEMA)
         )
         return read_looks(row.result for row in shares.collect())
