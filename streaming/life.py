@@ -63,11 +63,7 @@ class Life:
     # --- start
 
     def _start(self) -> None:
-        """From the checkpoint if it can be gone on from, else from the bookmark.
-
-        Raises `IncompatibleCheckpoint` when it is of another set-up.
-        """
-        fingerprint.check(self.query.checkpoint, self.fingerprint)
+        """From the checkpoint if it can be gone on from, else from the bookmark."""
         self.query.publish(self.decisions.start())
         plan = directory.newest(self.query.checkpoint)
         if plan is not None and plan.watermark > time.time() * 1000:

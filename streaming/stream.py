@@ -86,10 +86,10 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
             commit=partial(watcher.commit, mode.group),
             observe=mode.observe,
         )
-        life = _life(Job(settings, family, mode.suspects_topic), mode, decisions, watcher, topics)
-        life.accept_loss = arguments.accept_loss
         if arguments.fresh_checkpoint:
             directory.set_aside(mode.checkpoint)
+        life = _life(Job(settings, family, mode.suspects_topic), mode, decisions, watcher, topics)
+        life.accept_loss = arguments.accept_loss
         life.run(stop)
     watcher.close()
     return 0
@@ -98,8 +98,16 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 def _life(
     job: Job, mode: Mode, decisions: Batches, watcher: Watcher, topics: tuple[str, ...]
 ) -> Life:
+    """Raises `IncompatibleCheckpoint` before Spark is started, which takes long."""
     settings, metrics = job.settings, decisions.metrics
     publish = partial(publish_wakes, settings.kafka, job.suspects_topic, job.family.name)
+    made_with = fingerprint.Fingerprint(
+        topics,
+        (job.family.name,),
+        settings.stream.shuffle_partitions,
+        settings.kafka.topic_prefix,
+    )
+    fingerprint.check(mode.checkpoint, made_with)
     spark = spark_session(settings.stream)
     return Life(
         query=FamilyQuery(spark, job, mode.checkpoint, decisions, publish, watcher.partitions),
@@ -109,12 +117,7 @@ def _life(
         metrics=metrics,
         lag=LagWatch(watcher, topics, metrics),
         clocks=ClockWatch(connect(settings.cassandra), settings.stream.delay, metrics),
-        fingerprint=fingerprint.Fingerprint(
-            topics,
-            (job.family.name,),
-            settings.stream.shuffle_partitions,
-            settings.kafka.topic_prefix,
-        ),
+        fingerprint=made_with,
         window_ms=round(settings.stream.window * 1000),
         restart_most=settings.stream.restart_most,
     )

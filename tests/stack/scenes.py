@@ -164,6 +164,10 @@ class Scene:
         truth = self.truth_at(place)
         return truth == self.projected_at(place.row)
 
+    def lacks(self, row: RowKey) -> bool:
+        """Whether the projection has no such row."""
+        return self.projected_at(row) is None
+
     def write_times(self, row: RowKey) -> dict[str, int]:
         """When each cell of a projection row was written (µs); null cells are left out."""
         asked = ", ".join(f"writetime({name}) AS {name}" for name in ("messageid", *SINGLE_CELLS))
@@ -186,6 +190,10 @@ class Scene:
     def ended(self, row: RowKey, how: str = "verified") -> bool:
         """Whether a finding of this row has ended so."""
         return any(each["message"].startswith(f"{how}: ") for each in self.findings(row))
+
+    def await_verified(self, row: RowKey) -> None:
+        """Until a repair of this row was seen to hold."""
+        until(f"the repair of {row} is verified", partial(self.ended, row))
 
     def reported(self, row: RowKey, kind: str) -> dict[str, Any]:
         """The report of this kind, once it is there."""

@@ -104,7 +104,7 @@ def test_a_differing_cell_becomes_the_truths_whatever_the_modseq(
 ) -> None:
     place, before = broken.cells[str(cell)]
     until("both sides agree", lambda: scene.agrees(place))
-    until("it is verified", lambda: scene.ended(place.row))
+    scene.await_verified(place.row)
     assert scene.kinds(place.row) == {"differing_cells"}
     after = scene.write_times(place.row)
     written = {cell.column} if cell.column != "userflags" else {"modseq"}  # the set's guard
@@ -187,7 +187,7 @@ def test_a_missing_row_is_added_with_every_column_and_set_element(
     scene: Scene, broken: Broken
 ) -> None:
     place = broken.places["missing_row"]
-    until("it is verified", lambda: scene.ended(place.row))
+    scene.await_verified(place.row)
     assert scene.kinds(place.row) == {"missing_row"}
     row = scene.projected_at(place.row)
     assert row == scene.truth_at(place)
@@ -200,7 +200,7 @@ def test_null_columns_of_the_truth_stay_null_in_a_row_that_is_added(
     scene: Scene, broken: Broken
 ) -> None:
     place = broken.places["missing_row_with_null_columns"]
-    until("it is verified", lambda: scene.ended(place.row))
+    scene.await_verified(place.row)
     row = scene.projected_at(place.row)
     assert row == scene.truth_at(place)
     assert row is not None
@@ -216,9 +216,9 @@ def test_null_columns_of_the_truth_stay_null_in_a_row_that_is_added(
 )
 def test_an_orphan_is_removed(scene: Scene, broken: Broken, orphan: str) -> None:
     row = broken.places[orphan].row
-    until("it is verified", lambda: scene.ended(row))
+    scene.await_verified(row)
     assert scene.kinds(row) == {"extra_row"}
-    assert scene.projected_at(row) is None
+    assert scene.lacks(row)
 
 
 def test_a_row_with_a_wrong_uid_is_removed_and_the_right_one_added(
@@ -226,27 +226,27 @@ def test_a_row_with_a_wrong_uid_is_removed_and_the_right_one_added(
 ) -> None:
     right = broken.places["wrong_uid"]
     wrong = replace(right, uid=2)
-    until("the right one is verified", lambda: scene.ended(right.row))
-    until("the wrong one is verified", lambda: scene.ended(wrong.row))
+    scene.await_verified(right.row)
+    scene.await_verified(wrong.row)
     assert scene.agrees(right)
-    assert scene.projected_at(wrong.row) is None
+    assert scene.lacks(wrong.row)
     assert (scene.kinds(right.row), scene.kinds(wrong.row)) == ({"missing_row"}, {"extra_row"})
 
 
 def test_a_wrong_messageid_is_corrected(scene: Scene, broken: Broken) -> None:
     place = broken.places["wrong_messageid"]
-    until("it is verified", lambda: scene.ended(place.row))
+    scene.await_verified(place.row)
     assert scene.agrees(place)
     assert scene.kinds(place.row) == {"differing_cells"}
 
 
 def test_a_partial_row_of_a_deleted_message_is_removed(scene: Scene, broken: Broken) -> None:
     place = broken.places["partial_row_of_a_deleted_message"]
-    until("it is verified", lambda: scene.ended(place.row))
-    assert scene.projected_at(place.row) is None
+    scene.await_verified(place.row)
+    assert scene.lacks(place.row)
 
 
 def test_a_partial_row_of_a_living_message_is_completed(scene: Scene, broken: Broken) -> None:
     place = broken.places["partial_row_of_a_living_message"]
-    until("it is verified", lambda: scene.ended(place.row))
+    scene.await_verified(place.row)
     assert scene.agrees(place)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import pytest
 
 from tests.stack.scenes import Place, Scene, cells
-from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
 
@@ -214,7 +213,7 @@ def test_an_update_of_the_truth_reaches_the_projection(
     scene: Scene, places: dict[Change, Place], change: Change
 ) -> None:
     place = places[change]
-    until("it is verified", lambda: scene.ended(place.row))
+    scene.await_verified(place.row)
     assert scene.kinds(place.row) == {"differing_cells"}
     assert scene.agrees(place)
     assert scene.projected_at(place.row) != {**place.ids, **cells()}
@@ -225,7 +224,7 @@ def test_a_new_row_of_the_truth_reaches_the_projection(
     scene: Scene, places: dict[Change, Place], change: Change
 ) -> None:
     place = places[change]
-    until("it is verified", lambda: scene.ended(place.row))
+    scene.await_verified(place.row)
     assert scene.kinds(place.row) == {"missing_row"}
     assert scene.projected_at(place.row) == {**place.ids, **cells()}
 
@@ -235,9 +234,9 @@ def test_a_delete_of_the_truth_reaches_the_projection(
     scene: Scene, places: dict[Change, Place], change: Change
 ) -> None:
     place = places[change]
-    until("it is verified", lambda: scene.ended(place.row))
+    scene.await_verified(place.row)
     assert scene.kinds(place.row) == {"extra_row"}
-    assert scene.projected_at(place.row) is None
+    assert scene.lacks(place.row)
 
 
 @pytest.mark.parametrize("change", PROJECTION_CHANGES, ids=named)
@@ -245,7 +244,7 @@ def test_a_change_of_the_projection_alone_is_undone(
     scene: Scene, places: dict[Change, Place], change: Change
 ) -> None:
     place = places[change]
-    until("it is verified", lambda: scene.ended(place.row))
+    scene.await_verified(place.row)
     assert scene.projected_at(place.row) == {**place.ids, **cells()}
 
 
@@ -253,6 +252,6 @@ def test_a_late_partial_update_after_a_delete_leaves_nothing(
     scene: Scene, places: dict[Change, Place]
 ) -> None:
     place = places[late_partial_update_after_a_delete]
-    until("it is verified", lambda: scene.ended(place.row))
+    scene.await_verified(place.row)
     assert scene.kinds(place.row) == {"extra_row"}
-    assert scene.projected_at(place.row) is None
+    assert scene.lacks(place.row)
