@@ -77,6 +77,7 @@ class Stream:
     mode: str = "repair"
     environment: Mapping[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
+    module: str = "streaming.app"
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -84,7 +85,7 @@ class Stream:
         return self.config.with_suffix(".log")
 
     def start(self) -> "Stream":
-        command = [sys.executable, "-m", "streaming.app", "stream", "--mode", self.mode]
+        command = [sys.executable, "-m", self.module, "stream", "--mode", self.mode]
         command += ["--config", str(self.config), *self.arguments]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -112,6 +113,12 @@ class Stream:
     def checkpoint(self) -> Path:
         settings = tomllib.loads(self.config.read_text(encoding="utf-8"))
         return Path(settings["stream"]["checkpoint_dir"]) / self.mode
+
+    @property
+    def group(self) -> int:
+        """The process group of all that belongs to it."""
+        assert self._process is not None
+        return self._process.pid
 
     def stop(self) -> int:
         """SIGTERM; the exit code."""

@@ -1,0 +1,150 @@
+"""Many changes that are in Kafka already, and a stream that works them off, watched closely."""
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.settings import Settings, load
+from streaming.topics import Watcher
+from tests.bench.traced import TRACE, Batch, read_trace
+from tests.endpoints import Endpoints
+from tests.stack.streams import Stream, until, write_settings
+
+CHANGES = int(os.environ.get("BENCH_CHANGES", "200000"))
+"""Fewer for a quick try."""
+MAILBOXES = 200
+TABLES = ("imapuidtable", "messageidtable")
+QUIET = 10.0
+"""Seconds without a new record after which the agent has caught up."""
+HEARTBEATS = 20
+"""At most so many rows of state are the heartbeat's own."""
+PATIENCE = 900.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How a backlog was worked off. ``rss`` is the largest of each Python worker's, MiB."""
+
+    batches: list[Batch]
+    seconds: float
+    rss: float
+
+    @property
+    def events(self) -> int:
+        return sum(batch.events for batch in self.batches)
+
+    @property
+    def examined(self) -> int:
+        return sum(batch.examined for batch in self.batches)
+
+    def part(self, name: str) -> float:
+        return sum(batch.parts.get(name, 0.0) for batch in self.batches)
+
+
+def bench_settings(
+    folder: Path, stack: Endpoints, keyspace: str, own: str, **stream: float
+) -> Path:
+    """A settings file in which no limit of ours stands in the way."""
+    return write_settings(
+        folder / "reconcile.toml",
+        stack,
+        keyspace,
+        own,
+        {
+            "cassandra": {"rows_per_second": 1_000_000},
+            "stream": stream,
+            "repair": {"suspects_per_minute": 1_000_000, "suspect_share": 1.0},
+        },
+    )
+
+
+def topics_of(settings: Settings) -> list[str]:
+    """The topics of the two mail tables."""
+    prefix = f"{settings.kafka.topic_prefix}.{settings.cassandra.keyspace}"
+    return [f"{prefix}.{table}" for table in TABLES]
+
+
+def records(config: Path) -> list[int]:
+    """How many records each topic of the two mail tables has had so far."""
+    settings = load(config)
+    watcher = Watcher(settings.kafka)
+    try:
+        topics = topics_of(settings)
+        ends = watcher.end_offsets([each for each in topics if each not in watcher.missing(topics)])
+    finally:
+        watcher.close()
+    return [sum(ends.get(topic, {}).values()) for topic in topics]
+
+
+def wait_until_captured(config: Path, before: list[int], changes: int) -> float:
+    """Until each topic has had that many more records and the agent sends no more; seconds.
+
+    The agent sends some events twice: so only silence tells that all have come.
+    """
+    began = time.monotonic()
+    last, since = records(config), time.monotonic()
+    while True:
+        time.sleep(1)
+        now = records(config)
+        if now != last:
+            last, since = now, time.monotonic()
+        enough = all(a - b >= changes for a, b in zip(now, before, strict=True))
+        if enough and time.monotonic() - since > QUIET:
+            return since - began
+        assert time.monotonic() - began < PATIENCE, f"captured only {now} after {before}"
+
+
+def work_off(config: Path, trace: Path) -> Measured:
+    """Run a stream until everything in Kafka has been examined, and no key waits any more."""
+    stream = Stream(config, environment={TRACE: str(trace)}, module="tests.bench.traced")
+    rss = 0.0
+    with stream:
+
+        def idle() -> bool:
+            nonlocal rss
+            assert stream.died() is None, stream.log.read_text()[-3000:]
+            rss = max([rss, *workers_rss(stream.group)])
+            last = read_trace(trace)[-2:]
+            return len(last) == 2 and not any(
+                each.events > 1 or each.examined or each.state_rows > HEARTBEATS for each in last
+            )
+
+        until("the backlog is worked off", idle, PATIENCE)
+        assert stream.stop() == 0
+    batches = read_trace(trace)
+    busy = [batch for batch in batches if batch.events > 1 or batch.examined]
+    first, last = busy[0], busy[-1]
+    return Measured(busy, last.ended_at - first.ended_at + first.seconds, rss)
+
+
+def workers_rss(group: int) -> list[float]:
+    """Resident MiB of the Python workers in a process group."""
+    return [_rss(pid) for pid in _members(group) if b"pyspark.daemon" in _command(pid)]
+
+
+def _members(group: int) -> Iterable[Path]:
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and (
+                (process / "stat").read_text().rpartition(")")[2].split()[2] == str(group)
+            ):
+                yield process
+        except OSError:
+            continue
+
+
+def _command(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _rss(process: Path) -> float:
+    try:
+        lines = (process / "status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:")), 0.0)

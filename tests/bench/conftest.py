@@ -1,0 +1,44 @@
+"""What the benchmarks share: a keyspace with a backlog of changes already captured."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from deploy.demo.filler import fill
+from tests.bench.backlog import CHANGES, MAILBOXES, bench_settings, records, wait_until_captured
+from tests.conftest import make_mail_tables
+from tests.endpoints import Endpoints, Running
+from tests.stack.scenes import create_event_topics
+
+
+@dataclass(frozen=True)
+class Filled:
+    """Consistent messages, all captured. ``captured_in``: seconds from the first write on."""
+
+    stack: Endpoints
+    keyspace: str
+    config: Path
+    captured_in: float
+
+
+@pytest.fixture(scope="package")
+def filled(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Filled]:
+    name = uuid.uuid4().hex[:8]
+    keyspace, own, stack = f"bench_{name}", f"bench_{name}_own", running.endpoints
+    make_mail_tables(running, cassandra, keyspace)
+    create_event_topics(stack, keyspace)
+    config = bench_settings(
+        tmp_path_factory.mktemp("bench"), stack, keyspace, own, delay=3, window=1
+    )
+    before = records(config)
+    fill(cassandra, keyspace, CHANGES, MAILBOXES)
+    took = wait_until_captured(config, before, CHANGES)
+    yield Filled(stack, keyspace, config, took)
+    for each in (keyspace, own):
+        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}", timeout=120)

@@ -1,0 +1,76 @@
+"""docs/benchmarks.md: one section a benchmark, each rewritten by the run that measured it."""
+
+import os
+import platform
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+PAGE = Path("docs/benchmarks.md")
+TOP = """# Benchmarks
+
+Made by `make bench`. Everything runs on one machine: Cassandra, Kafka, the capture agent, Spark's
+driver and its two Python workers share its cores, so a rate here is that of all of them together.
+Each section says what it was measured on. Nothing here is a limit that a test enforces, except
+the ratio, which compares two things in one run.
+"""
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table in Markdown; numbers to the right."""
+    texts = [[_text(value) for value in row] for row in rows]
+    widths = [
+        max(len(row[place]) for row in [list(header), *texts]) for place in range(len(header))
+    ]
+    numeric = [
+        all(isinstance(row[place], int | float) for row in rows) for place in range(len(header))
+    ]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(cells, widths, numeric, strict=True)
+        )
+        return f"| {' | '.join(padded)} |"
+
+    rule = "|".join(
+        "-" * (width + 1) + (":" if right else "-")
+        for width, right in zip(widths, numeric, strict=True)
+    )
+    return "\n".join([line(header), f"|{rule}|", *map(line, texts)])
+
+
+def publish(title: str, *parts: str) -> None:
+    """Print a section, and put it into the page in place of the one of that title."""
+    text = "\n\n".join([f"## {title}", f"Measured {_machine()}.", *parts])
+    print(f"\n{text}\n")
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else TOP
+    section = re.compile(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+    if section.search(page):
+        page = section.sub(lambda _: f"{text}\n\n", page)
+    else:
+        page = f"{page.rstrip()}\n\n{text}\n"
+    PAGE.write_text(f"{page.rstrip()}\n", encoding="utf-8")
+
+
+def _machine() -> str:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    used = ", ".join(
+        f"{name} {version(package)}"
+        for name, package in (("Spark", "pyspark"), ("driver", "cassandra-driver"))
+    )
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d} on {os.cpu_count()} cores, {memory:.0f} GiB,"
+        f" load {os.getloadavg()[0]:.1f} at its end; Python {platform.python_version()}, {used}"
+    )
+
+
+def _text(value: object) -> str:
+    match value:
+        case float() if abs(value) < 100:
+            return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+        case int() | float():
+            return f"{value:,.0f}"
+    return str(value)

@@ -1,0 +1,134 @@
+"""Changed keys examined a second, end to end, and where the time goes."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from deploy.demo.filler import touch
+from streaming.settings import load
+from tests.bench.backlog import CHANGES, Measured, records, wait_until_captured, work_off
+from tests.bench.conftest import Filled
+from tests.bench.pieces import Pieces
+from tests.bench.report import publish, table
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(1500)]
+
+FED = 5 * CHANGES
+"""Keys that one worker is fed; its memory is shown each `CHANGES`."""
+BATCH_PARTS = ("addBatch", "latestOffset", "queryPlanning", "walCommit", "commitOffsets")
+
+
+def test_a_backlog_is_worked_off(filled: Filled, cassandra: Session, tmp_path: Path) -> None:
+    empty = work_off(filled.config, tmp_path / "empty.jsonl")
+    before, began = records(filled.config), time.monotonic()
+    assert touch(cassandra, filled.keyspace, CHANGES) == CHANGES
+    touched_in = time.monotonic() - began
+    captured_in = touched_in + wait_until_captured(filled.config, before, CHANGES)
+    remembering = work_off(filled.config, tmp_path / "filled.jsonl")
+    for each in (empty, remembering):
+        assert each.examined >= CHANGES
+        assert not sum(batch.suspects for batch in each.batches)
+    settings = load(filled.config)
+    publish(
+        "Backlog, end to end",
+        f"{CHANGES:,} changes of as many rows wait in Kafka; both tables agree. D ="
+        f" {settings.stream.delay:g} s and W = {settings.stream.window:g} s are part of the time."
+        " `lineage empty`: new messages, first start. `lineage filled`: a flag changed on each;"
+        " its two events name the row differently, so that two keys wait for each row.",
+        _rates({"lineage empty": empty, "lineage filled": remembering}),
+        "Seconds by part of a batch, as Spark tells them (`addBatch`: decode, settle, look):",
+        _parts({"lineage empty": empty, "lineage filled": remembering}),
+        f"The agent had captured the new messages {filled.captured_in:.0f} s after the last was"
+        f" written, the changes {captured_in:.0f} s after the first: it sends some events twice.",
+    )
+
+
+def _rates(runs: dict[str, Measured]) -> str:
+    return table(
+        ("", "changes/s", "events/s", "seconds", "events", "looks", "batches", "worker MiB"),
+        [
+            (
+                name,
+                round(CHANGES / run.seconds),
+                round(run.events / run.seconds),
+                run.seconds,
+                run.events,
+                run.examined,
+                len(run.batches),
+                round(run.rss),
+            )
+            for name, run in runs.items()
+        ],
+    )
+
+
+def _parts(runs: dict[str, Measured]) -> str:
+    return table(
+        ("", "all", *BATCH_PARTS),
+        [
+            (name, run.part("triggerExecution"), *(run.part(part) for part in BATCH_PARTS))
+            for name, run in runs.items()
+        ],
+    )
+
+
+def test_where_the_time_goes_and_memory_stays(filled: Filled, tmp_path: Path) -> None:
+    events = sum(records(filled.config))
+    pieces = Pieces(load(filled.config), tmp_path)
+    try:
+        read, decode, settle = pieces.read(), pieces.decode(), pieces.settle()
+        keys = pieces.keys()
+        bare, found = pieces.look_without_lineage(keys)
+        whole, _ = pieces.look(keys)
+    finally:
+        pieces.spark.stop()
+    slots = found.examined
+    publish(
+        "Pieces of a batch",
+        f"The same {events:,} events and the {slots:,} rows they lead to, each piece alone on the"
+        " warm machine; each line holds those above it in its part. Lineage is filled.",
+        table(
+            ("piece", "seconds", "a second", "of"),
+            [
+                ("read from Kafka", read, round(events / read), "events"),
+                ("… and decode", decode, round(events / decode), "events"),
+                ("… and settle (state store)", settle, round(events / settle), "events"),
+                ("look without lineage", bare, round(slots / bare), "rows"),
+                ("look with lineage", whole, round(slots / whole), "rows"),
+            ],
+        ),
+    )
+    _feed(filled, keys)
+
+
+def _feed(filled: Filled, keys: Path) -> None:
+    command = [sys.executable, "-m", "tests.bench.feeding", str(filled.config), str(keys)]
+    ran = subprocess.run([*command, str(FED)], capture_output=True, text=True, check=True)
+    *steps, last = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+    shown = [step for step in steps if step["keys"] % CHANGES == 0]
+    ratio = shown[-1]["rss"] / shown[0]["rss"]
+    publish(
+        "Memory of a Python worker",
+        f"One process runs the workers' own function over {FED:,} keys, lineage filled. Its memory"
+        f" grew by a factor of {ratio:.2f} (aim: at most 1.1).",
+        table(
+            ("keys", "rows", "rows/s", "resident MiB"),
+            [
+                (step["keys"], step["slots"], round(step["slots"] / step["seconds"]), step["rss"])
+                for step in shown
+            ],
+        ),
+        "Where its time goes (waiting for Cassandra included):",
+        table(
+            ("", "seconds", "µs a row"),
+            [
+                (name, seconds, seconds / steps[-1]["slots"] * 1e6)
+                for name, seconds in sorted(last["spent"].items())
+            ],
+        ),
+    )

@@ -1,0 +1,121 @@
+"""From the oldest write to the repair, of rows that broke while the stream ran."""
+
+import random
+import statistics
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from cassandra.cluster import Session
+from cassandra.util import unix_time_from_uuid1
+
+from deploy.demo.mail import Clock, Flags, Message
+from deploy.demo.mailbag import random_content, random_flags
+from deploy.demo.mailserver import new_timeuuid
+from deploy.demo.truth import Truth
+from tests.bench.backlog import bench_settings
+from tests.bench.report import publish, table
+from tests.bench.traced import TRACE, read_trace
+from tests.conftest import make_mail_tables
+from tests.endpoints import Running
+from tests.stack.scenes import create_event_topics
+from tests.stack.streams import Stream, until
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
+
+DELAY, WINDOW = 5.0, 1.0
+BROKEN, EVERY = 160, 0.25
+"""Rows, and seconds between two of them."""
+
+
+def test_from_the_oldest_write_to_the_repair(
+    running: Running, cassandra: Session, tmp_path: Path
+) -> None:
+    with watched(running, cassandra, tmp_path) as (stream, keyspace, own):
+        stream.wait_until_watching()
+        time.sleep(3 * DELAY)  # a first batch is slower than the others
+        began = time.time()
+        written = dict(_break_rows(cassandra, keyspace))
+        until("each is repaired", lambda: len(_repairs(cassandra, own)) >= BROKEN, 180)
+        repaired = _repairs(cassandra, own)
+        until("they are verified", lambda: _states(cassandra, own).count("verified") >= BROKEN, 180)
+        assert stream.stop() == 0
+    took = sorted(repaired[place] - at for place, at in written.items())
+    batches = [batch for batch in read_trace(tmp_path / "trace") if batch.ended_at > began]
+    seconds = sorted(batch.seconds for batch in batches)
+    capture = sorted(batch.capture_delay for batch in batches if batch.capture_delay is not None)
+    publish(
+        "From the oldest write to the repair",
+        f"D = {DELAY:g} s, W = {WINDOW:g} s; {len(took)} messages whose projection was never"
+        f" written, one each {EVERY:g} s. The repair's time is that of its journal entry, which is"
+        f" written just before it. Aim: a median below {DELAY + WINDOW + 5:g} s.",
+        table(
+            ("seconds", "median", "p99", "largest"),
+            [
+                ("oldest write to repair", *_spread(took)),
+                ("duration of a batch", *_spread(seconds)),
+                ("capture delay (largest of a batch)", *_spread(capture)),
+            ],
+        ),
+    )
+
+
+@contextmanager
+def watched(
+    running: Running, cassandra: Session, folder: Path
+) -> Iterator[tuple[Stream, str, str]]:
+    """A keyspace of its own and a stream that repairs it."""
+    name, stack = uuid.uuid4().hex[:8], running.endpoints
+    keyspace, own = f"bench_{name}", f"bench_{name}_own"
+    make_mail_tables(running, cassandra, keyspace)
+    create_event_topics(stack, keyspace)
+    config = bench_settings(folder, stack, keyspace, own, delay=DELAY, window=WINDOW)
+    environment = {TRACE: str(folder / "trace")}
+    with Stream(config, environment=environment, module="tests.bench.traced") as stream:
+        yield stream, keyspace, own
+    for each in (keyspace, own):
+        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}", timeout=120)
+
+
+def _break_rows(session: Session, keyspace: str) -> Iterator[tuple[tuple[UUID, int], float]]:
+    """Messages that reach the truth only; where each is, and when it was written."""
+    chance, truth = random.Random(3), Truth(session, keyspace, Clock())
+    mailboxes = [new_timeuuid() for _ in range(8)]
+    for number in range(BROKEN):
+        flags = random_flags(chance)
+        message = Message(
+            random_content(chance),
+            mailboxes[number % len(mailboxes)],
+            uid=number + 1,
+            modseq=number + 1,
+            flags=Flags(flags.system, flags.user),
+        )
+        at = time.time()
+        truth.insert(message)
+        yield (message.mailboxid, message.uid), at
+        time.sleep(max(0.0, at + EVERY - time.time()))
+
+
+def _repairs(session: Session, own: str) -> dict[tuple[UUID, int], float]:
+    """When the first repair of each row was noted in the journal."""
+    found: dict[tuple[UUID, int], float] = {}
+    for row in session.execute(f"SELECT at, mailboxid, uid, state FROM {own}.finding_log"):
+        if row.state == "intended":
+            place, at = (row.mailboxid, row.uid), unix_time_from_uuid1(row.at)
+            found[place] = min(at, found.get(place, at))
+    return found
+
+
+def _states(session: Session, own: str) -> list[str]:
+    return [row.state for row in session.execute(f"SELECT state FROM {own}.finding_log")]
+
+
+def _spread(numbers: list[float]) -> tuple[float, float, float]:
+    if not numbers:
+        return (0.0, 0.0, 0.0)
+    p99 = numbers[min(len(numbers) - 1, round(0.99 * (len(numbers) - 1)))]
+    return statistics.median(numbers), p99, numbers[-1]
