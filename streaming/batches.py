@@ -97,13 +97,18 @@ class Batches:
         """Read the journal; returns the keys to look at at once (mode switched, breaker closed)."""
         if self.ports.lineage.watched_since() is None:
             self.ports.lineage.watch_from(micros())
-        for finding in self.journal.open_findings(self.family):
-            self.agenda.keep(finding)
+        self.recall()
         self._state = BreakerState(self.journal.breakers())
         self._show()
         if self.observe or self._state.opened:
             return []
         return [_wake(finding) for finding in self.agenda.held()]
+
+    def recall(self) -> None:
+        """Begin the agenda anew from the journal: a batch that failed told nothing of its work."""
+        self.agenda = Agenda()
+        for finding in self.journal.open_findings(self.family):
+            self.agenda.keep(finding)
 
     def admit(self, look: BatchLook, now: Micros) -> Admission:
         """Count this batch's suspects and say what may be repaired.

@@ -151,6 +151,7 @@ class Life:
         stop.wait(pause)
         if stop.is_set():
             return
+        self.decisions.recall()
         if self.query.lost_events():
             self._afresh(why)  # raises EventsLost unless the loss is accepted
         elif self._deaths >= BAD_STARTS and self.query.blames_checkpoint():
