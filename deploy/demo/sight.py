@@ -14,6 +14,8 @@ REPORTED = "reported"
 REPAIRED = "intended"
 """The state of a finding whose repair was written and has not been looked at again."""
 VERIFIED = "verified"
+BATCHES = 5
+"""A key is read in one batch, comes out two later, and perhaps goes round once more."""
 ENDED = (VERIFIED, "superseded", "healed")
 
 
@@ -109,23 +111,26 @@ def look(port: int) -> Sight | None:
 class Quiet:
     """Knows when nothing is left to happen.
 
-    That is: every event read, no finding in work, and for `lasting_s` seconds, by the times of the
-    stream's own batches, nothing new. `suspects_topic` does not count: reported findings are
-    looked at again and again through it.
+    That is: every event read, no finding in work, and nothing new for `lasting_s` seconds, by the
+    times of the stream's own batches, and for `BATCHES` of them, however long each takes.
+    `suspects_topic` does not count: reported findings are looked at again and again through it.
     """
 
     lasting_s: float
     suspects_topic: str
     _last: tuple[object, ...] | None = None
-    _since: float = 0.0
+    _batches: list[float] = field(default_factory=list)
 
     def reached(self, sight: Sight) -> bool:
         """Tell it what is seen now; whether it has been quiet for long enough."""
         seen = (dict(sight.findings), dict(sight.standing))
         if self.unrest(sight) is not None or seen != self._last:
-            self._last, self._since = seen, sight.last_batch
+            self._last, self._batches = seen, [sight.last_batch]
             return False
-        return sight.last_batch - self._since >= self.lasting_s
+        if sight.last_batch != self._batches[-1]:
+            self._batches.append(sight.last_batch)
+        lasted = self._batches[-1] - self._batches[0]
+        return lasted >= self.lasting_s and len(self._batches) > BATCHES
 
     def unrest(self, sight: Sight) -> str | None:
         """What is still to be done, None when nothing is."""

@@ -51,12 +51,16 @@ REPORTED = Sight(
 
 def test_quiet_lasts_by_the_times_of_the_batches() -> None:
     quiet = Quiet(10.0, "suspects")
-    assert [quiet.reached(replace(REPORTED, last_batch=at)) for at in (100, 100, 109, 110)] == [
-        False,
-        False,
-        False,
-        True,
-    ]
+    times = (100, 102, 102, 104, 106, 108, 109, 110)
+    said = [quiet.reached(replace(REPORTED, last_batch=float(at))) for at in times]
+    assert said == [False] * 7 + [True]
+
+
+def test_a_few_long_batches_are_not_quiet_yet() -> None:
+    quiet = Quiet(10.0, "suspects")
+    times = (100, 120, 140, 160, 180, 200)
+    said = [quiet.reached(replace(REPORTED, last_batch=float(at))) for at in times]
+    assert said == [False] * 5 + [True]
 
 
 def test_anything_new_ends_the_quiet() -> None:
@@ -68,7 +72,8 @@ def test_anything_new_ends_the_quiet() -> None:
         quiet = Quiet(10.0, "suspects")
         assert not quiet.reached(REPORTED)
         assert not quiet.reached(change)
-        assert not quiet.reached(replace(REPORTED, last_batch=111.0))
+        later = [replace(REPORTED, last_batch=105.0 + n) for n in range(10)]
+        assert not any(quiet.reached(sight) for sight in later)
 
 
 def test_it_says_what_is_still_to_be_done() -> None:
