@@ -9,13 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 PAGE = Path("docs/benchmarks.md")
-TOP = """# Benchmarks
-
-Made by `make bench`. Everything runs on one machine: Cassandra, Kafka, the capture agent, Spark's
-driver and its two Python workers share its cores, so a rate here is that of all of them together.
-Each section says what it was measured on. Nothing here is a limit that a test enforces, except
-the ratio, which compares two things in one run.
-"""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -43,10 +36,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def publish(title: str, *parts: str) -> None:
-    """Print a section, and put it into the page in place of the one of that title."""
+    """Print a section, and put it into the page in place of the one of that title.
+
+    A quick try (`BENCH_CHANGES`) is only printed.
+    """
     text = "\n\n".join([f"## {title}", f"Measured {_machine()}.", *parts])
     print(f"\n{text}\n")
-    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else TOP
+    if "BENCH_CHANGES" in os.environ:
+        return
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else "# Benchmarks\n"
     section = re.compile(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
     if section.search(page):
         page = section.sub(lambda _: f"{text}\n\n", page)
