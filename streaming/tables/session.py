@@ -10,12 +10,20 @@ from functools import cache
 from cassandra import ConsistencyLevel
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
-from cassandra.policies import DCAwareRoundRobinPolicy, RoundRobinPolicy, TokenAwarePolicy
+from cassandra.policies import (
+    DCAwareRoundRobinPolicy,
+    ExponentialReconnectionPolicy,
+    RoundRobinPolicy,
+    TokenAwarePolicy,
+)
 from cassandra.query import dict_factory
 
 from checkpoints.cassandra.failures import in_our_words
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings
+
+SOONEST, LATEST = 1.0, 15.0
+"""Seconds until a node that went away is tried again, for ever (the driver's own: up to 600)."""
 
 
 @cache
@@ -42,6 +50,7 @@ def connect(settings: CassandraSettings) -> Session:
         port=settings.port,
         auth_provider=login,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        reconnection_policy=ExponentialReconnectionPolicy(SOONEST, LATEST, max_attempts=None),
         connect_timeout=settings.request_timeout,
         control_connection_timeout=settings.request_timeout,
     )
