@@ -22,7 +22,7 @@ from streaming.settings import Settings
 from streaming.tables import connect, schema_of
 from streaming.topics import spark_options
 from streaming.window import heartbeat, settle
-from streaming.worker import RESULT_SCHEMA, BatchLook, Job, look_task, read_looks
+from streaming.worker import KEYS_AT_ONCE, RESULT_SCHEMA, BatchLook, Job, look_task, read_looks
 from tests.bench.backlog import topics_of
 from tests.stack.streams import until
 
@@ -100,6 +100,13 @@ class Pieces:
             str(path)
         )
         return path
+
+    def warm_up(self, keys: Path) -> None:
+        """Start the workers and connect them, before anything of theirs is measured."""
+        some = self.spark.read.parquet(str(keys)).limit(2 * KEYS_AT_ONCE)
+        some.repartition(self.settings.stream.shuffle_partitions).mapInArrow(
+            look_task(self.job), RESULT_SCHEMA
+        ).collect()
 
     def look(self, keys: Path, task: Task | None = None) -> tuple[float, BatchLook]:
         """Seconds that the workers take for a look at these keys, and what they found."""

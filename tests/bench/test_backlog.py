@@ -81,8 +81,9 @@ def test_where_the_time_goes_and_memory_stays(filled: Filled, tmp_path: Path) ->
     events = sum(records(filled.config))
     pieces = Pieces(load(filled.config), tmp_path)
     try:
+        keys = pieces.keys()  # and so Spark is warm
         read, decode, settle = pieces.read(), pieces.decode(), pieces.settle()
-        keys = pieces.keys()
+        pieces.warm_up(keys)
         bare, found = pieces.look_without_lineage(keys)
         whole, _ = pieces.look(keys)
     finally:
