@@ -17,11 +17,9 @@ from reconcilers.model import (
     Difference,
     Kind,
     LookAgain,
-    Memory,
     Micros,
     Repair,
     Report,
-    Row,
     Seen,
     Verdict,
 )
@@ -98,21 +96,23 @@ def _reported_class(seen: Seen, difference: Difference, moment: Moment) -> Repor
             ids = ", ".join(sorted(str(truth.get("messageid")) for truth in seen.truths))
             return Report(difference.kind, f"messages {ids} claim the same mailbox and UID")
         case Kind.MISSING_ROW:
-            return _shadowed_delete(seen.truths[0], seen.memory, moment)
+            return _shadowed_delete(seen, moment)
         case Kind.EXTRA_ROW:
             return _removal_without_evidence(seen)
         case _:
             return None
 
 
-def _shadowed_delete(truth: Row, memory: Memory, moment: Moment) -> Report | None:
+def _shadowed_delete(seen: Seen, moment: Moment) -> Report | None:
     """A truth row that a delete missed only because two clocks differ: its user deleted it."""
-    deletes = memory.range_deletes | memory.row_deletes
+    truth, memory = seen.truths[0], seen.memory
     near = any(
         abs(written - deleted) <= moment.shadow
-        for deleted in deletes
+        for deleted in memory.range_deletes | memory.row_deletes
         for written in truth.written.values()
     )
+    if near and _meant_others(seen):
+        return None
     if not near:
         return None
     return Report(
@@ -120,6 +120,18 @@ def _shadowed_delete(truth: Row, memory: Memory, moment: Moment) -> Report | Non
         "the truth row outlived a delete of its own by less than a clock difference:"
         " its user deleted it, so it is not re-added",
     )
+
+
+def _meant_others(seen: Seen) -> bool:
+    """Whether every delete of the message here has taken a UID, and nothing says it meant this one.
+
+    So it is when a message was moved away and comes back within seconds, under a new UID.
+    """
+    memory = seen.memory
+    if memory.row_deletes or memory.projection_deletes:
+        return False
+    gone = memory.known - seen.present_uids - {seen.slot.uid}
+    return len(memory.range_deletes) <= len(gone)
 
 
 def _removal_without_evidence(seen: Seen) -> Report | None:

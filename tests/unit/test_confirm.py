@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -144,6 +145,27 @@ def test_a_truth_row_near_a_delete_of_its_own_outlived_it(apart: int, named: str
         range_deletes=delete if named == "range" else frozenset(),
         row_deletes=delete if named == "row" else frozenset(),
     )
+    assert reported(seen(None, truth(at=LONG_AGO), memory=memory)) is Kind.SHADOWED_DELETE
+
+
+def test_a_message_that_comes_back_under_a_new_uid_was_not_deleted() -> None:
+    moved_away = Memory(frozenset({1, 7}), range_deletes=frozenset({LONG_AGO}))
+    assert isinstance(verdict(seen(None, truth(at=LONG_AGO), memory=moved_away)), Repair)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"range_deletes": frozenset({LONG_AGO, LONG_AGO + 1})},
+        {"projection_deletes": frozenset({LONG_AGO})},
+        {"row_deletes": frozenset({LONG_AGO})},
+        {"known": frozenset({7}), "unsure": frozenset({1})},
+    ],
+    ids=["more deletes than lost UIDs", "its projection", "its own UID", "the other is not known"],
+)
+def test_it_was_where_a_delete_may_have_meant_this_very_uid(told: dict[str, Any]) -> None:
+    moved_away = Memory(frozenset({1, 7}), range_deletes=frozenset({LONG_AGO}))
+    memory = replace(moved_away, **told)
     assert reported(seen(None, truth(at=LONG_AGO), memory=memory)) is Kind.SHADOWED_DELETE
 
 
