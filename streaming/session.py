@@ -13,8 +13,8 @@ from streaming.settings import StreamSettings
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 DEEP_STACKS = "-Xss16m"
-"""Spark matches a failed batch's message with a regex that recurses for each character: on a long
-message the stream's thread would die of a stack overflow, and its failure be lost."""
+"""When a query is stopped in the middle of a batch, Spark matches the batch's error with a regex
+that recurses for each character: a shallow stack overflows, and a clean stop looks like a crash."""
 
 
 def spark_session(settings: StreamSettings) -> SparkSession:
