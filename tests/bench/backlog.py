@@ -105,7 +105,7 @@ def work_off(config: Path, trace: Path) -> Measured:
         def idle() -> bool:
             nonlocal rss
             assert stream.died() is None, stream.log.read_text()[-3000:]
-            rss = max([rss, *workers_rss(stream.group)])
+            rss = max([rss, *workers_rss(stream.session)])
             last = read_trace(trace)[-2:]
             return len(last) == 2 and not any(
                 each.events > 1 or each.examined or each.state_rows > HEARTBEATS for each in last
@@ -119,16 +119,16 @@ def work_off(config: Path, trace: Path) -> Measured:
     return Measured(busy, last.ended_at - first.ended_at + first.seconds, rss)
 
 
-def workers_rss(group: int) -> list[float]:
-    """Resident MiB of the Python workers in a process group."""
-    return [_rss(pid) for pid in _members(group) if b"pyspark.daemon" in _command(pid)]
+def workers_rss(session: int) -> list[float]:
+    """Resident MiB of the Python workers in a session (they leave the process group)."""
+    return [_rss(pid) for pid in _members(session) if b"pyspark.daemon" in _command(pid)]
 
 
-def _members(group: int) -> Iterable[Path]:
+def _members(session: int) -> Iterable[Path]:
     for process in Path("/proc").iterdir():
         try:
             if process.name.isdigit() and (
-                (process / "stat").read_text().rpartition(")")[2].split()[2] == str(group)
+                (process / "stat").read_text().rpartition(")")[2].split()[3] == str(session)
             ):
                 yield process
         except OSError:

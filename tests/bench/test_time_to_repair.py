@@ -36,7 +36,7 @@ def test_from_the_oldest_write_to_the_repair(
     running: Running, cassandra: Session, tmp_path: Path
 ) -> None:
     with watched(running, cassandra, tmp_path) as (stream, keyspace, own):
-        stream.wait_until_watching()
+        until("the stream ended a batch", stream.batches, 300)
         time.sleep(3 * DELAY)  # a first batch is slower than the others
         began = time.time()
         written = dict(_break_rows(cassandra, keyspace))

@@ -115,8 +115,8 @@ class Stream:
         return Path(settings["stream"]["checkpoint_dir"]) / self.mode
 
     @property
-    def group(self) -> int:
-        """The process group of all that belongs to it."""
+    def session(self) -> int:
+        """The number that all of its processes have in common."""
         assert self._process is not None
         return self._process.pid
 
