@@ -111,9 +111,7 @@ def _shadowed_delete(seen: Seen, moment: Moment) -> Report | None:
         for deleted in memory.range_deletes | memory.row_deletes
         for written in truth.written.values()
     )
-    if near and _meant_others(seen):
-        return None
-    if not near:
+    if not near or _meant_others(seen):
         return None
     return Report(
         Kind.SHADOWED_DELETE,

@@ -1,4 +1,4 @@
-"""The core scenario on the release that James ships with: we use nothing that Cassandra 4.1 lacks."""
+"""The core scenario on the release that James ships with: Cassandra 4.1 lacks nothing we use."""
 
 import uuid
 from collections.abc import Iterator
