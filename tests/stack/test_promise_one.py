@@ -1,0 +1,179 @@
+"""Promise 1, by Cassandra's own record: a whole run under the shipped role, with its audit log.
+
+The mail server writes under a user of its own; what the reconciler did is what the log says of its
+role.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from cassandra import Unauthorized
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import WhiteListRoundRobinPolicy
+
+from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, create_schema
+from deploy.demo import james
+from deploy.embedded import ADMIN, Stack, Wanted
+from reconcilers.finding import State
+from reconcilers.model import NEVER_WRITTEN
+from streaming.worker import micros
+from tests.endpoints import Endpoints
+from tests.stack.streams import Stream, until, write_settings
+from tests.stack.users import PROJECTION, TRUTH
+from tests.stack.watched import KINDS, SLOW, Restarted, Watched
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+
+ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
+OWN = "reconciler"
+TABLE = re.compile(r"\|ks:(?P<keyspace>\w+)\|scope:(?P<table>\w+)\|")
+ROLE, MAIL_SERVER = ("reconciler", "change-me"), ("james", "secret")
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with Stack(tmp_path_factory.mktemp("guarded"), Wanted(admin=ADMIN)) as started:
+        yield started
+
+
+@contextmanager
+def session_of(stack: Stack, username: str, password: str) -> Iterator[Session]:
+    profile = ExecutionProfile(
+        load_balancing_policy=WhiteListRoundRobinPolicy(["127.0.0.1"]), request_timeout=60
+    )
+    cluster = Cluster(
+        ["127.0.0.1"],
+        port=stack.cassandra_port,
+        auth_provider=PlainTextAuthProvider(username, password),
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        protocol_version=5,
+    )
+    try:
+        yield cluster.connect()
+    finally:
+        cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def admin(stack: Stack) -> Iterator[Session]:
+    """Has made what an admin makes: James's tables and user, the shipped role, our keyspace."""
+    with session_of(stack, ADMIN.username, ADMIN.password) as session:
+        james.create_schema(session, stack.keyspace)
+        for statement in shipped_statements():
+            session.execute(statement)
+        create_schema(session, OWN)
+        name, password = MAIL_SERVER
+        session.execute(f"CREATE ROLE {name} WITH LOGIN = true AND PASSWORD = '{password}'")
+        for right in ("SELECT", "MODIFY"):
+            session.execute(f"GRANT {right} ON KEYSPACE {stack.keyspace} TO {name}")
+        yield session
+
+
+def shipped_statements() -> list[str]:
+    text = ROLES.read_text(encoding="utf-8").replace(
+        "'replication_factor': 3", "'replication_factor': 1"
+    )
+    code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+    return [each.strip() for each in code.split(";") if each.strip()]
+
+
+@pytest.fixture(scope="module")
+def live(
+    stack: Stack, admin: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Restarted]:
+    """A stream under the role, beside the mail server under its user."""
+    endpoints, store = Endpoints.of(stack.describe()), Store(admin, OWN)
+    CassandraLineage(store).watch_from(micros())
+    config = write_settings(
+        tmp_path_factory.mktemp("role") / "reconcile.toml",
+        endpoints,
+        stack.keyspace,
+        OWN,
+        {"cassandra": dict(zip(("username", "password"), ROLE, strict=True))},
+    )
+    with session_of(stack, *MAIL_SERVER) as mail_server:
+        place = Watched(endpoints, mail_server, stack.keyspace)
+        until("the agent captures the keyspace", place.captures, SLOW)
+        with Stream(config) as stream:
+            yield Restarted(place, OWN, stream, CassandraJournal(store))
+            assert stream.stop() == 0
+
+
+def audited(stack: Stack, user: str) -> list[str]:
+    """What the log says of a user."""
+    lines = stack.audit_log.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if f"user:{user}|" in line]
+
+
+def test_a_whole_run_writes_projections_and_no_truth(live: Restarted, stack: Stack) -> None:
+    live.plant()
+    live.await_convergence()
+    live.each_was_repaired_once()
+    name, _ = ROLE
+    ours = audited(stack, name)
+    writes = [line for line in ours if re.search(r"\|category:(DML|DDL|DCL)\|", line)]
+
+    projection = f"{stack.keyspace}.{PROJECTION}"
+    for kind in (
+        rf"UPDATE {projection} USING TIMESTAMP \? SET [a-z, =?]+ WHERE",
+        rf"UPDATE {projection} USING TIMESTAMP \? SET userflags = userflags \+ \? WHERE",
+        rf"UPDATE {projection} USING TIMESTAMP \? SET userflags = userflags - \? WHERE",
+        rf"DELETE FROM {projection} USING TIMESTAMP \? WHERE mailboxid = \? AND uid = \?",
+    ):
+        assert any(re.search(kind, line) for line in writes), f"no {kind} in the log"
+
+    written = {
+        (each["keyspace"], each["table"]) for line in writes for each in TABLE.finditer(line)
+    }
+    assert {table for keyspace, table in written if keyspace != OWN} == {PROJECTION}
+    assert not {table for _, table in written} & NEVER_WRITTEN
+    assert not [line for line in ours if "TRUNCATE" in line]
+    assert [line for line in ours if f"|ks:{stack.keyspace}|scope:{TRUTH}|operation:SELECT" in line]
+    theirs = audited(stack, MAIL_SERVER[0])
+    assert [line for line in theirs if f"UPDATE {stack.keyspace}.{TRUTH}" in line], "nothing shown"
+
+
+def test_an_attempt_on_the_truth_is_refused_and_recorded(live: Restarted, stack: Stack) -> None:
+    (message, *_) = live.plant()
+    name, password = ROLE
+    truth = f"{stack.keyspace}.{TRUTH}"
+    with session_of(stack, name, password) as session:
+        for attempt in (
+            f"UPDATE {truth} SET modseq = 1 WHERE messageid = {message.messageid}"
+            f" AND mailboxid = {message.mailboxid} AND uid = {message.uid}",
+            f"DELETE FROM {truth} WHERE messageid = {message.messageid}",
+            f"TRUNCATE {truth}",
+        ):
+            with pytest.raises(Unauthorized):
+                session.execute(attempt)
+    refused = [line for line in audited(stack, name) if "UNAUTHORIZED_ATTEMPT" in line]
+    assert len([line for line in refused if TRUTH in line]) == 3
+    live.await_convergence()
+
+
+def test_a_right_that_is_taken_away_holds_repairs_for_one_reason_until_it_is_given_back(
+    live: Restarted, admin: Session, stack: Stack
+) -> None:
+    table = f"{stack.keyspace}.{PROJECTION}"
+    admin.execute(f"REVOKE MODIFY ON TABLE {table} FROM {ROLE[0]}")
+    live.plant()
+
+    def held() -> bool:
+        findings = live.open_findings()
+        return len(findings) == len(KINDS) and {each.state for each in findings} == {State.HELD}
+
+    until("all is held", held, SLOW)
+    said = f"table {PROJECTION} refuses writes: "
+    reasons = {each.sentence.partition(said)[2] for each in live.open_findings()}
+    assert len(reasons) == 1
+    assert "no MODIFY permission" in reasons.pop()
+    assert len(live.differences()) == len(KINDS)
+    admin.execute(f"GRANT MODIFY ON TABLE {table} TO {ROLE[0]}")
+    live.await_convergence()
+    for lines in live.histories().values():
+        assert lines[-1]["state"] == "verified"
+        assert lines[-1]["attempts"] == 1
