@@ -22,8 +22,8 @@ def test_a_lost_projection_row_comes_back_and_is_verified(
     with Stream(config) as stream:
         stream.wait_until_watching()
         cassandra.execute(
-            f"INSERT INTO {mail_keyspace}.imapuidtable (messageid, mailboxid, uid, modseq, flagseen,"
-            " userflags, internaldate, bodystartoctet, fullcontentoctets, headercontent)"
+            f"INSERT INTO {mail_keyspace}.imapuidtable (messageid, mailboxid, uid, modseq,"
+            " flagseen, userflags, internaldate, bodystartoctet, fullcontentoctets, headercontent)"
             " VALUES (%s, %s, 5, 1, true, {'a', 'b'}, %s, 3, 4, 'h') IF NOT EXISTS",
             (message, mailbox, datetime.now(UTC)),
         )

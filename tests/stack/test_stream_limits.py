@@ -1,0 +1,131 @@
+"""The truth is suddenly empty: removals are held, the breaker opens, and a person decides.
+
+TRUNCATE makes no event: that the truth is gone is only seen when a key is looked at again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+from cassandra.concurrent import execute_concurrent_with_args
+
+from tests.stack.scenes import Place, Scene, cells
+from tests.stack.streams import until
+
+pytestmark = pytest.mark.stack
+
+REMOVALS_A_MINUTE = 100
+"""The default limit; mailboxes of 10 rows or more have a limit of their own: none."""
+
+
+def mailbox(rows: int) -> list[Place]:
+    first = Place()
+    return [replace(Place(), mailboxid=first.mailboxid, uid=uid) for uid in range(1, rows + 1)]
+
+
+@dataclass
+class Mailboxes:
+    """Rows that were consistent until the truth was emptied."""
+
+    small: list[Place]
+    large: list[Place]
+    many: list[Place]
+
+
+@pytest.fixture(scope="module")
+def mailboxes(scene: Scene) -> Iterator[Mailboxes]:
+    """Examined while all was well; then the truth is emptied. Leaves the breaker closed."""
+    many = [place for _ in range(30) for place in mailbox(5)]
+    found = Mailboxes(mailbox(5), mailbox(12), many)
+    for place in (*found.small, *found.large, *found.many):
+        scene.write_both(place, cells())
+    scene.await_remembered([*found.small, *found.large, *found.many])
+    scene.await_all_examined()
+    scene.session.execute(f"TRUNCATE {scene.keyspace}.imapuidtable", timeout=60)
+    yield found
+    scene.command("resume")
+
+
+def touch(scene: Scene, places: list[Place]) -> None:
+    """A user opens these messages: an event for each."""
+    query = scene.session.prepare(
+        f"UPDATE {scene.keyspace}.messageidtable SET flagseen = true"
+        " WHERE mailboxid = ? AND uid = ?"
+    )
+    execute_concurrent_with_args(scene.session, query, [place.row for place in places])
+
+
+def left(scene: Scene, places: list[Place]) -> list[Place]:
+    return [place for place in places if not scene.lacks(place.row)]
+
+
+def test_a_small_mailbox_is_emptied_and_one_of_ten_rows_or_more_is_held(
+    scene: Scene, mailboxes: Mailboxes
+) -> None:
+    touch(scene, [*mailboxes.small, *mailboxes.large])
+    for place in mailboxes.large:
+        scene.reported(place.row, "mailbox_without_truth")
+    until("the small mailbox is empty", lambda: not left(scene, mailboxes.small))
+    assert left(scene, mailboxes.large) == mailboxes.large
+    assert scene.metric("reconciler_breaker_open") == 0
+
+
+@pytest.fixture(scope="module")
+def opened(scene: Scene, mailboxes: Mailboxes) -> Mailboxes:
+    """More removals than a minute may have: the breaker is open."""
+    touch(scene, mailboxes.many)
+    until("the breaker opens", lambda: scene.stream.said("breaker removals opened"))
+    rows = {(str(place.mailboxid), place.uid) for place in mailboxes.many}
+    until("all were examined", lambda: rows <= found_so_far(scene))
+    return mailboxes
+
+
+def found_so_far(scene: Scene) -> set[tuple[str, int]]:
+    return {(str(each["mailboxid"]), int(each["uid"])) for each in scene.stream.findings()}
+
+
+def test_more_removals_than_a_minute_may_have_open_the_breaker(
+    scene: Scene, opened: Mailboxes
+) -> None:
+    removed = len(opened.many) - len(left(scene, opened.many))
+    assert removed <= REMOVALS_A_MINUTE
+    assert scene.metric("reconciler_breaker_open", breaker="removals") == 1
+    assert scene.metric("reconciler_breaker_open", breaker="repairs") == 0
+    assert left(scene, opened.large) == opened.large
+
+
+def test_while_it_is_open_other_repairs_go_on_and_removals_do_not(
+    scene: Scene, opened: Mailboxes
+) -> None:
+    missing, orphan = Place(), Place()
+    scene.write_projection(orphan, {"messageid": orphan.messageid, **cells()})
+    scene.write_truth(missing, cells())
+    scene.await_verified(missing.row)
+    until("the orphan is held", lambda: held(scene, orphan))
+    assert not scene.lacks(orphan.row)
+    assert "breaker removals" in held(scene, orphan)[0]["message"]
+
+
+def held(scene: Scene, place: Place) -> list[dict[str, str]]:
+    return [each for each in scene.findings(place.row) if each["state"] == "held"]
+
+
+def test_resume_lets_the_held_removals_go_and_a_large_mailbox_still_waits(
+    scene: Scene, opened: Mailboxes
+) -> None:
+    answer = scene.command("resume")
+    assert answer.returncode == 0, answer.stderr
+    until("the small mailboxes are empty", lambda: not left(scene, opened.many))
+    assert scene.metric("reconciler_breaker_open") == 0
+    assert left(scene, opened.large) == opened.large
+
+
+def test_a_held_mailbox_is_emptied_when_a_person_accepts_it(
+    scene: Scene, opened: Mailboxes
+) -> None:
+    mailboxid = str(opened.large[0].mailboxid)
+    answer = scene.command("findings", "--mailbox", mailboxid, "--accept", "--all")
+    assert answer.returncode == 0, answer.stderr
+    until("the large mailbox is empty", lambda: not left(scene, opened.large))
+    for place in opened.large:
+        scene.await_verified(place.row)
