@@ -1,0 +1,222 @@
+"""A checkpoint is disposable: whatever happens to it, a fresh one begins at the bookmark.
+
+Each stream is killed while it holds keys that it has read and not examined: they are only in the
+checkpoint that is then damaged. And only one live stream has a checkpoint to itself.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from checkpoints import directory
+from checkpoints.cassandra import CassandraLease, Store
+from checkpoints.lease import Holder
+from deploy.demo.mail import Message
+from tests.endpoints import Endpoints
+from tests.stack.scenes import records_of
+from tests.stack.streams import Stream, until
+from tests.stack.users import PROJECTION, TRUTH
+from tests.stack.watched import SLOW, Restarted, Watched, watched
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+
+HOLDS_KEYS_FOR = 8
+"""D here: time enough to kill the stream between reading a key and examining it."""
+HOUR_MS = 3_600_000
+GARBAGE = b"v1\nnot what Spark wrote\n"
+
+
+@pytest.fixture(scope="module")
+def place(stack: Endpoints, cassandra: Session) -> Iterator[Watched]:
+    with watched(stack, cassandra) as made:
+        yield made
+
+
+@pytest.fixture
+def restarted(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
+    made = place.stream(tmp_path, {"stream": {"delay": HOLDS_KEYS_FOR}})
+    yield made
+    made.forget()
+
+
+# --- damages --------------------------------------------------------------------------------------
+
+
+def deleted(checkpoint: Path) -> None:
+    shutil.rmtree(checkpoint)
+
+
+def newest(folder: Path) -> Path:
+    return max(
+        (each for each in folder.iterdir() if each.name.isdigit()), key=lambda f: int(f.name)
+    )
+
+
+def offsets_are_garbage(checkpoint: Path) -> None:
+    newest(checkpoint / "offsets").write_bytes(GARBAGE)
+
+
+def offsets_are_empty(checkpoint: Path) -> None:
+    newest(checkpoint / "offsets").write_bytes(b"")
+
+
+def metadata_is_garbage(checkpoint: Path) -> None:
+    (checkpoint / "metadata").write_bytes(GARBAGE)
+
+
+def state_is_garbage(checkpoint: Path) -> None:
+    """What the store loads a version from: changelogs and snapshots."""
+    for file in (checkpoint / "state").rglob("*"):
+        if file.suffix in {".changelog", ".delta", ".zip", ".snapshot"}:
+            file.write_bytes(GARBAGE)
+
+
+def state_is_gone(checkpoint: Path) -> None:
+    shutil.rmtree(checkpoint / "state")
+
+
+def watermark_is_an_hour_ahead(checkpoint: Path) -> None:
+    """As it is when the driver's clock was an hour fast, and was set right."""
+    for folder, name in (("offsets", "batchWatermarkMs"), ("commits", "nextBatchWatermarkMs")):
+        file = newest(checkpoint / folder)
+        version, times, *rest = file.read_text(encoding="utf-8").splitlines()
+        told = json.loads(times)
+        told[name] += HOUR_MS
+        file.write_text("\n".join([version, json.dumps(told), *rest]), encoding="utf-8")
+        (checkpoint / folder / f".{file.name}.crc").unlink(missing_ok=True)
+
+
+Damage = Callable[[Path], None]
+
+
+# --- what a stream goes through -------------------------------------------------------------------
+
+
+def die_holding(restarted: Restarted, planted: list[Message]) -> None:
+    """Kill the stream when it has read the events of these messages, and examined none."""
+    stream, place = restarted.stream, restarted.place
+    topics = [
+        f"{place.stack.topic_prefix}.{place.keyspace}.{table}" for table in (TRUTH, PROJECTION)
+    ]
+    names = [str(message.mailboxid).encode() for message in planted]
+
+    def ends() -> dict[tuple[str, int], int]:
+        """The offsets after the last event, once every message has one."""
+        records = records_of(place.stack, *topics)
+        heard = [name for name in names if any(name in (each.key or b"") for each in records)]
+        after = {}
+        for each in records if len(heard) == len(names) else ():
+            after[each.topic, each.partition] = each.offset + 1
+        return after
+
+    events = until("the events are in Kafka", ends, SLOW)
+
+    def has_read() -> bool:
+        number = stream.batches() - 1
+        plan = directory.planned(stream.checkpoint, number) if number >= 0 else None
+        return (
+            plan is not None
+            and plan.watermark > 0
+            and all(
+                plan.end.get(topic, {}).get(partition, 0) >= after
+                for (topic, partition), after in events.items()
+            )
+        )
+
+    until("a batch that read them has ended", has_read, SLOW)
+    stream.kill()
+
+
+def began_afresh(stream: Stream, times: int) -> bool:
+    return len(stream.said("fresh start from the bookmark")) == times
+
+
+def survives(restarted: Restarted, damages: tuple[Damage, ...]) -> None:
+    stream = restarted.stream
+    stream.start()
+    for number, damage in enumerate(damages, 1):
+        planted = restarted.plant()
+        die_holding(restarted, planted)
+        held = [message for message in planted if not restarted.histories()[message]]
+        assert held, "all was examined before the stream died: nothing is proved"
+        damage(stream.checkpoint)
+        stream.start()
+        until(f"a fresh start where {damage.__name__}", partial(began_afresh, stream, number), SLOW)
+    restarted.await_convergence()
+    restarted.each_was_repaired_once()
+    assert stream.stop() == 0
+
+
+def test_a_deleted_a_corrupt_and_a_fast_checkpoint_begin_again_at_the_bookmark(
+    restarted: Restarted,
+) -> None:
+    survives(restarted, (watermark_is_an_hour_ahead, deleted, state_is_garbage))
+    assert restarted.stream.said("s ahead of the clock"), "not noticed before a row was dropped"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_every_other_damage_to_a_checkpoint_begins_again_at_the_bookmark(
+    restarted: Restarted,
+) -> None:
+    survives(
+        restarted, (offsets_are_garbage, offsets_are_empty, metadata_is_garbage, state_is_gone)
+    )
+
+
+# --- one live stream ------------------------------------------------------------------------------
+
+
+def beside(restarted: Restarted, folder: Path) -> Stream:
+    """A second stream of the same installation, with a checkpoint of its own."""
+    folder.mkdir()
+    first = restarted.stream.config.read_text(encoding="utf-8")
+    config = folder / "reconcile.toml"
+    checkpoint = str(restarted.stream.checkpoint.parent)
+    config.write_text(first.replace(checkpoint, str(folder / "checkpoint")), encoding="utf-8")
+    return replace(restarted.stream, config=config)
+
+
+def test_a_second_stream_is_refused_in_one_line_and_takes_over_from_the_dead(
+    restarted: Restarted, tmp_path: Path
+) -> None:
+    first, second = restarted.stream, beside(restarted, tmp_path / "second")
+    first.start()
+    until("the first one holds the lease", lambda: first.said("watching"), SLOW)
+    refused(second)
+    restarted.plant()
+    first.kill()
+    restarted.stream = second
+    second.start()
+    restarted.await_convergence()
+    restarted.each_was_repaired_once()
+    assert second.stop() == 0
+
+
+def test_a_lease_of_another_host_is_waited_for(restarted: Restarted, tmp_path: Path) -> None:
+    """Whether its holder lives cannot be seen from here: only time tells."""
+    leases = CassandraLease(Store(restarted.place.session, restarted.own))
+    name = f"{restarted.place.keyspace}/repair"
+    leases.take(name, Holder("another", "elsewhere:1"), timedelta(seconds=20))
+    assert "elsewhere:1" in refused(restarted.stream)
+    until("the lease has ended", lambda: leases.held_by(name) is None)
+    restarted.stream.start()
+    until("the stream takes the lease", lambda: restarted.stream.said("watching"), SLOW)
+
+
+def refused(stream: Stream) -> str:
+    """The one line with which it ends."""
+    stream.start()
+    until("it ends", lambda: stream.died() is not None, SLOW)
+    assert stream.died() == 2
+    stream.kill()
+    line = stream.log.read_text(encoding="utf-8").strip().splitlines()[-1]
+    assert line.startswith("reconcile: another live stream holds the lease")
+    return line

@@ -1,0 +1,102 @@
+"""kill -9 of the driver at every step: the same checkpoint goes on, nothing is lost or doubled."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from tests.endpoints import Endpoints
+from tests.stack.streams import until
+from tests.stack.watched import SLOW, Restarted, Watched, watched
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+
+SABOTAGE = Path(__file__).parent / "sabotage"
+LOOK = "streaming.look:Look.at"
+JOURNAL = "checkpoints.cassandra.journal:CassandraJournal"
+REPAIR = "streaming.tables.rows:Tables.apply"
+BATCH = "streaming.batches:Batches"
+
+MAIN_POINTS = (
+    f"before {LOOK}",
+    f"after {LOOK}",
+    f"after {JOURNAL}.put",
+    f"after {REPAIR}",
+)
+"""Before look, between look and journal, between journal and repair, after the repair."""
+
+MORE_POINTS = (
+    "after checkpoints.cassandra.lineage:CassandraLineage.remember_deletes",
+    "after checkpoints.cassandra.lineage:CassandraLineage.remember",
+    f"after {BATCH}.admit",
+    "before streaming.confirmation:Confirmation.read",
+    f"before {JOURNAL}.put",
+    f"before {REPAIR}",
+    "before streaming.examine:Examiner.settle",
+    "after streaming.examine:Examiner.settle",
+    f"before {BATCH}.settled",
+    f"before {BATCH}.ended",
+    "after checkpoints.cassandra.bookmarks:CassandraBookmarks.record",
+    f"after {BATCH}.ended",
+    f"before {JOURNAL}.close",
+    f"after {JOURNAL}.close",
+)
+
+
+@pytest.fixture(scope="module")
+def place(stack: Endpoints, cassandra: Session) -> Iterator[Watched]:
+    with watched(stack, cassandra) as made:
+        yield made
+
+
+@pytest.fixture
+def restarted(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
+    made = place.stream(tmp_path)
+    yield made
+    made.forget()
+
+
+def sabotage(point: str, done: Path) -> dict[str, str]:
+    """The environment of a process that is to die at this point."""
+    return {"PYTHONPATH": str(SABOTAGE), "SABOTAGE": point, "SABOTAGE_DONE": str(done)}
+
+
+def die_at(restarted: Restarted, point: str, done: Path) -> None:
+    """Start the stream, and wait until it has died at this point."""
+    stream = restarted.stream
+    stream.environment = sabotage(point, done)
+    stream.start()
+    until(f"the driver dies {point}", lambda: stream.died() is not None, SLOW)
+    stream.kill()
+    assert done.exists(), f"it died by itself, not {point}:\n{stream.log.read_text()[-2000:]}"
+
+
+def survives(restarted: Restarted, points: tuple[str, ...], folder: Path) -> None:
+    """Differences of every kind before each death; in the last life, only a batch fails."""
+    stream = restarted.stream
+    for number, point in enumerate(points):
+        restarted.plant()
+        die_at(restarted, point, folder / f"died-{number}")
+    restarted.plant()
+    timed_out = folder / "timed-out"
+    stream.environment = sabotage(f"after {REPAIR}", timed_out) | {"SABOTAGE_DEED": "time out"}
+    stream.start()
+    restarted.await_convergence()
+    restarted.each_was_repaired_once()
+    assert timed_out.exists()
+    assert stream.said("the query died: reconcilers.errors.Unreachable: no answer came in time")
+    assert len(stream.said("fresh start from")) == 1, "the checkpoint was given up"
+    assert stream.stop() == 0
+
+
+def test_a_driver_killed_before_between_and_after_look_journal_and_repair_goes_on(
+    restarted: Restarted, tmp_path: Path
+) -> None:
+    survives(restarted, MAIN_POINTS, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_a_driver_killed_at_every_other_step_goes_on(restarted: Restarted, tmp_path: Path) -> None:
+    survives(restarted, MORE_POINTS, tmp_path)
