@@ -196,6 +196,8 @@ class FamilyQuery:
         error = str(self._query.exception()) if self._query is not None else ""
         if CorruptCheckpoint.__name__ in error:
             return True
+        if THROUGH_OUR_BATCH in error:
+            return STATE_STORE in error
         return not any(sign in error for sign in NOT_THE_CHECKPOINT)
 
     def lost_events(self) -> bool:
@@ -204,15 +206,18 @@ class FamilyQuery:
         return "KAFKA_DATA_LOSS" in error
 
 
-NOT_THE_CHECKPOINT = ("FOREACH_BATCH_USER_FUNCTION_ERROR", "org.apache.kafka", "KAFKA_DATA_LOSS")
-"""Signs in an error: our own batch function failed, or Kafka did."""
+THROUGH_OUR_BATCH = "raised by the Python Proxy"
+STATE_STORE = "org.apache.spark.sql.execution.streaming.state."
+"""Signs in an error: our own batch function failed; but by Spark's state store, which it reads."""
+NOT_THE_CHECKPOINT = ("org.apache.kafka", "KAFKA_DATA_LOSS")
 
 
 def _cause(told: str) -> str:
-    """The line of a Python worker's error that says what happened."""
+    """The line of an error that says what happened: of ours, else of Spark's, else the first."""
     lines = [line.strip() for line in told.splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith(("reconcilers.errors.", "kafka.errors."))]
-    return (ours or lines or ["no reason given"])[-1 if ours else 0][:500]
+    sparks = [line for line in lines if line.startswith((": org.apache.spark", "Caused by: "))]
+    return (ours[-1:] or sparks[:1] or lines[:1] or ["no reason given"])[0][:500]
 
 
 def patience(restarts: int, most: float) -> float:

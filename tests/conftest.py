@@ -32,6 +32,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "running" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.stack)
+    # the stream that many tests share starts late: while it runs, it takes a third of a core
+    items.sort(key=lambda item: "scene" in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")
