@@ -87,6 +87,7 @@ class Batches:
     clock_trouble: str | None = None
     read_up_to: Offsets = field(default_factory=dict)
     _state: BreakerState = field(default_factory=BreakerState)
+    _freshest: Micros = 0
 
     @property
     def journal(self) -> Journal:
@@ -203,8 +204,9 @@ class Batches:
         self.metrics.last_batch.labels(family).set_to_current_time()
         for reason, number in look.bad.items():
             self.metrics.dead_letters.labels(reason).inc(number)
-        if look.slowest is not None:
-            self.metrics.capture_delay.set(look.slowest / 1e6)
+        if look.freshest is not None and look.freshest[0] > self._freshest:
+            self._freshest, delay = look.freshest
+            self.metrics.capture_delay.set(delay / 1e6)
         age = 0.0 if look.oldest is None else (micros() - look.oldest) / 1e6
         self.metrics.window_age.set(age)
 
@@ -239,7 +241,8 @@ class Batches:
         self.metrics.findings.labels(finding.projection, finding.kind, ended).inc()
         if ended in REPAIRED_AS:
             self.metrics.repairs.labels(finding.projection, REPAIRED_AS[ended]).inc()
-        log.info("%s: %s", ended.value, finding.sentence, extra={"finding": _facts(finding)})
+        facts = _facts(replace(finding, state=ended))
+        log.info("%s: %s", ended.value, finding.sentence, extra={"finding": facts})
 
     def _show(self) -> None:
         self.metrics.open_findings.clear()

@@ -49,14 +49,17 @@ class Job:
 
 @dataclass(slots=True)
 class BatchLook:
-    """What one worker found in its share of a batch. Times are µs."""
+    """What one worker found in its share of a batch. Times are µs.
+
+    ``freshest`` is the newest write and how long its capture took (old events are sent again).
+    """
 
     suspects: list[Suspect] = field(default_factory=list)
     examined: int = 0
     unresolved: int = 0
     bad: Counter[str] = field(default_factory=Counter)
     oldest: Micros | None = None
-    slowest: Micros | None = None
+    freshest: tuple[Micros, Micros] | None = None
     fast_writers: int = 0
 
     def add(self, looked: Looked) -> None:
@@ -73,8 +76,8 @@ class BatchLook:
         self.bad.update(other.bad)
         self.fast_writers += other.fast_writers
         oldest = [at for at in (self.oldest, other.oldest) if at is not None]
-        slowest = [delay for delay in (self.slowest, other.slowest) if delay is not None]
-        self.oldest, self.slowest = min(oldest, default=None), max(slowest, default=None)
+        freshest = [each for each in (self.freshest, other.freshest) if each is not None]
+        self.oldest, self.freshest = min(oldest, default=None), max(freshest, default=None)
 
 
 def read_looks(pickled: Iterable[bytes]) -> BatchLook:
@@ -186,7 +189,8 @@ def _account(row: dict[str, Any], found: BatchLook, delay: float) -> None:
     """Capture delay, oldest write, and writers whose clock is ahead by more than half the delay."""
     if row["oldest"] is not None and not row["looked_again"]:
         found.oldest = min(found.oldest or row["oldest"], row["oldest"])
-        found.slowest = max(found.slowest or 0, row["slowest"])
+        latest = (row["newest"], row["quickest"])
+        found.freshest = max(found.freshest or latest, latest)
         found.fast_writers += row["quickest"] < -delay / 2 * 1e6
 
 

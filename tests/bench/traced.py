@@ -65,7 +65,7 @@ def _trace() -> None:
             ended_at=time.time(),
             examined=look.examined,
             suspects=len(look.suspects),
-            capture_delay=None if look.slowest is None else look.slowest / 1e6,
+            capture_delay=None if look.freshest is None else look.freshest[1] / 1e6,
         )
 
     def shown(self: Life, told: dict[str, Any]) -> None:
