@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -213,11 +214,15 @@ NOT_THE_CHECKPOINT = ("org.apache.kafka", "KAFKA_DATA_LOSS")
 
 
 def _cause(told: str) -> str:
-    """The line of an error that says what happened: of ours, else of Spark's, else the first."""
+    """The line of an error that says what happened: of ours, else Spark's, else Python's."""
     lines = [line.strip() for line in told.splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith(("reconcilers.errors.", "kafka.errors."))]
     sparks = [line for line in lines if line.startswith((": org.apache.spark", "Caused by: "))]
-    return (ours[-1:] or sparks[:1] or lines[:1] or ["no reason given"])[0][:500]
+    pythons = [line for line in lines if PYTHONS_ERROR.match(line)]
+    return (ours[-1:] or sparks[:1] or pythons[-1:] or lines[:1] or ["no reason given"])[0][:500]
+
+
+PYTHONS_ERROR = re.compile(r"[A-Za-z_.]+(Error|Exception): ")
 
 
 def patience(restarts: int, most: float) -> float:

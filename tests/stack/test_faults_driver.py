@@ -1,5 +1,6 @@
 """kill -9 of the driver at every step: the same checkpoint goes on, nothing is lost or doubled."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,7 +60,8 @@ def restarted(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
 
 def sabotage(point: str, done: Path) -> dict[str, str]:
     """The environment of a process that is to die at this point."""
-    return {"PYTHONPATH": str(SABOTAGE), "SABOTAGE": point, "SABOTAGE_DONE": str(done)}
+    path = os.pathsep.join([str(SABOTAGE), os.environ.get("PYTHONPATH", "")])
+    return {"PYTHONPATH": path, "SABOTAGE": point, "SABOTAGE_DONE": str(done)}
 
 
 def die_at(restarted: Restarted, point: str, done: Path) -> None:

@@ -1,0 +1,71 @@
+"""Why a query died: the line of Spark's long story that says so; whether its checkpoint did it."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from streaming.query import FamilyQuery, _cause
+
+THROUGH_OUR_BATCH = """An exception was raised by the Python Proxy. Return Message: Traceback:
+  File "query.py", line 120, in _batch
+    look = self._look(settled)
+{reason}
+
+=== Streaming Query ===
+Current State: ACTIVE
+"""
+UNREACHABLE = THROUGH_OUR_BATCH.format(
+    reason="reconcilers.errors.Unreachable: reading lineage: no host answered"
+)
+IN_A_WORKER = THROUGH_OUR_BATCH.format(
+    reason="py4j.protocol.Py4JJavaError: An error occurred while calling o1.collect.\n"
+    ": org.apache.spark.SparkException: Job aborted: Traceback (most recent call last):\n"
+    "reconcilers.errors.Overloaded: repairing a projection row: not now\n"
+    "\tat org.apache.spark.api.python.BasePythonRunner.read(PythonRunner.scala:645)"
+)
+OF_OUR_OWN = THROUGH_OUR_BATCH.format(reason="AttributeError: 'Share' object has no attribute 'a'")
+STATE_STORE = THROUGH_OUR_BATCH.format(
+    reason="py4j.protocol.Py4JJavaError: An error occurred while calling o1.collect.\n"
+    ": org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE] unreadable\n"
+    "\tat org.apache.spark.sql.execution.streaming.state.RocksDB.load(RocksDB.scala:1)"
+)
+OFFSETS = "java.lang.IllegalStateException: batch 5 doesn't exist (latest: 4)"
+CORRUPT = THROUGH_OUR_BATCH.format(
+    reason="reconcilers.errors.CorruptCheckpoint: checkpoint does not hold batch 3"
+)
+KAFKA = "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node"
+
+
+@pytest.mark.parametrize(
+    ("told", "line"),
+    [
+        (UNREACHABLE, "reconcilers.errors.Unreachable: reading lineage: no host answered"),
+        (IN_A_WORKER, "reconcilers.errors.Overloaded: repairing a projection row: not now"),
+        (OF_OUR_OWN, "AttributeError: 'Share' object has no attribute 'a'"),
+        (STATE_STORE, ": org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE] unreadable"),
+        (OFFSETS, OFFSETS),
+        ("", "no reason given"),
+    ],
+)
+def test_the_line_that_says_why(told: str, line: str) -> None:
+    assert _cause(told) == line
+
+
+@pytest.mark.parametrize(
+    ("error", "blamed"),
+    [
+        (UNREACHABLE, False),
+        (IN_A_WORKER, False),
+        (OF_OUR_OWN, False),
+        (KAFKA, False),
+        (STATE_STORE, True),
+        (OFFSETS, True),
+        (CORRUPT, True),
+    ],
+)
+def test_a_checkpoint_is_blamed_only_for_what_is_in_it(error: str, *, blamed: bool) -> None:
+    """Else an outage of two batches would give it up, and count another attempt."""
+    dead: Any = FamilyQuery.__new__(FamilyQuery)
+    dead._query = SimpleNamespace(exception=lambda: error)
+    assert dead.blames_checkpoint() is blamed
