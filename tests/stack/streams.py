@@ -101,7 +101,11 @@ class Stream:
     def wait_until_watching(self) -> None:
         """Until the first batch of this start has ended."""
         ended = self.batches()
-        until("the stream ended a batch", lambda: self._alive() and self.batches() > ended)
+        until(
+            "the stream ended a batch",
+            lambda: self._alive() and self.batches() > ended,
+            patience=2 * PATIENCE,  # Spark starts, and its first batch compiles
+        )
 
     def batches(self) -> int:
         """How many batches have ended, over all starts (counted in Spark's commit log)."""

@@ -92,6 +92,7 @@ def survives(restarted: Restarted, points: tuple[str, ...], folder: Path) -> Non
     assert stream.stop() == 0
 
 
+@pytest.mark.long
 def test_a_driver_killed_before_between_and_after_look_journal_and_repair_goes_on(
     restarted: Restarted, tmp_path: Path
 ) -> None:
