@@ -271,9 +271,7 @@ def test_a_late_partial_update_after_a_delete_leaves_nothing(
     assert scene.lacks(place.row)
 
 
-@pytest.mark.xfail(
-    reason="nothing schedules a look at an expiry yet: a sweep finds it", strict=False
-)
+@pytest.mark.xfail(reason="nothing schedules a look at an expiry: a sweep finds it", run=False)
 def test_a_row_of_the_truth_that_expires_leaves_the_projection(
     scene: Scene, places: dict[Change, Place]
 ) -> None:
