@@ -72,7 +72,7 @@ class Lineage(Protocol):
     def of_messages(self, messageids: Sequence[UUID]) -> dict[UUID, list[Entry]]:
         """Entries of each message, all mailboxes. Messages without any are left out."""
 
-    def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, frozenset[UUID]]:
+    def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, list[Entry]]:
         """The messages ever seen at each slot. Slots without any are left out."""
 
     def of_mailbox(self, mailboxid: UUID) -> Iterator[tuple[Slot, UUID]]:

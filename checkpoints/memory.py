@@ -16,6 +16,7 @@ from uuid import UUID
 from checkpoints import codec
 from checkpoints.bookmarks import Bookmark, after
 from checkpoints.clock import wall_clock
+from checkpoints.expiries import Expiry
 from checkpoints.lease import Holder
 from checkpoints.lineage import Deletes, Entry, ProjectionDelete, TruthDelete
 from reconcilers.family import Family
@@ -115,15 +116,15 @@ class MemoryLineage:
                 found[entry.messageid].append(entry)
         return dict(found)
 
-    def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, frozenset[UUID]]:
+    def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, list[Entry]]:
         """The messages ever seen at each slot."""
-        found: dict[Slot, set[UUID]] = defaultdict(set)
+        found: dict[Slot, list[Entry]] = defaultdict(list)
         wanted = set(slots)
         for entry in self._entries.values():
             slot = Slot(entry.mailboxid, entry.uid)
             if slot in wanted:
-                found[slot].add(entry.messageid)
-        return {slot: frozenset(messageids) for slot, messageids in found.items()}
+                found[slot].append(entry)
+        return dict(found)
 
     def of_mailbox(self, mailboxid: UUID) -> Iterator[tuple[Slot, UUID]]:
         """Every slot of a mailbox with a message seen there."""
@@ -252,3 +253,19 @@ class MemoryBookmarks:
     def named(self, stream: str, name: str) -> Bookmark | None:
         """The bookmark with this name."""
         return self._named.get((stream, name))
+
+
+class MemoryExpiries:
+    """`checkpoints.expiries.Expiries` in a set; nothing is forgotten."""
+
+    def __init__(self) -> None:
+        self._expected: set[Expiry] = set()
+
+    def expect(self, expiries: Iterable[Expiry]) -> None:
+        """Remember them."""
+        self._expected.update(expiries)
+
+    def between(self, after: Micros, until: Micros) -> Iterator[Expiry]:
+        """Those due in between."""
+        due = [each for each in self._expected if after < each.due <= until]
+        yield from sorted(due, key=lambda each: (each.due, each.slot))

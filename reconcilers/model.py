@@ -34,10 +34,15 @@ class Slot:
 
     mailboxid: UUID
     uid: int
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Hash it once: a look does so with each slot many times."""
+        object.__setattr__(self, "_hash", hash((self.mailboxid.int, self.uid)))
 
     def __hash__(self) -> int:
-        """By the number behind the UUID: a look hashes each slot many times."""
-        return hash((self.mailboxid.int, self.uid))
+        """Within one process and the next: a number's hash is not seeded."""
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ class Wake:
     None otherwise. ``oldest`` and ``newest`` are the write times of the events behind it.
     ``from_truth`` tells that an event of the truth named the key, ``looked_again`` that it came
     back through the suspects topic instead of from a user's change, where ``suspected`` is what was
-    found then.
+    found then. ``expires_at`` is when the last of the written cells expires, None without a TTL.
     """
 
     mailboxid: UUID | None
@@ -60,6 +65,7 @@ class Wake:
     deleted_at: Micros | None = None
     from_truth: bool = False
     looked_again: bool = False
+    expires_at: Micros | None = None
     suspected: Kind | None = None
 
 

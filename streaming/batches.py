@@ -7,7 +7,7 @@ says what may be repaired.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, Offsets
@@ -28,6 +28,7 @@ log = logging.getLogger("reconciler")
 
 REPAIRED_AS = {State.VERIFIED: "verified", State.SUPERSEDED: "superseded"}
 FEW_KEYS = 20
+HOUR: Micros = 3_600_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class Batches:
     read_up_to: Offsets = field(default_factory=dict)
     _state: BreakerState = field(default_factory=BreakerState)
     _freshest: Micros = 0
+    _expired_up_to: Micros = 0
 
     @property
     def journal(self) -> Journal:
@@ -110,6 +112,8 @@ class Batches:
         self.agenda = Agenda()
         for finding in self.journal.open_findings(self.family):
             self.agenda.keep(finding)
+        newest = self.bookmarks.newest(self.stream)
+        self._expired_up_to = micros() if newest is None else newest.recorded_at - HOUR
 
     def admit(self, look: BatchLook, now: Micros) -> Admission:
         """Count this batch's suspects and say what may be repaired.
@@ -149,8 +153,15 @@ class Batches:
         return None if reason is None else f"breaker {breaker.value}: {reason}"
 
     def later_looks(self, now: Micros) -> list[Wake]:
-        """Keys to look at again now: those that are due, and those a person let go."""
-        return [*self._resumed(), *self._due(now)]
+        """Keys to look at again now: those due, those a person let go, those with expired cells."""
+        return [*self._resumed(), *self._due(now), *self._expired(now)]
+
+    def _expired(self, now: Micros) -> Iterator[Wake]:
+        """After a restart once more those of the last hour: the batch may not have come so far."""
+        for expiry in self.ports.expiries.between(self._expired_up_to, now):
+            slot, messageid = expiry.slot, expiry.messageid
+            yield Wake(slot.mailboxid, messageid, slot.uid, oldest=expiry.due, looked_again=True)
+        self._expired_up_to = max(self._expired_up_to, now)
 
     def _resumed(self) -> list[Wake]:
         """The held keys to look at, if somebody has closed the breakers; else none."""

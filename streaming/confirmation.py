@@ -46,8 +46,9 @@ class Confirmation:
         claims: dict[Slot, set[UUID]] = {}
         for suspect in suspects:
             named = self._named(rows.get(suspect.slot))
+            entries = remembered.get(suspect.slot, ())
             claims[suspect.slot] = (
-                set(suspect.messageids) | remembered.get(suspect.slot, frozenset()) | named
+                set(suspect.messageids) | {entry.messageid for entry in entries} | named
             )
         truths = self.tables.truth_serially({each for ids in claims.values() for each in ids})
         return [

@@ -31,6 +31,8 @@ VALUE_SCHEMA = f"""
         deleted_from: STRING, deleted_at: BIGINT, suspected: STRING>,
     _corrupt STRING
 """
+_HAS_EXPIRY = '"deletion_ts":1'  # any time until the year 2033, in the agent's compact JSON
+_EXPIRY = r'"deletion_ts":(\d{16})\b'
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_corrupt"}
 
 KEY_COLUMNS = (
@@ -132,10 +134,21 @@ def _as_keys(parsed: DataFrame, family: Family) -> DataFrame:
         of(value.wake.oldest, value.source.ts_us).alias("written"),
         F.coalesce(from_truth, F.lit(False)).alias("from_truth"),
         F.when(event, value.ts_ms * 1000 - value.source.ts_us).alias("capture_delay"),
+        F.when(event & ~deleted, _expires_at(F.col("value"))).alias("expires_at"),
         "reason",
         *(F.when(~good, F.col(name)).alias(name) for name in ("topic", "partition", "offset")),
         F.when(~good, F.substring("value", 1, BAD_RECORD_BYTES)).alias("raw"),
     )
+
+
+def _expires_at(value: Column) -> Column:
+    """When the last cell of an event expires, µs, null if none was written with a TTL.
+
+    Whichever the columns are: so they are sought in the text, and most events have none.
+    """
+    text = value.cast("string")
+    times = F.regexp_extract_all(text, F.lit(_EXPIRY), F.lit(1))
+    return F.when(text.contains(_HAS_EXPIRY), F.array_max(times.cast("array<bigint>")))
 
 
 def _ranged(column: str) -> Column:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from checkpoints.lineage import WHOLE_RANGE, Entry, Lineage, ProjectionDelete, TruthDelete
+from checkpoints.lineage import Lineage
 from reconcilers.compare import compare
 from reconcilers.family import Family, Projection
 from reconcilers.model import Kind, Micros, Row, Seen, Slot, Suspect, Wake
+from streaming.remembering import Remembering
 from streaming.sight import Sight, Target
 
 
@@ -59,28 +60,14 @@ class Look:
 
         Raises `reconcilers.errors.Retryable`: the whole look is then done again.
         """
-        self._note_deletes(wakes)
+        remembering = Remembering(self.family, self.projection, self.lineage, self.watched_since)
+        remembering.deletes(wakes)
         sight = Sight()
         self._resolve_slots(wakes, sight)
         self._resolve_messages(wakes, sight)
-        self._remember(wakes, sight, now)
+        remembering.partition_deletes(wakes, sight)
+        remembering.rows(wakes, sight, now)
         return self._compared(wakes, sight)
-
-    # --- what deletes tell
-
-    def _note_deletes(self, wakes: Iterable[Wake]) -> None:
-        seen: list[TruthDelete | ProjectionDelete] = []
-        for wake in wakes:
-            at, mailboxid, uid = wake.deleted_at, wake.mailboxid, wake.uid
-            if at is None or mailboxid is None or wake.looked_again:
-                continue
-            if wake.deleted_from == self.family.truth and wake.messageid is not None:
-                named = WHOLE_RANGE if uid is None else uid
-                seen.append(TruthDelete(wake.messageid, mailboxid, named, at))
-            elif wake.deleted_from == self.projection.table and uid is not None:
-                seen.append(ProjectionDelete(Slot(mailboxid, uid), at))
-        if seen:
-            self.lineage.remember_deletes(seen)
 
     # --- keys to slots
 
@@ -99,22 +86,20 @@ class Look:
     def _read_rows(self, sight: Sight, slots: Sequence[Slot]) -> None:
         """The projection's side, and through it or lineage the messages that may claim it."""
         sight.rows |= self.tables.projection_rows(self.projection, slots)
-        nameless = []
+        sight.entries |= self.lineage.of_slots(slots)
         for slot in slots:
             target, row = sight.targets[slot], sight.rows.get(slot)
+            target.messageids.update([entry.messageid for entry in sight.entries.get(slot, ())])
             named = row.get(self.projection.identity) if row is not None else None
             if isinstance(named, UUID):
                 target.messageids.add(named)
-            if not target.messageids:
-                nameless.append(slot)
-        for slot, messageids in self.lineage.of_slots(nameless).items():
-            sight.targets[slot].messageids |= messageids
 
     def _resolve_messages(self, wakes: Iterable[Wake], sight: Sight) -> None:
         """Wakes that name a message and no UID: its slots come from truth, lineage, or a scan."""
         ranged = [wake for wake in wakes if wake.uid is None and wake.messageid is not None]
-        self._read_truths(sight, {wake.messageid for wake in ranged if wake.messageid is not None})
-        self._read_truths(sight, _claimants(sight.targets.values()))
+        named = {wake.messageid for wake in ranged if wake.messageid is not None}
+        sight.remembered |= self.lineage.of_messages(list(named))
+        self._read_truths(sight, named | _claimants(sight.targets.values()))
         scanned = self._scan_mailboxes(ranged, sight)
         new: dict[Slot, None] = {}
         for wake in ranged:
@@ -136,7 +121,8 @@ class Look:
         for messageid, rows in truths.items():
             for row in rows:
                 sight.claims.setdefault(self._slot(row), []).append((messageid, row))
-        sight.entries |= self.lineage.of_messages(list(unread))
+        elsewhere = sight.claims.keys() - sight.targets.keys() - sight.entries.keys()
+        sight.entries |= self.lineage.of_slots(list(elsewhere))
 
     def _scan_mailboxes(
         self, ranged: Iterable[Wake], sight: Sight
@@ -145,7 +131,7 @@ class Look:
         wanted: dict[UUID, set[UUID]] = defaultdict(set)
         for wake in ranged:
             if wake.messageid is not None and wake.mailboxid is not None:
-                entries = sight.entries.get(wake.messageid, [])
+                entries = sight.remembered.get(wake.messageid, [])
                 if not any(entry.mailboxid == wake.mailboxid for entry in entries):
                     wanted[wake.mailboxid].add(wake.messageid)
         found: dict[UUID, list[Slot]] = defaultdict(list)
@@ -163,7 +149,8 @@ class Look:
         scanned: Mapping[UUID, Sequence[Slot]],
     ) -> set[Slot]:
         slots = {self._slot(row) for row in sight.truths.get(messageid, ())}
-        slots |= {Slot(entry.mailboxid, entry.uid) for entry in sight.entries.get(messageid, ())}
+        remembered = sight.remembered.get(messageid, ())
+        slots |= {Slot(entry.mailboxid, entry.uid) for entry in remembered}
         slots |= set(scanned.get(messageid, ()))
         return {slot for slot in slots if mailboxid in (None, slot.mailboxid)}
 
@@ -173,60 +160,6 @@ class Look:
         assert isinstance(mailboxid, UUID)
         assert isinstance(uid, int)
         return Slot(mailboxid, uid)
-
-    # --- remember
-
-    def _remember(self, wakes: Iterable[Wake], sight: Sight, now: Micros) -> None:
-        """Write to lineage only what it does not hold yet; let go of what is gone on both sides."""
-        entries = (entry for known in sight.entries.values() for entry in known)
-        known = {(entry.messageid, Slot(entry.mailboxid, entry.uid)): entry for entry in entries}
-        new: dict[tuple[UUID, Slot], Entry] = {}
-        for place, entry in self._rows_seen(wakes, sight, now).items():
-            before = known.get(place)
-            if before is None or self._tells_more(entry, before):
-                new[place] = entry
-            elif before.expiring and entry.recorded_at is not None:
-                new[place] = before
-        if new:
-            self.lineage.remember(new.values())
-        empty = sight.targets.keys() - sight.rows.keys()
-        gone = [
-            entry
-            for (messageid, slot), entry in known.items()
-            if slot in empty and not entry.expiring and not sight.claimed(slot, (messageid,))
-        ]
-        if gone:
-            self.lineage.expire(gone)
-
-    def _tells_more(self, entry: Entry, before: Entry) -> bool:
-        """Whether it adds to what is remembered; the earliest read since watching began is kept."""
-        if entry.in_truth and not before.in_truth:
-            return True
-        known_at = before.recorded_at
-        outdated = known_at is None or known_at < (self.watched_since or 0)
-        return entry.recorded_at is not None and outdated
-
-    def _rows_seen(
-        self, wakes: Iterable[Wake], sight: Sight, now: Micros
-    ) -> dict[tuple[UUID, Slot], Entry]:
-        """Each row once: as read from the truth, else as told by its event, else as projected."""
-        seen: dict[tuple[UUID, Slot], Entry] = {}
-        for slot, row in sight.rows.items():
-            named = row.get(self.projection.identity)
-            if isinstance(named, UUID):
-                seen[named, slot] = Entry(named, slot.mailboxid, slot.uid, in_truth=False)
-        for wake in wakes:
-            if wake.from_truth and wake.messageid and wake.mailboxid and wake.uid is not None:
-                slot = Slot(wake.mailboxid, wake.uid)
-                seen[wake.messageid, slot] = Entry(
-                    wake.messageid, wake.mailboxid, wake.uid, in_truth=True
-                )
-        for slot, claims in sight.claims.items():
-            for messageid, _row in claims:
-                seen[messageid, slot] = Entry(
-                    messageid, slot.mailboxid, slot.uid, in_truth=True, recorded_at=now
-                )
-        return seen
 
     # --- step 4
 

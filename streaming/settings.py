@@ -67,7 +67,7 @@ class KafkaSettings(Section):
     dead_letters_topic: str = Field("reconciler.dead-letters", description="undecodable events")
     group: str = Field("reconciler", description="consumer group that offsets are committed to")
     max_offsets_per_batch: Count = Field(
-        60_000, description="most records read in one batch, over all topics"
+        150_000, description="most records read in one batch, over all topics"
     )
 
 

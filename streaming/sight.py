@@ -32,13 +32,17 @@ class Target:
 
 @dataclass(slots=True)
 class Sight:
-    """Both sides as read so far; ``claims`` are the truth rows, with their message, by slot."""
+    """Both sides as read so far; ``claims`` are the truth rows, with their message, by slot.
+
+    ``entries`` are what lineage holds by row, ``remembered`` by message, where that was asked.
+    """
 
     targets: dict[Slot, Target] = field(default_factory=dict)
     rows: dict[Slot, Row] = field(default_factory=dict)
     truths: dict[UUID, tuple[Row, ...]] = field(default_factory=dict)
     claims: dict[Slot, list[tuple[UUID, Row]]] = field(default_factory=dict)
-    entries: dict[UUID, list[Entry]] = field(default_factory=dict)
+    entries: dict[Slot, list[Entry]] = field(default_factory=dict)
+    remembered: dict[UUID, list[Entry]] = field(default_factory=dict)
     read: set[UUID] = field(default_factory=set)
 
     def target(self, slot: Slot) -> Target:
@@ -47,6 +51,13 @@ class Sight:
         if found is None:
             found = self.targets[slot] = Target(slot)
         return found
+
+    def entry(self, slot: Slot, messageid: UUID) -> Entry | None:
+        """What lineage holds of the message at this slot."""
+        for entry in self.entries.get(slot, ()):
+            if entry.messageid == messageid:
+                return entry
+        return None
 
     def claimed(self, slot: Slot, messageids: Container[UUID]) -> tuple[Row, ...]:
         """The truth rows of these messages that claim the slot."""

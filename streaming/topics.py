@@ -111,13 +111,18 @@ def _dead_letter(letter: Mapping[str, Any]) -> tuple[bytes, bytes]:
 
 
 def spark_options(settings: KafkaSettings, topics: Iterable[str]) -> dict[str, str]:
-    """Options of Spark's Kafka source."""
+    """Options of Spark's Kafka source.
+
+    It asks only for records that are there, and after each fetch for the partition's bounds, over
+    the connection where the broker still holds the next fetch open: that one must not wait long.
+    """
     return {
         "kafka.bootstrap.servers": settings.bootstrap_servers,
         "subscribe": ",".join(topics),
         "maxOffsetsPerTrigger": str(settings.max_offsets_per_batch),
         "failOnDataLoss": "true",
         "kafka.max.partition.fetch.bytes": str(8 * 1024 * 1024),
+        "kafka.fetch.max.wait.ms": "10",
     }
 
 

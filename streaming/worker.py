@@ -14,18 +14,25 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache, partial
 from typing import Any
-from uuid import UUID
 
 import pyarrow as pa
 
-from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, levels
+from checkpoints.cassandra import (
+    CassandraExpiries,
+    CassandraJournal,
+    CassandraLineage,
+    Store,
+    levels,
+)
+from checkpoints.expiries import Expiry
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Attempts
-from reconcilers.model import Kind, Micros, Suspect, Wake
+from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
 from streaming.confirmation import Confirmation
 from streaming.examine import Admission, Examiner, Outcome, Rules
 from streaming.look import Look, Looked
 from streaming.settings import Settings
+from streaming.settled import Settled
 from streaming.tables import Tables, connect
 from streaming.topics import publish_dead_letters, publish_wakes
 
@@ -116,6 +123,7 @@ class Ports:
     tables: Tables
     lineage: CassandraLineage
     journal: CassandraJournal
+    expiries: CassandraExpiries
 
 
 def ports(settings: Settings, family: Family) -> Ports:
@@ -146,6 +154,7 @@ def _ports(settings: Settings, of: _ByName) -> Ports:
             scope=settings.cassandra.keyspace,
             log_kept=timedelta(days=settings.repair.log_days),
         ),
+        CassandraExpiries(store),
     )
 
 
@@ -161,12 +170,10 @@ def _look_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
     found = BatchLook()
     wakes: list[Wake] = []
     for batch in batches:
-        rows = batch.to_pylist()
-        _keep_undecodable(job, [row for row in rows if row["reason"]], found)
-        for row in rows:
-            if not row["reason"] and not row["heartbeat"]:
-                _account(row, found, job.settings.stream.delay)
-                wakes.append(_wake(row))
+        settled = Settled.of(batch)
+        _keep_undecodable(job, settled.bad, found)
+        _account(settled, found, job.settings.stream.delay)
+        wakes.extend(settled.wakes())
         if len(wakes) >= KEYS_AT_ONCE:
             _look(job, wakes, found)
             wakes = []
@@ -177,37 +184,29 @@ def _look_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 
 def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
     ours = ports(job.settings, job.family)
-    since = ours.lineage.watched_since()
+    since, now = ours.lineage.watched_since(), micros()
     look = Look(job.family, job.projection, ours.tables, ours.lineage, since)
-    looked = look.at(wakes, micros())
+    looked = look.at(wakes, now)
+    ours.expiries.expect(_expiries(wakes, now, round(job.settings.stream.delay * 1e6)))
     if looked.again:
         _publish(job, looked.again)
     found.add(looked)
 
 
-def _account(row: dict[str, Any], found: BatchLook, delay: float) -> None:
+def _expiries(wakes: Iterable[Wake], now: Micros, delay: Micros) -> Iterator[Expiry]:
+    """The later looks that cells with a TTL need, each one delay after the expiry."""
+    for wake in wakes:
+        expires, mailboxid, uid = wake.expires_at, wake.mailboxid, wake.uid
+        if expires is not None and expires > now and mailboxid is not None and uid is not None:
+            yield Expiry(Slot(mailboxid, uid), wake.messageid, expires + delay)
+
+
+def _account(settled: Settled, found: BatchLook, delay: float) -> None:
     """Capture delay, oldest write, and writers whose clock is ahead by more than half the delay."""
-    if row["oldest"] is not None and not row["looked_again"]:
-        found.oldest = min(found.oldest or row["oldest"], row["oldest"])
-        latest = (row["newest"], row["quickest"])
-        found.freshest = max(found.freshest or latest, latest)
-        found.fast_writers += row["quickest"] < -delay / 2 * 1e6
-
-
-def _wake(row: dict[str, Any]) -> Wake:
-    mailboxid, messageid = row["mailboxid"], row["messageid"]
-    return Wake(
-        mailboxid=UUID(mailboxid) if mailboxid else None,
-        messageid=UUID(messageid) if messageid else None,
-        uid=row["uid"],
-        oldest=row["oldest"],
-        newest=row["newest"],
-        deleted_from=row["deleted_from"],
-        deleted_at=row["deleted_at"],
-        from_truth=bool(row["from_truth"]),
-        looked_again=bool(row["looked_again"]),
-        suspected=Kind(row["suspected"]) if row["suspected"] else None,
-    )
+    for oldest, newest, quickest in settled.write_times():
+        found.oldest = min(found.oldest or oldest, oldest)
+        found.freshest = max(found.freshest or (newest, quickest), (newest, quickest))
+        found.fast_writers += quickest < -delay / 2 * 1e6
 
 
 def _keep_undecodable(job: Job, rows: list[dict[str, Any]], found: BatchLook) -> None:

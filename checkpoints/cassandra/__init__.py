@@ -9,6 +9,7 @@ One `Store` a process: it shares the caller's session and is as thread-safe as t
 """
 
 from checkpoints.cassandra.bookmarks import CassandraBookmarks
+from checkpoints.cassandra.expiries import CassandraExpiries
 from checkpoints.cassandra.journal import CassandraJournal
 from checkpoints.cassandra.lease import CassandraLease
 from checkpoints.cassandra.lineage import CassandraLineage
@@ -17,6 +18,7 @@ from checkpoints.cassandra.store import KEYSPACE, Levels, Store, create_schema, 
 __all__ = [
     "KEYSPACE",
     "CassandraBookmarks",
+    "CassandraExpiries",
     "CassandraJournal",
     "CassandraLease",
     "CassandraLineage",

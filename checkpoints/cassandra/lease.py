@@ -10,6 +10,8 @@ from checkpoints.cassandra.store import Store
 from checkpoints.lease import Holder
 from reconcilers.errors import Overloaded
 
+ATTEMPTS = 3
+
 
 class CassandraLease:
     """`checkpoints.lease.LeaseStore`. The row lives as long as its TTL, which renewal sets anew."""
@@ -30,18 +32,19 @@ class CassandraLease:
     def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:
         """Renew, else take, else say who has it.
 
-        In this order an attempt whose answer was lost is found to have worked. Raises `Overloaded`
-        when it changed hands meanwhile.
+        In this order an attempt whose answer was lost is found to have worked. One that ends while
+        it is asked for is asked for again. Raises `Overloaded` when that happens every time.
         """
         seconds = int(lasts.total_seconds())
-        if self._applied(self._renew, seconds, holder.id, holder.host, name, holder.id):
-            return holder
-        if self._applied(self._take, name, holder.id, holder.host, seconds):
-            return holder
-        other = self.held_by(name)
-        if other is None:
-            raise Overloaded(f"the lease {name} ended while it was asked for: ask again")
-        return other
+        for _ in range(ATTEMPTS):
+            if self._applied(self._renew, seconds, holder.id, holder.host, name, holder.id):
+                return holder
+            if self._applied(self._take, name, holder.id, holder.host, seconds):
+                return holder
+            other = self.held_by(name)
+            if other is not None:
+                return other
+        raise Overloaded(f"the lease {name} ended each time it was asked for: ask again")
 
     def leave(self, name: str, holder: Holder) -> None:
         """End it, if this holder has it."""

@@ -1,7 +1,7 @@
 """Lineage in Cassandra: two tables for what was seen, three for the deletes.
 
-`of_messages` and `remember` run for every examined key, so reads name up to `IDS_A_READ` partitions
-at once and writes are grouped; many are in flight.
+`of_slots` runs for every examined key, and reads a mailbox's rows from one partition; `of_messages`
+only where an event named no UID. Writes are grouped; many are in flight.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from uuid import UUID
+
+from cassandra.query import PreparedStatement
 
 from checkpoints.cassandra.store import Request, Store, in_groups
 from checkpoints.lineage import (
@@ -30,9 +32,10 @@ DELETES_KEPT = timedelta(days=90)
 
 
 class CassandraLineage:
-    """`checkpoints.lineage.Lineage`. Entries are written by row first, then by message.
+    """`checkpoints.lineage.Lineage`. Entries are written by message first, then by row.
 
-    So what is found by message is found by row too, also after a crash in between. ``recorded_at``
+    So what is found by row is found by message too, also after a crash in between: a look, which
+    asks by row, writes the entry again. ``recorded_at``
     is written as given: callers pass an entry that is absent, that has none yet, or that is
     expiring, as they read it. ``in_truth`` is only ever set.
     """
@@ -42,19 +45,8 @@ class CassandraLineage:
         self._deletes_kept = int(deletes_kept.total_seconds())
         self._prepare_reads(store)
         self._prepare_deletes(store)
-        self._row = store.prepare(
-            "INSERT INTO $ks.lineage_by_row (mailboxid, uid, messageid) VALUES (?, ?, ?)"
-            " USING TTL ?"
-        )
-        where = "WHERE messageid = ? AND mailboxid = ? AND uid = ?"
-        self._message = {
-            (in_truth, recorded): store.prepare(
-                f"UPDATE $ks.lineage_by_message USING TTL ? SET seen = true{in_truth}{recorded}"
-                f" {where}"
-            )
-            for in_truth in ("", ", in_truth = true")
-            for recorded in ("", ", recorded_at = ?")
-        }
+        self._message = _writes(store, "lineage_by_message")
+        self._row = _writes(store, "lineage_by_row")
 
     def _prepare_reads(self, store: Store) -> None:
         self._by_message = store.prepare(
@@ -62,8 +54,8 @@ class CassandraLineage:
             " FROM $ks.lineage_by_message WHERE messageid IN ?"
         )
         self._by_slot = store.prepare(
-            "SELECT mailboxid, uid, messageid FROM $ks.lineage_by_row"
-            " WHERE mailboxid = ? AND uid IN ?"
+            "SELECT messageid, mailboxid, uid, in_truth, recorded_at, TTL(seen)"
+            " FROM $ks.lineage_by_row WHERE mailboxid = ? AND uid IN ?"
         )
         self._by_mailbox = store.prepare(
             "SELECT uid, messageid FROM $ks.lineage_by_row WHERE mailboxid = ?"
@@ -105,15 +97,11 @@ class CassandraLineage:
             for group in in_groups(list(dict.fromkeys(messageids)), IDS_A_READ)
         )
         found: dict[UUID, list[Entry]] = defaultdict(list)
-        for messageid, mailboxid, uid, in_truth, recorded_at, expires in self._store.gather(
-            "reading lineage", requests
-        ):
-            found[messageid].append(
-                Entry(messageid, mailboxid, uid, bool(in_truth), recorded_at, expires is not None)
-            )
+        for entry in self._entries("reading lineage", requests):
+            found[entry.messageid].append(entry)
         return dict(found)
 
-    def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, frozenset[UUID]]:
+    def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, list[Entry]]:
         """The messages ever seen at each slot."""
         by_mailbox: dict[UUID, list[int]] = defaultdict(list)
         for slot in dict.fromkeys(slots):
@@ -123,10 +111,16 @@ class CassandraLineage:
             for mailboxid, uids in by_mailbox.items()
             for group in in_groups(uids, IDS_A_READ)
         )
-        found: dict[Slot, set[UUID]] = defaultdict(set)
-        for mailboxid, uid, messageid in self._store.gather("reading lineage by row", requests):
-            found[Slot(mailboxid, uid)].add(messageid)
-        return {slot: frozenset(messageids) for slot, messageids in found.items()}
+        found: dict[Slot, list[Entry]] = defaultdict(list)
+        for entry in self._entries("reading lineage by row", requests):
+            found[Slot(entry.mailboxid, entry.uid)].append(entry)
+        return dict(found)
+
+    def _entries(self, doing: str, requests: Iterable[Request]) -> Iterator[Entry]:
+        for messageid, mailboxid, uid, in_truth, recorded_at, expires in self._store.gather(
+            doing, requests
+        ):
+            yield Entry(messageid, mailboxid, uid, bool(in_truth), recorded_at, expires is not None)
 
     def of_mailbox(self, mailboxid: UUID) -> Iterator[tuple[Slot, UUID]]:
         """Every slot of a mailbox with a message seen there, page by page."""
@@ -144,13 +138,10 @@ class CassandraLineage:
         self._write("letting lineage expire", list(entries), kept)
 
     def _write(self, doing: str, entries: Sequence[Entry], kept: int) -> None:
-        by_row = (
-            (entry.mailboxid, (self._row, (entry.mailboxid, entry.uid, entry.messageid, kept)))
-            for entry in entries
-        )
-        self._store.run(doing, self._by_partition(by_row))
-        by_message = [self._message_request(entry, kept) for entry in entries]
+        by_message = [_request(self._message, entry, kept) for entry in entries]
         self._store.run(doing, self._store.by_replica(by_message, PARTITIONS_A_BATCH))
+        by_row = ((entry.mailboxid, _request(self._row, entry, kept)) for entry in entries)
+        self._store.run(doing, self._by_partition(by_row))
 
     def _by_partition(self, requests: Iterable[tuple[UUID, Request]]) -> Iterator[Request]:
         partitions: dict[UUID, list[Request]] = defaultdict(list)
@@ -159,13 +150,6 @@ class CassandraLineage:
         for together in partitions.values():
             for group in in_groups(together, ROWS_A_BATCH):
                 yield self._store.batch(group)
-
-    def _message_request(self, entry: Entry, kept: int) -> Request:
-        in_truth = ", in_truth = true" if entry.in_truth else ""
-        key = (entry.messageid, entry.mailboxid, entry.uid)
-        if entry.recorded_at is None:
-            return self._message[in_truth, ""], (kept, *key)
-        return self._message[in_truth, ", recorded_at = ?"], (kept, entry.recorded_at, *key)
 
     # --- deletes --------------------------------------------------------------------------------
 
@@ -224,3 +208,25 @@ class CassandraLineage:
     def watch_from(self, at: Micros) -> None:
         """Watching begins, anew after a loss."""
         self._store.run("recording since when changes are watched", [(self._watch_from, (at,))])
+
+
+Writes = dict[tuple[bool, bool], PreparedStatement]
+"""By whether the entry is in the truth, and whether it was recorded."""
+
+
+def _writes(store: Store, table: str) -> Writes:
+    where = "WHERE messageid = ? AND mailboxid = ? AND uid = ?"
+    in_truth, recorded = ("", ", in_truth = true"), ("", ", recorded_at = ?")
+    return {
+        (a, b): store.prepare(
+            f"UPDATE $ks.{table} USING TTL ? SET seen = true{in_truth[a]}{recorded[b]} {where}"
+        )
+        for a in (False, True)
+        for b in (False, True)
+    }
+
+
+def _request(writes: Writes, entry: Entry, kept: int) -> Request:
+    recorded = () if entry.recorded_at is None else (entry.recorded_at,)
+    key = (entry.messageid, entry.mailboxid, entry.uid)
+    return writes[entry.in_truth, bool(recorded)], (kept, *recorded, *key)

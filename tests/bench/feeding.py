@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from checkpoints.cassandra import CassandraLineage
 from streaming import worker
 from streaming.look import Look
+from streaming.remembering import Remembering
 from streaming.settings import load
 from streaming.tables import Tables
 from streaming.worker import Job
@@ -34,7 +35,7 @@ TIMED: tuple[tuple[type, str, str], ...] = (
     (Tables, "truth_rows", "look: truth rows"),
     (CassandraLineage, "of_messages", "lineage: read"),
     (CassandraLineage, "of_slots", "lineage: read"),
-    (Look, "_remember", "lineage: what is new"),
+    (Remembering, "rows", "lineage: what is new"),
     (CassandraLineage, "remember", "lineage: write"),
     (Look, "_compared", "compare"),
 )

@@ -33,7 +33,10 @@ def an_entry(uid: int = 1, in_truth: str = "in truth", recorded_at: int | None =
 
 
 def only(lineage: Lineage, messageid: UUID) -> Entry:
+    """The message's one entry, the same both ways round."""
     (entry,) = lineage.of_messages([messageid])[messageid]
+    slot = Slot(entry.mailboxid, entry.uid)
+    assert lineage.of_slots([slot]) == {slot: [entry]}
     return entry
 
 
@@ -42,7 +45,7 @@ def test_what_was_remembered_is_found_both_ways_round(lineage: Lineage) -> None:
     slot = Slot(entry.mailboxid, entry.uid)
     lineage.remember([entry])
     assert lineage.of_messages([entry.messageid]) == {entry.messageid: [entry]}
-    assert lineage.of_slots([slot]) == {slot: frozenset({entry.messageid})}
+    assert lineage.of_slots([slot]) == {slot: [entry]}
     assert list(lineage.of_mailbox(entry.mailboxid)) == [(slot, entry.messageid)]
 
 
@@ -79,7 +82,7 @@ def test_a_message_in_several_places_and_a_slot_with_several_messages(lineage: L
     assert len(found[first.messageid]) == 3
     assert found[another.messageid] == [another]
     slot = Slot(first.mailboxid, 1)
-    assert lineage.of_slots([slot]) == {slot: frozenset({first.messageid, another.messageid})}
+    assert set(lineage.of_slots([slot])[slot]) == {first, another}
     assert set(lineage.of_mailbox(first.mailboxid)) == {
         (slot, first.messageid),
         (slot, another.messageid),
@@ -116,9 +119,7 @@ def test_many_at_once(lineage: Lineage) -> None:
     assert found == {entry.messageid: [entry] for entry in entries}
     slots = [Slot(entry.mailboxid, entry.uid) for entry in entries]
     by_slot = lineage.of_slots([*slots, Slot(mailboxes[0], 5000)])
-    assert by_slot == {
-        slot: frozenset({entry.messageid}) for slot, entry in zip(slots, entries, strict=True)
-    }
+    assert by_slot == {slot: [entry] for slot, entry in zip(slots, entries, strict=True)}
     assert len(list(lineage.of_mailbox(mailboxes[0]))) == 334
 
 

@@ -5,6 +5,7 @@ side only, by one statement, so that nothing but this statement's event can lead
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -76,10 +77,21 @@ def a_partition_is_deleted(scene: Scene, place: Place) -> None:
     scene.execute("DELETE FROM $truth WHERE messageid = %s", place.messageid)
 
 
+def a_partition_of_two_uids_is_deleted(scene: Scene, place: Place) -> None:
+    """Which UID a delete meant is no question where all are gone."""
+    a_partition_is_deleted(scene, place)
+
+
+def twin(place: Place) -> Place:
+    """The same message under another UID of its mailbox."""
+    return replace(place, uid=place.uid + 1)
+
+
 TRUTH_DELETES: tuple[Change, ...] = (
     a_row_is_deleted,
     a_message_is_deleted_from_a_mailbox,
     a_partition_is_deleted,
+    a_partition_of_two_uids_is_deleted,
 )
 
 
@@ -208,9 +220,10 @@ def places(scene: Scene) -> dict[Change, Place]:
     changed = (*TRUTH_UPDATES, *TRUTH_DELETES, *PROJECTION_CHANGES)
     standing = (*changed, late_partial_update_after_a_delete)
     found = {change: Place() for change in standing}
-    for place in found.values():
+    twice = found[a_partition_of_two_uids_is_deleted]
+    for place in (*found.values(), twin(twice)):
         scene.write_both(place, cells())
-    scene.await_remembered(found.values())
+    scene.await_remembered([*found.values(), twin(twice)])
     scene.await_all_examined()
     found |= {change: Place() for change in (*TRUTH_INSERTS, a_row_expires)}
     for change, place in found.items():
@@ -262,6 +275,15 @@ def test_a_change_of_the_projection_alone_is_undone(
     assert scene.projected_at(place.row) == {**place.ids, **cells()}
 
 
+def test_a_delete_of_a_whole_message_takes_each_of_its_rows(
+    scene: Scene, places: dict[Change, Place]
+) -> None:
+    other = twin(places[a_partition_of_two_uids_is_deleted])
+    scene.await_verified(other.row)
+    assert scene.kinds(other.row) == {"extra_row"}
+    assert scene.lacks(other.row)
+
+
 def test_a_late_partial_update_after_a_delete_leaves_nothing(
     scene: Scene, places: dict[Change, Place]
 ) -> None:
@@ -271,12 +293,12 @@ def test_a_late_partial_update_after_a_delete_leaves_nothing(
     assert scene.lacks(place.row)
 
 
-@pytest.mark.xfail(reason="nothing schedules a look at an expiry: a sweep finds it", run=False)
 def test_a_row_of_the_truth_that_expires_leaves_the_projection(
     scene: Scene, places: dict[Change, Place]
 ) -> None:
     place = places[a_row_expires]
     scene.await_remembered([place])
     until("it has expired", lambda: scene.truth_at(place) is None)
-    scene.await_all_examined()
+    scene.await_verified(place.row)
+    assert scene.kinds(place.row) == {"extra_row"}
     assert scene.lacks(place.row)

@@ -1,0 +1,54 @@
+"""The expiries' contract: the same for the fake and for Cassandra."""
+
+import time
+import uuid
+
+import pytest
+
+from checkpoints.cassandra import CassandraExpiries
+from checkpoints.expiries import Expiries, Expiry
+from checkpoints.memory import MemoryExpiries
+from reconcilers.model import Slot
+
+SECOND = 1_000_000
+HOUR = 3600 * SECOND
+
+
+@pytest.fixture
+def expiries(kind: str, request: pytest.FixtureRequest) -> Expiries:
+    if kind == "memory":
+        return MemoryExpiries()
+    return CassandraExpiries(request.getfixturevalue("store"))
+
+
+@pytest.fixture
+def soon() -> int:
+    """A whole hour of its own, years ahead: tests share the tables."""
+    hours = time.time_ns() // 1000 // HOUR + 24 * 365 + uuid.uuid4().int % 50_000
+    return hours * HOUR
+
+
+def expiry(due: int) -> Expiry:
+    return Expiry(Slot(uuid.uuid4(), 7), uuid.uuid4(), due)
+
+
+def test_what_is_due_comes_once_in_order(expiries: Expiries, soon: int) -> None:
+    first, second, third = expiry(soon), expiry(soon + HOUR), expiry(soon + HOUR + 1)
+    expiries.expect([third, first])
+    expiries.expect([second, first])
+    assert list(expiries.between(soon - 1, soon + 2 * HOUR)) == [first, second, third]
+    assert list(expiries.between(soon, soon + HOUR)) == [second]
+    assert list(expiries.between(soon + HOUR, soon + HOUR)) == []
+
+
+def test_a_key_may_expire_twice_and_name_no_message(expiries: Expiries, soon: int) -> None:
+    nameless = Expiry(Slot(uuid.uuid4(), 7), None, soon)
+    later = Expiry(nameless.slot, None, soon + 5)
+    expiries.expect([nameless, later])
+    assert list(expiries.between(soon - 1, soon + 5)) == [nameless, later]
+
+
+def test_what_is_due_already_is_kept_for_a_stream_that_was_away(expiries: Expiries) -> None:
+    past = expiry(time.time_ns() // 1000 - 5 * SECOND)
+    expiries.expect([past])
+    assert past in list(expiries.between(past.due - 1, past.due))
