@@ -20,6 +20,7 @@ from reconcilers.errors import Misconfigured
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Finding, State
 from reconcilers.model import (
+    AddRow,
     AddToSet,
     DeleteRow,
     Kind,
@@ -94,6 +95,8 @@ def write_to_json(write: Write) -> Json:
             return {"write": "add_to_set", **where, **_elements(write)}
         case RemoveFromSet():
             return {"write": "remove_from_set", **where, **_elements(write)}
+        case AddRow():
+            return {"write": "add_row", **where}
         case DeleteRow():
             return {"write": "delete_row", **where}
         case _:
@@ -117,6 +120,7 @@ _BUILD: dict[str, Callable[[Projection, Slot, Json], Write]] = {
     "remove_from_set": lambda projection, slot, fields: RemoveFromSet(
         projection, slot, fields["at"], fields["column"], frozenset(fields["elements"])
     ),
+    "add_row": lambda projection, slot, fields: AddRow(projection, slot, fields["at"]),
     "delete_row": lambda projection, slot, fields: DeleteRow(projection, slot, fields["at"]),
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from reconcilers.family import Family, Projection
 from reconcilers.model import Difference, Kind, Row, Seen
 
@@ -12,6 +14,8 @@ def compare(family: Family, projection: Projection, seen: Seen) -> Difference | 
     Modseq is compared like any cell and proves nothing about the others. Write times are not looked
     at: truth and projection are stamped by different clocks.
     """
+    if projection.is_index:
+        return _compare_index(family, projection, seen)
     if any(is_incomplete(family, truth) for truth in seen.truths):
         return Difference(Kind.INCOMPLETE_TRUTH_ROW)
     wanted = [truth for truth in seen.truths if projection.belongs(truth)]
@@ -23,6 +27,39 @@ def compare(family: Family, projection: Projection, seen: Seen) -> Difference | 
         return Difference(Kind.MISSING_ROW)
     columns = differing_columns(projection, wanted[0], seen.actual)
     return Difference(Kind.DIFFERING_CELLS, columns) if columns else None
+
+
+def _compare_index(family: Family, projection: Projection, seen: Seen) -> Difference | None:
+    """An index says of a listed message whether it belongs, and of no other message anything.
+
+    Where truth and list disagree, or a truth row is incomplete, that is settled first: its repair
+    wakes the key again.
+    """
+    if bool(seen.truths) != seen.listed or any(is_incomplete(family, each) for each in seen.truths):
+        return None
+    wanted = [truth for truth in seen.truths if projection.belongs(truth)]
+    if projection.gathers is not None:
+        return _ungathered(projection.gathers, wanted, seen.actual)
+    if bool(wanted) == (seen.actual is not None):
+        return None
+    return Difference(Kind.MISSING_ROW if wanted else Kind.EXTRA_ROW)
+
+
+def _ungathered(column: str, wanted: list[Row], actual: Row | None) -> Difference | None:
+    missing = ungathered(column, wanted, actual)
+    return Difference(Kind.DIFFERING_CELLS, (column,)) if missing else None
+
+
+def ungathered(column: str, truths: Iterable[Row], actual: Row | None) -> frozenset[str]:
+    """The elements of these truth rows that the row of their mailbox lacks."""
+    there = elements(actual, column) if actual is not None else frozenset()
+    return frozenset[str]().union(*(elements(truth, column) for truth in truths)) - there
+
+
+def elements(row: Row, column: str) -> frozenset[str]:
+    """A set column's elements; none where it is null."""
+    value = row.get(column)
+    return value if isinstance(value, frozenset) else frozenset()
 
 
 def differing_columns(projection: Projection, truth: Row, actual: Row) -> tuple[str, ...]:

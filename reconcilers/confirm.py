@@ -68,9 +68,9 @@ def judge(
         )
     if newest > moment.settled:
         return LookAgain("young: written within the delay")
-    if difference.kind is Kind.EXTRA_ROW and not _absence_is_settled(seen):
+    if difference.kind is Kind.EXTRA_ROW and not seen.truths and not _absence_is_settled(seen):
         return LookAgain("absent from the truth, and no delete heard of: it may be on its way")
-    report = _reported_class(seen, difference, moment)
+    report = _reported_class(projection, seen, difference, moment)
     if report is not None and report.kind not in accepted:
         return report
     return Repair(difference, describe(projection, seen, difference))
@@ -88,7 +88,11 @@ def _absence_is_settled(seen: Seen) -> bool:
     return seen.memory.heard_of_a_delete or seen.suspected is Kind.EXTRA_ROW
 
 
-def _reported_class(seen: Seen, difference: Difference, moment: Moment) -> Report | None:
+def _reported_class(
+    projection: Projection, seen: Seen, difference: Difference, moment: Moment
+) -> Report | None:
+    if projection.is_index:
+        return None if seen.consulted else UNKNOWN
     match difference.kind:
         case Kind.INCOMPLETE_TRUTH_ROW:
             return Report(difference.kind, "the truth row lacks cells that every message has")
@@ -135,9 +139,7 @@ def _meant_others(seen: Seen) -> bool:
 def _removal_without_evidence(seen: Seen) -> Report | None:
     """An orphan is removed only if it is known that a delete meant this very UID."""
     if not seen.consulted:
-        return Report(
-            Kind.UNRESOLVED, "the row names no message and none is remembered for its UID"
-        )
+        return UNKNOWN
     if evidence_for_removal(seen) is not None:
         return None
     return Report(
@@ -146,6 +148,9 @@ def _removal_without_evidence(seen: Seen) -> Report | None:
         f" here (known lost: {_listed(_lost(seen))}, deletes seen:"
         f" {len(seen.memory.range_deletes)}): which one its user meant is not known",
     )
+
+
+UNKNOWN = Report(Kind.UNRESOLVED, "the row names no message and none is remembered for its UID")
 
 
 def evidence_for_removal(seen: Seen) -> str | None:
@@ -189,6 +194,10 @@ def describe(projection: Projection, seen: Seen, difference: Difference) -> str:
     match difference.kind:
         case Kind.MISSING_ROW:
             return f"{where} is missing; the truth holds message {seen.truths[0].get('messageid')}"
+        case Kind.EXTRA_ROW if projection.is_index:
+            return (
+                f"{where} is for a message that {'has no place here' if seen.truths else 'is gone'}"
+            )
         case Kind.EXTRA_ROW:
             return f"{where} is not in the truth; {evidence_for_removal(seen) or 'accepted'}"
         case _:

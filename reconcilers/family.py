@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from reconcilers.errors import Misconfigured, NotGuarded
 from reconcilers.model import NEVER_WRITTEN, Row
@@ -11,21 +12,24 @@ from reconcilers.model import NEVER_WRITTEN, Row
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """A table that repeats a truth row for row.
+    """A table that repeats a truth row for row, or (an index) says something of it by its key.
 
     ``key`` names its primary key in the order of the family's ``slot``; ``belongs`` says whether a
-    truth row has a row here; ``identity`` is the column that leads back to the truth;
-    ``guard`` is the column written with every change of a set column, whose write time stands for
-    the set's (Cassandra 4 cannot read that of a set). ``columns`` (all but the key) and ``sets``
-    come from the cluster's schema, see `bind`: James never alters a table, so installations differ.
+    truth row has a row here; ``identity`` is the column that leads back to the truth, None in an
+    index; ``guard`` is the column written with every change of a set column, whose write time
+    stands for the set's (Cassandra 4 cannot read that of a set). ``gathers`` names the set column
+    of an index that has one row a mailbox, where the elements of all its messages are; it only
+    grows. ``columns`` (all but the key) and ``sets`` come from the cluster's schema, see `bind`:
+    James never alters a table, so installations differ.
     """
 
     name: str
     table: str
-    key: tuple[str, str]
+    key: tuple[str, ...]
     belongs: Callable[[Row], bool]
-    identity: str
-    guard: str
+    identity: str | None = None
+    guard: str | None = None
+    gathers: str | None = None
     columns: tuple[str, ...] = ()
     sets: frozenset[str] = frozenset()
 
@@ -34,6 +38,18 @@ class Projection:
         if self.table in NEVER_WRITTEN:
             raise NotGuarded(f"projection {self.name} names the truth table {self.table}")
 
+    @property
+    def is_index(self) -> bool:
+        """Whether its rows name no message: they follow the family's first projection."""
+        return self.identity is None
+
+    def message_of(self, row: Row | None) -> UUID | None:
+        """The message that a row names, None when it names none."""
+        if row is None or self.identity is None:
+            return None
+        named = row.get(self.identity)
+        return named if isinstance(named, UUID) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Family:
@@ -41,7 +57,8 @@ class Family:
 
     ``partition`` is the truth's partition key and ``slot`` the columns that lead from a truth row
     to its projection rows. ``required`` are the columns without which a truth row is incomplete:
-    reported, written nowhere. ``wakes_on`` are the tables whose events wake a key.
+    reported, written nowhere. ``wakes_on`` are the tables whose events wake a key. The first
+    projection lists the messages; the others are indexes, which follow it.
     """
 
     name: str
@@ -51,6 +68,17 @@ class Family:
     required: tuple[str, ...]
     wakes_on: tuple[str, ...]
     projections: tuple[Projection, ...]
+
+
+def keeping(family: Family, names: Collection[str]) -> Family:
+    """The family with those projections only, woken by their tables too. The first always stays.
+
+    A row that gathers is not a wake: which message a change of it came from cannot be told.
+    """
+    first, *others = family.projections
+    kept = [each for each in others if each.name in names]
+    tables = [each.table for each in kept if each.gathers is None]
+    return replace(family, projections=(first, *kept), wakes_on=(*family.wakes_on, *tables))
 
 
 Schema = dict[str, dict[str, str]]
@@ -72,7 +100,12 @@ def bind(family: Family, schema: Schema) -> Family:
 
 
 def _bind(projection: Projection, truth: dict[str, str], schema: Schema) -> Projection:
-    own = _columns(schema, projection.table, (*projection.key, projection.identity))
+    named = (projection.identity, projection.gathers)
+    needed = (*projection.key, *(column for column in named if column is not None))
+    own = _columns(schema, projection.table, needed)
+    if projection.is_index:
+        gathered = needed[len(projection.key) :]
+        return replace(projection, columns=gathered, sets=frozenset(gathered))
     copied = tuple(
         sorted(column for column in own if column in truth and column not in projection.key)
     )

@@ -188,7 +188,9 @@ def newer_than_ours(previous: Finding, difference: Difference, seen: Seen) -> bo
 def _written(row: Row, column: str, write: Write) -> Micros:
     """When a cell was written; a set's time is that of its guard; 0 when not known."""
     projection = write.projection
-    return row.written.get(projection.guard if column in projection.sets else column, 0)
+    if column in projection.sets and projection.guard is not None:
+        column = projection.guard
+    return row.written.get(column, 0)
 
 
 def _write_times_by_column(writes: tuple[Write, ...]) -> dict[str, Micros]:

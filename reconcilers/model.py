@@ -53,7 +53,8 @@ class Wake:
     None otherwise. ``oldest`` and ``newest`` are the write times of the events behind it.
     ``from_truth`` tells that an event of the truth named the key, ``looked_again`` that it came
     back through the suspects topic instead of from a user's change, where ``suspected`` is what was
-    found then. ``expires_at`` is when the last of the written cells expires, None without a TTL.
+    found then, for the finding of ``projection`` (None: of the family's first). ``expires_at`` is
+    when the last of the written cells expires, None without a TTL.
     """
 
     mailboxid: UUID | None
@@ -66,6 +67,7 @@ class Wake:
     from_truth: bool = False
     looked_again: bool = False
     expires_at: Micros | None = None
+    projection: str | None = None
     suspected: Kind | None = None
 
 
@@ -73,6 +75,7 @@ class Wake:
 class Suspect:
     """A slot that steps 5 and 6 must settle: both sides differ, or it has been looked at again.
 
+    ``projection`` names the one that differs.
     ``kind`` is what the look found, None when both sides agreed. ``messageids`` are the messages
     that may claim the slot; ``oldest`` is the write time (µs) of the oldest change behind it.
     ``suspected`` is what an earlier look, at least one delay ago, found here.
@@ -81,6 +84,7 @@ class Suspect:
     slot: Slot
     messageids: frozenset[UUID]
     kind: Kind | None
+    projection: str
     oldest: Micros | None = None
     looked_again: bool = False
     suspected: Kind | None = None
@@ -146,7 +150,8 @@ class Seen:
 
     ``consulted`` are the messages whose truth partition was read for it, ``present_uids`` the UIDs
     that the truth holds now for them in this mailbox (without rows that only outlived their own
-    delete). ``suspected`` is what a look at least one delay ago found here.
+    delete). ``suspected`` is what a look at least one delay ago found here. ``listed`` tells, for
+    an index, whether the row of the family's first projection is there.
     """
 
     slot: Slot
@@ -156,6 +161,7 @@ class Seen:
     memory: Memory = NOTHING_REMEMBERED
     present_uids: frozenset[int] = frozenset()
     suspected: Kind | None = None
+    listed: bool = False
 
 
 class Kind(StrEnum):
@@ -233,6 +239,11 @@ class RemoveFromSet(Write):
 
     column: str
     elements: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class AddRow(Write):
+    """Add a row that is nothing but its key."""
 
 
 @dataclass(frozen=True, slots=True)

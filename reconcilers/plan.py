@@ -12,6 +12,8 @@ cell missing in a row      the cells                                highest seen
 row missing                all non-null columns, by UPDATE          min(truth's highest, C − D),
                                                                     next attempt C − D
 row to remove              the row                                  highest seen of the row
+key-only index             the row, added or deleted                C − D: it has no write time
+gathered elements          those that are missing                   C − D
 =========================  =======================================  ==============================
 
 Nothing is ever newer than C − D except "seen + 1", and what was seen is itself older than C − D.
@@ -21,9 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from reconcilers.compare import elements, ungathered
 from reconcilers.confirm import Moment
 from reconcilers.family import Projection
 from reconcilers.model import (
+    AddRow,
     AddToSet,
     DeleteRow,
     Difference,
@@ -49,6 +53,8 @@ def plan(
 
     ``attempt`` counts from 0; later ones reach past tombstones, whose time cannot be read.
     """
+    if projection.is_index:
+        return (_index_write(projection, seen, difference, moment),)
     match difference.kind:
         case Kind.MISSING_ROW:
             return _add_row(projection, seen.slot, seen.truths[0], moment, attempt)
@@ -58,6 +64,19 @@ def plan(
             return _remove(projection, seen)
         case _:
             return Report(difference.kind, "reported classes are never written")
+
+
+def _index_write(
+    projection: Projection, seen: Seen, difference: Difference, moment: Moment
+) -> Write:
+    """Whatever a user wrote within the last D is newer and stays."""
+    slot, at = seen.slot, moment.settled
+    if projection.gathers is not None:
+        missing = ungathered(projection.gathers, seen.truths, seen.actual)
+        return AddToSet(projection, slot, at, projection.gathers, missing)
+    if difference.kind is Kind.MISSING_ROW:
+        return AddRow(projection, slot, at)
+    return DeleteRow(projection, slot, at)
 
 
 def _add_row(projection: Projection, slot: Slot, truth: Row, moment: Moment, attempt: int) -> Plan:
@@ -129,20 +148,16 @@ def _correct_sets(
     """Element by element, with the guard cell, whose write time stands for the elements'."""
     truth, actual = seen.truths[0], seen.actual
     assert actual is not None
+    assert projection.guard is not None
     guard_time = actual.written.get(projection.guard)
     at = behind_tombstones if guard_time is None or attempt > 0 else guard_time + 1
     yield SetCells(projection, seen.slot, at, {projection.guard: truth.get(projection.guard)})
     for column in columns:
-        wanted, there = _elements(truth, column), _elements(actual, column)
+        wanted, there = elements(truth, column), elements(actual, column)
         if there - wanted:
             yield RemoveFromSet(projection, seen.slot, at, column, there - wanted)
         if wanted - there:
             yield AddToSet(projection, seen.slot, at, column, wanted - there)
-
-
-def _elements(row: Row, column: str) -> frozenset[str]:
-    value = row.get(column)
-    return value if isinstance(value, frozenset) else frozenset()
 
 
 def _remove(projection: Projection, seen: Seen) -> Plan | Report:

@@ -10,24 +10,37 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from reconcilers.finding import Finding, State
-from reconcilers.model import Micros, Slot
+from reconcilers.model import Micros, Slot, Wake
+from reconcilers.projections import MESSAGE_PROJECTIONS
 
 WAIT_FOR_DECISION = frozenset({State.HELD, State.OBSERVED})
+
+
+Place = tuple[str, Slot]
+
+
+def place_of(finding: Finding) -> Place:
+    """Its projection and slot: one finding is open there."""
+    return finding.projection, finding.slot
 
 
 @dataclass(slots=True)
 class Agenda:
     """Open findings in memory: what is due to be looked at again, and how many of which kind."""
 
-    findings: dict[Slot, Finding] = field(default_factory=dict)
+    findings: dict[Place, Finding] = field(default_factory=dict)
 
     def keep(self, finding: Finding) -> None:
         """An open finding, new or changed. The rows stay in the journal."""
-        self.findings[finding.slot] = finding.without_rows()
+        self.findings[place_of(finding)] = finding.without_rows()
 
-    def drop(self, slot: Slot) -> None:
-        """The finding at this slot is closed."""
-        self.findings.pop(slot, None)
+    def drop(self, finding: Finding) -> None:
+        """It is closed."""
+        self.findings.pop(place_of(finding), None)
+
+    def of(self, finding: Finding) -> Finding | None:
+        """What was known before of the same slot and projection."""
+        return self.findings.get(place_of(finding))
 
     def due(self, now: Micros) -> Iterator[Finding]:
         """Findings whose next look has come."""
@@ -47,3 +60,16 @@ class Agenda:
             (finding.projection, finding.kind.value, finding.state.value)
             for finding in self.findings.values()
         )
+
+
+def finding_wake(finding: Finding) -> Wake:
+    """Its key, to be published and looked at again. A message's own finding names no projection."""
+    first = MESSAGE_PROJECTIONS[0].name
+    return Wake(
+        mailboxid=finding.slot.mailboxid,
+        messageid=None,
+        uid=finding.slot.uid,
+        oldest=finding.oldest,
+        looked_again=True,
+        projection=None if finding.projection == first else finding.projection,
+    )

@@ -18,7 +18,7 @@ from reconcilers.family import Family
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Micros, Wake
 from reconcilers.policy import Breaker, BreakerState, Count, Limits, after_batch
-from streaming.agenda import Agenda
+from streaming.agenda import Agenda, finding_wake
 from streaming.examine import Admission, Outcome
 from streaming.metrics import Metrics
 from streaming.settings import Settings
@@ -105,7 +105,7 @@ class Batches:
         self._show()
         if self.observe or self._state.opened:
             return []
-        return [_wake(finding) for finding in self.agenda.held()]
+        return [finding_wake(finding) for finding in self.agenda.held()]
 
     def recall(self) -> None:
         """Begin the agenda anew from the journal: a batch that failed told nothing of its work."""
@@ -122,7 +122,10 @@ class Batches:
         """
         self.check_lease()
         new = [suspect for suspect in look.suspects if suspect.kind and not suspect.looked_again]
-        removals = sum(suspect.kind is Kind.EXTRA_ROW for suspect in new)
+        first = self.family.projections[0].name
+        removals = sum(
+            suspect.kind is Kind.EXTRA_ROW and suspect.projection == first for suspect in new
+        )
         before = self._state
         self._state = after_batch(
             before, Count(now, look.examined, len(new), removals), self.rates.limits
@@ -170,7 +173,7 @@ class Batches:
             return []
         self._state = BreakerState()
         log.info("breakers closed: looking again at what was held")
-        return [_wake(finding) for finding in self.agenda.held()]
+        return [finding_wake(finding) for finding in self.agenda.held()]
 
     def _due(self, now: Micros) -> list[Wake]:
         """Keys whose next look has come; they are not due again until it must have happened."""
@@ -178,7 +181,7 @@ class Batches:
         for finding in due:
             later = now + max(self.rates.report_again, 4 * self.rates.delay)
             self.agenda.keep(replace(finding, next_look=later))
-        return [_wake(finding) for finding in due]
+        return [finding_wake(finding) for finding in due]
 
     def check_lease(self) -> None:
         """Raises `AlreadyRunning` when another live stream may hold the lease by now."""
@@ -232,10 +235,10 @@ class Batches:
         if finding is None:
             return
         if outcome.action is Action.CLOSE:
-            self.agenda.drop(outcome.slot)
+            self.agenda.drop(finding)
             self._count_end(finding, outcome.ended)
             return
-        before = self.agenda.findings.get(outcome.slot)
+        before = self.agenda.of(finding)
         self.agenda.keep(finding)
         if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
             return
@@ -261,16 +264,6 @@ class Batches:
             self.metrics.open_findings.labels(*labels).set(number)
         for breaker in Breaker:
             self.metrics.breaker.labels(breaker.value).set(breaker in self._state.opened)
-
-
-def _wake(finding: Finding) -> Wake:
-    return Wake(
-        mailboxid=finding.slot.mailboxid,
-        messageid=None,
-        uid=finding.slot.uid,
-        oldest=finding.oldest,
-        looked_again=True,
-    )
 
 
 def _facts(finding: Finding) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
 
@@ -15,6 +15,9 @@ from reconcilers.model import NOTHING_REMEMBERED, Memory, Micros, Row, Seen, Slo
 
 class ConfirmTables(Protocol):
     """What step 5 reads; `streaming.tables.Tables` is the real one."""
+
+    def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
+        """The projection's rows at these slots."""
 
     def projection_with_times(
         self, projection: Projection, slots: Iterable[Slot]
@@ -42,23 +45,31 @@ class Confirmation:
         """
         slots = [suspect.slot for suspect in suspects]
         rows = self.tables.projection_with_times(self.projection, slots)
+        listed = rows
+        if self.projection.is_index:
+            listed = self.tables.projection_rows(self.first, slots)
         remembered = self.lineage.of_slots(slots)
         claims: dict[Slot, set[UUID]] = {}
         for suspect in suspects:
-            named = self._named(rows.get(suspect.slot))
+            message = self.first.message_of(listed.get(suspect.slot))
+            named = set() if message is None else {message}
             entries = remembered.get(suspect.slot, ())
             claims[suspect.slot] = (
                 set(suspect.messageids) | {entry.messageid for entry in entries} | named
             )
         truths = self.tables.truth_serially({each for ids in claims.values() for each in ids})
         return [
-            self._seen(suspect, rows.get(suspect.slot), claims[suspect.slot], truths)
+            replace(
+                self._seen(suspect, rows.get(suspect.slot), claims[suspect.slot], truths),
+                listed=suspect.slot in listed,
+            )
             for suspect in suspects
         ]
 
-    def _named(self, row: Row | None) -> set[UUID]:
-        named = row.get(self.projection.identity) if row is not None else None
-        return {named} if isinstance(named, UUID) else set()
+    @property
+    def first(self) -> Projection:
+        """The family's first projection, which lists the messages."""
+        return self.family.projections[0]
 
     def _seen(
         self,

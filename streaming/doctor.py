@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reconcilers.errors import Misconfigured, ReconcilerError
-from reconcilers.families import FAMILIES
 from streaming.checks import ON_CASSANDRA, ON_KAFKA
 from streaming.checks.words import Broker, Check, Level, Subject, problem
+from streaming.chosen import families
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import Cluster, logged_in
 from streaming.topics import Watcher
@@ -64,7 +64,7 @@ def examine(settings: Settings) -> Iterator[Check]:
     try:
         with logged_in(settings.cassandra) as cluster:
             schema = cluster.schema(settings.cassandra.keyspace)
-            subject = Subject(settings, FAMILIES, cluster, schema)
+            subject = Subject(settings, families(settings), cluster, schema)
             yield from _each(ON_CASSANDRA, subject)
     except ReconcilerError as failed:
         yield problem(str(failed), "is it up; are cassandra.hosts, port, username, password right?")
@@ -74,7 +74,7 @@ def examine(settings: Settings) -> Iterator[Check]:
         yield problem(str(failed), "start it, or correct the setting")
         return
     try:
-        yield from _each(ON_KAFKA, Broker(settings, FAMILIES, watcher))
+        yield from _each(ON_KAFKA, Broker(settings, families(settings), watcher))
     finally:
         watcher.close()
 
@@ -159,7 +159,7 @@ def _run(cluster: Cluster, statements: Iterable[str]) -> None:
 
 def _off(settings: Settings, admin: CassandraSettings | None, wait: float) -> int:
     """CDC off, cdc_raw emptied, then the agents: stopping those first loses events or mail."""
-    watched = dict.fromkeys(table for family in FAMILIES for table in family.wakes_on)
+    watched = dict.fromkeys(table for family in families(settings) for table in family.wakes_on)
     with logged_in(admin or settings.cassandra) as cluster:
         keyspace = settings.cassandra.keyspace
         captured = cluster.tables_with_cdc(keyspace) & watched.keys()

@@ -19,7 +19,9 @@ BAD_RECORD_BYTES = 65_536
 _UUID = "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$"
 _BOUND = "STRUCT<values: ARRAY<STRUCT<name: STRING, value: STRING>>>"
 
-KEY_SCHEMA = "mailboxid STRING, messageid STRING, uid BIGINT, _corrupt STRING"
+KEY_SCHEMA = (
+    "mailboxid STRING, messageid STRING, uid BIGINT, recent_mesage_uid BIGINT, _corrupt STRING"
+)
 VALUE_SCHEMA = f"""
     op STRING,
     ts_ms BIGINT,
@@ -28,7 +30,7 @@ VALUE_SCHEMA = f"""
         messageid: STRUCT<value: STRING>, _range_start: {_BOUND}, _range_end: {_BOUND}>,
     family STRING,
     wake STRUCT<mailboxid: STRING, messageid: STRING, uid: BIGINT, oldest: BIGINT,
-        deleted_from: STRING, deleted_at: BIGINT, suspected: STRING>,
+        deleted_from: STRING, deleted_at: BIGINT, projection: STRING, suspected: STRING>,
     _corrupt STRING
 """
 _HAS_EXPIRY = '"deletion_ts":1'  # any time until the year 2033, in the agent's compact JSON
@@ -42,6 +44,7 @@ KEY_COLUMNS = (
     "deleted_from",
     "deleted_at",
     "looked_again",
+    "projection",
     "suspected",
 )
 BAD_COLUMNS = ("reason", "topic", "partition", "offset", "raw")
@@ -82,7 +85,7 @@ def _bad_event(family: Family, keyspace: str) -> Column:
     key, value = F.col("k"), F.col("v")
     table = value.source["table"]
     partition_key = F.when(table == family.truth, key[family.partition]).otherwise(key.mailboxid)
-    whole_key = key.mailboxid.isNotNull() & key.uid.isNotNull() & partition_key.isNotNull()
+    whole_key = key.mailboxid.isNotNull() & _uid(key).isNotNull() & partition_key.isNotNull()
     return (
         F.when(value.isNull() | value["_corrupt"].isNotNull(), "malformed JSON or wrong types")
         .when(value.source.isNull() | value.source.ts_us.isNull(), "no write time: not an event")
@@ -100,6 +103,11 @@ def _bad_event(family: Family, keyspace: str) -> Column:
             "wrong type: messageid is not a UUID",
         )
     )
+
+
+def _uid(key: Column) -> Column:
+    """The UID, as each table's key names it."""
+    return F.coalesce(key.uid, key.recent_mesage_uid)
 
 
 def _not_uuids(ids: Column) -> Column:
@@ -126,10 +134,11 @@ def _as_keys(parsed: DataFrame, family: Family) -> DataFrame:
         of(value.wake.messageid, F.coalesce(key.messageid, value.after.messageid.value)).alias(
             "messageid"
         ),
-        of(value.wake.uid, key.uid).alias("uid"),
+        of(value.wake.uid, _uid(key)).alias("uid"),
         of(value.wake.deleted_from, F.when(deleted, value.source["table"])).alias("deleted_from"),
         of(value.wake.deleted_at, F.when(deleted, value.source.ts_us)).alias("deleted_at"),
         F.col("looked_again"),
+        of(value.wake.projection, F.lit(None)).alias("projection"),
         of(value.wake.suspected, F.lit(None)).alias("suspected"),
         of(value.wake.oldest, value.source.ts_us).alias("written"),
         F.coalesce(from_truth, F.lit(False)).alias("from_truth"),

@@ -61,10 +61,6 @@ class Admission:
     removals: str | None = None
     observe: bool = False
 
-    def refusal(self, kind: Kind) -> str | None:
-        """Why a repair of this kind is held, None when it may go on."""
-        return self.repairs or (self.removals if kind is Kind.EXTRA_ROW else None)
-
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -120,9 +116,14 @@ class Examiner:
                 self.family, self.projection.name, [suspect.slot for suspect in some]
             )
             for suspect, seen in zip(some, self.confirmation.read(some), strict=True):
-                case = Case(suspect, seen, open_ones.get(suspect.slot), moment, batch)
+                previous = open_ones.get(suspect.slot)
+                case = Case(suspect, seen, previous, moment, batch, self._wake_name)
                 outcomes.append(self._settle_one(case, admission))
         return outcomes
+
+    @property
+    def _wake_name(self) -> str | None:
+        return self.projection.name if self.projection.is_index else None
 
     # --- steps 6 and 7
 
@@ -221,10 +222,11 @@ class Examiner:
             case = replace(case, previous=None)
         if admission.observe:
             return self._hold(case, kind, State.OBSERVED, verdict.sentence)
-        refusal = admission.refusal(kind) or self._refused
+        removal = kind is Kind.EXTRA_ROW and not self.projection.is_index
+        refusal = admission.repairs or (admission.removals if removal else None) or self._refused
         if refusal is not None:
             return self._hold(case, kind, State.HELD, f"{verdict.sentence}; held: {refusal}")
-        if kind is Kind.EXTRA_ROW and not self._may_remove(case):
+        if removal and not self._may_remove(case):
             return self._report(
                 case,
                 Kind.MAILBOX_WITHOUT_TRUTH,

@@ -18,6 +18,7 @@ from reconcilers.families import FAMILIES
 from reconcilers.finding import Finding, State, accepted, retried
 from reconcilers.model import ACCEPTABLE, Kind, Micros, Slot, Wake
 from streaming import letters
+from streaming.agenda import finding_wake
 from streaming.listing import FORMATS
 from streaming.own import open_own
 from streaming.settings import Settings
@@ -238,19 +239,9 @@ class Desk:
     def _carry_out(self, decision: Decision, finding: Finding) -> None:
         now = self.clock()
         self.journal.put(decision.change(finding, now))
-        self.publish(finding.family, [_wake(finding)])
+        self.publish(finding.family, [finding_wake(finding)])
         print(f"{decision.done:<8} {_place(finding.slot)} {finding.kind.value}: {finding.sentence}")
 
 
 def _place(slot: Slot) -> str:
     return f"{slot.mailboxid}/{slot.uid}"
-
-
-def _wake(finding: Finding) -> Wake:
-    return Wake(
-        mailboxid=finding.slot.mailboxid,
-        messageid=None,
-        uid=finding.slot.uid,
-        oldest=finding.oldest,
-        looked_again=True,
-    )

@@ -47,13 +47,17 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Looks at keys of one family; ``projection`` is the one whose rows lead back to the truth."""
+    """Looks at keys of one family: its truth once, for all of its projections."""
 
     family: Family
-    projection: Projection
     tables: LookTables
     lineage: Lineage
     watched_since: Micros | None = None
+
+    @property
+    def projection(self) -> Projection:
+        """The one whose rows lead back to the truth."""
+        return self.family.projections[0]
 
     def at(self, wakes: Sequence[Wake], now: Micros) -> Looked:
         """Resolve, read, compare and remember. ``now`` is µs, taken before the first read.
@@ -65,6 +69,8 @@ class Look:
         sight = Sight()
         self._resolve_slots(wakes, sight)
         self._resolve_messages(wakes, sight)
+        for index in self.family.projections[1:]:
+            sight.indexes[index.name] = self.tables.projection_rows(index, sight.targets)
         remembering.partition_deletes(wakes, sight)
         remembering.rows(wakes, sight, now)
         return self._compared(wakes, sight)
@@ -90,8 +96,8 @@ class Look:
         for slot in slots:
             target, row = sight.targets[slot], sight.rows.get(slot)
             target.messageids.update([entry.messageid for entry in sight.entries.get(slot, ())])
-            named = row.get(self.projection.identity) if row is not None else None
-            if isinstance(named, UUID):
+            named = self.projection.message_of(row)
+            if named is not None:
                 target.messageids.add(named)
 
     def _resolve_messages(self, wakes: Iterable[Wake], sight: Sight) -> None:
@@ -166,9 +172,11 @@ class Look:
     def _compared(self, wakes: Iterable[Wake], sight: Sight) -> Looked:
         suspects = []
         for target in sight.targets.values():
-            suspect = self._suspect(target, sight)
-            if suspect is not None:
-                suspects.append(suspect)
+            truths = sight.claimed(target.slot, target.messageids)
+            for projection in self.family.projections:
+                suspect = self._suspect(projection, target, sight, truths)
+                if suspect is not None:
+                    suspects.append(suspect)
         lost = list(self._unresolved(wakes, sight))
         return Looked(
             suspects=(*suspects, *(suspect for suspect in lost if isinstance(suspect, Suspect))),
@@ -177,24 +185,29 @@ class Look:
             unresolved=len(lost),
         )
 
-    def _suspect(self, target: Target, sight: Sight) -> Suspect | None:
+    def _suspect(
+        self, projection: Projection, target: Target, sight: Sight, truths: tuple[Row, ...]
+    ) -> Suspect | None:
+        listed = sight.rows.get(target.slot)
+        index = sight.indexes.get(projection.name, {})
         seen = Seen(
             slot=target.slot,
-            actual=sight.rows.get(target.slot),
-            truths=sight.claimed(target.slot, target.messageids),
-            consulted=frozenset(target.messageids),
+            actual=index.get(target.slot) if projection.is_index else listed,
+            truths=truths,
+            listed=listed is not None,
         )
-        difference = compare(self.family, self.projection, seen)
-        if difference is None and not target.looked_again:
+        difference = compare(self.family, projection, seen)
+        asked = projection.name if projection.is_index else None
+        if difference is None and asked not in target.looked_again:
             return None
-        kind = difference.kind if difference is not None else None
         return Suspect(
             target.slot,
             frozenset(target.messageids),
-            kind,
+            difference.kind if difference is not None else None,
+            projection.name,
             target.oldest,
-            target.looked_again,
-            target.suspected,
+            asked in target.looked_again,
+            target.looked_again.get(asked),
         )
 
     def _unresolved(self, wakes: Iterable[Wake], sight: Sight) -> Iterable[Suspect | Wake]:
@@ -206,6 +219,8 @@ class Look:
         for wake in wakes:
             if wake.mailboxid is None or wake.uid is None or wake.deleted_at is None:
                 continue
+            if wake.deleted_from != self.projection.table:
+                continue
             slot = Slot(wake.mailboxid, wake.uid)
             if sight.targets[slot].messageids or slot in sight.rows:
                 continue
@@ -214,7 +229,8 @@ class Look:
             elif not self.lineage.truth_deletes_in_mailbox(
                 wake.mailboxid, wake.deleted_at - NEAR_BY, wake.deleted_at + NEAR_BY
             ):
-                yield Suspect(slot, frozenset(), Kind.UNRESOLVED, wake.oldest, looked_again=True)
+                name, oldest = self.projection.name, wake.oldest
+                yield Suspect(slot, frozenset(), Kind.UNRESOLVED, name, oldest, looked_again=True)
 
 
 NEAR_BY: Micros = 60_000_000

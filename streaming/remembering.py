@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from uuid import UUID
 
 from checkpoints.lineage import WHOLE_RANGE, Entry, Lineage, ProjectionDelete, TruthDelete
 from reconcilers.family import Family, Projection
@@ -70,8 +69,8 @@ class Remembering:
 
     def _projected(self, sight: Sight) -> Iterator[Entry]:
         for slot, row in sight.rows.items():
-            named = row.get(self.projection.identity)
-            if isinstance(named, UUID) and sight.entry(slot, named) is None:
+            named = self.projection.message_of(row)
+            if named is not None and sight.entry(slot, named) is None:
                 yield Entry(named, slot.mailboxid, slot.uid, in_truth=False)
 
     def _told(self, wakes: Iterable[Wake], sight: Sight) -> Iterator[Entry]:

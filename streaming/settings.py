@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from reconcilers.errors import Misconfigured
+from reconcilers.projections import MESSAGE_PROJECTIONS
 
 PREFIX = "RECONCILE_"
-LISTS = frozenset({("cassandra", "hosts"), ("agent", "http")})
+LISTS = frozenset({("cassandra", "hosts"), ("agent", "http"), ("repair", "projections")})
 """Settings that are several values: comma-separated in the environment."""
 
 SECONDS = "seconds"
@@ -89,6 +90,11 @@ class StreamSettings(Section):
 class RepairSettings(Section):
     """What may be repaired, how often it is tried, and when a person decides."""
 
+    projections: tuple[str, ...] = Field(
+        ("messages",),
+        description="what is kept true: messages (always), deleted_uids, unseen_uids, recent_uids,"
+        " applicable_flags",
+    )
     attempts: Count = Field(3, description="repairs of one difference before it is stuck")
     shadow: Seconds = Field(10.0, description="a row that outlives its delete by less is held")
     re_add_shadowed: bool = Field(False, description="re-add rows that outlived their delete")
@@ -102,6 +108,15 @@ class RepairSettings(Section):
     removal_share: Share = Field(0.01, description="breaker: largest share of removals")
     share_needs_keys: Count = Field(1000, description="the shares count from so many keys on")
     log_days: Count = Field(90, description="how long the log (and so undo) is kept, days")
+
+    @field_validator("projections")
+    @classmethod
+    def _are_declared(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        known = [each.name for each in MESSAGE_PROJECTIONS]
+        for name in names:
+            if name not in known:
+                raise ValueError(f"{name} is none of {', '.join(known)}")
+        return names
 
 
 class MetricsSettings(Section):

@@ -25,6 +25,7 @@ WAKE_COLUMNS = (
     "from_truth",
     "looked_again",
     "expires_at",
+    "projection",
 )
 """In the order of `Wake`'s fields, but ``suspected``."""
 

@@ -17,8 +17,8 @@ class Target:
     slot: Slot
     messageids: set[UUID] = field(default_factory=set)
     oldest: Micros | None = None
-    looked_again: bool = False
-    suspected: Kind | None = None
+    looked_again: dict[str | None, Kind | None] = field(default_factory=dict)
+    """What was suspected, by the projection that was to be looked at again."""
 
     def learn(self, wake: Wake, messageid: UUID | None) -> None:
         """Take in one more wake of this slot."""
@@ -26,19 +26,22 @@ class Target:
             self.messageids.add(messageid)
         if self.oldest is None or (wake.oldest is not None and wake.oldest < self.oldest):
             self.oldest = wake.oldest
-        self.looked_again |= wake.looked_again
-        self.suspected = self.suspected or wake.suspected
+        if wake.looked_again:
+            before = self.looked_again.get(wake.projection)
+            self.looked_again[wake.projection] = before or wake.suspected
 
 
 @dataclass(slots=True)
 class Sight:
     """Both sides as read so far; ``claims`` are the truth rows, with their message, by slot.
 
+    ``rows`` are those of the family's first projection, ``indexes`` those of the others, by name.
     ``entries`` are what lineage holds by row, ``remembered`` by message, where that was asked.
     """
 
     targets: dict[Slot, Target] = field(default_factory=dict)
     rows: dict[Slot, Row] = field(default_factory=dict)
+    indexes: dict[str, dict[Slot, Row]] = field(default_factory=dict)
     truths: dict[UUID, tuple[Row, ...]] = field(default_factory=dict)
     claims: dict[Slot, list[tuple[UUID, Row]]] = field(default_factory=dict)
     entries: dict[Slot, list[Entry]] = field(default_factory=dict)

@@ -26,9 +26,9 @@ from checkpoints import directory, fingerprint
 from checkpoints.cassandra import CassandraBookmarks, CassandraLease, Store
 from checkpoints.lease import Holder, Lease
 from reconcilers.errors import AlreadyRunning, Misconfigured
-from reconcilers.families import FAMILIES
 from reconcilers.family import Family, bind
 from streaming.batches import Batches, Rates
+from streaming.chosen import families
 from streaming.clocks import ClockWatch
 from streaming.lag import LagWatch
 from streaming.life import Life
@@ -68,7 +68,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: stop.set())
     mode = Mode.of(settings, arguments.mode)
     store = make_own(settings.cassandra)
-    family = bind(FAMILIES[0], schema_of(connect(settings.cassandra), settings.cassandra.keyspace))
+    schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)
+    family = bind(families(settings)[0], schema)
     watcher = Watcher(settings.kafka)
     topics = _topics(settings, family, mode, watcher)
     with Holding(mode, store, stop) as lease:

@@ -86,6 +86,7 @@ def _suspect(family: str, wake: Wake) -> tuple[bytes, bytes]:
         "oldest": wake.oldest,
         "deleted_from": wake.deleted_from,
         "deleted_at": wake.deleted_at,
+        "projection": wake.projection,
         "suspected": wake.suspected,
     }
     value = json.dumps({"family": family, "wake": ids}).encode()

@@ -48,11 +48,6 @@ class Job:
     family: Family
     suspects_topic: str
 
-    @property
-    def projection(self) -> Projection:
-        """The projection whose rows lead back to the truth."""
-        return self.family.projections[0]
-
 
 @dataclass(slots=True)
 class BatchLook:
@@ -138,7 +133,8 @@ class _ByName:
     family: Family
 
     def __hash__(self) -> int:
-        return hash((self.family.name, self.family.projections[0].columns))
+        columns = self.family.projections[0].columns
+        return hash((self.family.name, len(self.family.projections), columns))
 
 
 @cache
@@ -185,7 +181,7 @@ def _look_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
     ours = ports(job.settings, job.family)
     since, now = ours.lineage.watched_since(), micros()
-    look = Look(job.family, job.projection, ours.tables, ours.lineage, since)
+    look = Look(job.family, ours.tables, ours.lineage, since)
     looked = look.at(wakes, now)
     ours.expiries.expect(_expiries(wakes, now, round(job.settings.stream.delay * 1e6)))
     if looked.again:
@@ -232,20 +228,23 @@ def settle_task(
 def _settle_share(
     job: Job, admission: Admission, batch: str, shares: Iterable[list[Suspect]]
 ) -> Iterator[Outcome]:
+    for suspects in shares:
+        for projection in job.family.projections:
+            concerned = [each for each in suspects if each.projection == projection.name]
+            for outcome in _examiner(job, projection).settle(concerned, admission, batch):
+                finding = outcome.finding
+                yield replace(outcome, finding=finding.without_rows() if finding else None)
+
+
+def _examiner(job: Job, projection: Projection) -> Examiner:
     ours, rules = ports(job.settings, job.family), rules_of(job.settings)
-    examiner = Examiner(
+    return Examiner(
         family=job.family,
-        projection=job.projection,
+        projection=projection,
         tables=ours.tables,
-        confirmation=Confirmation(
-            job.family, job.projection, ours.tables, ours.lineage, rules.shadow
-        ),
+        confirmation=Confirmation(job.family, projection, ours.tables, ours.lineage, rules.shadow),
         journal=ours.journal,
         publish=partial(_publish, job),
         clock=micros,
         rules=rules,
     )
-    for suspects in shares:
-        for outcome in examiner.settle(suspects, admission, batch):
-            finding = outcome.finding
-            yield outcome if finding is None else replace(outcome, finding=finding.without_rows())

@@ -54,6 +54,7 @@ class Tables:
         self._prepared: dict[str, Any] = {}
         self._truth_columns = _copied(family)
         self._sets = frozenset[str]().union(*(each.sets for each in family.projections))
+        self._sets &= frozenset(self._truth_columns)
 
     # --- step 3: look, at QUORUM, without write times
 
@@ -67,11 +68,13 @@ class Tables:
         found: dict[UUID, list[Row]] = defaultdict(list)
         for rows in self._read(query, ((list(some),) for some in _chunks(messageids))):
             for row in rows:
-                found[row[self._family.partition]].append(Row(self._cells(row)))
+                found[row[self._family.partition]].append(Row(_cells(row, self._sets)))
         return {messageid: tuple(rows) for messageid, rows in found.items()}
 
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
         """The projection's rows at these slots; absent ones are left out."""
+        if projection.gathers is not None:
+            return self._gathered(projection, slots)
         rows = self._projection_rows(projection, slots, projection.columns)
         return {slot: Row(cells) for slot, cells in rows}
 
@@ -95,6 +98,8 @@ class Tables:
         self, projection: Projection, slots: Iterable[Slot]
     ) -> dict[Slot, Row]:
         """The projection's rows with the write times of their cells (µs; sets have none)."""
+        if projection.is_index:
+            return self.projection_rows(projection, slots)
         columns = (*projection.columns, *_times(projection.columns, projection.sets))
         rows = self._projection_rows(projection, slots, columns)
         return {slot: _with_times(cells) for slot, cells in rows}
@@ -114,7 +119,7 @@ class Tables:
         asked = list(messageids)
         answers = self._read(query, ((messageid,) for messageid in asked))
         return {
-            messageid: tuple(_with_times(self._cells(row)) for row in rows)
+            messageid: tuple(_with_times(_cells(row, self._sets)) for row in rows)
             for messageid, rows in zip(asked, answers, strict=True)
             if rows
         }
@@ -194,13 +199,30 @@ class Tables:
         )
         for rows in self._read(query, arguments):
             for row in rows:
-                yield Slot(row[mailbox], row[uid]), self._cells(row)
+                yield Slot(row[mailbox], row[uid]), _cells(row, projection.sets)
 
-    def _cells(self, row: dict[str, Any]) -> dict[str, Any]:
-        for column in self._sets:
-            elements = row[column]
-            row[column] = frozenset(elements) if elements else NO_ELEMENTS
-        return row
+    def _gathered(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
+        """Its mailbox's one row for each slot."""
+        (mailbox,) = projection.key
+        query = self._prepare(
+            f"SELECT {', '.join((mailbox, *projection.columns))}"
+            f" FROM {self._table(projection.table)} WHERE {mailbox} = ?"
+        )
+        asked = list(slots)
+        mailboxids = dict.fromkeys(slot.mailboxid for slot in asked)
+        rows = {
+            row[mailbox]: Row(_cells(row, projection.sets))
+            for found in self._read(query, ((each,) for each in mailboxids))
+            for row in found
+        }
+        return {slot: rows[slot.mailboxid] for slot in asked if slot.mailboxid in rows}
+
+
+def _cells(row: dict[str, Any], sets: Iterable[str]) -> dict[str, Any]:
+    for column in sets:
+        elements = row[column]
+        row[column] = frozenset(elements) if elements else NO_ELEMENTS
+    return row
 
 
 TIME = "written_"

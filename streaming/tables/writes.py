@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from reconcilers.errors import NotGuarded
-from reconcilers.model import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.model import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 
 
 def as_cql(write: Write, keyspace: str) -> tuple[str, tuple[object, ...]]:
     """The statement, with markers, and its values. Every one carries its timestamp, the guard."""
-    table, (mailbox, uid) = f"{keyspace}.{write.projection.table}", write.projection.key
-    where = f"WHERE {mailbox} = ? AND {uid} = ?"
-    slot = (write.slot.mailboxid, write.slot.uid)
+    table, key = f"{keyspace}.{write.projection.table}", write.projection.key
+    where = "WHERE " + " AND ".join(f"{column} = ?" for column in key)
+    slot = (write.slot.mailboxid, write.slot.uid)[: len(key)]
     match write:
         case SetCells(at=at, cells=cells):
             columns = sorted(cells)
@@ -23,6 +23,10 @@ def as_cql(write: Write, keyspace: str) -> tuple[str, tuple[object, ...]]:
         case RemoveFromSet(at=at, column=column, elements=elements):
             query = f"UPDATE {table} USING TIMESTAMP ? SET {column} = {column} - ? {where}"
             return query, (at, set(elements), *slot)
+        case AddRow(at=at):
+            marks = ", ".join("?" for _ in key)
+            query = f"INSERT INTO {table} ({', '.join(key)}) VALUES ({marks}) USING TIMESTAMP ?"
+            return query, (*slot, at)
         case DeleteRow(at=at):
             return f"DELETE FROM {table} USING TIMESTAMP ? {where}", (at, *slot)
     raise NotGuarded(f"{type(write).__name__} is not a write of ours")

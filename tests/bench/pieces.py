@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from checkpoints.lineage import Entry
 from checkpoints.memory import MemoryLineage
-from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, bind
 from streaming import worker
+from streaming.chosen import families
 from streaming.envelope import decode
 from streaming.session import spark_session
 from streaming.settings import Settings
@@ -137,7 +137,7 @@ class Pieces:
 def bound(settings: Settings) -> Family:
     """The message family with the columns of this keyspace."""
     session = connect(settings.cassandra)
-    return bind(MESSAGE, schema_of(session, settings.cassandra.keyspace))
+    return bind(families(settings)[0], schema_of(session, settings.cassandra.keyspace))
 
 
 def _forgetful_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

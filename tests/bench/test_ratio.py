@@ -26,7 +26,6 @@ def test_a_look_together_is_faster_than_row_by_row(filled: Filled) -> None:
     session, family = connect(settings.cassandra), bound(settings)
     look = Look(
         family,
-        family.projections[0],
         Tables(session, settings.cassandra, family),
         Forgetful(),
     )

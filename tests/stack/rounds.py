@@ -26,7 +26,7 @@ from deploy.demo.compare import Difference, compare_row
 from deploy.demo.mail import Message
 from reconcilers.errors import ReconcilerError, Retryable
 from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family, Projection, bind
+from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.finding import Action, Attempts, Finding
 from reconcilers.model import Micros, Row, Slot, Wake, Write
 from streaming.confirmation import Confirmation
@@ -142,7 +142,7 @@ def ground(stack: Endpoints, session: Session, folder: Path) -> Iterator[Ground]
 
 
 def _on(session: Session, product: Session, settings: CassandraSettings) -> Ground:
-    family = bind(MESSAGE, schema_of(product, settings.keyspace))
+    family = bind(keeping(MESSAGE, ()), schema_of(product, settings.keyspace))
     store = Store(product, settings.own_keyspace)
     lineage = CassandraLineage(store)
     lineage.watch_from(1)
@@ -198,7 +198,7 @@ class Rounds:
         tables = self.tables or ground.tables
         lineage = self.lineage or ground.lineage
         since = lineage.watched_since()
-        look = Look(ground.family, ground.projection, tables, lineage, since)  # type: ignore[arg-type]
+        look = Look(ground.family, tables, lineage, since)  # type: ignore[arg-type]
         looked = look.at(wakes, micros())
         self.due += looked.again
         return self._examiner(tables, lineage).settle(looked.suspects, self.admission, batch)

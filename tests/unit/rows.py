@@ -8,7 +8,7 @@ from uuid import UUID
 
 from reconcilers.confirm import Moment
 from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family, Projection, bind
+from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.model import NOTHING_REMEMBERED, Kind, Memory, Micros, Row, Seen, Slot, Value
 
 SECOND: Micros = 1_000_000
@@ -38,7 +38,7 @@ SCHEMA = {
     "imapuidtable": {"messageid": "timeuuid", "mailboxid": "timeuuid", "uid": "bigint"} | CELLS,
     "messageidtable": {"mailboxid": "timeuuid", "uid": "bigint", "messageid": "timeuuid"} | CELLS,
 }
-FAMILY: Family = bind(MESSAGE, SCHEMA)
+FAMILY: Family = bind(keeping(MESSAGE, ()), SCHEMA)
 PROJECTION: Projection = FAMILY.projections[0]
 
 COMPLETE: Mapping[str, Value] = {

@@ -13,12 +13,12 @@ import pytest
 from checkpoints.cassandra.store import schema_statements
 from deploy.demo import james
 from reconcilers.errors import Refused
-from reconcilers.families import FAMILIES
 from reconcilers.family import Schema
 from reconcilers.model import NEVER_WRITTEN
 from streaming import own
 from streaming.checks import capture, rights, structure
 from streaming.checks.words import Check, Level, Subject
+from streaming.chosen import families
 from streaming.doctor import unread_segments
 from streaming.settings import Settings
 from streaming.tables import Cluster
@@ -90,7 +90,9 @@ def looked(
 ) -> list[Check]:
     settings = Settings.model_validate({"cassandra": {"username": "reconciler"}, **sections})
     given = cast(Cluster, cluster or FakeCluster())
-    return list(check(Subject(settings, FAMILIES, given, JAMES if schema is None else schema)))
+    return list(
+        check(Subject(settings, families(Settings()), given, JAMES if schema is None else schema))
+    )
 
 
 def levels(checks: list[Check]) -> set[Level]:
@@ -157,7 +159,7 @@ def as_listed(granted: set[rights.Right]) -> frozenset[tuple[str, str]]:
 
 
 def test_the_shipped_role_has_what_is_needed_and_no_more() -> None:
-    assert shipped() == rights.needed(Settings(), FAMILIES)
+    assert shipped() == rights.needed(Settings(), families(Settings()))
     assert not {
         each for each in shipped() if each.permission == "MODIFY" and each.table in NEVER_WRITTEN
     }
@@ -178,7 +180,7 @@ def test_a_role_that_may_write_the_truth_is_warned_of(resource: str) -> None:
     assert "imapuidtable" in only.what
 
 
-@pytest.mark.parametrize("lost", sorted(rights.needed(Settings(), FAMILIES)))
+@pytest.mark.parametrize("lost", sorted(rights.needed(Settings(), families(Settings()))))
 def test_a_missing_right_is_found_with_its_grant(lost: rights.Right) -> None:
     cluster = FakeCluster(granted=as_listed(shipped() - {lost}))
     (only,) = looked(rights.role, cluster)

@@ -7,10 +7,12 @@ import pytest
 from reconcilers.errors import Misconfigured, NotGuarded
 from reconcilers.families import FAMILIES
 from reconcilers.families.message import MESSAGE
-from reconcilers.family import Projection, Schema, bind
+from reconcilers.family import Projection, Schema, bind, keeping
 from reconcilers.model import NEVER_WRITTEN, SetCells
 from reconcilers.projections.messages import every_truth_row
 from tests.unit.rows import CELLS, NOW, PROJECTION, SCHEMA, SLOT
+
+LISTED = keeping(MESSAGE, ())
 
 
 def without(table: str, *columns: str) -> Schema:
@@ -32,7 +34,7 @@ def test_sets_are_known_by_their_type() -> None:
 
 @pytest.mark.parametrize("table", ["imapuidtable", "messageidtable"])
 def test_a_column_that_one_table_lacks_is_not_copied(table: str) -> None:
-    bound = bind(MESSAGE, without(table, "flaguser"))
+    bound = bind(LISTED, without(table, "flaguser"))
     assert "flaguser" not in bound.projections[0].columns
 
 
@@ -42,24 +44,24 @@ def test_newer_james_dropped_flaguser_on_both_sides() -> None:
         for table, columns in SCHEMA.items()
     }
     expected = tuple(column for column in PROJECTION.columns if column != "flaguser")
-    assert bind(MESSAGE, schema).projections[0].columns == expected
+    assert bind(LISTED, schema).projections[0].columns == expected
 
 
 def test_a_required_column_that_the_truth_lacks_is_not_required() -> None:
-    bound = bind(MESSAGE, without("imapuidtable", "headercontent"))
+    bound = bind(LISTED, without("imapuidtable", "headercontent"))
     assert "headercontent" in MESSAGE.required
     assert "headercontent" not in bound.required
 
 
 def test_a_required_column_that_only_the_projection_lacks_stays_required() -> None:
-    assert bind(MESSAGE, without("messageidtable", "headercontent")).required == MESSAGE.required
+    assert bind(LISTED, without("messageidtable", "headercontent")).required == MESSAGE.required
 
 
 @pytest.mark.parametrize("table", ["imapuidtable", "messageidtable"])
 def test_a_missing_table_is_named(table: str) -> None:
     schema = {name: columns for name, columns in SCHEMA.items() if name != table}
     with pytest.raises(Misconfigured, match=f"table {table} does not exist"):
-        bind(MESSAGE, schema)
+        bind(LISTED, schema)
 
 
 @pytest.mark.parametrize(
@@ -75,13 +77,13 @@ def test_a_missing_table_is_named(table: str) -> None:
 )
 def test_a_missing_key_is_named(table: str, column: str) -> None:
     with pytest.raises(Misconfigured, match=f"{table} has no column {column}"):
-        bind(MESSAGE, without(table, column))
+        bind(LISTED, without(table, column))
 
 
 def test_columns_of_other_products_are_left_alone() -> None:
     schema = {table: columns | {"extra": "text"} for table, columns in SCHEMA.items()}
     del schema["imapuidtable"]["extra"]
-    assert "extra" not in bind(MESSAGE, schema).projections[0].columns
+    assert "extra" not in bind(LISTED, schema).projections[0].columns
 
 
 @pytest.mark.parametrize("table", sorted(NEVER_WRITTEN))
