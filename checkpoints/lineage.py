@@ -138,7 +138,7 @@ def memory_of(
     return Memory(
         known=frozenset(entry.uid for entry in here if entry.in_truth),
         unsure=frozenset(entry.uid for entry in here if not entry.in_truth),
-        complete_at=_complete_at(messageid, here, watched_since),
+        complete_at=complete_at(messageid, here, watched_since),
         range_deletes=deletes.by_uid.get(WHOLE_RANGE, frozenset()),
         row_deletes=deletes.by_uid.get(slot.uid, frozenset()),
         projection_deletes=projection_deletes.get(slot.uid, frozenset()),
@@ -148,9 +148,10 @@ def memory_of(
     )
 
 
-def _complete_at(
+def complete_at(
     messageid: UUID, here: Iterable[Entry], watched_since: Micros | None
 ) -> Micros | None:
+    """Since when the entries of a message in a mailbox are all there were; see `Memory`."""
     if watched_since is None:
         return None
     born = born_at(messageid)

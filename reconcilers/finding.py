@@ -129,7 +129,7 @@ def advance(
     """The next step in a finding's life. An infrastructure failure is never an attempt."""
     match verdict:
         case Consistent():
-            return _agreed(previous)
+            return _agreed(previous, now)
         case LookAgain():
             return Step(Action.LOOK_AGAIN)
         case Report(kind=kind):
@@ -141,10 +141,12 @@ def advance(
             return _differs(previous, verdict, seen, now, attempts)
 
 
-def _agreed(previous: Finding | None) -> Step:
+def _agreed(previous: Finding | None, now: Now) -> Step:
     if previous is None:
         return Step(Action.NOTHING)
     ours = previous.state in {State.INTENDED, State.STUCK} and previous.writes
+    if ours and previous.batch == now.batch:
+        return Step(Action.LOOK_AGAIN)  # executed again: its repair must hold for a delay
     return Step(Action.CLOSE, ends_as=State.VERIFIED if ours else State.HEALED)
 
 

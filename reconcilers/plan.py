@@ -53,6 +53,8 @@ def plan(
 
     ``attempt`` counts from 0; later ones reach past tombstones, whose time cannot be read.
     """
+    if any(at <= 0 for row in (*seen.truths, seen.actual) if row for at in row.written.values()):
+        return Report(Kind.UNGUARDABLE, "a cell was written at the beginning of time, or before")
     if projection.is_index:
         return (_index_write(projection, seen, difference, moment),)
     match difference.kind:

@@ -38,6 +38,10 @@ class Agenda:
         """It is closed."""
         self.findings.pop(place_of(finding), None)
 
+    def forget(self, projection: str, slot: Slot) -> None:
+        """No finding is open there (any more: an observer may have seen it heal)."""
+        self.findings.pop((projection, slot), None)
+
     def of(self, finding: Finding) -> Finding | None:
         """What was known before of the same slot and projection."""
         return self.findings.get(place_of(finding))

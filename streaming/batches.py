@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, Offsets
 from checkpoints.directory import Planned
+from checkpoints.expiries import KEPT_AFTER_DUE
 from checkpoints.journal import Journal
 from checkpoints.lease import Lease
 from reconcilers.family import Family
@@ -29,6 +30,7 @@ log = logging.getLogger("reconciler")
 REPAIRED_AS = {State.VERIFIED: "verified", State.SUPERSEDED: "superseded"}
 FEW_KEYS = 20
 HOUR: Micros = 3_600_000_000
+EXPIRIES_KEPT: Micros = round(KEPT_AFTER_DUE.total_seconds() * 1e6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,9 @@ class Batches:
         for finding in self.journal.open_findings(self.family):
             self.agenda.keep(finding)
         newest = self.bookmarks.newest(self.stream)
-        self._expired_up_to = micros() if newest is None else newest.recorded_at - HOUR
+        now = micros()
+        told = now - EXPIRIES_KEPT if newest is None else newest.recorded_at - HOUR
+        self._expired_up_to = min(told, now - HOUR)
 
     def admit(self, look: BatchLook, now: Micros) -> Admission:
         """Count this batch's suspects and say what may be repaired.
@@ -127,17 +131,18 @@ class Batches:
             suspect.kind is Kind.EXTRA_ROW and suspect.projection == first for suspect in new
         )
         before = self._state
-        self._state = after_batch(
+        after = after_batch(
             before, Count(now, look.examined, len(new), removals), self.rates.limits
         )
-        for breaker in self._state.opened.keys() - before.opened.keys():
-            reason = self._state.opened[breaker]
+        for breaker in after.opened.keys() - before.opened.keys():
+            reason = after.opened[breaker]
             self.journal.open_breaker(breaker, reason, now)
             log.error(
                 "breaker %s opened: %s; repairs pause until `reconcile resume`",
                 breaker.value,
                 reason,
             )
+        self._state = after  # only now: what the journal does not hold would look closed
         trouble = self.clock_trouble or self._fast_writers(look)
         return Admission(
             repairs=trouble or self._reason(Breaker.REPAIRS),
@@ -161,10 +166,11 @@ class Batches:
 
     def _expired(self, now: Micros) -> Iterator[Wake]:
         """After a restart once more those of the last hour: the batch may not have come so far."""
+        self._expired_up_to = min(self._expired_up_to, now)  # the clock may have stepped back
         for expiry in self.ports.expiries.between(self._expired_up_to, now):
             slot, messageid = expiry.slot, expiry.messageid
             yield Wake(slot.mailboxid, messageid, slot.uid, oldest=expiry.due, looked_again=True)
-        self._expired_up_to = max(self._expired_up_to, now)
+        self._expired_up_to = now
 
     def _resumed(self) -> list[Wake]:
         """The held keys to look at, if somebody has closed the breakers; else none."""
@@ -233,11 +239,16 @@ class Batches:
     def _take(self, outcome: Outcome) -> None:
         finding = outcome.finding
         if finding is None:
+            if outcome.action is Action.NOTHING:
+                self.agenda.forget(outcome.projection, outcome.slot)
             return
         if outcome.action is Action.CLOSE:
             self.agenda.drop(finding)
             self._count_end(finding, outcome.ended)
             return
+        if outcome.ended is not None:
+            self._count_end(finding, outcome.ended)
+            self.agenda.drop(finding)
         before = self.agenda.of(finding)
         self.agenda.keep(finding)
         if before is not None and (before.state, before.kind) == (finding.state, finding.kind):

@@ -16,16 +16,25 @@ class ClockWatch:
         self._session = session
         self._most = delay / 2
         self._metrics = metrics
+        self._trouble: str | None = None
+        self._known: dict[str, float] = {}
 
     def trouble(self) -> str | None:
-        """Why repairs must pause, None when the clocks are near enough or nobody answers."""
+        """Why repairs must pause, None when the clocks are near enough; as before if none answers.
+
+        A node that does not answer keeps nobody from repairing, nor lifts a pause it was not
+        heard to be well after.
+        """
         try:
             ahead = node_clocks(self._session)
         except Retryable:
-            return None  # the batch fails for the same reason, and says so
+            return self._trouble
         for node, seconds in ahead.items():
             self._metrics.clock_skew.labels(node).set(seconds)
-        worst = max(ahead, key=lambda node: abs(ahead[node]), default=None)
-        if worst is None or abs(ahead[worst]) < self._most:
-            return None
-        return f"the clock of {worst} differs from ours by {ahead[worst]:.1f} s"
+        self._known |= ahead
+        worst = max(self._known, key=lambda node: abs(self._known[node]), default=None)
+        self._trouble = None
+        if worst is not None and abs(self._known[worst]) >= self._most:
+            ours = f"differs from ours by {self._known[worst]:.1f} s"
+            self._trouble = f"the clock of {worst} {ours}"
+        return self._trouble

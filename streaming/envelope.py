@@ -46,6 +46,7 @@ KEY_COLUMNS = (
     "looked_again",
     "projection",
     "suspected",
+    "expires_at",
 )
 BAD_COLUMNS = ("reason", "topic", "partition", "offset", "raw")
 
@@ -98,6 +99,7 @@ def _bad_event(family: Family, keyspace: str) -> Column:
         .when(partition_key.isNull(), "missing key")
         .when(value.op.isin("i", "u") & ~whole_key, "missing key")
         .when(_not_uuids(key), "wrong type: an id is not a UUID")
+        .when(~_ranged("mailboxid").rlike(_UUID), "wrong type: mailboxid is not a UUID")
         .when(
             value.after.messageid.value.isNotNull() & ~value.after.messageid.value.rlike(_UUID),
             "wrong type: messageid is not a UUID",
@@ -123,20 +125,20 @@ def _as_keys(parsed: DataFrame, family: Family) -> DataFrame:
     event = good & ~F.col("looked_again")
     deleted = event & value.op.isin("d", "r")
     from_truth = event & (value.source["table"] == family.truth)
+    mailboxid = F.coalesce(key.mailboxid, _ranged("mailboxid"))
+    told = deleted & ((value.op == "d") | mailboxid.isNotNull())  # of a slice: not which rows
 
     def of(again: Column, from_event: Column) -> Column:
         return F.when(good & F.col("looked_again"), again).when(event, from_event)
 
     return parsed.select(
-        of(value.wake.mailboxid, F.coalesce(key.mailboxid, _ranged("mailboxid"))).alias(
-            "mailboxid"
-        ),
+        of(value.wake.mailboxid, mailboxid).alias("mailboxid"),
         of(value.wake.messageid, F.coalesce(key.messageid, value.after.messageid.value)).alias(
             "messageid"
         ),
         of(value.wake.uid, _uid(key)).alias("uid"),
-        of(value.wake.deleted_from, F.when(deleted, value.source["table"])).alias("deleted_from"),
-        of(value.wake.deleted_at, F.when(deleted, value.source.ts_us)).alias("deleted_at"),
+        of(value.wake.deleted_from, F.when(told, value.source["table"])).alias("deleted_from"),
+        of(value.wake.deleted_at, F.when(told, value.source.ts_us)).alias("deleted_at"),
         F.col("looked_again"),
         of(value.wake.projection, F.lit(None)).alias("projection"),
         of(value.wake.suspected, F.lit(None)).alias("suspected"),

@@ -19,6 +19,7 @@ from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Attempts, Finding, State, Step, advance
 from reconcilers.model import (
+    ACCEPTABLE,
     Kind,
     Micros,
     Repair,
@@ -83,6 +84,7 @@ class Outcome:
     finding: Finding | None
     ended: State | None = None
     at: Micros = 0
+    projection: str = ""
 
 
 @dataclass(slots=True)
@@ -136,7 +138,7 @@ class Examiner:
         return self._act(case, verdict, step, admission)
 
     def _act(self, case: Case, verdict: Verdict, step: Step, admission: Admission) -> Outcome:
-        outcome = Outcome(case.slot, step.action, None)
+        outcome = Outcome(case.slot, step.action, None, projection=self.projection.name)
         match step.action, verdict:
             case Action.LOOK_AGAIN, _:
                 difference = compare(self.family, self.projection, case.seen)
@@ -163,7 +165,7 @@ class Examiner:
             )
         accepted = self.rules.always_accepted
         if previous is not None and previous.accepted:
-            accepted |= {previous.kind}
+            accepted |= ACCEPTABLE  # its kind is by now that of the repair
         return judge(self.family, self.projection, seen, case.moment, accepted)
 
     def _close(self, case: Case, step: Step) -> Outcome:
@@ -216,10 +218,12 @@ class Examiner:
         )
 
     def _repair(self, case: Case, verdict: Repair, step: Step, admission: Admission) -> Outcome:
-        kind = verdict.difference.kind
         if step.ends_as is not None and case.previous is not None:
             self.journal.close(case.previous, step.ends_as, self.clock())
-            case = replace(case, previous=None)
+            ended = replace(step, ends_as=None)
+            outcome = self._repair(replace(case, previous=None), verdict, ended, admission)
+            return replace(outcome, ended=step.ends_as)
+        kind = verdict.difference.kind
         if admission.observe:
             return self._hold(case, kind, State.OBSERVED, verdict.sentence)
         removal = kind is Kind.EXTRA_ROW and not self.projection.is_index

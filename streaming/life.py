@@ -88,8 +88,16 @@ class Life:
         fingerprint.write(self.query.checkpoint, self.fingerprint)
         if offsets is not None:
             self._check_retention(offsets)
+        elif self._begins_late():
+            log.warning("Kafka no longer holds the first events: what they told is not known")
+            self.decisions.events_lost()
         self.query.starting_offsets = self._still_kept(offsets or {})
         self.query.start()
+
+    def _begins_late(self) -> bool:
+        """Whether any topic has lost its first records: nobody may have read them."""
+        beginnings = self.watcher.beginning_offsets(self.topics).values()
+        return any(beginning > 0 for each in beginnings for beginning in each.values())
 
     def _still_kept(self, offsets: Offsets) -> Offsets:
         """The offsets, without the partitions that must be read from their beginning."""

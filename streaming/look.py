@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from checkpoints.lineage import Lineage
+from checkpoints.lineage import Lineage, complete_at
 from reconcilers.compare import compare
 from reconcilers.family import Family, Projection
 from reconcilers.model import Kind, Micros, Row, Seen, Slot, Suspect, Wake
@@ -136,16 +136,22 @@ class Look:
         """Where nothing is remembered of a deleted message: one read of each such mailbox."""
         wanted: dict[UUID, set[UUID]] = defaultdict(set)
         for wake in ranged:
-            if wake.messageid is not None and wake.mailboxid is not None:
-                entries = sight.remembered.get(wake.messageid, [])
-                if not any(entry.mailboxid == wake.mailboxid for entry in entries):
-                    wanted[wake.mailboxid].add(wake.messageid)
+            messageid, mailboxid = wake.messageid, wake.mailboxid
+            if messageid is None or mailboxid is None:
+                continue
+            if not self._knows_all(messageid, mailboxid, sight):
+                wanted[mailboxid].add(messageid)
         found: dict[UUID, list[Slot]] = defaultdict(list)
         for mailboxid, messageids in wanted.items():
             for slot, messageid in self.tables.mailbox_slots(self.projection, mailboxid):
                 if messageid in messageids:
                     found[messageid].append(slot)
         return found
+
+    def _knows_all(self, messageid: UUID, mailboxid: UUID, sight: Sight) -> bool:
+        """Whether lineage holds all UIDs that the message has had there while we watch."""
+        here = [each for each in sight.remembered.get(messageid, ()) if each.mailboxid == mailboxid]
+        return bool(here) and complete_at(messageid, here, self.watched_since) is not None
 
     def _slots_of(
         self,
@@ -217,7 +223,11 @@ class Look:
         expunge of older mail looks like this, and its truth delete may come out a window later.
         """
         for wake in wakes:
-            if wake.mailboxid is None or wake.uid is None or wake.deleted_at is None:
+            if wake.deleted_at is None:
+                continue
+            if wake.mailboxid is None or wake.uid is None:
+                if self._nowhere(wake, sight) and not wake.looked_again:
+                    yield wake
                 continue
             if wake.deleted_from != self.projection.table:
                 continue
@@ -231,6 +241,12 @@ class Look:
             ):
                 name, oldest = self.projection.name, wake.oldest
                 yield Suspect(slot, frozenset(), Kind.UNRESOLVED, name, oldest, looked_again=True)
+
+    def _nowhere(self, wake: Wake, sight: Sight) -> bool:
+        """Whether a whole message was deleted of which no row is remembered or left."""
+        if wake.mailboxid is not None or wake.messageid is None:
+            return False
+        return not sight.remembered.get(wake.messageid) and not sight.truths.get(wake.messageid)
 
 
 NEAR_BY: Micros = 60_000_000

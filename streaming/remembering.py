@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from checkpoints.lineage import WHOLE_RANGE, Entry, Lineage, ProjectionDelete, TruthDelete
 from reconcilers.family import Family, Projection
@@ -55,7 +56,7 @@ class Remembering:
         Each row counts as read from the truth, else as told by its event, else as projected.
         """
         seen = (*self._projected(sight), *self._told(wakes, sight), *self._read(sight, now))
-        new = {(entry.messageid, entry.mailboxid, entry.uid): entry for entry in seen}
+        new = {_place(entry): entry for entry in seen}
         if new:
             self.lineage.remember(new.values())
         gone = [
@@ -65,7 +66,22 @@ class Remembering:
             if not entry.expiring and not sight.claimed(slot, (entry.messageid,))
         ]
         if gone:
-            self.lineage.expire(gone)
+            self.lineage.expire(self._forgettable(gone))
+
+    def _forgettable(self, gone: Sequence[Entry]) -> Iterator[Entry]:
+        """Those of messages that are gone from the mailbox with all their UIDs.
+
+        While one is left, what became of the others is evidence about it.
+        """
+        going = {_place(entry) for entry in gone}
+        left: set[tuple[UUID, UUID]] = set()
+        for entries in self.lineage.of_messages(list({each.messageid for each in gone})).values():
+            left |= {
+                (each.messageid, each.mailboxid)
+                for each in entries
+                if not each.expiring and _place(each) not in going
+            }
+        yield from (each for each in gone if (each.messageid, each.mailboxid) not in left)
 
     def _projected(self, sight: Sight) -> Iterator[Entry]:
         for slot, row in sight.rows.items():
@@ -92,3 +108,7 @@ class Remembering:
 
     def _outdated(self, before: Entry) -> bool:
         return before.recorded_at is None or before.recorded_at < (self.watched_since or 0)
+
+
+def _place(entry: Entry) -> tuple[UUID, UUID, int]:
+    return entry.messageid, entry.mailboxid, entry.uid

@@ -89,7 +89,33 @@ def read_looks(pickled: Iterable[bytes]) -> BatchLook:
         share = pickle.loads(each)  # made by our own workers a moment ago
         assert isinstance(share, BatchLook)
         whole.merge(share)
+    whole.suspects = each_once(whole.suspects)
     return whole
+
+
+def each_once(suspects: Iterable[Suspect]) -> list[Suspect]:
+    """One suspect for each slot of a projection: several looks may have found it.
+
+    Settled twice in a batch, its own repair would at once look like one that held.
+    """
+    found: dict[tuple[str, Slot], Suspect] = {}
+    for suspect in suspects:
+        place = suspect.projection, suspect.slot
+        before = found.get(place)
+        found[place] = suspect if before is None else _merged(before, suspect)
+    return list(found.values())
+
+
+def _merged(one: Suspect, other: Suspect) -> Suspect:
+    oldest = [at for at in (one.oldest, other.oldest) if at is not None]
+    return replace(
+        one,
+        messageids=one.messageids | other.messageids,
+        kind=one.kind or other.kind,
+        oldest=min(oldest, default=None),
+        looked_again=one.looked_again or other.looked_again,
+        suspected=one.suspected or other.suspected,
+    )
 
 
 def micros() -> Micros:
@@ -190,11 +216,13 @@ def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
 
 
 def _expiries(wakes: Iterable[Wake], now: Micros, delay: Micros) -> Iterator[Expiry]:
-    """The later looks that cells with a TTL need, each one delay after the expiry."""
+    """The later looks that cells with a TTL need, each two delays after the expiry."""
     for wake in wakes:
         expires, mailboxid, uid = wake.expires_at, wake.mailboxid, wake.uid
-        if expires is not None and expires > now and mailboxid is not None and uid is not None:
-            yield Expiry(Slot(mailboxid, uid), wake.messageid, expires + delay)
+        if expires is None or mailboxid is None or uid is None:
+            continue
+        if expires + delay > now:  # a node's clock may be behind ours
+            yield Expiry(Slot(mailboxid, uid), wake.messageid, expires + 2 * delay)
 
 
 def _account(settled: Settled, found: BatchLook, delay: float) -> None:

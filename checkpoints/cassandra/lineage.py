@@ -35,7 +35,8 @@ class CassandraLineage:
     """`checkpoints.lineage.Lineage`. Entries are written by message first, then by row.
 
     So what is found by row is found by message too, also after a crash in between: a look, which
-    asks by row, writes the entry again. ``recorded_at``
+    asks by row, writes the entry again. Let go of they are the other way round. All of a message
+    stand in one partition, so are written as one: part of them would look complete. ``recorded_at``
     is written as given: callers pass an entry that is absent, that has none yet, or that is
     expiring, as they read it. ``in_truth`` is only ever set.
     """
@@ -139,9 +140,13 @@ class CassandraLineage:
 
     def _write(self, doing: str, entries: Sequence[Entry], kept: int) -> None:
         by_message = [_request(self._message, entry, kept) for entry in entries]
-        self._store.run(doing, self._store.by_replica(by_message, PARTITIONS_A_BATCH))
         by_row = ((entry.mailboxid, _request(self._row, entry, kept)) for entry in entries)
-        self._store.run(doing, self._by_partition(by_row))
+        halves = [
+            self._store.by_replica(by_message, PARTITIONS_A_BATCH),
+            self._by_partition(by_row),
+        ]
+        for requests in reversed(halves) if kept else halves:
+            self._store.run(doing, requests)
 
     def _by_partition(self, requests: Iterable[tuple[UUID, Request]]) -> Iterator[Request]:
         partitions: dict[UUID, list[Request]] = defaultdict(list)

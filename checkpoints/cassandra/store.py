@@ -123,20 +123,24 @@ class Store:
     def by_replica(self, requests: Iterable[Request], most: int) -> Iterator[Request]:
         """Writes of many partitions, in batches whose partitions have the same replicas.
 
-        Where the driver does not know the replicas, each write goes alone.
+        The writes of one partition stay together: they are applied as one. Where the driver does
+        not know the replicas, each partition goes alone.
         """
         metadata = self._session.cluster.metadata
-        groups: dict[tuple[Any, ...], list[Request]] = defaultdict(list)
+        partitions: dict[bytes, list[Request]] = defaultdict(list)
         for statement, values in requests:
             bound = statement.bind(values)
-            replicas = tuple(metadata.get_replicas(self.keyspace, bound.routing_key))
+            partitions[bound.routing_key].append((bound, ()))
+        groups: dict[tuple[Any, ...], list[list[Request]]] = defaultdict(list)
+        for key, writes in partitions.items():
+            replicas = tuple(metadata.get_replicas(self.keyspace, key))
             if replicas:
-                groups[replicas].append((bound, ()))
+                groups[replicas].append(writes)
             else:
-                yield statement, values
+                yield self.batch(writes)
         for together in groups.values():
             for group in in_groups(together, most):
-                yield self.batch(group)
+                yield self.batch([write for writes in group for write in writes])
 
     def _send(self, request: Request) -> ResponseFuture:
         statement, values = request

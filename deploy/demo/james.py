@@ -50,9 +50,20 @@ def schema_statements(keyspace: str) -> list[str]:
 
 
 def enable_cdc(session: Session, keyspace: str) -> None:
-    """Turn change data capture on for every table that can have it (needs ALTER)."""
+    """Turn change data capture on for every table that can have it (needs ALTER).
+
+    Changing gc_grace_seconds, by a second and back, makes Cassandra prepare again what was prepared
+    before: it would not capture what such a statement writes.
+    """
     for table in CDC_TABLES:
-        session.execute(f"ALTER TABLE {checked_name(keyspace)}.{table} WITH cdc = true")
+        name = f"{checked_name(keyspace)}.{table}"
+        (grace,) = session.execute(
+            "SELECT gc_grace_seconds FROM system_schema.tables"
+            " WHERE keyspace_name = %s AND table_name = %s",
+            (keyspace, table),
+        ).one()
+        session.execute(f"ALTER TABLE {name} WITH cdc = true AND gc_grace_seconds = {grace + 1}")
+        session.execute(f"ALTER TABLE {name} WITH gc_grace_seconds = {grace}")
 
 
 def checked_name(keyspace: str) -> str:

@@ -50,7 +50,18 @@ def lacking(session: Any, keyspace: str) -> frozenset[str]:
 
 
 def switch_on(session: Any, keyspace: str) -> None:
-    """Turn capture on for each known table of `keyspace` that lacks it. Raises cql.UNREACHABLE."""
+    """Turn capture on for each known table of `keyspace` that lacks it. Raises cql.UNREACHABLE.
+
+    Cassandra would not capture what statements write that were prepared before: the change of
+    gc_grace_seconds, by a second and back, makes it prepare them anew.
+    """
+    rows = session.execute(
+        "SELECT table_name, gc_grace_seconds FROM system_schema.tables WHERE keyspace_name = %s",
+        (keyspace,),
+    )
+    grace = {row["table_name"]: row["gc_grace_seconds"] for row in rows}
     for table in sorted(lacking(session, keyspace)):
-        session.execute(f'ALTER TABLE "{keyspace}"."{table}" WITH cdc = true')
+        name, seconds = f'"{keyspace}"."{table}"', grace[table]
+        session.execute(f"ALTER TABLE {name} WITH cdc = true AND gc_grace_seconds = {seconds + 1}")
+        session.execute(f"ALTER TABLE {name} WITH gc_grace_seconds = {seconds}")
         log.info("change capture is on for %s.%s", keyspace, table)

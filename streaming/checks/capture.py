@@ -38,8 +38,21 @@ def cdc_on(subject: Subject) -> Iterator[Check]:
                 Level.PROBLEM,
                 f"CDC is off for {table}: its changes are not seen",
                 "an admin turns it on: --fix; then sweep",
-                cql=(f"ALTER TABLE {subject.keyspace}.{table} WITH cdc = true",),
+                cql=turn_on(subject, table),
             )
+
+
+def turn_on(subject: Subject, table: str) -> tuple[str, ...]:
+    """Turn CDC on, also for statements that the mail server has prepared before.
+
+    Cassandra keeps those as they were prepared, and would not capture what they write; a change of
+    gc_grace_seconds (by a second, and back) makes it prepare them anew.
+    """
+    name, grace = f"{subject.keyspace}.{table}", subject.cluster.gc_grace(subject.keyspace)[table]
+    return (
+        f"ALTER TABLE {name} WITH cdc = true AND gc_grace_seconds = {grace + 1}",
+        f"ALTER TABLE {name} WITH gc_grace_seconds = {grace}",
+    )
 
 
 def node_settings(subject: Subject) -> Iterator[Check]:

@@ -34,6 +34,13 @@ class Cluster:
             rows = self._session.execute(query, (keyspace,))
             return frozenset(row["table_name"] for row in rows if row["cdc"])
 
+    def gc_grace(self, keyspace: str) -> dict[str, int]:
+        """gc_grace_seconds of each table of a keyspace."""
+        query = "SELECT table_name, gc_grace_seconds FROM system_schema.tables"
+        with in_our_words("reading the tables' settings"):
+            rows = self._session.execute(f"{query} WHERE keyspace_name = %s", (keyspace,))
+            return {row["table_name"]: row["gc_grace_seconds"] for row in rows}
+
     def node_settings(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """By node, those of the settings that it has. Raises `Refused` without SELECT on them."""
         query = "SELECT name, value FROM system_views.settings WHERE name = %s"

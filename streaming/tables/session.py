@@ -19,6 +19,7 @@ from cassandra.policies import (
 from cassandra.query import dict_factory
 
 from checkpoints.cassandra.failures import in_our_words
+from reconcilers.errors import Retryable, Unreachable
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings
 
@@ -92,13 +93,23 @@ def schema_of(session: Session, keyspace: str) -> Schema:
 
 
 def node_clocks(session: Session) -> dict[str, float]:
-    """How far each node's clock is ahead of ours, in seconds, good to some milliseconds."""
+    """How far each node's clock is ahead of ours, in seconds, good to some milliseconds.
+
+    Nodes that do not answer are left out. Raises `Unreachable` when none does.
+    """
     query = "SELECT toTimestamp(now()) AS now FROM system.local"
     ahead: dict[str, float] = {}
+    away: list[str] = []
     for host in session.cluster.metadata.all_hosts():
         before = time.time()
-        with in_our_words(f"asking {host.address} for its time"):
-            row = session.execute(query, host=host).one()
+        try:
+            with in_our_words(f"asking {host.address} for its time"):
+                row = session.execute(query, host=host).one()
+        except Retryable as failed:
+            away.append(str(failed))
+            continue
         midpoint = (before + time.time()) / 2
         ahead[host.address] = row["now"].replace(tzinfo=UTC).timestamp() - midpoint
+    if away and not ahead:
+        raise Unreachable(away[0])
     return ahead

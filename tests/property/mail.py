@@ -16,7 +16,7 @@ from itertools import count
 from uuid import UUID
 
 from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family, bind
+from reconcilers.family import Family, bind, keeping
 from reconcilers.model import Micros, Row, Slot, Value
 from tests.property.cells import NO_ELEMENTS, Delete, Elements, Insert, Statement, Table, Update
 
@@ -37,7 +37,7 @@ SCHEMA = {
     "imapuidtable": {"messageid": "timeuuid", "mailboxid": "timeuuid", "uid": "bigint"} | CELLS,
     "messageidtable": {"mailboxid": "timeuuid", "uid": "bigint", "messageid": "timeuuid"} | CELLS,
 }
-FAMILY: Family = bind(MESSAGE, SCHEMA)
+FAMILY: Family = bind(keeping(MESSAGE, ()), SCHEMA)
 PLAIN = tuple(name for name in CELLS if name != "userflags")
 SYSTEM_FLAGS = ("flagseen", "flagflagged")
 DATE = datetime(2026, 11, 1, tzinfo=UTC)

@@ -168,7 +168,7 @@ def test_doctor_fixes_with_an_admins_credentials_and_leads_the_way_out(
     bare: tuple[Path, str, str], cassandra: Session, reconcile: Reconcile, tmp_path: Path
 ) -> None:
     file, keyspace, own = bare
-    turn_on = f"ALTER TABLE {keyspace}.imapuidtable WITH cdc = true"
+    turn_on = f"ALTER TABLE {keyspace}.imapuidtable WITH cdc = true AND gc_grace_seconds = 864001"
     code, said = reconcile("doctor", "--fix", file=file)
     assert code == 1
     assert f"{turn_on};" in said.splitlines()
@@ -182,6 +182,7 @@ def test_doctor_fixes_with_an_admins_credentials_and_leads_the_way_out(
     code, said = reconcile("doctor", "--fix", *admin, file=file)
     assert code == 0, said
     assert f"done     {turn_on}" in said
+    assert f"done     ALTER TABLE {keyspace}.imapuidtable WITH gc_grace_seconds = 864000" in said
     assert captured(cassandra, keyspace) == {"imapuidtable": True, "messageidtable": True}
     settings = load(file, {})
     watcher = Watcher(settings.kafka)

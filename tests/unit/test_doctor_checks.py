@@ -60,6 +60,9 @@ class FakeCluster:
     def tables_with_cdc(self, keyspace: str) -> frozenset[str]:
         return self.captured
 
+    def gc_grace(self, keyspace: str) -> dict[str, int]:
+        return {"imapuidtable": 864000}
+
     def clocks(self) -> dict[str, float]:
         return self.ahead
 
@@ -209,7 +212,10 @@ def test_an_unreadable_truth_is_a_problem() -> None:
 def test_a_table_without_cdc_is_a_problem_with_its_cql() -> None:
     on, off = looked(capture.cdc_on, FakeCluster(captured=frozenset({"messageidtable"})))
     assert (on.level, off.level) == (Level.OK, Level.PROBLEM)
-    assert off.cql == ("ALTER TABLE apache_james.imapuidtable WITH cdc = true",)
+    assert off.cql == (
+        "ALTER TABLE apache_james.imapuidtable WITH cdc = true AND gc_grace_seconds = 864001",
+        "ALTER TABLE apache_james.imapuidtable WITH gc_grace_seconds = 864000",
+    )
 
 
 @pytest.mark.parametrize(
