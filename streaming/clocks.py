@@ -31,7 +31,8 @@ class ClockWatch:
             return self._trouble
         for node, seconds in ahead.items():
             self._metrics.clock_skew.labels(node).set(seconds)
-        self._known |= ahead
+        members = {host.address for host in self._session.cluster.metadata.all_hosts()}
+        self._known = {node: at for node, at in self._known.items() if node in members} | ahead
         worst = max(self._known, key=lambda node: abs(self._known[node]), default=None)
         self._trouble = None
         if worst is not None and abs(self._known[worst]) >= self._most:

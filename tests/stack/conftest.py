@@ -5,11 +5,13 @@ module, and wait then: the delay passes once, not once a test.
 """
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 from cassandra.cluster import Session
 
+from reconcilers.projections import MESSAGE_PROJECTIONS
 from tests.conftest import make_mail_tables
 from tests.endpoints import Running
 from tests.stack.scenes import Scene, create_event_topics
@@ -24,6 +26,24 @@ def scene(
 
     What it reported is not looked at again by itself, so that metrics count the tests' keys only.
     """
+    yield from _scene(running, cassandra, tmp_path_factory, {"report_again": 600})
+
+
+@pytest.fixture(scope="module")
+def indexed_scene(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    """Another stream, which keeps the index tables too."""
+    names = [each.name for each in MESSAGE_PROJECTIONS]
+    yield from _scene(running, cassandra, tmp_path_factory, {"projections": names})
+
+
+def _scene(
+    running: Running,
+    cassandra: Session,
+    tmp_path_factory: pytest.TempPathFactory,
+    repair: Mapping[str, Any],
+) -> Iterator[Scene]:
     stack, name = running.endpoints, uuid.uuid4().hex[:8]
     keyspace, own = f"scene_{name}", f"scene_{name}_own"
     make_mail_tables(running, cassandra, keyspace)
@@ -33,7 +53,7 @@ def scene(
         stack,
         keyspace,
         own,
-        {"repair": {"report_again": 600}},
+        {"repair": repair},
     )
     with Stream(config) as stream:
         stream.wait_until_watching()

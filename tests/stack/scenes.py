@@ -38,6 +38,14 @@ SINGLE_CELLS = (
 )
 """The columns of both tables that have a write time: no key, no set."""
 
+EVENT_TABLES = (
+    "imapuidtable",
+    "messageidtable",
+    "messagedeleted",
+    "firstunseen",
+    "mailboxrecents",
+)
+
 Cells = dict[str, Any]
 RowKey = tuple[UUID, int]
 
@@ -336,7 +344,7 @@ def create_event_topics(stack: Endpoints, keyspace: str) -> None:
                     replication_factor=1,
                     topic_configs={"max.message.bytes": str(8 * 1024 * 1024)},
                 )
-                for table in ("imapuidtable", "messageidtable")
+                for table in EVENT_TABLES
             ]
         )
     finally:

@@ -41,6 +41,13 @@ MAILBOX = (
 )
 
 
+PREPARED = (
+    "INSERT INTO apache_james.messageidtable (headercontent, mailboxid, messageid, uid, modseq)"
+    " VALUES (?, ?, ?, 1, 1)"
+)
+"""Prepared before the tables are captured, as a mail server has."""
+
+
 @pytest.fixture(scope="module")
 def own_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A stack whose keyspace somebody else creates while it runs."""
@@ -48,6 +55,7 @@ def own_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         with open_session(stack) as session:
             for statement in CREATE:
                 session.execute(statement)
+            session.prepare(PREPARED)
             until(lambda: _sees_all(stack, session), "the tables that appeared are captured")
         yield stack
 
@@ -123,6 +131,16 @@ def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
         check=False,
         timeout=300,
     )
+
+
+def test_what_was_prepared_before_capture_was_on_is_captured(
+    own_stack: Stack, changes: Changes
+) -> None:
+    """First of all: beside a write that is captured, Cassandra captures it too."""
+    with open_session(own_stack) as session:
+        mark = uuid.uuid4().hex
+        session.execute(session.prepare(PREPARED), (mark, uuid.uuid1(), uuid.uuid1()))
+    changes.await_events("messageidtable", mark)
 
 
 def test_changes_of_both_message_tables_become_events(changes: Changes) -> None:

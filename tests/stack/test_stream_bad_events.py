@@ -64,6 +64,9 @@ class Bad:
     value: bytes
 
 
+NO_MAILBOX = {"values": [{"name": "mailboxid", "value": NO_UUID}]}
+
+
 def bad_records(scene: Scene) -> list[Bad]:
     sound = key(TRUTH)
     changed = partial(event, scene, TRUTH)
@@ -92,6 +95,17 @@ def bad_records(scene: Scene) -> list[Bad]:
             "missing key",
             key(PROJECTION, mailboxid=None),
             event(scene, PROJECTION, op="d"),
+        ),
+        (
+            "range of a mailbox that is no UUID",
+            "wrong type: mailboxid is not a UUID",
+            key(PROJECTION),
+            event(
+                scene,
+                PROJECTION,
+                op="u",
+                after={"_range_start": NO_MAILBOX, "_range_end": NO_MAILBOX},
+            ),
         ),
         (
             "message is no UUID",

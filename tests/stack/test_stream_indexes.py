@@ -1,0 +1,169 @@
+"""The index tables follow the truth: deleted, unseen and recent UIDs, and the flags in use.
+
+Each case is one message, right on both sides, whose index rows are then wrong in one way. The truth
+is touched once more, or changed, so that its event leads to them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from tests.stack.scenes import Cells, Place, Scene, cells, now_us
+from tests.stack.streams import until
+
+pytestmark = pytest.mark.stack
+
+INDEXES = {
+    "deleted_uids": ("messagedeleted", "uid", {"flagdeleted": True}, {"flagdeleted": False}),
+    "unseen_uids": ("firstunseen", "uid", {"flagseen": False}, {"flagseen": True}),
+    "recent_uids": (
+        "mailboxrecents",
+        "recent_mesage_uid",
+        {"flagrecent": True},
+        {"flagrecent": False},
+    ),
+}
+"""Table, its column of UIDs, flags of a message that belongs there, flags of one that does not."""
+QUIET = {"flagseen": True, "userflags": set()}
+"""Flags of a message that no index knows."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """One key-only table, by hand."""
+
+    scene: Scene
+    name: str
+
+    @property
+    def belonging(self) -> Cells:
+        return INDEXES[self.name][2]
+
+    @property
+    def strange(self) -> Cells:
+        return INDEXES[self.name][3]
+
+    def add(self, place: Place, at: int | None = None) -> None:
+        table, column, _, _ = INDEXES[self.name]
+        using = f"USING TIMESTAMP {at}" if at is not None else ""
+        self.scene.session.execute(
+            f"INSERT INTO {self.scene.keyspace}.{table} (mailboxid, {column})"
+            f" VALUES (%s, %s) {using}",
+            place.row,
+        )
+
+    def has(self, place: Place) -> bool:
+        table, column, _, _ = INDEXES[self.name]
+        found = self.scene.session.execute(
+            f"SELECT * FROM {self.scene.keyspace}.{table} WHERE mailboxid = %s AND {column} = %s",
+            place.row,
+        )
+        return found.one() is not None
+
+
+def write_message(scene: Scene, place: Place, **flags: object) -> None:
+    scene.write_both(place, cells(**{**QUIET, **flags}))
+
+
+def missing(index: Index, place: Place) -> None:
+    """The flag was set, the index statement was lost."""
+    write_message(index.scene, place, **index.belonging)
+
+
+def extra(index: Index, place: Place) -> None:
+    """The flag was cleared, the index statement was lost."""
+    index.add(place)
+    write_message(index.scene, place, **index.strange)
+
+
+def without_a_message(index: Index, place: Place) -> None:
+    """Expunged, with the row of the index left behind."""
+    write_message(index.scene, place, **index.belonging)
+    index.add(place)
+    index.scene.delete_truth(place)
+    index.scene.delete_projection(place)
+
+
+def right(index: Index, place: Place) -> None:
+    """As it should be, with and without the flag."""
+    write_message(index.scene, place, **index.belonging)
+    index.add(place)
+    write_message(index.scene, replace(place, uid=2), **index.strange)
+
+
+Case = Callable[[Index, Place], None]
+CASES: dict[Case, bool] = {missing: True, extra: False, without_a_message: False, right: True}
+"""Each case, and whether the row is there in the end."""
+
+
+@pytest.fixture(scope="module")
+def places(indexed_scene: Scene) -> dict[tuple[str, Case], Place]:
+    found = {(name, case): Place() for name in INDEXES for case in CASES}
+    for (name, case), place in found.items():
+        case(Index(indexed_scene, name), place)
+    indexed_scene.await_all_examined()
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("name", INDEXES)
+def test_an_index_follows_the_truth(
+    indexed_scene: Scene, places: dict[tuple[str, Case], Place], name: str, case: Case
+) -> None:
+    index, place = Index(indexed_scene, name), places[name, case]
+    until("the index is right", lambda: index.has(place) is CASES[case])
+    if case is right:
+        assert not index.has(replace(place, uid=2))
+        assert not indexed_scene.findings(place.row)
+        return
+    indexed_scene.await_verified(place.row)
+    told = {each["projection"] for each in indexed_scene.findings(place.row)}
+    assert told == {name}
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_what_a_user_writes_within_the_delay_survives(indexed_scene: Scene, name: str) -> None:
+    """Its row and the truth's disagree for a moment: the row's own time is newer than C - D."""
+    index, place = Index(indexed_scene, name), Place()
+    index.add(place, at=now_us() + 60_000_000)
+    write_message(indexed_scene, place, **index.strange)
+    indexed_scene.await_all_examined()
+    until("a removal was tried", lambda: indexed_scene.findings(place.row))
+    assert index.has(place)
+
+
+def test_a_flag_in_use_is_added_and_none_is_taken_away(indexed_scene: Scene) -> None:
+    place = Place()
+
+    def applicable() -> set[str]:
+        row = indexed_scene.session.execute(
+            f"SELECT userflags FROM {indexed_scene.keyspace}.applicableflag WHERE mailboxid = %s",
+            (place.mailboxid,),
+        ).one()
+        return set(row.userflags or ()) if row else set()
+
+    indexed_scene.session.execute(
+        f"UPDATE {indexed_scene.keyspace}.applicableflag SET userflags = userflags + {{'old'}}"
+        " WHERE mailboxid = %s",
+        (place.mailboxid,),
+    )
+    write_message(indexed_scene, place, userflags={"new", "other"})
+    until("the flags are applicable", lambda: applicable() == {"old", "new", "other"})
+    indexed_scene.await_verified(place.row)
+    write_message(indexed_scene, replace(place, uid=2))
+    indexed_scene.await_all_examined()
+    assert applicable() == {"old", "new", "other"}
+
+
+def test_a_missing_message_comes_first_and_its_indexes_after_it(indexed_scene: Scene) -> None:
+    place = Place()
+    indexed_scene.write_truth(place, cells(**QUIET, flagdeleted=True))
+    index = Index(indexed_scene, "deleted_uids")
+    until("both are there", lambda: indexed_scene.agrees(place) and index.has(place))
+
+    def told() -> list[str]:
+        return [str(each["projection"]) for each in indexed_scene.findings(place.row)]
+
+    until("both are told", lambda: len(set(told())) == 2)
+    assert list(dict.fromkeys(told())) == ["messages", "deleted_uids"]

@@ -1,0 +1,244 @@
+"""What the driver decides for a batch: a breaker that cannot be journalled, expired cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import cast
+from unittest.mock import patch
+from uuid import UUID
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from checkpoints.bookmarks import Bookmark
+from checkpoints.expiries import KEPT_AFTER_DUE, Expiry
+from checkpoints.memory import MemoryBookmarks, MemoryExpiries, MemoryJournal, MemoryLineage
+from reconcilers.errors import Unreachable
+from reconcilers.finding import Action, Finding, State
+from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
+from reconcilers.policy import Breaker, Limits
+from streaming.batches import Batches, Rates
+from streaming.examine import Outcome
+from streaming.metrics import Metrics
+from streaming.worker import BatchLook, Ports
+from tests.unit.rows import DELAY, FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
+
+HOUR: Micros = 3600 * SECOND
+STREAM = "message"
+HELD = Slot(MAILBOX, 99)
+
+
+class FlakyJournal(MemoryJournal):
+    """Cannot be reached when a breaker is opened for the nth time, counted from 1."""
+
+    def __init__(self, fails_at: int) -> None:
+        super().__init__(lambda: NOW)
+        self._fails_at = fails_at
+        self._openings = 0
+
+    def open_breaker(self, breaker: Breaker, reason: str, at: Micros) -> None:
+        self._openings += 1
+        if self._openings == self._fails_at:
+            raise Unreachable("opening a breaker: no host answered")
+        super().open_breaker(breaker, reason, at)
+
+
+@dataclass
+class MemoryPorts:
+    """Stands in for `streaming.worker.Ports`; nothing here reads James's tables."""
+
+    journal: MemoryJournal = field(default_factory=MemoryJournal)
+    lineage: MemoryLineage = field(default_factory=MemoryLineage)
+    expiries: MemoryExpiries = field(default_factory=MemoryExpiries)
+
+
+def batches(ports: MemoryPorts, bookmarks: MemoryBookmarks | None = None) -> Batches:
+    return Batches(
+        family=FAMILY,
+        stream=STREAM,
+        ports=cast(Ports, ports),
+        bookmarks=bookmarks or MemoryBookmarks(),
+        lease=None,
+        metrics=Metrics(CollectorRegistry()),
+        rates=Rates(Limits(suspects_per_minute=5, removals_per_minute=5), DELAY, HOUR),
+        commit=lambda offsets: None,
+    )
+
+
+@pytest.fixture(autouse=True)
+def _clock() -> Iterator[None]:
+    with patch("streaming.batches.micros", return_value=NOW):
+        yield
+
+
+# --- a breaker is journalled before it counts ----------------------------------------------------
+
+
+def held() -> Finding:
+    return Finding(
+        family=FAMILY.name,
+        projection=PROJECTION.name,
+        slot=HELD,
+        messageid=None,
+        kind=Kind.MISSING_ROW,
+        state=State.HELD,
+        sentence="",
+        found_at=NOW,
+    )
+
+
+def too_many(kind: Kind) -> BatchLook:
+    ids = frozenset({MESSAGE_ID})
+    suspects = [Suspect(Slot(MAILBOX, uid), ids, kind, PROJECTION.name) for uid in range(1, 11)]
+    return BatchLook(suspects, examined=10)
+
+
+def test_a_breaker_that_could_not_be_journalled_is_opened_by_the_batch_executed_again() -> None:
+    ports = MemoryPorts(FlakyJournal(fails_at=1))
+    decisions = batches(ports)
+    decisions.start()
+    look = too_many(Kind.MISSING_ROW)
+    with pytest.raises(Unreachable):
+        decisions.admit(look, NOW)
+    decisions.recall()
+    assert decisions.admit(look, NOW).repairs is not None
+    assert set(ports.journal.breakers()) == {Breaker.REPAIRS}
+    later = decisions.admit(BatchLook(examined=10), NOW + HOUR)
+    assert later.repairs is not None
+
+
+def test_nothing_is_resumed_by_a_breaker_that_could_not_be_journalled() -> None:
+    ports = MemoryPorts(FlakyJournal(fails_at=1))
+    ports.journal.put(held())
+    decisions = batches(ports)
+    assert [wake.uid for wake in decisions.start()] == [HELD.uid]
+    with pytest.raises(Unreachable):
+        decisions.admit(too_many(Kind.MISSING_ROW), NOW)
+    assert decisions.later_looks(NOW) == []
+    decisions.recall()
+    decisions.admit(too_many(Kind.MISSING_ROW), NOW)
+    assert decisions.later_looks(NOW) == []
+
+
+def test_of_two_breakers_the_second_is_journalled_too_by_the_batch_executed_again() -> None:
+    ports = MemoryPorts(FlakyJournal(fails_at=2))
+    decisions = batches(ports)
+    decisions.start()
+    look = too_many(Kind.EXTRA_ROW)
+    with pytest.raises(Unreachable):
+        decisions.admit(look, NOW)
+    decisions.admit(look, NOW)
+    assert set(ports.journal.breakers()) == set(Breaker)
+
+
+def test_what_was_held_is_looked_at_again_when_a_person_closes_the_breakers() -> None:
+    ports = MemoryPorts(MemoryJournal(lambda: NOW))
+    ports.journal.put(held())
+    decisions = batches(ports)
+    decisions.start()
+    decisions.admit(too_many(Kind.MISSING_ROW), NOW)
+    assert decisions.later_looks(NOW) == []
+    ports.journal.close_breakers(NOW)
+    assert [wake.uid for wake in decisions.later_looks(NOW)] == [HELD.uid]
+    assert decisions.later_looks(NOW) == []
+
+
+# --- expired cells -------------------------------------------------------------------------------
+
+
+def expected(*dues: Micros) -> MemoryPorts:
+    """Ports that expect an expiry at each of these times, at UIDs 0, 1, 2 …"""
+    ports = MemoryPorts()
+    slots = (Slot(MAILBOX, uid) for uid in range(len(dues)))
+    ports.expiries.expect(
+        Expiry(slot, MESSAGE_ID, due) for slot, due in zip(slots, dues, strict=True)
+    )
+    return ports
+
+
+def uids(wakes: list[Wake]) -> list[int | None]:
+    return [wake.uid for wake in wakes]
+
+
+def bookmarked(at: Micros) -> MemoryBookmarks:
+    bookmarks = MemoryBookmarks(lambda: at)
+    bookmarks.record(Bookmark(STREAM, "checkpoint", 1, 0, 0, {}, {}))
+    return bookmarks
+
+
+def test_without_a_bookmark_all_expiries_that_are_kept_are_looked_at() -> None:
+    kept: Micros = round(KEPT_AFTER_DUE.total_seconds()) * SECOND
+    decisions = batches(expected(NOW - kept - 1, NOW - kept + 1, NOW, NOW + 1))
+    decisions.start()
+    assert uids(decisions.later_looks(NOW)) == [1, 2]
+
+
+def test_after_a_restart_expiries_since_an_hour_before_the_bookmark_are_looked_at() -> None:
+    recorded = NOW - 24 * HOUR
+    ports = expected(recorded - HOUR - 1, recorded - HOUR + 1, NOW)
+    decisions = batches(ports, bookmarked(recorded))
+    decisions.start()
+    assert uids(decisions.later_looks(NOW)) == [1, 2]
+
+
+def test_a_bookmark_from_a_clock_that_ran_ahead_skips_nothing_that_is_due_now() -> None:
+    decisions = batches(expected(NOW - SECOND, NOW + SECOND), bookmarked(NOW + 23 * HOUR))
+    decisions.start()
+    assert uids(decisions.later_looks(NOW)) == [0]
+    assert uids(decisions.later_looks(NOW + SECOND)) == [1]
+
+
+def test_what_has_expired_is_looked_at_once() -> None:
+    decisions = batches(expected(NOW, NOW + SECOND))
+    decisions.start()
+    assert uids(decisions.later_looks(NOW)) == [0]
+    assert decisions.later_looks(NOW) == []
+    assert uids(decisions.later_looks(NOW + SECOND)) == [1]
+    assert decisions.later_looks(NOW + HOUR) == []
+
+
+def test_a_clock_that_steps_back_skips_no_expiry() -> None:
+    ports = expected()
+    decisions = batches(ports)
+    decisions.start()
+    decisions.later_looks(NOW + 23 * HOUR)
+    decisions.later_looks(NOW)
+    ports.expiries.expect([Expiry(SLOT, None, NOW + SECOND)])
+    assert uids(decisions.later_looks(NOW + SECOND)) == [SLOT.uid]
+
+
+def test_an_expired_cell_comes_as_a_key_to_be_looked_at_again() -> None:
+    decisions = batches(expected(NOW))
+    decisions.start()
+    assert decisions.later_looks(NOW) == [
+        Wake(MAILBOX, MESSAGE_ID, 0, oldest=NOW, looked_again=True)
+    ]
+
+
+# --- outcomes ------------------------------------------------------------------------------------
+
+
+def counted(decisions: Batches, metric: str, **labels: str) -> float:
+    return decisions.metrics.registry.get_sample_value(f"reconciler_{metric}", labels) or 0.0
+
+
+def test_a_superseded_repair_is_counted_and_the_new_finding_kept() -> None:
+    decisions = batches(MemoryPorts())
+    before = replace(held(), state=State.INTENDED, kind=Kind.DIFFERING_CELLS)
+    decisions.settled([Outcome(HELD, Action.REPAIR, before, projection=PROJECTION.name)])
+    after = replace(before, sentence="anew")
+    decisions.settled([Outcome(HELD, Action.REPAIR, after, ended=State.SUPERSEDED)])
+    name = PROJECTION.name
+    assert counted(decisions, "repairs_total", projection=name, outcome="superseded") == 1
+    assert decisions.agenda.of(after) == after
+    intended = {"projection": name, "kind": "differing_cells", "state": "intended"}
+    assert counted(decisions, "findings_total", **intended) == 2
+
+
+@pytest.mark.parametrize("slot", [HELD, Slot(UUID(int=1), HELD.uid)])
+def test_a_slot_that_agrees_without_a_finding_is_off_the_agenda(slot: Slot) -> None:
+    decisions = batches(MemoryPorts())
+    decisions.agenda.keep(held())
+    decisions.settled([Outcome(slot, Action.NOTHING, None, projection=PROJECTION.name)])
+    assert (decisions.agenda.of(held()) is None) is (slot == HELD)

@@ -1,0 +1,66 @@
+"""The watch on clocks: a pause ends only when the node that caused it is heard to be well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from unittest.mock import Mock, patch
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+import streaming.clocks
+from reconcilers.errors import Overloaded, Unreachable
+from streaming.clocks import ClockWatch
+from streaming.metrics import Metrics
+
+DELAY_SECONDS = 45.0
+GOOD, BAD = 0.1, 30.0
+NOBODY = Unreachable("asking 10.0.0.1 for its time: no host answered")
+
+Answer = dict[str, float] | Exception
+
+
+def troubles(answers: Sequence[Answer], members: str = "ab") -> list[str | None]:
+    """What the watch says after each of these answers; the cluster has these nodes by then."""
+    session = Mock()
+    session.cluster.metadata.all_hosts.return_value = [Mock(address=node) for node in members]
+    watch = ClockWatch(session, DELAY_SECONDS, Metrics(CollectorRegistry()))
+    with patch.object(streaming.clocks, "node_clocks", side_effect=answers):
+        return [watch.trouble() for _ in answers]
+
+
+def test_clocks_that_are_near_enough_are_no_trouble() -> None:
+    assert troubles([{"a": GOOD, "b": -22.4}]) == [None]
+
+
+@pytest.mark.parametrize("ahead", [22.5, -22.5])
+def test_a_clock_that_differs_by_half_the_delay_is_named(ahead: float) -> None:
+    (trouble,) = troubles([{"a": GOOD, "b": ahead}])
+    assert trouble is not None
+    assert "clock of b" in trouble
+
+
+def test_a_pause_is_not_lifted_when_the_bad_node_stops_answering() -> None:
+    before, after = troubles([{"a": GOOD, "b": BAD}, {"a": GOOD}])
+    assert before is not None
+    assert after == before
+
+
+@pytest.mark.parametrize("failure", [NOBODY, Overloaded("not now")])
+def test_a_pause_is_not_lifted_when_nobody_answers(failure: Exception) -> None:
+    before, after = troubles([{"a": GOOD, "b": BAD}, failure])
+    assert before is not None
+    assert after == before
+
+
+def test_a_pause_is_lifted_when_that_node_answers_well() -> None:
+    answers: list[Answer] = [{"a": GOOD, "b": BAD}, NOBODY, {"a": GOOD}, {"b": GOOD}]
+    assert troubles(answers)[-1] is None
+
+
+def test_a_node_that_has_left_is_forgotten() -> None:
+    assert troubles([{"a": GOOD, "b": BAD}, {"a": GOOD}], members="a")[-1] is None
+
+
+def test_a_node_that_does_not_answer_keeps_nobody_from_repairing() -> None:
+    assert troubles([{"a": GOOD, "b": GOOD}, {"a": GOOD}, NOBODY]) == [None, None, None]

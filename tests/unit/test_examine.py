@@ -1,0 +1,212 @@
+"""Steps 5 to 7 on fakes: what becomes of a suspect, attempt after attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pytest
+
+from checkpoints.lineage import WHOLE_RANGE, Entry
+from checkpoints.memory import MemoryJournal, MemoryLineage
+from reconcilers.finding import Action, Attempts, Finding, State, accepted
+from reconcilers.model import Kind, Micros, Row, SetCells, Suspect, Wake
+from streaming.confirmation import Confirmation
+from streaming.examine import Admission, Examiner, Outcome, Rules
+from tests.unit.memory_tables import MemoryTables
+from tests.unit.rows import (
+    DELAY,
+    FAMILY,
+    LONG_AGO,
+    MAILBOX,
+    MESSAGE_ID,
+    NOW,
+    PROJECTION,
+    SECOND,
+    SLOT,
+    row,
+    truth,
+)
+
+SHADOW = 10 * SECOND
+RULES = Rules(
+    DELAY,
+    SHADOW,
+    report_again=3600 * SECOND,
+    attempts=Attempts(3, apart=DELAY),
+    held_mailbox_rows=10,
+)
+OPEN = Admission()
+
+
+@dataclass
+class Stream:
+    """An examiner with everything around it in memory; each batch is a delay after the last."""
+
+    tables: MemoryTables = field(default_factory=MemoryTables)
+    lineage: MemoryLineage = field(default_factory=MemoryLineage)
+    published: list[Wake] = field(default_factory=list)
+    now: Micros = NOW
+    _batches: int = 0
+
+    def __post_init__(self) -> None:
+        self.journal = MemoryJournal(lambda: self.now)
+
+    def settle(self, kind: Kind, admission: Admission = OPEN) -> Outcome:
+        """One batch with `SLOT` as its only suspect."""
+        self._batches += 1
+        self.now += DELAY + SECOND
+        suspect = Suspect(
+            SLOT, frozenset({MESSAGE_ID}), kind, PROJECTION.name, LONG_AGO, suspected=kind
+        )
+        (outcome,) = self._examiner().settle([suspect], admission, f"batch {self._batches}")
+        return outcome
+
+    def _examiner(self) -> Examiner:
+        confirmation = Confirmation(FAMILY, PROJECTION, self.tables, self.lineage, SHADOW)
+        return Examiner(
+            FAMILY,
+            PROJECTION,
+            self.tables,
+            confirmation,
+            self.journal,
+            self._publish,
+            lambda: self.now,
+            RULES,
+        )
+
+    def _publish(self, wakes: Iterable[Wake]) -> None:
+        self.published += wakes
+
+    @property
+    def finding(self) -> Finding | None:
+        """The one that is open."""
+        return self.journal.recall(FAMILY, PROJECTION.name, [SLOT]).get(SLOT)
+
+    def logged(self) -> list[object]:
+        """The states that the journal's log tells, oldest first."""
+        day = datetime.fromtimestamp(NOW / SECOND, UTC).date()
+        return [line["state"] for line in self.journal.log(day)]
+
+
+def stream(*, actual: Row | None = None, wanted: Row | None = None) -> Stream:
+    tables = MemoryTables(
+        truths={} if wanted is None else {MESSAGE_ID: (wanted,)},
+        rows={} if actual is None else {PROJECTION.name: {SLOT: actual}},
+    )
+    return Stream(tables)
+
+
+def kind_of(outcome: Outcome) -> Kind | None:
+    return outcome.finding.kind if outcome.finding is not None else None
+
+
+# --- what a person accepted stays accepted -------------------------------------------------------
+
+
+def shadowed() -> Stream:
+    """A truth row that outlived a delete by a second, of which the projection is rid."""
+    one = stream(wanted=truth())
+    one.lineage.truth_deleted(MESSAGE_ID, MAILBOX, WHOLE_RANGE, LONG_AGO - SECOND)
+    return one
+
+
+def test_a_row_that_outlived_its_delete_is_reported_and_not_written() -> None:
+    one = shadowed()
+    outcome = one.settle(Kind.MISSING_ROW)
+    assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.SHADOWED_DELETE)
+    assert one.tables.applied == []
+
+
+def test_an_accepted_repair_that_does_not_hold_is_tried_again_and_not_reported() -> None:
+    one = shadowed()
+    reported = one.settle(Kind.MISSING_ROW).finding
+    assert reported is not None
+    one.journal.put(accepted(reported, one.now))
+    for attempt in (1, 2, 3):
+        outcome = one.settle(Kind.MISSING_ROW)
+        assert (outcome.action, kind_of(outcome)) == (Action.REPAIR, Kind.MISSING_ROW)
+        assert one.finding is not None
+        assert (one.finding.attempts, one.finding.accepted) == (attempt, True)
+    assert one.settle(Kind.MISSING_ROW).action is Action.STICK
+
+
+def test_a_finding_that_nobody_accepted_is_not_carried_out_at_the_next_look() -> None:
+    one = shadowed()
+    one.settle(Kind.MISSING_ROW)
+    assert one.settle(Kind.MISSING_ROW).action is Action.KEEP
+    assert one.tables.applied == []
+
+
+# --- superseded by a user ------------------------------------------------------------------------
+
+
+def written_to_since() -> Stream:
+    """A cell was repaired, then a user wrote it once more, and it differs again."""
+    one = stream(actual=row(flagseen=False), wanted=truth())
+    assert one.settle(Kind.DIFFERING_CELLS).action is Action.REPAIR
+    newer = row(flagseen=False, written={"flagseen": LONG_AGO + 5 * SECOND})
+    one.tables.rows[PROJECTION.name][SLOT] = newer
+    return one
+
+
+def test_what_a_user_wrote_since_supersedes_the_repair_and_is_repaired_anew() -> None:
+    one = written_to_since()
+    outcome = one.settle(Kind.DIFFERING_CELLS)
+    assert (outcome.action, outcome.ended) == (Action.REPAIR, State.SUPERSEDED)
+    assert outcome.finding is not None
+    assert one.finding == outcome.finding
+    assert (outcome.finding.attempts, outcome.finding.batch) == (1, "batch 2")
+    assert outcome.finding.found_at == one.now
+    assert one.logged() == ["intended", "superseded", "intended"]
+    expected = SetCells(PROJECTION, SLOT, LONG_AGO + 5 * SECOND + 1, {"flagseen": True})
+    assert one.tables.applied[1:] == [expected]
+
+
+def test_a_superseded_repair_ends_even_when_the_next_is_held() -> None:
+    one = written_to_since()
+    outcome = one.settle(Kind.DIFFERING_CELLS, Admission(repairs="breaker repairs: too many"))
+    assert (outcome.action, outcome.ended) == (Action.KEEP, State.SUPERSEDED)
+    assert outcome.finding is not None
+    assert outcome.finding.state is State.HELD
+    assert one.finding == outcome.finding
+    assert one.logged() == ["intended", "superseded", "held"]
+
+
+# --- cells from the beginning of time ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", [0, -1])
+def test_a_missing_row_whose_truth_has_no_usable_write_time_is_unguardable(at: Micros) -> None:
+    one = stream(wanted=truth(at=at))
+    outcome = one.settle(Kind.MISSING_ROW)
+    assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.UNGUARDABLE)
+    assert one.tables.applied == []
+
+
+def test_an_extra_row_from_the_beginning_of_time_is_unguardable() -> None:
+    one = stream(actual=row(at=0))
+    one.lineage.remember([Entry(MESSAGE_ID, MAILBOX, SLOT.uid, True, LONG_AGO)])
+    one.lineage.projection_deleted(SLOT, LONG_AGO)
+    outcome = one.settle(Kind.EXTRA_ROW)
+    assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.UNGUARDABLE)
+    assert one.tables.applied == []
+
+
+# --- the agenda ----------------------------------------------------------------------------------
+
+
+def test_a_slot_that_agrees_names_its_projection_to_the_agenda() -> None:
+    outcome = stream(actual=row(), wanted=truth()).settle(Kind.DIFFERING_CELLS)
+    assert outcome == Outcome(SLOT, Action.NOTHING, None, projection=PROJECTION.name)
+
+
+def test_an_observer_leaves_a_repair_of_the_live_stream_alone() -> None:
+    one = stream(actual=row(flagseen=False), wanted=truth())
+    one.settle(Kind.DIFFERING_CELLS)
+    before = one.finding
+    outcome = one.settle(Kind.DIFFERING_CELLS, Admission(observe=True))
+    assert outcome == Outcome(SLOT, Action.NOTHING, None)
+    assert before is not None
+    assert one.finding == before

@@ -1,0 +1,121 @@
+"""Steps 3 and 4 on fakes: deletes that name no UID, of messages that lineage hardly knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from checkpoints.lineage import Entry, born_at
+from checkpoints.memory import MemoryLineage
+from reconcilers.model import Kind, Micros, Slot, Wake
+from streaming.look import Look, Looked
+from tests.unit.memory_tables import MemoryTables
+from tests.unit.rows import (
+    FAMILY,
+    LONG_AGO,
+    MAILBOX,
+    MESSAGE_ID,
+    NOW,
+    OTHER_ID,
+    PROJECTION,
+    SECOND,
+    row,
+    truth,
+)
+
+WATCHED_SINCE = LONG_AGO
+BEFORE_WATCHING = LONG_AGO - SECOND
+RANGED = Wake(
+    MAILBOX,
+    MESSAGE_ID,
+    None,
+    oldest=NOW,
+    newest=NOW,
+    deleted_from="imapuidtable",
+    deleted_at=NOW,
+    from_truth=True,
+)
+PARTITION = replace(RANGED, mailboxid=None)
+
+
+def slot(uid: int) -> Slot:
+    return Slot(MAILBOX, uid)
+
+
+def projected(*uids: int) -> MemoryTables:
+    """Only the projection still has these UIDs of the message, and one of another message."""
+    rows = {slot(uid): row(uid=uid) for uid in uids}
+    rows[slot(99)] = row(uid=99, messageid=OTHER_ID)
+    return MemoryTables(rows={PROJECTION.name: rows})
+
+
+def knowing(uid: int, recorded_at: Micros | None, messageid: UUID = MESSAGE_ID) -> MemoryLineage:
+    lineage = MemoryLineage()
+    lineage.remember([Entry(messageid, MAILBOX, uid, in_truth=True, recorded_at=recorded_at)])
+    return lineage
+
+
+def look(wake: Wake, tables: MemoryTables, lineage: MemoryLineage) -> Looked:
+    return Look(FAMILY, tables, lineage, WATCHED_SINCE).at([wake], NOW)
+
+
+def extra(looked: Looked) -> set[int]:
+    """The UIDs where the look found a row too many."""
+    return {each.slot.uid for each in looked.suspects if each.kind is Kind.EXTRA_ROW}
+
+
+def test_the_message_of_these_tests_was_born_before_watching_began() -> None:
+    born = born_at(MESSAGE_ID)
+    assert born is not None
+    assert born < WATCHED_SINCE
+
+
+@pytest.mark.parametrize("recorded_at", [None, BEFORE_WATCHING], ids=["told", "read before"])
+def test_an_old_message_of_which_one_uid_was_heard_of_is_searched_for_whole(
+    recorded_at: Micros | None,
+) -> None:
+    tables = projected(7, 8)
+    looked = look(RANGED, tables, knowing(7, recorded_at))
+    assert tables.scanned == [MAILBOX]
+    assert extra(looked) == {7, 8}
+
+
+def test_a_message_that_was_read_while_watching_needs_no_search() -> None:
+    tables = projected(7)
+    looked = look(RANGED, tables, knowing(7, recorded_at=WATCHED_SINCE))
+    assert tables.scanned == []
+    assert extra(looked) == {7}
+
+
+def test_a_message_that_nobody_remembers_is_searched_for() -> None:
+    tables = projected(8)
+    looked = look(RANGED, tables, MemoryLineage())
+    assert tables.scanned == [MAILBOX]
+    assert extra(looked) == {8}
+
+
+def test_a_partition_delete_of_a_message_that_nobody_remembers_is_looked_at_again_once() -> None:
+    first = look(PARTITION, projected(), MemoryLineage())
+    assert first.again == (PARTITION,)
+    assert (first.unresolved, first.suspects) == (1, ())
+    second = look(replace(PARTITION, looked_again=True), projected(), MemoryLineage())
+    assert second.again == ()
+    assert second.unresolved == 0
+
+
+def test_a_partition_delete_of_a_message_that_is_remembered_is_resolved() -> None:
+    looked = look(PARTITION, projected(7), knowing(7, WATCHED_SINCE))
+    assert looked.again == ()
+    assert looked.unresolved == 0
+    assert extra(looked) == {7}
+
+
+def test_a_partition_delete_of_a_message_that_is_there_again_is_resolved() -> None:
+    tables = projected(7)
+    tables.truths[MESSAGE_ID] = (truth(),)
+    looked = look(PARTITION, tables, MemoryLineage())
+    assert looked.again == ()
+    assert looked.unresolved == 0
+    assert looked.examined == 1

@@ -1,0 +1,86 @@
+"""What a look lets go of: a message's entries in a mailbox, all of them or none."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from checkpoints.lineage import Entry
+from checkpoints.memory import MemoryLineage
+from reconcilers.model import Slot
+from streaming.remembering import Remembering
+from streaming.sight import Sight
+from tests.unit.rows import FAMILY, LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID, PROJECTION
+
+OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
+
+
+def entry(uid: int, messageid: UUID = MESSAGE_ID, mailboxid: UUID = MAILBOX) -> Entry:
+    return Entry(messageid, mailboxid, uid, in_truth=True, recorded_at=LONG_AGO)
+
+
+def holding(*entries: Entry) -> MemoryLineage:
+    lineage = MemoryLineage()
+    lineage.remember(entries)
+    return lineage
+
+
+def find_gone(lineage: MemoryLineage, *uids: int) -> None:
+    """A look at these UIDs finds nothing on either side."""
+    sight = Sight()
+    slots = [Slot(MAILBOX, uid) for uid in uids]
+    for slot in slots:
+        sight.target(slot)
+    sight.entries |= lineage.of_slots(slots)
+    Remembering(FAMILY, PROJECTION, lineage, watched_since=1).rows([], sight, NOW)
+
+
+def expiring(lineage: MemoryLineage, messageid: UUID = MESSAGE_ID) -> set[int]:
+    entries = lineage.of_messages([messageid]).get(messageid, [])
+    return {each.uid for each in entries if each.expiring}
+
+
+def test_what_a_message_lost_is_remembered_while_another_of_its_uids_is_left() -> None:
+    lineage = holding(entry(7), entry(8))
+    find_gone(lineage, 7)
+    assert expiring(lineage) == set()
+
+
+def test_when_all_uids_are_gone_together_all_may_be_forgotten() -> None:
+    lineage = holding(entry(7), entry(8))
+    find_gone(lineage, 7, 8)
+    assert expiring(lineage) == {7, 8}
+
+
+def test_what_was_kept_for_another_uid_goes_with_it() -> None:
+    lineage = holding(entry(7), entry(8))
+    find_gone(lineage, 7)
+    find_gone(lineage, 7, 8)
+    assert expiring(lineage) == {7, 8}
+
+
+def test_a_uid_that_is_being_forgotten_keeps_no_other() -> None:
+    lineage = holding(entry(7), entry(8))
+    lineage.expire([entry(8)])
+    find_gone(lineage, 7)
+    assert expiring(lineage) == {7, 8}
+
+
+@pytest.mark.parametrize(
+    "left",
+    [entry(8, messageid=OTHER_ID), entry(8, mailboxid=OTHER_MAILBOX)],
+    ids=["another message", "another mailbox"],
+)
+def test_only_the_same_message_in_the_same_mailbox_keeps_an_entry(left: Entry) -> None:
+    lineage = holding(entry(7), left)
+    find_gone(lineage, 7)
+    assert expiring(lineage) == {7}
+    assert expiring(lineage, OTHER_ID) == set()
+
+
+def test_messages_that_are_gone_together_do_not_keep_each_other() -> None:
+    lineage = holding(entry(7), entry(8, messageid=OTHER_ID), entry(9, messageid=OTHER_ID))
+    find_gone(lineage, 7, 8)
+    assert expiring(lineage) == {7}
+    assert expiring(lineage, OTHER_ID) == set()
