@@ -31,6 +31,16 @@ WAKE_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
+class WriteTimes:
+    """Oldest and newest write, the newest's capture delay (µs), keys written by fast clocks."""
+
+    oldest: Micros
+    newest: Micros
+    captured_in: Micros
+    fast_writers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """One Arrow batch of `streaming.window.SETTLED_COLUMNS`, without the heartbeat's own row."""
 
@@ -53,12 +63,20 @@ class Settled:
             wake = Wake(_uuid(mailboxid), _uuid(messageid), *rest)
             yield replace(wake, suspected=kind) if kind else wake
 
-    def write_times(self) -> Iterator[tuple[Micros, Micros, Micros]]:
-        """Of each key that a change woke: oldest and newest write, the least capture delay; µs."""
-        changed = self.keys.filter(pc.invert(self.keys["looked_again"]))
-        names = ("oldest", "newest", "quickest")
-        columns = (changed.column(name).to_pylist() for name in names)
-        return (times for times in zip(*columns, strict=True) if times[0] is not None)
+    def write_times(self, fast: Micros) -> WriteTimes | None:
+        """Of the keys that a change woke; None without any. ``fast``: so far ahead (µs) is fast."""
+        told = pc.and_(pc.invert(self.keys["looked_again"]), pc.is_valid(self.keys["oldest"]))
+        changed = self.keys.filter(told)
+        if not changed.num_rows:
+            return None
+        newest = pc.max(changed["newest"])
+        last = changed.filter(pc.equal(changed["newest"], newest))
+        return WriteTimes(
+            oldest=pc.min(changed["oldest"]).as_py(),
+            newest=newest.as_py(),
+            captured_in=pc.max(last["quickest"]).as_py(),
+            fast_writers=pc.sum(pc.less(changed["quickest"], -fast)).as_py(),
+        )
 
 
 @lru_cache(maxsize=10_000)

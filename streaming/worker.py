@@ -37,7 +37,7 @@ from streaming.tables import Tables, connect
 from streaming.topics import publish_dead_letters, publish_wakes
 
 RESULT_SCHEMA = "result binary"
-KEYS_AT_ONCE = 2000
+KEYS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +227,12 @@ def _expiries(wakes: Iterable[Wake], now: Micros, delay: Micros) -> Iterator[Exp
 
 def _account(settled: Settled, found: BatchLook, delay: float) -> None:
     """Capture delay, oldest write, and writers whose clock is ahead by more than half the delay."""
-    for oldest, newest, quickest in settled.write_times():
-        found.oldest = min(found.oldest or oldest, oldest)
-        found.freshest = max(found.freshest or (newest, quickest), (newest, quickest))
-        found.fast_writers += quickest < -delay / 2 * 1e6
+    times = settled.write_times(fast=round(delay / 2 * 1e6))
+    if times is not None:
+        freshest = (times.newest, times.captured_in)
+        found.oldest = min(found.oldest or times.oldest, times.oldest)
+        found.freshest = max(found.freshest or freshest, freshest)
+        found.fast_writers += times.fast_writers
 
 
 def _keep_undecodable(job: Job, rows: list[dict[str, Any]], found: BatchLook) -> None:

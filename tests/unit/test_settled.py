@@ -1,0 +1,74 @@
+"""What comes out of the settle window: wakes, bad records, and the writes' times."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from reconcilers.model import Kind, Wake
+from streaming.settled import Settled
+
+MAILBOX = "11111111-0000-1000-8000-000000000001"
+MESSAGE = "22222222-0000-1000-8000-000000000002"
+SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("mailboxid", "messageid", "suspected", "projection")),
+        *((name, pa.int64()) for name in ("uid", "oldest", "newest", "quickest", "deleted_at")),
+        *((name, pa.bool_()) for name in ("from_truth", "looked_again", "heartbeat")),
+        *((name, pa.string()) for name in ("deleted_from", "reason")),
+        ("expires_at", pa.int64()),
+    ]
+)
+
+
+def settled(*rows: dict[str, Any]) -> Settled:
+    plain = {"from_truth": False, "looked_again": False, "heartbeat": False}
+    return Settled.of(pa.RecordBatch.from_pylist([plain | row for row in rows], schema=SCHEMA))
+
+
+def test_each_key_becomes_a_wake_with_all_that_it_told() -> None:
+    told = settled(
+        {"mailboxid": MAILBOX, "messageid": MESSAGE, "uid": 7, "oldest": 1, "newest": 2}
+        | {"deleted_from": "imapuidtable", "deleted_at": 3, "from_truth": True, "expires_at": 4}
+    )
+    assert list(told.wakes()) == [
+        Wake(UUID(MAILBOX), UUID(MESSAGE), 7, 1, 2, "imapuidtable", 3, True, False, 4)
+    ]
+
+
+def test_a_key_that_is_looked_at_again_says_for_what() -> None:
+    row = {"mailboxid": MAILBOX, "uid": 7, "looked_again": True}
+    (wake,) = settled(row | {"suspected": "extra_row", "projection": "unseen_uids"}).wakes()
+    assert (wake.looked_again, wake.suspected) == (True, Kind.EXTRA_ROW)
+    assert (wake.messageid, wake.projection) == (None, "unseen_uids")
+
+
+def test_the_heartbeat_is_no_key_and_a_bad_record_is_kept_apart() -> None:
+    found = settled({"heartbeat": True}, {"reason": "unknown op"}, {"mailboxid": MAILBOX})
+    assert [wake.mailboxid for wake in found.wakes()] == [UUID(MAILBOX)]
+    assert [bad["reason"] for bad in found.bad] == ["unknown op"]
+
+
+def test_the_newest_write_tells_how_long_capture_takes() -> None:
+    times = settled(
+        {"oldest": 10, "newest": 50, "quickest": 9},
+        {"oldest": 20, "newest": 90, "quickest": 2},
+        {"oldest": 5, "newest": 99, "quickest": 1, "looked_again": True},
+    ).write_times(fast=5)
+    assert times is not None
+    assert (times.oldest, times.newest, times.captured_in) == (10, 90, 2)
+    assert times.fast_writers == 0
+
+
+def test_a_writer_whose_clock_runs_ahead_is_counted() -> None:
+    rows = [{"oldest": 1, "newest": 1, "quickest": quickest} for quickest in (-6, -5, 4)]
+    times = settled(*rows).write_times(fast=5)
+    assert times is not None
+    assert times.fast_writers == 1
+
+
+def test_looks_alone_tell_no_times() -> None:
+    assert settled({"looked_again": True, "oldest": 1}).write_times(fast=5) is None
+    assert settled().write_times(fast=5) is None
