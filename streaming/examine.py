@@ -193,6 +193,9 @@ class Examiner:
         return Outcome(case.slot, Action.STICK, stuck)
 
     def _report(self, case: Case, kind: Kind, sentence: str) -> Outcome:
+        previous = case.previous
+        if previous is not None and (previous.state, previous.kind) == (State.REPORTED, kind):
+            return self._keep(case)
         now = self.clock()
         next_look = None if kind is Kind.UNRESOLVED else now + self.rules.report_again
         finding = self._finding(case, kind, State.REPORTED, sentence)

@@ -185,6 +185,12 @@ def test_a_missing_row_whose_truth_has_no_usable_write_time_is_unguardable(at: M
     assert one.tables.applied == []
 
 
+def test_what_stays_unguardable_is_logged_once() -> None:
+    one = stream(wanted=truth(at=0))
+    first, second = (one.settle(Kind.MISSING_ROW) for _ in range(2))
+    assert (first.action, second.action) == (Action.REPORT, Action.KEEP)
+
+
 def test_an_extra_row_from_the_beginning_of_time_is_unguardable() -> None:
     one = stream(actual=row(at=0))
     one.lineage.remember([Entry(MESSAGE_ID, MAILBOX, SLOT.uid, True, LONG_AGO)])
