@@ -167,7 +167,7 @@ def _ranged(column: str) -> Column:
 
     def bound(name: str) -> Column:
         values = F.col("v.after")[name].values
-        return F.filter(values, lambda each: each["name"] == column)[0]["value"]
+        return F.get(F.filter(values, lambda each: each["name"] == column), F.lit(0))["value"]
 
     start, end = bound("_range_start"), bound("_range_end")
     return F.when(start == end, start)
