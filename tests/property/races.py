@@ -119,6 +119,7 @@ class Run:
     def begin_look(self, number: int, outcome: Outcome) -> None:
         slots = list(self.world.slots)
         busy = {slot for slot, _, _ in self.looks}
+        busy |= {slot for slot, _ in self.to_repeat}  # a failed batch comes before any later one
         if self.to_repeat and number % 2:
             slot, batch = self.to_repeat.pop()
         elif slots:
