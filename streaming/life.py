@@ -69,7 +69,7 @@ class Life:
         if plan is not None and plan.watermark > time.time() * 1000:
             ahead = plan.watermark / 1000 - time.time()
             self._afresh(f"its watermark is {ahead:.0f} s ahead of the clock")
-        elif plan is None:
+        elif plan is None or directory.query_id(self.query.checkpoint) is None:
             self._afresh("there is no checkpoint to go on from")
         else:
             self._check_retention(plan.end)
