@@ -82,6 +82,10 @@ def test_resume_and_retry_reach_the_running_stream(
         assert reconcile(config, "findings", "--retry", place) == 0
         until("what was stuck is repaired", lambda: row(stuck))
         until("and verified", lambda: now_at(stuck) is None)
-        assert stream.findings(uid=2, kind="missing_row")[-1]["message"].startswith("verified")
+
+        def told() -> str:
+            return str(stream.findings(uid=2, kind="missing_row")[-1]["message"])
+
+        until("its end is told", lambda: told().startswith("verified"))
         assert stream.stop() == 0
     cassandra.execute(f"DROP KEYSPACE {own}", timeout=120)
