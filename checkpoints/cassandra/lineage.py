@@ -26,6 +26,8 @@ from reconcilers.model import Micros, Slot
 IDS_A_READ = 100
 ROWS_A_BATCH = 30
 """Of one partition: some 2 KiB, below the size at which Cassandra warns of a batch."""
+ROWS_AS_ONE = 200
+"""Of one message in one mailbox: some 20 KiB, well below the size that Cassandra refuses."""
 PARTITIONS_A_BATCH = 10
 """More than that in a batch makes Cassandra warn."""
 DELETES_KEPT = timedelta(days=90)
@@ -35,8 +37,8 @@ class CassandraLineage:
     """`checkpoints.lineage.Lineage`. Entries are written by message first, then by row.
 
     So what is found by row is found by message too, also after a crash in between: a look, which
-    asks by row, writes the entry again. Let go of they are the other way round. All of a message
-    stand in one partition, so are written as one: part of them would look complete. ``recorded_at``
+    asks by row, writes the entry again. Let go of they are the other way round. Those of a
+    message in a mailbox are written as one: part of them would look complete. ``recorded_at``
     is written as given: callers pass an entry that is absent, that has none yet, or that is
     expiring, as they read it. ``in_truth`` is only ever set.
     """
@@ -139,10 +141,16 @@ class CassandraLineage:
         self._write("letting lineage expire", list(entries), kept)
 
     def _write(self, doing: str, entries: Sequence[Entry], kept: int) -> None:
-        by_message = [_request(self._message, entry, kept) for entry in entries]
+        by_message: dict[tuple[UUID, UUID], list[Request]] = defaultdict(list)
+        for entry in entries:
+            place = entry.messageid, entry.mailboxid
+            by_message[place].append(_request(self._message, entry, kept))
+        as_one = (
+            group for writes in by_message.values() for group in in_groups(writes, ROWS_AS_ONE)
+        )
         by_row = ((entry.mailboxid, _request(self._row, entry, kept)) for entry in entries)
         halves = [
-            self._store.by_replica(by_message, PARTITIONS_A_BATCH),
+            self._store.by_replica(as_one, PARTITIONS_A_BATCH),
             self._by_partition(by_row),
         ]
         for requests in reversed(halves) if kept else halves:
@@ -168,10 +176,10 @@ class CassandraLineage:
 
     def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
         """Many deletes were seen: sent together, durable when this returns."""
-        requests = (
-            request for each in dict.fromkeys(deletes) for request in self._delete_requests(each)
+        single = (
+            [request] for each in dict.fromkeys(deletes) for request in self._delete_requests(each)
         )
-        self._store.run("remembering deletes", self._store.by_replica(requests, PARTITIONS_A_BATCH))
+        self._store.run("remembering deletes", self._store.by_replica(single, PARTITIONS_A_BATCH))
 
     def _delete_requests(self, delete: TruthDelete | ProjectionDelete) -> Iterator[Request]:
         kept = self._deletes_kept

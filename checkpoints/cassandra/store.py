@@ -120,27 +120,25 @@ class Store:
             together.add(statement, values)
         return together, ()
 
-    def by_replica(self, requests: Iterable[Request], most: int) -> Iterator[Request]:
-        """Writes of many partitions, in batches whose partitions have the same replicas.
+    def by_replica(self, groups: Iterable[Sequence[Request]], most: int) -> Iterator[Request]:
+        """Groups of writes, each of one partition, in batches for the same replicas.
 
-        The writes of one partition stay together: they are applied as one. Where the driver does
-        not know the replicas, each partition goes alone.
+        A group is applied as one. A batch has at most so many writes, or is one larger group. Where
+        the driver does not know the replicas, each group goes alone.
         """
         metadata = self._session.cluster.metadata
-        partitions: dict[bytes, list[Request]] = defaultdict(list)
-        for statement, values in requests:
-            bound = statement.bind(values)
-            partitions[bound.routing_key].append((bound, ()))
-        groups: dict[tuple[Any, ...], list[list[Request]]] = defaultdict(list)
-        for key, writes in partitions.items():
+        waiting: dict[tuple[Any, ...], list[Request]] = defaultdict(list)
+        for group in groups:
+            bound: list[Request] = [(statement.bind(values), ()) for statement, values in group]
+            key = bound[0][0].routing_key
             replicas = tuple(metadata.get_replicas(self.keyspace, key))
-            if replicas:
-                groups[replicas].append(writes)
-            else:
-                yield self.batch(writes)
-        for together in groups.values():
-            for group in in_groups(together, most):
-                yield self.batch([write for writes in group for write in writes])
+            if not replicas:
+                yield self.batch(bound)
+                continue
+            if waiting[replicas] and len(waiting[replicas]) + len(bound) > most:
+                yield self.batch(waiting.pop(replicas))
+            waiting[replicas] += bound
+        yield from (self.batch(together) for together in waiting.values())
 
     def _send(self, request: Request) -> ResponseFuture:
         statement, values = request

@@ -158,6 +158,21 @@ def test_many_deletes_at_once(lineage: Lineage) -> None:
     assert lineage.truth_deletes_in_mailbox(mailbox, AT + 499, AT + 499)
 
 
+def test_more_of_one_partition_than_a_batch_can_hold(lineage: Lineage) -> None:
+    """A purged mailbox, a message that thousands of mailboxes got, and one copied without end."""
+    mailbox, message, copied = uuid.uuid1(), uuid.uuid1(), uuid.uuid1()
+    deletes = [TruthDelete(uuid.uuid1(), mailbox, WHOLE_RANGE, AT + n) for n in range(3000)]
+    lineage.remember_deletes(deletes)
+    last = deletes[-1]
+    assert lineage.truth_deletes(last.messageid, mailbox).by_uid == {WHOLE_RANGE: {last.at}}
+    everywhere = [Entry(message, uuid.uuid1(), 1, True, AT) for _ in range(2000)]
+    copies = [Entry(copied, mailbox, uid, True, AT) for uid in range(1, 1501)]
+    lineage.remember([*everywhere, *copies])
+    found = lineage.of_messages([message, copied])
+    assert set(found[message]) == set(everywhere)
+    assert set(found[copied]) == set(copies)
+
+
 def test_truth_deletes_of_a_mailbox_between_two_times(lineage: Lineage) -> None:
     mailbox = uuid.uuid1()
     lineage.truth_deleted(uuid.uuid1(), mailbox, WHOLE_RANGE, AT)
