@@ -39,15 +39,11 @@ def _compare_index(family: Family, projection: Projection, seen: Seen) -> Differ
         return None
     wanted = [truth for truth in seen.truths if projection.belongs(truth)]
     if projection.gathers is not None:
-        return _ungathered(projection.gathers, wanted, seen.actual)
+        missing = ungathered(projection.gathers, wanted, seen.actual)
+        return Difference(Kind.DIFFERING_CELLS, (projection.gathers,)) if missing else None
     if bool(wanted) == (seen.actual is not None):
         return None
     return Difference(Kind.MISSING_ROW if wanted else Kind.EXTRA_ROW)
-
-
-def _ungathered(column: str, wanted: list[Row], actual: Row | None) -> Difference | None:
-    missing = ungathered(column, wanted, actual)
-    return Difference(Kind.DIFFERING_CELLS, (column,)) if missing else None
 
 
 def ungathered(column: str, truths: Iterable[Row], actual: Row | None) -> frozenset[str]:

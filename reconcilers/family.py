@@ -69,6 +69,11 @@ class Family:
     wakes_on: tuple[str, ...]
     projections: tuple[Projection, ...]
 
+    @property
+    def first(self) -> Projection:
+        """The one that lists the messages: its rows lead back to the truth."""
+        return self.projections[0]
+
 
 def keeping(family: Family, names: Collection[str]) -> Family:
     """The family with those projections only, woken by their tables too. The first always stays.

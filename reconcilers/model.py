@@ -53,8 +53,9 @@ class Wake:
     None otherwise. ``oldest`` and ``newest`` are the write times of the events behind it.
     ``from_truth`` tells that an event of the truth named the key, ``looked_again`` that it came
     back through the suspects topic instead of from a user's change, where ``suspected`` is what was
-    found then, for the finding of ``projection`` (None: of the family's first). ``expires_at`` is
-    when the last of the written cells expires, None without a TTL.
+    found then, for the finding of ``projection`` (published without one, it comes back as of the
+    family's first). ``expires_at`` is when the last of the written cells expires, None without a
+    TTL.
     """
 
     mailboxid: UUID | None

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from reconcilers.finding import Finding, State
 from reconcilers.model import Micros, Slot, Wake
-from reconcilers.projections import MESSAGE_PROJECTIONS
 
 WAIT_FOR_DECISION = frozenset({State.HELD, State.OBSERVED})
 
@@ -67,13 +66,12 @@ class Agenda:
 
 
 def finding_wake(finding: Finding) -> Wake:
-    """Its key, to be published and looked at again. A message's own finding names no projection."""
-    first = MESSAGE_PROJECTIONS[0].name
+    """Its key, to be published and looked at again."""
     return Wake(
         mailboxid=finding.slot.mailboxid,
         messageid=None,
         uid=finding.slot.uid,
         oldest=finding.oldest,
         looked_again=True,
-        projection=None if finding.projection == first else finding.projection,
+        projection=finding.projection,
     )

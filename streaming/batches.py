@@ -126,7 +126,7 @@ class Batches:
         """
         self.check_lease()
         new = [suspect for suspect in look.suspects if suspect.kind and not suspect.looked_again]
-        first = self.family.projections[0].name
+        first = self.family.first.name
         removals = sum(
             suspect.kind is Kind.EXTRA_ROW and suspect.projection == first for suspect in new
         )
@@ -246,9 +246,6 @@ class Batches:
             self.agenda.drop(finding)
             self._count_end(finding, outcome.ended)
             return
-        if outcome.ended is not None:
-            self._count_end(finding, outcome.ended)
-            self.agenda.drop(finding)
         before = self.agenda.of(finding)
         self.agenda.keep(finding)
         if before is not None and (before.state, before.kind) == (finding.state, finding.kind):

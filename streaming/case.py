@@ -18,8 +18,6 @@ class Case:
     previous: Finding | None
     moment: Moment
     batch: str
-    projection: str | None = None
-    """Its name, None for the family's first."""
 
     @property
     def now(self) -> Now:
@@ -46,6 +44,6 @@ class Case:
             uid=self.slot.uid,
             oldest=self.suspect.oldest,
             looked_again=True,
-            projection=self.projection,
+            projection=self.suspect.projection,
             suspected=suspected,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
@@ -47,11 +47,11 @@ class Confirmation:
         rows = self.tables.projection_with_times(self.projection, slots)
         listed = rows
         if self.projection.is_index:
-            listed = self.tables.projection_rows(self.first, slots)
+            listed = self.tables.projection_rows(self.family.first, slots)
         remembered = self.lineage.of_slots(slots)
         claims: dict[Slot, set[UUID]] = {}
         for suspect in suspects:
-            message = self.first.message_of(listed.get(suspect.slot))
+            message = self.family.first.message_of(listed.get(suspect.slot))
             named = set() if message is None else {message}
             entries = remembered.get(suspect.slot, ())
             claims[suspect.slot] = (
@@ -59,17 +59,15 @@ class Confirmation:
             )
         truths = self.tables.truth_serially({each for ids in claims.values() for each in ids})
         return [
-            replace(
-                self._seen(suspect, rows.get(suspect.slot), claims[suspect.slot], truths),
-                listed=suspect.slot in listed,
+            self._seen(
+                suspect,
+                rows.get(suspect.slot),
+                claims[suspect.slot],
+                truths,
+                listed.get(suspect.slot),
             )
             for suspect in suspects
         ]
-
-    @property
-    def first(self) -> Projection:
-        """The family's first projection, which lists the messages."""
-        return self.family.projections[0]
 
     def _seen(
         self,
@@ -77,6 +75,7 @@ class Confirmation:
         actual: Row | None,
         claims: set[UUID],
         truths: dict[UUID, tuple[Row, ...]],
+        listed: Row | None,
     ) -> Seen:
         slot, (mailbox, uid) = suspect.slot, self.family.slot
         here = [
@@ -97,6 +96,7 @@ class Confirmation:
             memory=memory,
             present_uids=frozenset(each for each in present if isinstance(each, int)),
             suspected=suspect.suspected,
+            listed=listed is not None,
         )
 
     def _outlived_its_delete(self, truth: Row, memory: Memory) -> bool:

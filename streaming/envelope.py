@@ -33,7 +33,7 @@ VALUE_SCHEMA = f"""
         deleted_from: STRING, deleted_at: BIGINT, projection: STRING, suspected: STRING>,
     _corrupt STRING
 """
-_HAS_EXPIRY = '"deletion_ts":1'  # any time until the year 2033, in the agent's compact JSON
+_HAVE_EXPIRY = ('"deletion_ts":1', '"deletion_ts":2')  # any until 2065, in the agent's compact JSON
 _EXPIRY = r'"deletion_ts":(\d{16})\b'
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_corrupt"}
 
@@ -89,7 +89,10 @@ def _bad_event(family: Family, keyspace: str) -> Column:
     whole_key = key.mailboxid.isNotNull() & _uid(key).isNotNull() & partition_key.isNotNull()
     return (
         F.when(value.isNull() | value["_corrupt"].isNotNull(), "malformed JSON or wrong types")
-        .when(value.source.isNull() | value.source.ts_us.isNull(), "no write time: not an event")
+        .when(
+            value.source.isNull() | value.source.ts_us.isNull() | value.ts_ms.isNull(),
+            "no write time: not an event",
+        )
         .when(~value.op.isin("i", "u", "d", "r") | value.op.isNull(), "unknown op")
         .when(
             table.isNull() | ~table.isin(*family.wakes_on) | (value.source.keyspace != keyspace),
@@ -140,7 +143,9 @@ def _as_keys(parsed: DataFrame, family: Family) -> DataFrame:
         of(value.wake.deleted_from, F.when(told, value.source["table"])).alias("deleted_from"),
         of(value.wake.deleted_at, F.when(told, value.source.ts_us)).alias("deleted_at"),
         F.col("looked_again"),
-        of(value.wake.projection, F.lit(None)).alias("projection"),
+        of(F.coalesce(value.wake.projection, F.lit(family.first.name)), F.lit(None)).alias(
+            "projection"
+        ),
         of(value.wake.suspected, F.lit(None)).alias("suspected"),
         of(value.wake.oldest, value.source.ts_us).alias("written"),
         F.coalesce(from_truth, F.lit(False)).alias("from_truth"),
@@ -159,7 +164,8 @@ def _expires_at(value: Column) -> Column:
     """
     text = value.cast("string")
     times = F.regexp_extract_all(text, F.lit(_EXPIRY), F.lit(1))
-    return F.when(text.contains(_HAS_EXPIRY), F.array_max(times.cast("array<bigint>")))
+    first, second = (text.contains(each) for each in _HAVE_EXPIRY)
+    return F.when(first | second, F.array_max(times.cast("array<bigint>")))
 
 
 def _ranged(column: str) -> Column:

@@ -7,7 +7,7 @@ look has seen it hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import UUID
@@ -77,7 +77,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one suspect, for the driver's agenda, metrics and log."""
+    """What became of one suspect's finding, for the driver's agenda, metrics and log.
+
+    ``ended`` says how it was closed; what supersedes it has an outcome of its own.
+    """
 
     slot: Slot
     action: Action
@@ -119,23 +122,24 @@ class Examiner:
             )
             for suspect, seen in zip(some, self.confirmation.read(some), strict=True):
                 previous = open_ones.get(suspect.slot)
-                case = Case(suspect, seen, previous, moment, batch, self._wake_name)
-                outcomes.append(self._settle_one(case, admission))
+                case = Case(suspect, seen, previous, moment, batch)
+                outcomes += self._settle_one(case, admission)
         return outcomes
-
-    @property
-    def _wake_name(self) -> str | None:
-        return self.projection.name if self.projection.is_index else None
 
     # --- steps 6 and 7
 
-    def _settle_one(self, case: Case, admission: Admission) -> Outcome:
+    def _settle_one(self, case: Case, admission: Admission) -> Iterator[Outcome]:
         verdict = self._verdict(case)
         previous = case.previous
         if admission.observe and previous is not None and previous.state is State.INTENDED:
-            return Outcome(case.slot, Action.NOTHING, None)  # the live stream's own
+            yield Outcome(case.slot, Action.NOTHING, None)  # the live stream's own
+            return
         step = advance(previous, verdict, case.seen, case.now, self.rules.attempts)
-        return self._act(case, verdict, step, admission)
+        if step.ends_as is not None:
+            yield self._close(case, step.ends_as)
+            case = replace(case, previous=None)
+        if step.action is not Action.CLOSE:
+            yield self._act(case, verdict, step, admission)
 
     def _act(self, case: Case, verdict: Verdict, step: Step, admission: Admission) -> Outcome:
         outcome = Outcome(case.slot, step.action, None, projection=self.projection.name)
@@ -143,8 +147,6 @@ class Examiner:
             case Action.LOOK_AGAIN, _:
                 difference = compare(self.family, self.projection, case.seen)
                 self.publish([case.wake(difference.kind if difference is not None else None)])
-            case Action.CLOSE, _:
-                outcome = self._close(case, step)
             case Action.KEEP, _:
                 outcome = self._keep(case)
             case Action.STICK, _:
@@ -168,12 +170,11 @@ class Examiner:
             accepted |= ACCEPTABLE  # its kind is by now that of the repair
         return judge(self.family, self.projection, seen, case.moment, accepted)
 
-    def _close(self, case: Case, step: Step) -> Outcome:
+    def _close(self, case: Case, state: State) -> Outcome:
         assert case.previous is not None
-        assert step.ends_as is not None
         now = self.clock()
-        self.journal.close(case.previous, step.ends_as, now)
-        return Outcome(case.slot, step.action, case.previous, step.ends_as, now)
+        self.journal.close(case.previous, state, now)
+        return Outcome(case.slot, Action.CLOSE, case.previous, state, now)
 
     def _keep(self, case: Case) -> Outcome:
         assert case.previous is not None
@@ -221,11 +222,6 @@ class Examiner:
         )
 
     def _repair(self, case: Case, verdict: Repair, step: Step, admission: Admission) -> Outcome:
-        if step.ends_as is not None and case.previous is not None:
-            self.journal.close(case.previous, step.ends_as, self.clock())
-            ended = replace(step, ends_as=None)
-            outcome = self._repair(replace(case, previous=None), verdict, ended, admission)
-            return replace(outcome, ended=step.ends_as)
         kind = verdict.difference.kind
         if admission.observe:
             return self._hold(case, kind, State.OBSERVED, verdict.sentence)

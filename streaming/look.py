@@ -54,17 +54,12 @@ class Look:
     lineage: Lineage
     watched_since: Micros | None = None
 
-    @property
-    def projection(self) -> Projection:
-        """The one whose rows lead back to the truth."""
-        return self.family.projections[0]
-
     def at(self, wakes: Sequence[Wake], now: Micros) -> Looked:
         """Resolve, read, compare and remember. ``now`` is µs, taken before the first read.
 
         Raises `reconcilers.errors.Retryable`: the whole look is then done again.
         """
-        remembering = Remembering(self.family, self.projection, self.lineage, self.watched_since)
+        remembering = Remembering(self.family, self.lineage, self.watched_since)
         remembering.deletes(wakes)
         sight = Sight()
         self._resolve_slots(wakes, sight)
@@ -91,12 +86,12 @@ class Look:
 
     def _read_rows(self, sight: Sight, slots: Sequence[Slot]) -> None:
         """The projection's side, and through it or lineage the messages that may claim it."""
-        sight.rows |= self.tables.projection_rows(self.projection, slots)
+        sight.rows |= self.tables.projection_rows(self.family.first, slots)
         sight.entries |= self.lineage.of_slots(slots)
         for slot in slots:
             target, row = sight.targets[slot], sight.rows.get(slot)
             target.messageids.update([entry.messageid for entry in sight.entries.get(slot, ())])
-            named = self.projection.message_of(row)
+            named = self.family.first.message_of(row)
             if named is not None:
                 target.messageids.add(named)
 
@@ -143,7 +138,7 @@ class Look:
                 wanted[mailboxid].add(messageid)
         found: dict[UUID, list[Slot]] = defaultdict(list)
         for mailboxid, messageids in wanted.items():
-            for slot, messageid in self.tables.mailbox_slots(self.projection, mailboxid):
+            for slot, messageid in self.tables.mailbox_slots(self.family.first, mailboxid):
                 if messageid in messageids:
                     found[messageid].append(slot)
         return found
@@ -203,8 +198,8 @@ class Look:
             listed=listed is not None,
         )
         difference = compare(self.family, projection, seen)
-        asked = projection.name if projection.is_index else None
-        if difference is None and asked not in target.looked_again:
+        asked = projection.name in target.looked_again
+        if difference is None and not asked:
             return None
         return Suspect(
             target.slot,
@@ -212,8 +207,8 @@ class Look:
             difference.kind if difference is not None else None,
             projection.name,
             target.oldest,
-            asked in target.looked_again,
-            target.looked_again.get(asked),
+            asked,
+            target.looked_again.get(projection.name),
         )
 
     def _unresolved(self, wakes: Iterable[Wake], sight: Sight) -> Iterable[Suspect | Wake]:
@@ -229,7 +224,7 @@ class Look:
                 if self._nowhere(wake, sight) and not wake.looked_again:
                     yield wake
                 continue
-            if wake.deleted_from != self.projection.table:
+            if wake.deleted_from != self.family.first.table:
                 continue
             slot = Slot(wake.mailboxid, wake.uid)
             if sight.targets[slot].messageids or slot in sight.rows:
@@ -239,7 +234,7 @@ class Look:
             elif not self.lineage.truth_deletes_in_mailbox(
                 wake.mailboxid, wake.deleted_at - NEAR_BY, wake.deleted_at + NEAR_BY
             ):
-                name, oldest = self.projection.name, wake.oldest
+                name, oldest = self.family.first.name, wake.oldest
                 yield Suspect(slot, frozenset(), Kind.UNRESOLVED, name, oldest, looked_again=True)
 
     def _nowhere(self, wake: Wake, sight: Sight) -> bool:

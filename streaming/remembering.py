@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from checkpoints.lineage import WHOLE_RANGE, Entry, Lineage, ProjectionDelete, TruthDelete
-from reconcilers.family import Family, Projection
+from reconcilers.family import Family
 from reconcilers.model import Micros, Slot, Wake
 from streaming.sight import Sight
 
 
 @dataclass(frozen=True, slots=True)
 class Remembering:
-    """Writes one look into lineage; ``projection`` is the one whose rows name their message."""
+    """Writes one look into lineage."""
 
     family: Family
-    projection: Projection
     lineage: Lineage
     watched_since: Micros | None = None
 
@@ -31,7 +30,7 @@ class Remembering:
             if wake.deleted_from == self.family.truth and wake.messageid is not None:
                 named = WHOLE_RANGE if uid is None else uid
                 seen.append(TruthDelete(wake.messageid, mailboxid, named, at))
-            elif wake.deleted_from == self.projection.table and uid is not None:
+            elif wake.deleted_from == self.family.first.table and uid is not None:
                 seen.append(ProjectionDelete(Slot(mailboxid, uid), at))
         if seen:
             self.lineage.remember_deletes(seen)
@@ -85,7 +84,7 @@ class Remembering:
 
     def _projected(self, sight: Sight) -> Iterator[Entry]:
         for slot, row in sight.rows.items():
-            named = self.projection.message_of(row)
+            named = self.family.first.message_of(row)
             if named is not None and sight.entry(slot, named) is None:
                 yield Entry(named, slot.mailboxid, slot.uid, in_truth=False)
 

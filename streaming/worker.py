@@ -159,7 +159,7 @@ class _ByName:
     family: Family
 
     def __hash__(self) -> int:
-        columns = self.family.projections[0].columns
+        columns = self.family.first.columns
         return hash((self.family.name, len(self.family.projections), columns))
 
 

@@ -54,7 +54,6 @@ class Tables:
         self._prepared: dict[str, Any] = {}
         self._truth_columns = _copied(family)
         self._sets = frozenset[str]().union(*(each.sets for each in family.projections))
-        self._sets &= frozenset(self._truth_columns)
 
     # --- step 3: look, at QUORUM, without write times
 

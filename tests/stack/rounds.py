@@ -231,7 +231,11 @@ class Rounds:
 
     def look_again_at(self, suspects: Iterable[Slot]) -> None:
         """The driver's agenda: an open finding comes back whether or not its key was published."""
-        self.due += [Wake(slot.mailboxid, None, slot.uid, looked_again=True) for slot in suspects]
+        name = self.ground.projection.name
+        self.due += [
+            Wake(slot.mailboxid, None, slot.uid, looked_again=True, projection=name)
+            for slot in suspects
+        ]
 
     # --- what came of it
 

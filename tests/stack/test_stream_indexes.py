@@ -9,8 +9,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from checkpoints.cassandra import CassandraJournal, Store
+from reconcilers.families.message import MESSAGE
+from reconcilers.finding import Finding
+from reconcilers.model import Slot
 from tests.stack.scenes import Cells, Place, Scene, cells, now_us
-from tests.stack.streams import until
+from tests.stack.streams import DELAY, until
 
 pytestmark = pytest.mark.stack
 
@@ -129,7 +133,19 @@ def test_what_a_user_writes_within_the_delay_survives(indexed_scene: Scene, name
     index.add(place, at=now_us() + 60_000_000)
     write_message(indexed_scene, place, **index.strange)
     indexed_scene.await_all_examined()
-    until("a removal was tried", lambda: indexed_scene.findings(place.row))
+    journal = CassandraJournal(
+        Store(indexed_scene.session, indexed_scene.own), scope=indexed_scene.keyspace
+    )
+
+    def tried() -> list[Finding]:
+        slot = Slot(*place.row)
+        found = journal.recall(MESSAGE, name, [slot]).get(slot)
+        return [found] if found is not None and found.writes else []
+
+    until("a removal was tried", tried)
+    (finding,) = tried()
+    (write,) = finding.writes
+    assert write.at == finding.tried_at - DELAY * 1_000_000
     assert index.has(place)
 
 

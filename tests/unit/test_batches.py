@@ -228,7 +228,8 @@ def test_a_superseded_repair_is_counted_and_the_new_finding_kept() -> None:
     before = replace(held(), state=State.INTENDED, kind=Kind.DIFFERING_CELLS)
     decisions.settled([Outcome(HELD, Action.REPAIR, before, projection=PROJECTION.name)])
     after = replace(before, sentence="anew")
-    decisions.settled([Outcome(HELD, Action.REPAIR, after, ended=State.SUPERSEDED)])
+    ended = Outcome(HELD, Action.CLOSE, before, ended=State.SUPERSEDED)
+    decisions.settled([ended, Outcome(HELD, Action.REPAIR, after)])
     name = PROJECTION.name
     assert counted(decisions, "repairs_total", projection=name, outcome="superseded") == 1
     assert decisions.agenda.of(after) == after

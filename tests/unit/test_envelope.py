@@ -92,16 +92,37 @@ def test_the_last_expiry_of_a_cell_is_told_and_that_of_a_delete_is_not(
     spark: SparkSession,
 ) -> None:
     key = {"messageid": MESSAGEID, "mailboxid": MAILBOX, "uid": 1}
-    soon, late = 1_800_000_000_000_000, 1_900_000_000_000_000
+    soon, late = 1_900_000_000_000_000, 2_100_000_000_000_000
     cells = {
         "flagseen": {"value": True, "deletion_ts": soon, "set": True},
         "modseq": {"value": 1, "deletion_ts": late, "set": True},
         "threadid": {"value": None, "deletion_ts": None, "set": True},
     }
-    written, plain, deleted = decoded(
+    written, far, plain, deleted = decoded(
         spark,
         event(TRUTH, "u", key, cells),
+        event(TRUTH, "u", key, {"modseq": cells["modseq"]}),
         event(TRUTH, "u", key, {"threadid": cells["threadid"]}),
         event(TRUTH, "d", key, cells),
     )
-    assert (written.expires_at, plain.expires_at, deleted.expires_at) == (late, None, None)
+    assert (written.expires_at, far.expires_at) == (late, late)
+    assert (plain.expires_at, deleted.expires_at) == (None, None)
+
+
+@pytest.mark.parametrize("lost", ["ts_ms", "ts_us"])
+def test_an_event_without_one_of_its_times_is_a_bad_record(spark: SparkSession, lost: str) -> None:
+    topic, partition, offset, key, value = event(TRUTH, "d", {"messageid": MESSAGEID})
+    changed = value.replace(f'"{lost}"'.encode(), b'"other"')
+    (row,) = decoded(spark, (topic, partition, offset, key, changed))
+    assert (row.reason, row.messageid) == ("no write time: not an event", None)
+
+
+def test_what_is_looked_at_again_without_a_projection_is_of_the_first(spark: SparkSession) -> None:
+    def suspect(**wake: object) -> tuple[Any, ...]:
+        value = {"family": "message", "wake": {"mailboxid": MAILBOX, "uid": 7, **wake}}
+        return SUSPECTS, 0, 1, b"", json.dumps(value).encode()
+
+    unnamed, named = decoded(spark, suspect(), suspect(projection="unseen_uids"))
+    assert (unnamed.projection, named.projection) == ("messages", "unseen_uids")
+    (changed,) = decoded(spark, event(TRUTH, "d", {"messageid": MESSAGEID}))
+    assert changed.projection is None

@@ -42,11 +42,15 @@ OPEN = Admission()
 
 @dataclass
 class Stream:
-    """An examiner with everything around it in memory; each batch is a delay after the last."""
+    """An examiner with everything around it in memory; each batch is a delay after the last.
+
+    ``ended`` are the findings that were superseded in the last batch.
+    """
 
     tables: MemoryTables = field(default_factory=MemoryTables)
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
     published: list[Wake] = field(default_factory=list)
+    ended: list[State | None] = field(default_factory=list)
     now: Micros = NOW
     _batches: int = 0
 
@@ -60,7 +64,8 @@ class Stream:
         suspect = Suspect(
             SLOT, frozenset({MESSAGE_ID}), kind, PROJECTION.name, LONG_AGO, suspected=kind
         )
-        (outcome,) = self._examiner().settle([suspect], admission, f"batch {self._batches}")
+        *ended, outcome = self._examiner().settle([suspect], admission, f"batch {self._batches}")
+        self.ended = [each.ended for each in ended]
         return outcome
 
     def _examiner(self) -> Examiner:
@@ -154,7 +159,7 @@ def written_to_since() -> Stream:
 def test_what_a_user_wrote_since_supersedes_the_repair_and_is_repaired_anew() -> None:
     one = written_to_since()
     outcome = one.settle(Kind.DIFFERING_CELLS)
-    assert (outcome.action, outcome.ended) == (Action.REPAIR, State.SUPERSEDED)
+    assert (outcome.action, one.ended) == (Action.REPAIR, [State.SUPERSEDED])
     assert outcome.finding is not None
     assert one.finding == outcome.finding
     assert (outcome.finding.attempts, outcome.finding.batch) == (1, "batch 2")
@@ -167,7 +172,7 @@ def test_what_a_user_wrote_since_supersedes_the_repair_and_is_repaired_anew() ->
 def test_a_superseded_repair_ends_even_when_the_next_is_held() -> None:
     one = written_to_since()
     outcome = one.settle(Kind.DIFFERING_CELLS, Admission(repairs="breaker repairs: too many"))
-    assert (outcome.action, outcome.ended) == (Action.KEEP, State.SUPERSEDED)
+    assert (outcome.action, one.ended) == (Action.KEEP, [State.SUPERSEDED])
     assert outcome.finding is not None
     assert outcome.finding.state is State.HELD
     assert one.finding == outcome.finding

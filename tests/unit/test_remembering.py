@@ -11,7 +11,7 @@ from checkpoints.memory import MemoryLineage
 from reconcilers.model import Slot
 from streaming.remembering import Remembering
 from streaming.sight import Sight
-from tests.unit.rows import FAMILY, LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID, PROJECTION
+from tests.unit.rows import FAMILY, LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 
@@ -33,7 +33,7 @@ def find_gone(lineage: MemoryLineage, *uids: int) -> None:
     for slot in slots:
         sight.target(slot)
     sight.entries |= lineage.of_slots(slots)
-    Remembering(FAMILY, PROJECTION, lineage, watched_since=1).rows([], sight, NOW)
+    Remembering(FAMILY, lineage, watched_since=1).rows([], sight, NOW)
 
 
 def expiring(lineage: MemoryLineage, messageid: UUID = MESSAGE_ID) -> set[int]:
