@@ -6,6 +6,8 @@ from string import Template
 
 from cassandra.cluster import Session
 
+from deploy.embedded import capture
+
 CDC_TABLES = (
     "imapuidtable",
     "messageidtable",
@@ -50,11 +52,7 @@ def schema_statements(keyspace: str) -> list[str]:
 
 
 def enable_cdc(session: Session, keyspace: str) -> None:
-    """Turn change data capture on for every table that can have it (needs ALTER).
-
-    Changing gc_grace_seconds, by a second and back, makes Cassandra prepare again what was prepared
-    before: it would not capture what such a statement writes.
-    """
+    """Turn change data capture on for every table that can have it (needs ALTER)."""
     for table in CDC_TABLES:
         name = f"{checked_name(keyspace)}.{table}"
         (grace,) = session.execute(
@@ -62,8 +60,8 @@ def enable_cdc(session: Session, keyspace: str) -> None:
             " WHERE keyspace_name = %s AND table_name = %s",
             (keyspace, table),
         ).one()
-        session.execute(f"ALTER TABLE {name} WITH cdc = true AND gc_grace_seconds = {grace + 1}")
-        session.execute(f"ALTER TABLE {name} WITH gc_grace_seconds = {grace}")
+        for cql in capture.statements(name, grace):
+            session.execute(cql)
 
 
 def checked_name(keyspace: str) -> str:

@@ -49,19 +49,26 @@ def lacking(session: Any, keyspace: str) -> frozenset[str]:
     return frozenset(r["table_name"] for r in rows if r["table_name"] in TABLES and not r["cdc"])
 
 
-def switch_on(session: Any, keyspace: str) -> None:
-    """Turn capture on for each known table of `keyspace` that lacks it. Raises cql.UNREACHABLE.
+def statements(table: str, grace: int) -> tuple[str, str]:
+    """The CQL that turns capture on; `grace` is the table's gc_grace_seconds as it is.
 
     Cassandra would not capture what statements write that were prepared before: the change of
     gc_grace_seconds, by a second and back, makes it prepare them anew.
     """
+    return (
+        f"ALTER TABLE {table} WITH cdc = true AND gc_grace_seconds = {grace + 1}",
+        f"ALTER TABLE {table} WITH gc_grace_seconds = {grace}",
+    )
+
+
+def switch_on(session: Any, keyspace: str) -> None:
+    """Turn capture on for each known table of `keyspace` that lacks it. Raises cql.UNREACHABLE."""
     rows = session.execute(
         "SELECT table_name, gc_grace_seconds FROM system_schema.tables WHERE keyspace_name = %s",
         (keyspace,),
     )
     grace = {row["table_name"]: row["gc_grace_seconds"] for row in rows}
     for table in sorted(lacking(session, keyspace)):
-        name, seconds = f'"{keyspace}"."{table}"', grace[table]
-        session.execute(f"ALTER TABLE {name} WITH cdc = true AND gc_grace_seconds = {seconds + 1}")
-        session.execute(f"ALTER TABLE {name} WITH gc_grace_seconds = {seconds}")
+        for cql in statements(f'"{keyspace}"."{table}"', grace[table]):
+            session.execute(cql)
         log.info("change capture is on for %s.%s", keyspace, table)

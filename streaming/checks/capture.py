@@ -32,26 +32,26 @@ def cdc_on(subject: Subject) -> Iterator[Check]:
     on = [table for table in present if table in captured]
     if on:
         yield fine(f"CDC is on for {', '.join(on)}")
+    grace = subject.cluster.gc_grace(subject.keyspace)
     for table in present:
         if table not in captured:
             yield Check(
                 Level.PROBLEM,
                 f"CDC is off for {table}: its changes are not seen",
                 "an admin turns it on: --fix; then sweep",
-                cql=turn_on(subject, table),
+                cql=turn_on(f"{subject.keyspace}.{table}", grace[table]),
             )
 
 
-def turn_on(subject: Subject, table: str) -> tuple[str, ...]:
+def turn_on(table: str, grace: int) -> tuple[str, ...]:
     """Turn CDC on, also for statements that the mail server has prepared before.
 
     Cassandra keeps those as they were prepared, and would not capture what they write; a change of
-    gc_grace_seconds (by a second, and back) makes it prepare them anew.
+    ``grace``, the present gc_grace_seconds, by a second and back makes it prepare them anew.
     """
-    name, grace = f"{subject.keyspace}.{table}", subject.cluster.gc_grace(subject.keyspace)[table]
     return (
-        f"ALTER TABLE {name} WITH cdc = true AND gc_grace_seconds = {grace + 1}",
-        f"ALTER TABLE {name} WITH gc_grace_seconds = {grace}",
+        f"ALTER TABLE {table} WITH cdc = true AND gc_grace_seconds = {grace + 1}",
+        f"ALTER TABLE {table} WITH gc_grace_seconds = {grace}",
     )
 
 
