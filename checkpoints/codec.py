@@ -11,24 +11,23 @@ is rebuilt that the family no longer declares.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from reconcilers.errors import Misconfigured
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Finding, State
-from reconcilers.model import (
+from reconcilers.model import Kind, Row, Slot, Value
+from reconcilers.tally import Sum, Tally
+from reconcilers.writes import (
     AddRow,
+    AddToCounter,
     AddToSet,
     DeleteRow,
-    Kind,
     RemoveFromSet,
-    Row,
     SetCells,
-    Slot,
-    Value,
     Write,
 )
 
@@ -79,8 +78,10 @@ def row_from_json(row: Json) -> Row:
     )
 
 
-def write_to_json(write: Write) -> Json:
+def write_to_json(write: Write | AddToCounter) -> Json:
     """A guarded write; raises ValueError for a kind that the journal does not know."""
+    if isinstance(write, AddToCounter):
+        return _counter_to_json(write)
     where: Json = {
         "projection": write.projection.name,
         "mailboxid": str(write.slot.mailboxid),
@@ -101,6 +102,18 @@ def write_to_json(write: Write) -> Json:
             return {"write": "delete_row", **where}
         case _:
             raise ValueError(f"not a write that the journal can keep: {write!r}")
+
+
+def _counter_to_json(write: AddToCounter) -> Json:
+    return {
+        "write": "add_to_counter",
+        "tally": write.tally.name,
+        "mailboxid": str(write.slot.mailboxid),
+        "uid": write.slot.uid,
+        "key": value_to_json(write.key),
+        "round": write.round,
+        "deltas": {str(each): delta for each, delta in write.deltas.items()},
+    }
 
 
 def _elements(write: AddToSet | RemoveFromSet) -> Json:
@@ -125,22 +138,31 @@ _BUILD: dict[str, Callable[[Projection, Slot, Json], Write]] = {
 }
 
 
-def write_from_json(write: Json, family: Family) -> Write:
-    """The write, on the projection as the family declares it now.
+def write_from_json(write: Json, family: Family) -> Write | AddToCounter:
+    """The write, on the projection or tally as the family declares it now.
 
-    Raises `Misconfigured` when the family has no such projection.
+    Raises `Misconfigured` when the family has no such.
     """
-    projection = _declared(write["projection"], family)
     slot = Slot(UUID(write["mailboxid"]), write["uid"])
+    if write["write"] == "add_to_counter":
+        deltas = {Sum(name): delta for name, delta in write["deltas"].items()}
+        key = value_from_json(write["key"])
+        assert isinstance(key, UUID | str)
+        tally = _declared(write["tally"], family.name, family.tallies)
+        return AddToCounter(tally, slot, key, write["round"], deltas)
+    projection = _declared(write["projection"], family.name, family.projections)
     return _BUILD[write["write"]](projection, slot, write)
 
 
-def _declared(name: str, family: Family) -> Projection:
-    for projection in family.projections:
-        if projection.name == name:
-            return projection
+Declared = TypeVar("Declared", Projection, Tally)
+
+
+def _declared(name: str, family: str, declared: Iterable[Declared]) -> Declared:
+    for each in declared:
+        if each.name == name:
+            return each
     raise Misconfigured(
-        f"the journal holds a write to projection {name}, which family {family.name} does not"
+        f"the journal holds a write to projection {name}, which family {family} does not"
         " declare: was it switched off, or does the journal belong to a newer version?"
     )
 

@@ -60,8 +60,8 @@ class MemoryJournal:
         self._open.pop(_place(finding), None)
 
     def open_findings(self, family: Family) -> Iterator[Finding]:
-        """All open findings of the projections that the family declares."""
-        declared = {projection.name for projection in family.projections}
+        """All open findings of what the family declares."""
+        declared = set(family.names)
         for (name, projection, _slot), text in list(self._open.items()):
             if name == family.name and projection in declared:
                 yield codec.finding_from_json(json.loads(text), family)

@@ -7,6 +7,7 @@
     │   ├── Unreachable      no host answered, or the answer did not come in time
     │   └── Overloaded       the server refused for now (overload, bootstrapping, no quorum)
     ├── Refused              the server will refuse this again until a person acts
+    ├── Deferred             a correction has to wait: the message says for what
     ├── BadEvent             one record cannot be understood: it goes to the dead letters
     ├── CorruptCheckpoint    the checkpoint cannot be gone on from: a fresh one, from the bookmark
     ├── SparkDied            the JVM is gone: only a new process can go on
@@ -38,6 +39,10 @@ class Overloaded(Retryable):
 
 class Refused(ReconcilerError):
     """The server refuses the statement for good: permission, missing table, wrong type."""
+
+
+class Deferred(ReconcilerError):
+    """A correction has to wait: for a message to be repaired, a person, a node."""
 
 
 class BadEvent(ReconcilerError):

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from reconcilers.errors import Misconfigured, NotGuarded
 from reconcilers.model import NEVER_WRITTEN, Row
+from reconcilers.tally import Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class Family:
     ``partition`` is the truth's partition key and ``slot`` the columns that lead from a truth row
     to its projection rows. ``required`` are the columns without which a truth row is incomplete:
     reported, written nowhere. ``wakes_on`` are the tables whose events wake a key. The first
-    projection lists the messages; the others are indexes, which follow it.
+    projection lists the messages; the others are indexes, which follow it. A family of tallies has
+    no projections: it is woken by what the other families examine. ``reads`` are further tables.
     """
 
     name: str
@@ -68,6 +70,18 @@ class Family:
     required: tuple[str, ...]
     wakes_on: tuple[str, ...]
     projections: tuple[Projection, ...]
+    tallies: tuple[Tally, ...] = ()
+    reads: tuple[str, ...] = ()
+
+    @property
+    def repaired(self) -> tuple[Projection | Tally, ...]:
+        """All that it may write."""
+        return (*self.projections, *self.tallies)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of those; two shapes of a tally have one name."""
+        return tuple(dict.fromkeys(each.name for each in self.repaired))
 
     @property
     def first(self) -> Projection:
@@ -76,10 +90,14 @@ class Family:
 
 
 def keeping(family: Family, names: Collection[str]) -> Family:
-    """The family with those projections only, woken by their tables too. The first always stays.
+    """The family with those projections or tallies only. A first projection always stays.
 
-    A row that gathers is not a wake: which message a change of it came from cannot be told.
+    The tables of indexes wake it too, but for one that gathers: which message a change of its row
+    came from cannot be told.
     """
+    if family.tallies:
+        kept_tallies = tuple(each for each in family.tallies if each.name in names)
+        return replace(family, tallies=kept_tallies)
     first, *others = family.projections
     kept = [each for each in others if each.name in names]
     tables = [each.table for each in kept if each.gathers is None]
@@ -94,11 +112,16 @@ def bind(family: Family, schema: Schema) -> Family:
     """The family with its columns as this cluster has them.
 
     A projection copies every column that both tables have; required columns that the truth lacks
-    (older or newer James) are not required. Raises `Misconfigured` naming a missing table or key.
+    (older or newer James) are not required. A tally whose table the keyspace lacks is left out: it
+    has its other shape, or none. Raises `Misconfigured` naming a missing table or key.
     """
     truth = _columns(schema, family.truth, (family.partition, *family.slot))
+    tallies = tuple(each for each in family.tallies if each.table in schema)
+    for tally in tallies:
+        _columns(schema, tally.table, tuple(sorted(tally.columns)))
     return replace(
         family,
+        tallies=tallies,
         required=tuple(column for column in family.required if column in truth),
         projections=tuple(_bind(each, truth, schema) for each in family.projections),
     )

@@ -6,6 +6,7 @@
                         │  ▲
                         │  └──── not held: differs, nothing newer than our write: next attempt
                         ├──────▶ superseded           a newer user write: judged anew
+                        ├──────▶ parked               its table refuses writes: one finding for all
                         └──────▶ stuck                after the last attempt; `findings --retry`
     (reported class) ─▶ reported ─▶ healed            for a person; equal at a later look
     (limits)         ─▶ held     ─▶ judged anew       breaker open, hold, pilot, or too many
@@ -18,26 +19,23 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from reconcilers.model import (
-    AddToSet,
     Consistent,
     Difference,
     Kind,
     LookAgain,
     Micros,
-    RemoveFromSet,
     Repair,
     Report,
     Row,
     Seen,
-    SetCells,
     Slot,
     Verdict,
-    Write,
 )
+from reconcilers.writes import AddToCounter, AddToSet, RemoveFromSet, SetCells, Write
 
 
 class State(StrEnum):
-    """Where a finding stands. The last three are ends: the finding is closed and logged."""
+    """Where a finding stands. The last four are ends: the finding is closed and logged."""
 
     INTENDED = "intended"
     STUCK = "stuck"
@@ -47,9 +45,10 @@ class State(StrEnum):
     VERIFIED = "verified"
     SUPERSEDED = "superseded"
     HEALED = "healed"
+    PARKED = "parked"
 
 
-CLOSED = frozenset({State.VERIFIED, State.SUPERSEDED, State.HEALED})
+CLOSED = frozenset({State.VERIFIED, State.SUPERSEDED, State.HEALED, State.PARKED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class Finding:
     batch: str = ""
     tried_at: Micros = 0
     before: Row | None = None
-    writes: tuple[Write, ...] = ()
+    writes: tuple[Write | AddToCounter, ...] = ()
     next_look: Micros | None = None
     accepted: bool = False
     truth: tuple[Row, ...] = ()
@@ -174,15 +173,16 @@ def _did_not_hold(previous: Finding, now: Now, attempts: Attempts) -> Step:
 
 def newer_than_ours(previous: Finding, difference: Difference, seen: Seen) -> bool:
     """Whether what differs now was written after our last write to it, or never by us."""
+    writes = tuple(write for write in previous.writes if isinstance(write, Write))
     if previous.kind != difference.kind:
         return True
     if difference.kind is Kind.MISSING_ROW or seen.actual is None:
         return False
     if difference.kind is Kind.EXTRA_ROW:
-        return (seen.actual.newest or 0) > max(write.at for write in previous.writes)
-    ours = _write_times_by_column(previous.writes)
+        return (seen.actual.newest or 0) > max(write.at for write in writes)
+    ours = _write_times_by_column(writes)
     return any(
-        column not in ours or _written(seen.actual, column, previous.writes[0]) > ours[column]
+        column not in ours or _written(seen.actual, column, writes[0]) > ours[column]
         for column in difference.columns
     )
 

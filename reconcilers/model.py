@@ -11,13 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 from uuid import UUID
-
-from reconcilers.errors import NotGuarded
-
-if TYPE_CHECKING:
-    from reconcilers.family import Projection
 
 Value = None | bool | int | str | UUID | datetime | frozenset[str]
 Micros = int
@@ -55,7 +49,7 @@ class Wake:
     back through the suspects topic instead of from a user's change, where ``suspected`` is what was
     found then, for the finding of ``projection`` (published without one, it comes back as of the
     family's first). ``expires_at`` is when the last of the written cells expires, None without a
-    TTL.
+    TTL. ``changes`` is how many events it stands for, some of them sent twice.
     """
 
     mailboxid: UUID | None
@@ -69,6 +63,7 @@ class Wake:
     looked_again: bool = False
     expires_at: Micros | None = None
     projection: str | None = None
+    changes: int = 1
     suspected: Kind | None = None
 
 
@@ -166,7 +161,7 @@ class Seen:
 
 
 class Kind(StrEnum):
-    """What is wrong. The first three are repaired; the others are reported, never written."""
+    """What is wrong. The first three and a drift are repaired; the others are only reported."""
 
     MISSING_ROW = "missing_row"
     DIFFERING_CELLS = "differing_cells"
@@ -179,11 +174,19 @@ class Kind(StrEnum):
     FUTURE_WRITE_TIME = "future_write_time"
     UNGUARDABLE = "unguardable"
     MAILBOX_WITHOUT_TRUTH = "mailbox_without_truth"
+    COUNTER_DRIFT = "counter_drift"
+    LARGE_CORRECTION = "large_correction"
+    TABLE_REFUSES = "table_refuses"
 
 
 REPAIRED = frozenset({Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW})
 ACCEPTABLE = frozenset(
-    {Kind.AMBIGUOUS_RANGE_DELETE, Kind.SHADOWED_DELETE, Kind.MAILBOX_WITHOUT_TRUTH}
+    {
+        Kind.AMBIGUOUS_RANGE_DELETE,
+        Kind.SHADOWED_DELETE,
+        Kind.MAILBOX_WITHOUT_TRUTH,
+        Kind.LARGE_CORRECTION,
+    }
 )
 """The classes that a person may decide with ``findings --accept``."""
 
@@ -194,62 +197,6 @@ class Difference:
 
     kind: Kind
     columns: tuple[str, ...] = ()
-
-
-# --- writes: the only things that step 6 can send
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """A guarded write to one row of a projection. Only `reconcilers.plan` builds them.
-
-    ``at`` is the write timestamp (µs): the guard. Raises `NotGuarded` when the table is a truth
-    table, or when there is no timestamp.
-    """
-
-    projection: Projection
-    slot: Slot
-    at: Micros
-
-    def __post_init__(self) -> None:
-        """Refuse what promise 1 and promise 2 forbid."""
-        if self.projection.table in NEVER_WRITTEN:
-            raise NotGuarded(f"{self.projection.table} holds the truth: it is never written")
-        if self.at <= 0:
-            raise NotGuarded(f"a write to {self.projection.table} needs its guard timestamp")
-
-
-@dataclass(frozen=True, slots=True)
-class SetCells(Write):
-    """Set the named cells (None clears one). An UPDATE: it leaves no row marker behind."""
-
-    cells: Mapping[str, Value]
-
-
-@dataclass(frozen=True, slots=True)
-class AddToSet(Write):
-    """Add elements to a set column; never an overwrite, which would kill users' elements."""
-
-    column: str
-    elements: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveFromSet(Write):
-    """Remove elements from a set column."""
-
-    column: str
-    elements: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class AddRow(Write):
-    """Add a row that is nothing but its key."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteRow(Write):
-    """Delete the row as it was seen: what is written later survives."""
 
 
 # --- verdicts: step 5's answer

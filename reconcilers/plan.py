@@ -26,22 +26,8 @@ from collections.abc import Iterable, Sequence
 from reconcilers.compare import elements, ungathered
 from reconcilers.confirm import Moment
 from reconcilers.family import Projection
-from reconcilers.model import (
-    AddRow,
-    AddToSet,
-    DeleteRow,
-    Difference,
-    Kind,
-    Micros,
-    RemoveFromSet,
-    Report,
-    Row,
-    Seen,
-    SetCells,
-    Slot,
-    Value,
-    Write,
-)
+from reconcilers.model import Difference, Kind, Micros, Report, Row, Seen, Slot, Value
+from reconcilers.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 
 Plan = tuple[Write, ...]
 

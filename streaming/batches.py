@@ -16,18 +16,19 @@ from checkpoints.expiries import KEPT_AFTER_DUE
 from checkpoints.journal import Journal
 from checkpoints.lease import Lease
 from reconcilers.family import Family
-from reconcilers.finding import Action, Finding, State
+from reconcilers.finding import Action
 from reconcilers.model import Kind, Micros, Wake
 from reconcilers.policy import Breaker, BreakerState, Count, Limits, after_batch
 from streaming.agenda import Agenda, finding_wake
 from streaming.examine import Admission, Outcome
 from streaming.metrics import Metrics
 from streaming.settings import Settings
+from streaming.tallies.came import Came
+from streaming.telling import tell, tell_end
 from streaming.worker import BatchLook, Ports, micros
 
 log = logging.getLogger("reconciler")
 
-REPAIRED_AS = {State.VERIFIED: "verified", State.SUPERSEDED: "superseded"}
 FEW_KEYS = 20
 HOUR: Micros = 3_600_000_000
 EXPIRIES_KEPT: Micros = round(KEPT_AFTER_DUE.total_seconds() * 1e6)
@@ -75,7 +76,10 @@ class Rates:
 
 @dataclass(slots=True)
 class Batches:
-    """One family's decisions, batch after batch. ``stream`` names its bookmarks."""
+    """One family's decisions, batch after batch. ``stream`` names its bookmarks.
+
+    ``tallies`` hears of each batch; ``lag`` is how far the stream is behind Kafka, seconds.
+    """
 
     family: Family
     stream: str
@@ -87,7 +91,9 @@ class Batches:
     commit: Callable[[Offsets], None]
     observe: bool = False
     agenda: Agenda = field(default_factory=Agenda)
+    tallies: Callable[[Came], None] | None = None
     clock_trouble: str | None = None
+    lag: float = 0.0
     read_up_to: Offsets = field(default_factory=dict)
     _state: BreakerState = field(default_factory=BreakerState)
     _freshest: Micros = 0
@@ -118,6 +124,11 @@ class Batches:
         now = micros()
         told = now - EXPIRIES_KEPT if newest is None else newest.recorded_at - HOUR
         self._expired_up_to = min(told, now - HOUR)
+
+    def marks_begin(self) -> Micros:
+        """From when on marks of tallies may not have been gone through."""
+        newest = self.bookmarks.newest(self.stream)
+        return (micros() if newest is None else newest.recorded_at) - HOUR
 
     def admit(self, look: BatchLook, now: Micros) -> Admission:
         """Count this batch's suspects and say what may be repaired.
@@ -224,11 +235,24 @@ class Batches:
         self.metrics.last_batch.labels(family).set_to_current_time()
         for reason, number in look.bad.items():
             self.metrics.dead_letters.labels(reason).inc(number)
+        delay: Micros = 0
         if look.freshest is not None and look.freshest[0] > self._freshest:
             self._freshest, delay = look.freshest
             self.metrics.capture_delay.set(delay / 1e6)
+        if self.tallies is not None:
+            self.tallies(self._came(look, plan.watermark * 1000, delay))
         age = 0.0 if look.oldest is None else (micros() - look.oldest) / 1e6
         self.metrics.window_age.set(age)
+
+    def _came(self, look: BatchLook, settled: Micros, captured_in: Micros) -> Came:
+        open_ones, first = list(self.agenda.findings), self.family.first.name
+        return Came(
+            settled=settled,
+            changes=look.changes,
+            late=max(round(self.lag * 1e6), captured_in),
+            refused=self.clock_trouble or self._reason(Breaker.REPAIRS),
+            unsettled=frozenset(slot.mailboxid for name, slot in open_ones if name == first),
+        )
 
     def settled(self, outcomes: Iterable[Outcome]) -> None:
         """Take in what became of the suspects: agenda, metrics, one sentence a finding."""
@@ -244,43 +268,18 @@ class Batches:
             return
         if outcome.action is Action.CLOSE:
             self.agenda.drop(finding)
-            self._count_end(finding, outcome.ended)
+            if outcome.ended is not None:
+                tell_end(self.metrics, finding, outcome.ended)
             return
         before = self.agenda.of(finding)
         self.agenda.keep(finding)
         if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
             return
-        self.metrics.findings.labels(finding.projection, finding.kind, finding.state).inc()
-        log.info("%s", finding.sentence, extra={"finding": _facts(finding)})
-        if outcome.action is Action.STICK:
-            self.metrics.repairs.labels(finding.projection, "stuck").inc()
+        tell(self.metrics, finding)
         if outcome.action is Action.REPAIR and finding.oldest is not None:
             self.metrics.time_to_repair.observe((outcome.at - finding.oldest) / 1e6)
 
-    def _count_end(self, finding: Finding, ended: State | None) -> None:
-        if ended is None:
-            return
-        self.metrics.findings.labels(finding.projection, finding.kind, ended).inc()
-        if ended in REPAIRED_AS:
-            self.metrics.repairs.labels(finding.projection, REPAIRED_AS[ended]).inc()
-        facts = _facts(replace(finding, state=ended))
-        log.info("%s: %s", ended.value, finding.sentence, extra={"finding": facts})
-
     def _show(self) -> None:
-        self.metrics.open_findings.clear()
-        for labels, number in self.agenda.counts().items():
-            self.metrics.open_findings.labels(*labels).set(number)
+        self.metrics.show_open(self.stream, self.agenda.counts())
         for breaker in Breaker:
             self.metrics.breaker.labels(breaker.value).set(breaker in self._state.opened)
-
-
-def _facts(finding: Finding) -> dict[str, object]:
-    return {
-        "projection": finding.projection,
-        "mailboxid": str(finding.slot.mailboxid),
-        "uid": finding.slot.uid,
-        "messageid": finding.messageid,
-        "kind": finding.kind.value,
-        "state": finding.state.value,
-        "attempts": finding.attempts,
-    }

@@ -8,5 +8,7 @@ from streaming.settings import Settings
 
 
 def families(settings: Settings) -> tuple[Family, ...]:
-    """Each family with the projections of ``repair.projections``."""
-    return tuple(keeping(family, settings.repair.projections) for family in FAMILIES)
+    """Each family with the projections or tallies that are named; the first is of messages."""
+    named = (*settings.repair.projections, *settings.tally.projections)
+    kept = (keeping(family, named) for family in FAMILIES)
+    return tuple(family for family in kept if family.repaired)

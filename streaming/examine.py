@@ -29,9 +29,9 @@ from reconcilers.model import (
     Suspect,
     Verdict,
     Wake,
-    Write,
 )
 from reconcilers.plan import plan
+from reconcilers.writes import Write
 from streaming.case import Case
 from streaming.confirmation import Confirmation
 

@@ -231,16 +231,21 @@ class Desk:
             if slots is not None:
                 findings = [
                     finding
-                    for projection in family.projections
-                    for finding in self.journal.recall(family, projection.name, slots).values()
+                    for name in family.names
+                    for finding in self.journal.recall(family, name, slots).values()
                 ]
             yield from (each for each in findings if wanted.has(finding_to_json(each)))
 
     def _carry_out(self, decision: Decision, finding: Finding) -> None:
         now = self.clock()
         self.journal.put(decision.change(finding, now))
-        self.publish(finding.family, [finding_wake(finding)])
+        if finding.family in WOKEN:
+            self.publish(finding.family, [finding_wake(finding)])
         print(f"{decision.done:<8} {_place(finding.slot)} {finding.kind.value}: {finding.sentence}")
+
+
+WOKEN = frozenset(family.name for family in FAMILIES if family.projections)
+"""Families whose keys come through the suspects topic; a tally's findings are read now and then."""
 
 
 def _place(slot: Slot) -> str:

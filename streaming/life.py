@@ -142,7 +142,7 @@ class Life:
             self.decisions.clock_trouble = self.clocks.trouble()
         if now - self._lag_at > LAG_EVERY:
             self._lag_at = now
-            self.lag.measure(self.decisions.read_up_to)
+            self.decisions.lag = self.lag.measure(self.decisions.read_up_to)
 
     def _show(self, told: dict[str, Any]) -> None:
         self.metrics.batch_duration.set(told["durationMs"]["triggerExecution"] / 1000)

@@ -6,7 +6,7 @@ a suspect is only a slot where both sides differed at one look without serial re
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -37,12 +37,17 @@ class LookTables(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a look found: suspects, keys to look at again, and how many slots were compared."""
+    """What a look found: suspects, keys to look at again, and how many slots were compared.
+
+    ``changes`` are how many changes each mailbox had, no fewer; ``touched`` the UIDs they were of.
+    """
 
     suspects: tuple[Suspect, ...]
     again: tuple[Wake, ...]
     examined: int
     unresolved: int
+    changes: Mapping[UUID, int]
+    touched: Mapping[UUID, frozenset[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +189,8 @@ class Look:
             again=tuple(wake for wake in lost if isinstance(wake, Wake)),
             examined=len(sight.targets),
             unresolved=len(lost),
+            changes=_changes(wakes, sight),
+            touched=_touched(sight),
         )
 
     def _suspect(
@@ -246,6 +253,25 @@ class Look:
 
 NEAR_BY: Micros = 60_000_000
 """How far (µs) a mail server's two deletes of one message may lie apart, retries included."""
+
+
+def _changes(wakes: Iterable[Wake], sight: Sight) -> Mapping[UUID, int]:
+    """By mailbox; a delete that names no UID counts once more than the UIDs it led to."""
+    found: Counter[UUID] = Counter()
+    for target in sight.targets.values():
+        found[target.slot.mailboxid] += target.changes
+    for wake in wakes:
+        if wake.uid is None and wake.mailboxid is not None and not wake.looked_again:
+            found[wake.mailboxid] += wake.changes
+    return +found
+
+
+def _touched(sight: Sight) -> Mapping[UUID, frozenset[int]]:
+    found: dict[UUID, set[int]] = defaultdict(set)
+    for target in sight.targets.values():
+        if target.changes:
+            found[target.slot.mailboxid].add(target.slot.uid)
+    return {mailboxid: frozenset(uids) for mailboxid, uids in found.items()}
 
 
 def _claimants(targets: Iterable[Target]) -> set[UUID]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,6 +13,9 @@ from reconcilers.errors import Misconfigured
 from streaming.settings import MetricsSettings
 
 REPAIR_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 300, 600, 1800, 3600)
+
+
+Labels = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,9 @@ class Metrics:
     clock_skew: Gauge = field(init=False)
     restarts: Counter = field(init=False)
     last_batch: Gauge = field(init=False)
+    tally_looks: Counter = field(init=False)
+    tally_waiting: Gauge = field(init=False)
+    _shown: dict[str, set[Labels]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Make each metric, once."""
@@ -44,6 +51,14 @@ class Metrics:
             make = partial(kind, buckets=REPAIR_SECONDS) if kind is Histogram else kind
             made = make(f"reconciler_{metric}", help_text, labels, registry=self.registry)
             object.__setattr__(self, name, made)
+
+    def show_open(self, owner: str, counts: Mapping[Labels, int]) -> None:
+        """The open findings of one owner, by projection, kind and state; others' stay."""
+        for gone in self._shown.get(owner, set()) - counts.keys():
+            self.open_findings.remove(*gone)
+        for labels, number in counts.items():
+            self.open_findings.labels(*labels).set(number)
+        self._shown[owner] = set(counts)
 
 
 _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
@@ -65,6 +80,8 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ("clock_skew", Gauge, "clock_skew_seconds", "A clock against ours", ("source",)),
     ("restarts", Counter, "query_restarts", "Times a dead query was restarted", ("family",)),
     ("last_batch", Gauge, "last_batch_timestamp_seconds", "When it ended", ("family",)),
+    ("tally_looks", Counter, "tally_looks", "Looks at counters", ("tally", "outcome")),
+    ("tally_waiting", Gauge, "tallies_waiting", "Counters that are due to be looked at", ()),
 )
 
 

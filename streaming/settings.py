@@ -9,17 +9,27 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from reconcilers.errors import Misconfigured
+from reconcilers.family import Projection
 from reconcilers.projections import MESSAGE_PROJECTIONS
+from reconcilers.tallies import MAILBOX_TALLIES, USER_TALLIES
+from reconcilers.tally import Tally
 
 PREFIX = "RECONCILE_"
-LISTS = frozenset({("cassandra", "hosts"), ("agent", "http"), ("repair", "projections")})
+LISTS = frozenset(
+    {
+        ("cassandra", "hosts"),
+        ("agent", "http"),
+        ("repair", "projections"),
+        ("tally", "projections"),
+    }
+)
 """Settings that are several values: comma-separated in the environment."""
 
 SECONDS = "seconds"
@@ -112,11 +122,42 @@ class RepairSettings(Section):
     @field_validator("projections")
     @classmethod
     def _are_declared(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        known = [each.name for each in MESSAGE_PROJECTIONS]
-        for name in names:
-            if name not in known:
-                raise ValueError(f"{name} is none of {', '.join(known)}")
-        return names
+        return _known(names, MESSAGE_PROJECTIONS)
+
+
+class TallySettings(Section):
+    """Counters and quotas: when one counts as wrong, and how much is read to know."""
+
+    projections: tuple[str, ...] = Field(
+        (), description="what is kept right: mailbox_counters, current_quota"
+    )
+    window: Seconds = Field(60.0, description="a mailbox that changes is counted once in this time")
+    latest: Seconds = Field(
+        10.0, description="L: a counter is written, a change captured, its record read within"
+    )
+    looks: Count = Field(3, description="K: looks on one side, a delay apart, before a correction")
+    chunk: Count = Field(1000, description="UIDs counted together; another value: all anew")
+    rows_per_second: Count = Field(5_000, description="most rows read per second to be counted")
+    after_outage: Seconds = Field(
+        600.0, description="no correction while a node is down, nor this long after"
+    )
+    first_messages: Count = Field(
+        1_000, description="a quota root's first correction above it waits for a person, messages"
+    )
+    first_octets: Count = Field(100_000_000, description="the same for its size, octets")
+
+    @field_validator("projections")
+    @classmethod
+    def _are_declared(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return _known(names, (*MAILBOX_TALLIES, *USER_TALLIES))
+
+
+def _known(names: tuple[str, ...], declared: Iterable[Projection | Tally]) -> tuple[str, ...]:
+    known = list(dict.fromkeys(each.name for each in declared))
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{name} is none of {', '.join(known)}")
+    return names
 
 
 class MetricsSettings(Section):
@@ -139,6 +180,7 @@ class Settings(Section):
     kafka: KafkaSettings = KafkaSettings()
     stream: StreamSettings = StreamSettings()
     repair: RepairSettings = RepairSettings()
+    tally: TallySettings = TallySettings()
     metrics: MetricsSettings = MetricsSettings()
     agent: AgentSettings = AgentSettings()
 
@@ -146,6 +188,8 @@ class Settings(Section):
     def _delay_spans_windows(self) -> Settings:
         if self.stream.window > self.stream.delay:
             raise ValueError("stream.window must not be longer than stream.delay")
+        if self.tally.projections and self.tally.latest > self.stream.delay:
+            raise ValueError("tally.latest must not be longer than stream.delay")
         return self
 
 

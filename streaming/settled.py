@@ -26,6 +26,7 @@ WAKE_COLUMNS = (
     "looked_again",
     "expires_at",
     "projection",
+    "changes",
 )
 """In the order of `Wake`'s fields, but ``suspected``."""
 

@@ -17,6 +17,7 @@ class Target:
     slot: Slot
     messageids: set[UUID] = field(default_factory=set)
     oldest: Micros | None = None
+    changes: int = 0
     looked_again: dict[str | None, Kind | None] = field(default_factory=dict)
     """What was suspected, by the projection that was to be looked at again."""
 
@@ -26,7 +27,9 @@ class Target:
             self.messageids.add(messageid)
         if self.oldest is None or (wake.oldest is not None and wake.oldest < self.oldest):
             self.oldest = wake.oldest
-        if wake.looked_again:
+        if not wake.looked_again:
+            self.changes += wake.changes
+        else:
             before = self.looked_again.get(wake.projection)
             self.looked_again[wake.projection] = before or wake.suspected
 

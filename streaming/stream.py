@@ -38,6 +38,7 @@ from streaming.query import FamilyQuery
 from streaming.session import spark_session
 from streaming.settings import Settings
 from streaming.tables import connect, schema_of
+from streaming.tallies.making import tally_loop
 from streaming.topics import Watcher, event_topics, own_topics, publish_wakes
 from streaming.worker import Job, ports
 
@@ -69,7 +70,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     mode = Mode.of(settings, arguments.mode)
     store = make_own(settings.cassandra)
     schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)
-    family = bind(families(settings)[0], schema)
+    message, *others = families(settings)
+    family = bind(message, schema)
     watcher = Watcher(settings.kafka)
     topics = _topics(settings, family, mode, watcher)
     with Holding(mode, store, stop) as lease:
@@ -87,6 +89,11 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
             commit=partial(watcher.commit, mode.group),
             observe=mode.observe,
         )
+        tallies = tuple(bind(each, schema) for each in others)
+        if tallies:
+            loop = tally_loop(settings, tallies, store, decisions)
+            decisions.tallies = loop.take
+            Thread(target=loop.run, args=(stop,), name="tallies", daemon=True).start()
         if arguments.fresh_checkpoint:
             directory.set_aside(mode.checkpoint)
         life = _life(Job(settings, family, mode.suspects_topic), mode, decisions, watcher, topics)

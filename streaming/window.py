@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.envelope import BAD_COLUMNS, KEY_COLUMNS
 
-TIMES = ("oldest", "newest", "from_truth", "quickest")
+TIMES = ("oldest", "newest", "from_truth", "quickest", "changes")
 SETTLED_COLUMNS = (*KEY_COLUMNS, *TIMES, *BAD_COLUMNS, "heartbeat")
 GROUP = (*KEY_COLUMNS, *BAD_COLUMNS, "heartbeat")  # all fixed-length sums: a hash aggregate
 
@@ -47,6 +47,7 @@ def settle(keys: DataFrame, beat: DataFrame, delay: float, window: float) -> Dat
             F.max("written").alias("newest"),
             F.max("from_truth").alias("from_truth"),
             F.min("capture_delay").alias("quickest"),
+            F.count("*").cast("int").alias("changes"),
         )
     )
     return settled.select(*SETTLED_COLUMNS)

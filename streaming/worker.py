@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache, partial
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -21,6 +22,7 @@ from checkpoints.cassandra import (
     CassandraExpiries,
     CassandraJournal,
     CassandraLineage,
+    CassandraTallies,
     Store,
     levels,
 )
@@ -53,7 +55,8 @@ class Job:
 class BatchLook:
     """What one worker found in its share of a batch. Times are µs.
 
-    ``freshest`` is the newest write and how long its capture took (old events are sent again).
+    ``freshest`` is the newest write and how long its capture took (old events are sent again);
+    ``changes`` are how many changes each mailbox had.
     """
 
     suspects: list[Suspect] = field(default_factory=list)
@@ -63,12 +66,14 @@ class BatchLook:
     oldest: Micros | None = None
     freshest: tuple[Micros, Micros] | None = None
     fast_writers: int = 0
+    changes: Counter[UUID] = field(default_factory=Counter)
 
     def add(self, looked: Looked) -> None:
         """Take in one look."""
         self.suspects.extend(looked.suspects)
         self.examined += looked.examined
         self.unresolved += looked.unresolved
+        self.changes.update(looked.changes)
 
     def merge(self, other: BatchLook) -> None:
         """Take in another worker's share."""
@@ -76,6 +81,7 @@ class BatchLook:
         self.examined += other.examined
         self.unresolved += other.unresolved
         self.bad.update(other.bad)
+        self.changes.update(other.changes)
         self.fast_writers += other.fast_writers
         oldest = [at for at in (self.oldest, other.oldest) if at is not None]
         freshest = [each for each in (self.freshest, other.freshest) if each is not None]
@@ -145,6 +151,7 @@ class Ports:
     lineage: CassandraLineage
     journal: CassandraJournal
     expiries: CassandraExpiries
+    tallies: CassandraTallies
 
 
 def ports(settings: Settings, family: Family) -> Ports:
@@ -177,6 +184,7 @@ def _ports(settings: Settings, of: _ByName) -> Ports:
             log_kept=timedelta(days=settings.repair.log_days),
         ),
         CassandraExpiries(store),
+        CassandraTallies(store, settings.tally.chunk),
     )
 
 
@@ -209,10 +217,16 @@ def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
     since, now = ours.lineage.watched_since(), micros()
     look = Look(job.family, ours.tables, ours.lineage, since)
     looked = look.at(wakes, now)
+    if job.settings.tally.projections:
+        ours.tallies.mark(_chunks(looked, job.settings.tally.chunk), now)
     ours.expiries.expect(_expiries(wakes, now, round(job.settings.stream.delay * 1e6)))
     if looked.again:
         _publish(job, looked.again)
     found.add(looked)
+
+
+def _chunks(looked: Looked, width: int) -> dict[UUID, set[int]]:
+    return {mailbox: {uid // width for uid in uids} for mailbox, uids in looked.touched.items()}
 
 
 def _expiries(wakes: Iterable[Wake], now: Micros, delay: Micros) -> Iterator[Expiry]:

@@ -14,6 +14,7 @@ from checkpoints.cassandra.journal import CassandraJournal
 from checkpoints.cassandra.lease import CassandraLease
 from checkpoints.cassandra.lineage import CassandraLineage
 from checkpoints.cassandra.store import KEYSPACE, Levels, Store, create_schema, levels
+from checkpoints.cassandra.tallies import CassandraRounds, CassandraTallies
 
 __all__ = [
     "KEYSPACE",
@@ -22,6 +23,8 @@ __all__ = [
     "CassandraJournal",
     "CassandraLease",
     "CassandraLineage",
+    "CassandraRounds",
+    "CassandraTallies",
     "Levels",
     "Store",
     "create_schema",

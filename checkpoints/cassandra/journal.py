@@ -118,10 +118,10 @@ class CassandraJournal:
         self._store.run("closing a finding", [(self._forget, place)])
 
     def open_findings(self, family: Family) -> Iterator[Finding]:
-        """All open findings of the projections that the family declares, page by page."""
-        for projection in family.projections:
+        """All open findings of what the family declares, page by page."""
+        for name in family.names:
             for bucket in range(BUCKETS):
-                key = (family.name, bucket, projection.name)
+                key = (family.name, bucket, name)
                 for row in self._store.rows("listing open findings", self._list, *key):
                     yield _finding(row, family)
 

@@ -1,6 +1,8 @@
 """Every family of truth and projections. To add one: its file, and a line here."""
 
+from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.message import MESSAGE
+from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.family import Family
 
-FAMILIES: tuple[Family, ...] = (MESSAGE,)
+FAMILIES: tuple[Family, ...] = (MESSAGE, MAILBOX_TALLY, USER_TALLY)

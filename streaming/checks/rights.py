@@ -45,7 +45,8 @@ def needed(settings: Settings, families: Iterable[Family]) -> frozenset[Right]:
     rights = {Right("SELECT", own), Right("MODIFY", own), Right("SELECT", "system_views")}
     for family in families:
         rights.add(Right("SELECT", james, family.truth))
-        for projection in family.projections:
+        rights |= {Right("SELECT", james, table) for table in family.reads}
+        for projection in family.repaired:
             rights.add(Right("SELECT", james, projection.table))
             rights.add(Right("MODIFY", james, projection.table))
     return frozenset(rights)

@@ -5,7 +5,6 @@ All errors of the driver leave here as `reconcilers.errors`.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -18,29 +17,16 @@ from cassandra.query import BatchStatement, BatchType
 from checkpoints.cassandra.failures import in_our_words
 from reconcilers.errors import NotGuarded
 from reconcilers.family import Family, Projection
-from reconcilers.model import Row, Slot, Write
+from reconcilers.model import Row, Slot
+from reconcilers.writes import Write
 from streaming.settings import CassandraSettings
+from streaming.tables.pace import Pace
 from streaming.tables.session import serial
 from streaming.tables.writes import as_cql
 
 KEYS_PER_READ = 100
 READS_IN_FLIGHT = 8
 NO_ELEMENTS: frozenset[str] = frozenset()
-
-
-class Pace:
-    """Keeps reads below a number of rows a second, so that production does not feel them."""
-
-    def __init__(self, rows_per_second: int) -> None:
-        self._seconds_per_row = 1 / rows_per_second
-        self._free_at = time.monotonic()
-
-    def took(self, rows: int) -> None:
-        """Account for rows just read; sleeps as long as they were too fast."""
-        now = time.monotonic()
-        self._free_at = max(self._free_at, now - 1) + rows * self._seconds_per_row
-        if self._free_at > now:
-            time.sleep(self._free_at - now)
 
 
 class Tables:

@@ -19,7 +19,7 @@ from cassandra.policies import (
 from cassandra.query import dict_factory
 
 from checkpoints.cassandra.failures import in_our_words
-from reconcilers.errors import Retryable, Unreachable
+from reconcilers.errors import Refused, Retryable, Unreachable
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings
 
@@ -113,3 +113,25 @@ def node_clocks(session: Session) -> dict[str, float]:
     if away and not ahead:
         raise Unreachable(away[0])
     return ahead
+
+
+def nodes_away(session: Session) -> list[str]:
+    """The nodes that the driver knows to be down."""
+    return sorted(
+        host.address for host in session.cluster.metadata.all_hosts() if host.is_up is False
+    )
+
+
+def nodes_with_hints(session: Session) -> list[str]:
+    """The nodes that hold hints for others, where they tell (Cassandra 4.1 and later)."""
+    query = "SELECT files FROM system_views.pending_hints"
+    found = []
+    for host in session.cluster.metadata.all_hosts():
+        try:
+            with in_our_words(f"asking {host.address} for its hints"):
+                rows = list(session.execute(query, host=host))
+        except (Refused, Retryable):
+            continue  # it cannot tell; a node that is away is known by another sign
+        if any(row["files"] for row in rows):
+            found.append(host.address)
+    return found

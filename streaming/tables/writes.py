@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconcilers.errors import NotGuarded
-from reconcilers.model import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 
 
 def as_cql(write: Write, keyspace: str) -> tuple[str, tuple[object, ...]]:

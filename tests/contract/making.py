@@ -10,7 +10,8 @@ import pytest
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
-from reconcilers.model import AddToSet, DeleteRow, Kind, RemoveFromSet, Row, SetCells, Slot
+from reconcilers.model import Kind, Row, Slot
+from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells
 
 KINDS = ("memory", pytest.param("cassandra", marks=pytest.mark.stack))
 MESSAGES = MESSAGE.projections[0]

@@ -20,16 +20,8 @@ from types import MappingProxyType
 from typing import assert_never
 from uuid import UUID
 
-from reconcilers.model import (
-    AddToSet,
-    DeleteRow,
-    Micros,
-    RemoveFromSet,
-    Row,
-    SetCells,
-    Value,
-    Write,
-)
+from reconcilers.model import Micros, Row, Value
+from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 
 Key = tuple[UUID | int, ...]
 Elements = Mapping[str, frozenset[str]]

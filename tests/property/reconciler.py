@@ -16,8 +16,9 @@ from reconcilers.compare import compare
 from reconcilers.confirm import Moment, judge
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Attempts, Finding, Now, State, Step, advance
-from reconcilers.model import Kind, Memory, Micros, Repair, Report, Row, Seen, Slot, Verdict, Write
+from reconcilers.model import Kind, Memory, Micros, Repair, Report, Row, Seen, Slot, Verdict
 from reconcilers.plan import plan
+from reconcilers.writes import Write
 from tests.property.cells import statement_of
 from tests.property.mail import FAMILY, Event, World
 

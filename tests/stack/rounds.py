@@ -28,7 +28,8 @@ from reconcilers.errors import ReconcilerError, Retryable
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.finding import Action, Attempts, Finding
-from reconcilers.model import Micros, Row, Slot, Wake, Write
+from reconcilers.model import Micros, Row, Slot, Wake
+from reconcilers.writes import Write
 from streaming.confirmation import Confirmation
 from streaming.examine import Admission, Examiner, Outcome, RepairTables, Rules
 from streaming.look import Look

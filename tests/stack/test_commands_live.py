@@ -12,8 +12,9 @@ from cassandra.cluster import Session
 from checkpoints.cassandra import CassandraJournal, Store, create_schema
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, SetCells, Slot
+from reconcilers.model import Kind, Slot
 from reconcilers.policy import Breaker
+from reconcilers.writes import SetCells
 from streaming import app
 from streaming.settings import load
 from streaming.worker import micros

@@ -13,6 +13,7 @@ from checkpoints.cassandra import CassandraJournal, Store
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding
 from reconcilers.model import Slot
+from reconcilers.writes import DeleteRow
 from tests.stack.scenes import Cells, Place, Scene, cells, now_us
 from tests.stack.streams import DELAY, until
 
@@ -145,6 +146,7 @@ def test_what_a_user_writes_within_the_delay_survives(indexed_scene: Scene, name
     until("a removal was tried", tried)
     (finding,) = tried()
     (write,) = finding.writes
+    assert isinstance(write, DeleteRow)
     assert write.at == finding.tried_at - DELAY * 1_000_000
     assert index.has(place)
 

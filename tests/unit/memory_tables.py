@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from reconcilers.family import Projection
-from reconcilers.model import Row, Slot, Write
+from reconcilers.model import Row, Slot
+from reconcilers.writes import Write
 
 
 @dataclass

@@ -13,17 +13,8 @@ from checkpoints import codec
 from reconcilers.errors import Misconfigured
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding, State
-from reconcilers.model import (
-    AddToSet,
-    DeleteRow,
-    Kind,
-    RemoveFromSet,
-    Row,
-    SetCells,
-    Slot,
-    Value,
-    Write,
-)
+from reconcilers.model import Kind, Row, Slot, Value
+from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 
 PROJECTION = MESSAGE.projections[0]
 EPOCH = datetime.fromtimestamp(0, UTC)
@@ -107,7 +98,9 @@ def test_a_write_is_resolved_through_the_family_as_it_is_now() -> None:
     now = replace(PROJECTION, columns=("flagseen",), sets=frozenset({"userflags"}))
     family = replace(MESSAGE, projections=(now,))
     write = DeleteRow(PROJECTION, Slot(UUID(int=1), 1), 5)
-    assert codec.write_from_json(codec.write_to_json(write), family).projection == now
+    read = codec.write_from_json(codec.write_to_json(write), family)
+    assert isinstance(read, DeleteRow)
+    assert read.projection == now
 
 
 def test_a_write_to_a_projection_that_is_not_declared_is_refused() -> None:

@@ -11,7 +11,8 @@ import pytest
 from checkpoints.lineage import WHOLE_RANGE, Entry
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.finding import Action, Attempts, Finding, State, accepted
-from reconcilers.model import Kind, Micros, Row, SetCells, Suspect, Wake
+from reconcilers.model import Kind, Micros, Row, Suspect, Wake
+from reconcilers.writes import SetCells
 from streaming.confirmation import Confirmation
 from streaming.examine import Admission, Examiner, Outcome, Rules
 from tests.unit.memory_tables import MemoryTables

@@ -8,8 +8,9 @@ from reconcilers.errors import Misconfigured, NotGuarded
 from reconcilers.families import FAMILIES
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Projection, Schema, bind, keeping
-from reconcilers.model import NEVER_WRITTEN, SetCells
+from reconcilers.model import NEVER_WRITTEN
 from reconcilers.projections.messages import every_truth_row
+from reconcilers.writes import SetCells
 from tests.unit.rows import CELLS, NOW, PROJECTION, SCHEMA, SLOT
 
 LISTED = keeping(MESSAGE, ())

@@ -20,21 +20,17 @@ from reconcilers.finding import (
     retried,
 )
 from reconcilers.model import (
-    AddToSet,
     Consistent,
-    DeleteRow,
     Difference,
     Kind,
     LookAgain,
-    RemoveFromSet,
     Repair,
     Report,
     Row,
     Seen,
-    SetCells,
     Verdict,
-    Write,
 )
+from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 from tests.unit.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row, seen, truth
 
 OURS = LONG_AGO + 1
@@ -235,4 +231,4 @@ def test_an_acceptance_is_remembered_and_looked_at_now() -> None:
 
 
 def test_the_ends_are_the_closed_states() -> None:
-    assert frozenset({State.VERIFIED, State.SUPERSEDED, State.HEALED}) == CLOSED
+    assert frozenset({State.VERIFIED, State.SUPERSEDED, State.HEALED, State.PARKED}) == CLOSED

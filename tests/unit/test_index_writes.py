@@ -10,8 +10,9 @@ from checkpoints import codec
 from reconcilers.errors import Misconfigured
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Projection, keeping
-from reconcilers.model import AddRow, AddToSet, DeleteRow, Difference, Kind, Report, Seen, Write
+from reconcilers.model import Difference, Kind, Report, Seen
 from reconcilers.plan import plan
+from reconcilers.writes import AddRow, AddToSet, DeleteRow, Write
 from streaming.tables.writes import as_cql
 from tests.unit.indexes import (
     APPLICABLE,

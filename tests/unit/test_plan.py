@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reconcilers.model import (
-    NEVER_WRITTEN,
-    REPAIRED,
-    AddToSet,
-    DeleteRow,
-    Difference,
-    Kind,
-    RemoveFromSet,
-    Report,
-    Row,
-    Seen,
-    SetCells,
-    Write,
-)
+from reconcilers.model import NEVER_WRITTEN, REPAIRED, Difference, Kind, Report, Row, Seen
 from reconcilers.plan import plan
+from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 from tests.unit.rows import (
     LONG_AGO,
     MESSAGE_ID,

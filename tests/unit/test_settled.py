@@ -19,12 +19,13 @@ SCHEMA = pa.schema(
         *((name, pa.bool_()) for name in ("from_truth", "looked_again", "heartbeat")),
         *((name, pa.string()) for name in ("deleted_from", "reason")),
         ("expires_at", pa.int64()),
+        ("changes", pa.int64()),
     ]
 )
 
 
 def settled(*rows: dict[str, Any]) -> Settled:
-    plain = {"from_truth": False, "looked_again": False, "heartbeat": False}
+    plain = {"from_truth": False, "looked_again": False, "heartbeat": False, "changes": 1}
     return Settled.of(pa.RecordBatch.from_pylist([plain | row for row in rows], schema=SCHEMA))
 
 
@@ -32,9 +33,10 @@ def test_each_key_becomes_a_wake_with_all_that_it_told() -> None:
     told = settled(
         {"mailboxid": MAILBOX, "messageid": MESSAGE, "uid": 7, "oldest": 1, "newest": 2}
         | {"deleted_from": "imapuidtable", "deleted_at": 3, "from_truth": True, "expires_at": 4}
+        | {"changes": 5}
     )
     assert list(told.wakes()) == [
-        Wake(UUID(MAILBOX), UUID(MESSAGE), 7, 1, 2, "imapuidtable", 3, True, False, 4)
+        Wake(UUID(MAILBOX), UUID(MESSAGE), 7, 1, 2, "imapuidtable", 3, True, False, 4, changes=5)
     ]
 
 

@@ -1,0 +1,129 @@
+"""Tallies and rounds in Cassandra."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import timedelta
+from uuid import UUID
+
+from checkpoints.cassandra.store import Request, Store
+from checkpoints.clock import wall_clock
+from checkpoints.tallies import MARKS_KEPT_DAYS, Book, Chunk
+from reconcilers.model import Micros
+from reconcilers.tally import NOTHING, Sum, Sums
+
+HOUR: Micros = 3_600_000_000
+BUCKETS = 16
+ALL_OF_IT = -1
+"""Stands for a chunk: the mailbox was counted whole."""
+CHUNKS_A_BATCH = 10
+"""More partitions than that in a batch make Cassandra warn."""
+KEPT = int(timedelta(days=MARKS_KEPT_DAYS).total_seconds())
+
+
+class CassandraTallies:
+    """`checkpoints.tallies.Tallies` on the tables tallies and tally_marks.
+
+    ``width`` is how many UIDs a chunk spans; with another width everything is counted anew.
+    """
+
+    def __init__(self, store: Store, width: int, clock: Callable[[], Micros] = wall_clock) -> None:
+        self._store = store
+        self._width = width
+        self._clock = clock
+        self._mark = store.prepare(
+            "UPDATE $ks.tallies USING TIMESTAMP ? SET marked_at = ?"
+            " WHERE mailboxid = ? AND width = ? AND chunk = ?"
+        )
+        self._note = store.prepare(
+            "INSERT INTO $ks.tally_marks (hour, bucket, mailboxid) VALUES (?, ?, ?) USING TTL ?"
+        )
+        self._noted = store.prepare(
+            "SELECT mailboxid FROM $ks.tally_marks WHERE hour = ? AND bucket = ?"
+        )
+        self._read = store.prepare(
+            "SELECT chunk, marked_at, counted_at, messages, unseen, size"
+            " FROM $ks.tallies WHERE mailboxid = ? AND width = ?"
+        )
+        self._counted = store.prepare(
+            "UPDATE $ks.tallies USING TIMESTAMP ? SET counted_at = ?, messages = ?, unseen = ?,"
+            " size = ? WHERE mailboxid = ? AND width = ? AND chunk = ?"
+        )
+
+    def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
+        """The chunks first: a mailbox that is noted has its marks."""
+        marks = (
+            [(self._mark, (at, at, mailboxid, self._width, chunk))]
+            for mailboxid, chunks in touched.items()
+            for chunk in chunks
+        )
+        notes = (
+            [(self._note, (at // HOUR, mailboxid.int % BUCKETS, mailboxid, KEPT))]
+            for mailboxid in touched
+        )
+        for requests in (marks, notes):
+            self._store.run("marking tallies", self._store.by_replica(requests, CHUNKS_A_BATCH))
+
+    def marked_since(self, at: Micros) -> Iterator[UUID]:
+        """Hour by hour, up to now."""
+        for hour in range(at // HOUR, self._clock() // HOUR + 1):
+            for bucket in range(BUCKETS):
+                for (mailboxid,) in self._store.rows("reading marks", self._noted, hour, bucket):
+                    yield mailboxid
+
+    def of_mailbox(self, mailboxid: UUID) -> Book:
+        """One partition."""
+        chunks: dict[int, Chunk] = {}
+        for chunk, marked, counted, messages, unseen, size in self._store.rows(
+            "reading tallies", self._read, mailboxid, self._width
+        ):
+            sums = {Sum.COUNT: messages, Sum.UNSEEN: unseen, Sum.SIZE: size}
+            chunks[chunk] = Chunk(None if counted is None else sums, counted, marked)
+        return Book(chunks, whole=chunks.pop(ALL_OF_IT, None) is not None)
+
+    def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
+        """Older than what stands there, it changes nothing."""
+        self._store.run("recording tallies", self._counts(mailboxid, sums, began))
+
+    def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
+        """The chunks first: what is whole has them all."""
+        empty = dict.fromkeys(self.of_mailbox(mailboxid).chunks.keys() - sums.keys(), NOTHING)
+        self.counted(mailboxid, {**empty, **sums}, began)
+        self.counted(mailboxid, {ALL_OF_IT: NOTHING}, began)
+
+    def _counts(
+        self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros
+    ) -> Iterator[Request]:
+        for chunk, each in sums.items():
+            values = each[Sum.COUNT], each[Sum.UNSEEN], each[Sum.SIZE]
+            yield self._counted, (began, began, *values, mailboxid, self._width, chunk)
+
+
+class CassandraRounds:
+    """`checkpoints.tallies.Rounds`: a row for each counter row that ever was corrected."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._read = store.prepare_serial(
+            "SELECT round FROM $ks.tally_rounds WHERE tally = ? AND key = ?"
+        )
+        self._first = store.prepare_conditional(
+            "INSERT INTO $ks.tally_rounds (tally, key, round) VALUES (?, ?, 1) IF NOT EXISTS"
+        )
+        self._next = store.prepare_conditional(
+            "UPDATE $ks.tally_rounds SET round = ? WHERE tally = ? AND key = ? IF round = ?"
+        )
+
+    def current(self, tally: str, key: str) -> int:
+        """By a serial read: of rounds that are being claimed it sees the outcome."""
+        rows = self._store.rows("reading a tally's round", self._read, tally, key)
+        return next((int(round_) for (round_,) in rows), 0)
+
+    def claim(self, tally: str, key: str, after: int) -> bool:
+        """One lightweight transaction; never sent twice by the driver."""
+        doing = "claiming a tally's round"
+        if after == 0:
+            rows = self._store.rows(doing, self._first, tally, key)
+        else:
+            rows = self._store.rows(doing, self._next, after + 1, tally, key, after)
+        return any(bool(row[0]) for row in rows)

@@ -1,0 +1,69 @@
+"""The fakes of `checkpoints.tallies`, in this process's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from uuid import UUID
+
+from checkpoints.tallies import Book, Chunk
+from reconcilers.model import Micros
+from reconcilers.tally import NOTHING, Sums
+
+
+class MemoryTallies:
+    """`checkpoints.tallies.Tallies` in dictionaries."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[UUID, dict[int, Chunk]] = {}
+        self._whole: set[UUID] = set()
+
+    def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
+        """These chunks have changed."""
+        for mailboxid, numbers in touched.items():
+            chunks = self._chunks.setdefault(mailboxid, {})
+            for number in numbers:
+                before = chunks.get(number, Chunk())
+                chunks[number] = replace(before, marked_at=max(at, before.marked_at or at))
+
+    def marked_since(self, at: Micros) -> Iterator[UUID]:
+        """The mailboxes with a mark since then."""
+        for mailboxid, chunks in list(self._chunks.items()):
+            if any(each.marked_at is not None and each.marked_at >= at for each in chunks.values()):
+                yield mailboxid
+
+    def of_mailbox(self, mailboxid: UUID) -> Book:
+        """What is known of a mailbox."""
+        return Book(dict(self._chunks.get(mailboxid, {})), mailboxid in self._whole)
+
+    def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
+        """Chunks were counted."""
+        chunks = self._chunks.setdefault(mailboxid, {})
+        for number, each in sums.items():
+            before = chunks.get(number, Chunk())
+            if before.counted_at is None or before.counted_at <= began:
+                chunks[number] = replace(before, sums=each, counted_at=began)
+
+    def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
+        """All chunks were counted."""
+        others = self._chunks.get(mailboxid, {}).keys() - sums.keys()
+        self.counted(mailboxid, {**dict.fromkeys(others, NOTHING), **sums}, began)
+        self._whole.add(mailboxid)
+
+
+class MemoryRounds:
+    """`checkpoints.tallies.Rounds` in a dictionary."""
+
+    def __init__(self) -> None:
+        self._rounds: dict[tuple[str, str], int] = {}
+
+    def current(self, tally: str, key: str) -> int:
+        """How many have been claimed."""
+        return self._rounds.get((tally, key), 0)
+
+    def claim(self, tally: str, key: str, after: int) -> bool:
+        """Claim the next one."""
+        if self.current(tally, key) != after:
+            return False
+        self._rounds[tally, key] = after + 1
+        return True

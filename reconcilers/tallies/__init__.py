@@ -1,0 +1,11 @@
+"""Every tally that is kept right, one file each. To add one: its file, and a line here.
+
+Of the tallies with one name an installation has one: that whose table it has.
+"""
+
+from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
+from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.tally import Tally
+
+MAILBOX_TALLIES: tuple[Tally, ...] = (MAILBOX_COUNTERS,)
+USER_TALLIES: tuple[Tally, ...] = (CURRENT_QUOTA, QUOTA_CURRENT_VALUE)

@@ -1,0 +1,106 @@
+"""The shape of a tally (counters that sum up a truth), and the words of counting."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from uuid import UUID
+
+from reconcilers.errors import NotGuarded
+from reconcilers.model import NEVER_WRITTEN
+
+
+class Sum(StrEnum):
+    """What is summed up over messages."""
+
+    COUNT = "count"
+    UNSEEN = "unseen"
+    SIZE = "size"
+
+
+Sums = Mapping[Sum, int]
+"""A number for each sum; SIZE in octets."""
+NOTHING: Sums = {Sum.COUNT: 0, Sum.UNSEEN: 0, Sum.SIZE: 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One counter: its column, and the rest of its row's key where a sum has a row of its own."""
+
+    column: str
+    row: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Counters by ``key``, each cell a sum over the messages that belong there.
+
+    ``of_users`` tells a row for each quota root from one for each mailbox; ``creates`` says whether
+    a correction may make a row that does not exist.
+    """
+
+    name: str
+    table: str
+    key: str
+    cells: Mapping[Sum, Cell]
+    of_users: bool = False
+    creates: bool = False
+
+    def __post_init__(self) -> None:
+        """A truth table can never be declared a tally (promise 1)."""
+        if self.table in NEVER_WRITTEN:
+            raise NotGuarded(f"tally {self.name} names the truth table {self.table}")
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """All columns that its table must have."""
+        named = {each.column for each in self.cells.values()}
+        return frozenset({self.key, *named, *(name for c in self.cells.values() for name in c.row)})
+
+
+def total(parts: list[Sums]) -> Sums:
+    """The sums of several mailboxes, or chunks of one."""
+    return {each: sum(part[each] for part in parts) for each in Sum}
+
+
+# --- counting
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A message of a mailbox; its size in octets."""
+
+    uid: int
+    messageid: UUID
+    seen: bool
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaRoot:
+    """Whose quota it is: a user in a namespace, written as James does."""
+
+    namespace: str
+    user: str
+
+    def __str__(self) -> str:
+        """The key of its row."""
+        return f"{self.namespace}&{self.user}"
+
+
+def summed(messages: Iterable[Listed]) -> Sums:
+    """Count, unseen and size of these messages."""
+    count = unseen = size = 0
+    for each in messages:
+        count, unseen, size = count + 1, unseen + (not each.seen), size + each.size
+    return {Sum.COUNT: count, Sum.UNSEEN: unseen, Sum.SIZE: size}
+
+
+def by_chunk(messages: Iterable[Listed], chunk_size: int) -> dict[int, Sums]:
+    """The sums of each chunk of UIDs that has messages."""
+    chunks: dict[int, list[Listed]] = defaultdict(list)
+    for each in messages:
+        chunks[each.uid // chunk_size].append(each)
+    return {number: summed(some) for number, some in chunks.items()}

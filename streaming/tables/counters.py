@@ -1,0 +1,134 @@
+"""Counter tables, and what their rows sum up: mailboxes of the first projection, users' mailboxes.
+
+All errors of the driver leave here as `reconcilers.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+from uuid import UUID
+
+from cassandra.cluster import Session
+from cassandra.policies import FallthroughRetryPolicy
+from cassandra.query import BatchStatement, BatchType
+
+from checkpoints.cassandra.failures import in_our_words
+from reconcilers.errors import NotGuarded
+from reconcilers.family import Family
+from reconcilers.tally import Cell, Listed, QuotaRoot, Sum, Sums, Tally
+from reconcilers.writes import AddToCounter
+from streaming.settings import CassandraSettings
+from streaming.tables.pace import Pace
+
+PAGE = 1_000
+
+
+class CounterTables:
+    """Counters and what they sum up, in one keyspace. Not shared between threads.
+
+    ``rows_per_second`` is the budget of rows that are read to be counted.
+    """
+
+    def __init__(
+        self, session: Session, settings: CassandraSettings, family: Family, rows_per_second: int
+    ) -> None:
+        self._session = session
+        self._keyspace = settings.keyspace
+        self._family = family
+        self._pace = Pace(rows_per_second)
+        self._prepared: dict[str, Any] = {}
+
+    # --- counters
+
+    def stored(self, tally: Tally, key: UUID | str) -> Sums | None:
+        """What a counter row holds, None when there is none; a null counter is 0."""
+        found: dict[Sum, int] = {}
+        for cells in _by_row(tally):
+            where, values = _where(tally, key, cells[0][1])
+            columns = ", ".join(cell.column for _, cell in cells)
+            query = f"SELECT {columns} FROM {self._table(tally.table)} WHERE {where}"
+            for row in self._rows(query, values):
+                found |= {each: row[cell.column] or 0 for each, cell in cells}
+        return {each: found.get(each, 0) for each in tally.cells} if found else None
+
+    def add(self, write: AddToCounter) -> None:
+        """Send a claimed delta, once, as one mutation; the driver never sends it again by itself.
+
+        Raises `Unreachable` when it is not known whether it was applied, `Refused` when it was not.
+        """
+        batch = BatchStatement(batch_type=BatchType.COUNTER, retry_policy=FallthroughRetryPolicy())
+        for cells in _by_row(write.tally):
+            changed = [(each, cell) for each, cell in cells if write.deltas.get(each)]
+            if not changed:
+                continue
+            where, values = _where(write.tally, write.key, changed[0][1])
+            sets = ", ".join(f"{cell.column} = {cell.column} + ?" for _, cell in changed)
+            deltas = tuple(write.deltas[each] for each, _ in changed)
+            query = f"UPDATE {self._table(write.tally.table)} SET {sets} WHERE {where}"
+            batch.add(self._prepare(query), (*deltas, *values))
+        if not len(batch):
+            raise NotGuarded("a correction that adds nothing")
+        with in_our_words(f"correcting {write.tally.table}"):
+            self._session.execute(batch)
+
+    # --- what they sum up
+
+    def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
+        """The messages of a mailbox by UID, in that range; rows that name no message are none."""
+        mailbox, uid = self._family.first.key
+        rows = self._rows(
+            f"SELECT {uid}, messageid, flagseen, fullcontentoctets"
+            f" FROM {self._table(self._family.first.table)}"
+            f" WHERE {mailbox} = ? AND {uid} >= ? AND {uid} <= ?",
+            (mailboxid, first, last),
+        )
+        for row in rows:
+            self._pace.took(1)
+            if row["messageid"] is not None:
+                size = row["fullcontentoctets"] or 0
+                yield Listed(row[uid], row["messageid"], row["flagseen"] is True, size)
+
+    def owner(self, mailboxid: UUID) -> QuotaRoot | None:
+        """Whose a mailbox is, None when it does not exist."""
+        query = f"SELECT mailboxbase FROM {self._table('mailbox')} WHERE id = ?"
+        for row in self._rows(query, (mailboxid,)):
+            if row["mailboxbase"] is not None:
+                return QuotaRoot(row["mailboxbase"].namespace, row["mailboxbase"].user)
+        return None
+
+    def mailboxes(self, of: QuotaRoot) -> frozenset[UUID]:
+        """The mailboxes that a user's paths name."""
+        query = (
+            f"SELECT mailboxid FROM {self._table('mailboxpathv3')} WHERE namespace = ? AND user = ?"
+        )
+        return frozenset(row["mailboxid"] for row in self._rows(query, (of.namespace, of.user)))
+
+    # --- how
+
+    def _table(self, table: str) -> str:
+        return f"{self._keyspace}.{table}"
+
+    def _prepare(self, query: str) -> Any:
+        if query not in self._prepared:
+            with in_our_words("preparing a statement on James's tables"):
+                self._prepared[query] = self._session.prepare(query)
+                self._prepared[query].fetch_size = PAGE
+        return self._prepared[query]
+
+    def _rows(self, query: str, values: tuple[object, ...]) -> Iterator[dict[str, Any]]:
+        with in_our_words("reading James's tables"):
+            yield from self._session.execute(self._prepare(query), values)
+
+
+def _by_row(tally: Tally) -> Iterable[list[tuple[Sum, Cell]]]:
+    """The cells of each row that a key has."""
+    rows: dict[tuple[tuple[str, str], ...], list[tuple[Sum, Cell]]] = {}
+    for each, cell in tally.cells.items():
+        rows.setdefault(tuple(sorted(cell.row.items())), []).append((each, cell))
+    return rows.values()
+
+
+def _where(tally: Tally, key: UUID | str, cell: Cell) -> tuple[str, tuple[object, ...]]:
+    columns = (tally.key, *cell.row)
+    return " AND ".join(f"{column} = ?" for column in columns), (key, *cell.row.values())

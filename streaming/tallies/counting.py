@@ -1,0 +1,117 @@
+"""Counting mailboxes: by chunks, which is cheap and raises suspicion; whole, against the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from checkpoints.lineage import Lineage
+from checkpoints.tallies import Tallies
+from reconcilers.compare import is_incomplete
+from reconcilers.errors import Deferred
+from reconcilers.family import Family
+from reconcilers.model import Micros, Row
+from reconcilers.tally import Listed, Sums, by_chunk, summed, total
+
+IDS_A_READ = 500
+
+
+class ListTables(Protocol):
+    """The messages of mailboxes; `streaming.tables.CounterTables` is the real one."""
+
+    def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
+        """The messages of a mailbox by UID, in that range."""
+
+
+class TruthTables(Protocol):
+    """The truth; `streaming.tables.Tables` is the real one."""
+
+    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+        """All truth rows of each message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """Counts the mailboxes of one keyspace.
+
+    ``width`` is how many UIDs a chunk spans; two clocks differ by less than ``slack`` (µs).
+    """
+
+    family: Family
+    lists: ListTables
+    truth: TruthTables
+    lineage: Lineage
+    tallies: Tallies
+    clock: Callable[[], Micros]
+    width: int
+    slack: Micros
+
+    def sums(self, mailboxids: Collection[UUID]) -> Sums:
+        """What these mailboxes list, as far as is known: only chunks that changed are read."""
+        return total([self._mailbox(each) for each in mailboxids])
+
+    def _mailbox(self, mailboxid: UUID) -> Sums:
+        began, book = self.clock(), self.tallies.of_mailbox(mailboxid)
+        if not book.whole:
+            chunks = by_chunk(self.lists.listed(mailboxid), self.width)
+            self.tallies.counted_whole(mailboxid, chunks, began)
+            return total(list(chunks.values()))
+        counted = {
+            number: summed(self._chunk(mailboxid, number))
+            for number, chunk in book.chunks.items()
+            if chunk.stale(self.slack)
+        }
+        if counted:
+            self.tallies.counted(mailboxid, counted, began)
+        known = {number: chunk.sums for number, chunk in book.chunks.items()} | counted
+        return total([each for each in known.values() if each is not None])
+
+    def _chunk(self, mailboxid: UUID, number: int) -> Iterator[Listed]:
+        first = number * self.width
+        return self.lists.listed(mailboxid, first, first + self.width - 1)
+
+    def recounted(self, mailboxids: Collection[UUID]) -> Sums:
+        """What these mailboxes hold, every message held against the truth.
+
+        Raises `Deferred` where a mailbox differs from the truth: that is to be repaired first.
+        """
+        return total([self._against_truth(each) for each in mailboxids])
+
+    def _against_truth(self, mailboxid: UUID) -> Sums:
+        began = self.clock()
+        listed = {each.uid: each for each in self.lists.listed(mailboxid)}
+        ids = {each.messageid for each in listed.values()}
+        ids.update(messageid for _slot, messageid in self.lineage.of_mailbox(mailboxid))
+        true = self._true(mailboxid, list(ids))
+        if true != listed:
+            wrong = {uid for uid in true.keys() | listed if true.get(uid) != listed.get(uid)}
+            raise Deferred(f"{len(wrong)} messages of mailbox {mailboxid} differ from the truth")
+        self.tallies.counted_whole(mailboxid, by_chunk(listed.values(), self.width), began)
+        return summed(true.values())
+
+    def _true(self, mailboxid: UUID, messageids: list[UUID]) -> dict[int, Listed]:
+        mailbox = self.family.slot[0]
+        true: dict[int, Listed] = {}
+        for start in range(0, len(messageids), IDS_A_READ):
+            found = self.truth.truth_rows(messageids[start : start + IDS_A_READ])
+            rows = (row for truths in found.values() for row in truths)
+            for row in rows:
+                if row.get(mailbox) != mailboxid:
+                    continue
+                message = self._message(row, mailboxid)
+                if message.uid in true:
+                    where = f"UID {message.uid} of mailbox {mailboxid}"
+                    raise Deferred(f"two truth rows claim {where}")
+                true[message.uid] = message
+        return true
+
+    def _message(self, row: Row, mailboxid: UUID) -> Listed:
+        uid, messageid = row.get(self.family.slot[1]), row.get(self.family.partition)
+        size = row.get("fullcontentoctets")
+        assert isinstance(uid, int)
+        assert isinstance(messageid, UUID)
+        if is_incomplete(self.family, row):
+            raise Deferred(f"the truth row of UID {uid} of mailbox {mailboxid} is incomplete")
+        return Listed(uid, messageid, row.get("flagseen") is True, size if type(size) is int else 0)

@@ -1,0 +1,115 @@
+"""The thread that keeps tallies: fed by the batches, it works through what is due."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from threading import Event
+from uuid import UUID
+
+from checkpoints.journal import Journal
+from reconcilers.errors import ReconcilerError
+from reconcilers.family import Family
+from reconcilers.finding import Finding
+from streaming.metrics import Metrics
+from streaming.parking import WHOLE_TABLE, Parking
+from streaming.tallies.came import Came
+from streaming.tallies.correcting import Correcting
+from streaming.tallies.subject import Subjects
+from streaming.tallies.watch import TallyWatch, Watched
+
+log = logging.getLogger("reconciler")
+
+TICK = 0.5
+RECALL_EVERY = 30.0
+PAUSE = 5.0
+"""Seconds to wait after a failure of the surroundings."""
+
+
+@dataclass(slots=True)
+class TallyLoop:
+    """Keeps the tallies of an installation; `take` is called by another thread than `run`."""
+
+    families: tuple[Family, ...]
+    journal: Journal
+    watch: TallyWatch
+    correcting: Correcting
+    parking: dict[str, Parking]
+    subjects: Subjects
+    marked: Callable[[], Iterable[UUID]]
+    metrics: Metrics
+    _queue: SimpleQueue[Came] = field(default_factory=SimpleQueue)
+    _changed: set[UUID] = field(default_factory=set)
+    _recalled_at: float = float("-inf")
+    _begun: bool = False
+
+    def take(self, came: Came) -> None:
+        """A batch of the stream has ended."""
+        self._queue.put(came)
+
+    def run(self, stop: Event) -> None:
+        """Until told to stop. What fails is tried again: nothing here ends the stream."""
+        while not stop.is_set():
+            try:
+                self._turn(stop)
+            except ReconcilerError as failed:
+                log.warning("tallies wait: %s", failed)
+                stop.wait(PAUSE)
+
+    def _turn(self, stop: Event) -> None:
+        if not self._begun:
+            self._changed.update(self.marked())
+            self._begun = True
+        self._take_in(TICK)
+        self._recall()
+        while self._changed:
+            self.watch.expect(self.subjects.of_mailbox(next(iter(self._changed))))
+            self._changed.pop()
+        for watched in self.watch.ready():
+            if stop.is_set():
+                return
+            self._take_in(0)
+            self._work(watched)
+        self.metrics.tally_waiting.set(len(self.watch))
+
+    def _take_in(self, wait: float) -> None:
+        """Every batch that has ended: a look must not miss what came out before it is judged."""
+        for came in self._ended(wait):
+            self.watch.take(came)
+            self._changed.update(came.changes)
+
+    def _ended(self, wait: float) -> Iterator[Came]:
+        try:
+            yield self._queue.get(timeout=wait) if wait else self._queue.get_nowait()
+            while True:
+                yield self._queue.get_nowait()
+        except Empty:
+            return
+
+    def _work(self, watched: Watched) -> None:
+        try:
+            self.watch.work(watched)
+        except ReconcilerError:
+            self.watch.put_off(watched, round(PAUSE * 1e6))
+            raise
+
+    def _recall(self) -> None:
+        """The open findings, now and then: after a restart, or when a person has decided."""
+        if time.monotonic() - self._recalled_at < RECALL_EVERY:
+            return
+        found: list[Finding] = []
+        for family in self.families:
+            found += self.journal.open_findings(family)
+            for name in family.names:
+                self.parking[family.name].recall(name)
+        rows = [each for each in found if each.slot != WHOLE_TABLE]
+        self.correcting.recall(rows)
+        for each in rows:
+            self.watch.expect(self.subjects.of_finding(each))
+        counts = Counter((each.projection, each.kind.value, each.state.value) for each in found)
+        self.metrics.show_open("tallies", counts)
+        self._recalled_at = time.monotonic()

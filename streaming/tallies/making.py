@@ -1,0 +1,118 @@
+"""The tallies of an installation, put together from its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from checkpoints.cassandra import CassandraRounds, Store
+from checkpoints.lease import Lease
+from reconcilers.drift import Evidence
+from reconcilers.family import Family
+from reconcilers.finding import Finding, State
+from reconcilers.model import Micros
+from reconcilers.tally import Sum, Tally
+from streaming.batches import Batches
+from streaming.metrics import Metrics
+from streaming.parking import Parking
+from streaming.settings import Settings
+from streaming.tables import CounterTables, connect
+from streaming.tallies.correcting import Correcting, Limits
+from streaming.tallies.counting import Counting
+from streaming.tallies.loop import TallyLoop
+from streaming.tallies.nodes import NodesWatch
+from streaming.tallies.subject import Owners, Subjects
+from streaming.tallies.watch import TallyWatch, Timing
+from streaming.telling import tell, tell_end
+from streaming.worker import micros
+
+
+def tally_loop(
+    settings: Settings, families: tuple[Family, ...], store: Store, stream: Batches
+) -> TallyLoop:
+    """The loop for these families of tallies, beside a stream of the messages that they sum up."""
+    ports, metrics, tally = stream.ports, stream.metrics, settings.tally
+    session = connect(settings.cassandra)
+    tables = CounterTables(session, settings.cassandra, stream.family, tally.rows_per_second)
+    owners, rounds = Owners(tables), CassandraRounds(store)
+    counting = _counting(settings, stream, tables)
+    correcting = Correcting(
+        tables=tables,
+        counting=counting,
+        rounds=rounds,
+        journal=ports.journal,
+        parking={each.name: Parking(each, ports.journal, micros) for each in families},
+        clock=micros,
+        limits=_limits(settings, stream),
+        trouble=_trouble(NodesWatch(session, tally.after_outage), stream.lease),
+        told=partial(_told, metrics),
+    )
+    watch = TallyWatch(
+        tables=tables,
+        counting=counting,
+        owners=owners,
+        rounds=rounds,
+        correcting=correcting,
+        clock=micros,
+        timing=_timing(settings),
+        evidence=Evidence(tally.looks, 2 * tally.looks),
+        count=partial(_count, metrics),
+    )
+    return TallyLoop(
+        families=families,
+        journal=ports.journal,
+        watch=watch,
+        correcting=correcting,
+        parking=correcting.parking,
+        subjects=Subjects(families, owners),
+        marked=partial(ports.tallies.marked_since, stream.marks_begin()),
+        metrics=metrics,
+    )
+
+
+def _counting(settings: Settings, stream: Batches, tables: CounterTables) -> Counting:
+    return Counting(
+        family=stream.family,
+        lists=tables,
+        truth=stream.ports.tables,
+        lineage=stream.ports.lineage,
+        tallies=stream.ports.tallies,
+        clock=micros,
+        width=settings.tally.chunk,
+        slack=_micros(settings.stream.delay) // 2,
+    )
+
+
+def _timing(settings: Settings) -> Timing:
+    seconds = settings.stream.delay, settings.tally.window, settings.tally.latest
+    return Timing(*(_micros(each) for each in seconds))
+
+
+def _limits(settings: Settings, stream: Batches) -> Limits:
+    first = {Sum.COUNT: settings.tally.first_messages, Sum.SIZE: settings.tally.first_octets}
+    again = _micros(settings.repair.report_again)
+    return Limits(settings.repair.attempts, first, again, stream.observe)
+
+
+def _micros(seconds: float) -> Micros:
+    return round(seconds * 1e6)
+
+
+def _trouble(nodes: NodesWatch, lease: Lease | None) -> Callable[[], str | None]:
+    def trouble() -> str | None:
+        if lease is not None and not lease.holds():
+            return "the lease is lost"
+        return nodes.trouble()
+
+    return trouble
+
+
+def _count(metrics: Metrics, tally: Tally, outcome: str) -> None:
+    metrics.tally_looks.labels(tally.name, outcome).inc()
+
+
+def _told(metrics: Metrics, finding: Finding, ended: State | None) -> None:
+    if ended is None:
+        tell(metrics, finding)
+    else:
+        tell_end(metrics, finding, ended)

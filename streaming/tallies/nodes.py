@@ -1,0 +1,35 @@
+"""Whether replicas agree: while a node is away, or hints are on their way, no counter is judged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from streaming.tables import nodes_away, nodes_with_hints
+
+
+class NodesWatch:
+    """``pause``: how long after an outage (seconds) replicas may still differ."""
+
+    def __init__(
+        self, session: Any, pause: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._session = session
+        self._pause = pause
+        self._clock = clock
+        self._well_since: float | None = None
+
+    def trouble(self) -> str | None:
+        """Why no correction may be made now, None when all is well."""
+        away = nodes_away(self._session)
+        if away:
+            self._well_since = self._clock() + self._pause
+            return f"node {', '.join(away)} is down"
+        hints = nodes_with_hints(self._session)
+        if hints:
+            self._well_since = self._clock() + self._pause
+            return f"hints are pending on node {', '.join(hints)}"
+        if self._well_since is not None and self._clock() < self._well_since:
+            return f"a node was down, or had hints, less than {self._pause:.0f} s ago"
+        return None

@@ -1,0 +1,125 @@
+"""What is counted: a mailbox, or the mailboxes of a quota root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from reconcilers.errors import Deferred
+from reconcilers.family import Family
+from reconcilers.finding import Finding
+from reconcilers.model import Slot
+from reconcilers.tally import QuotaRoot, Tally
+
+OWNERS_KNOWN = 100_000
+"""Mailboxes whose owner is kept in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One row of a tally: of a mailbox, or of a user's ``root``."""
+
+    family: str
+    tally: Tally
+    key: UUID | str
+    root: QuotaRoot | None = None
+
+    @property
+    def slot(self) -> Slot:
+        """Where its finding stands: no message has UID 0, and a root's id is made from its name."""
+        return Slot(self.key if isinstance(self.key, UUID) else uuid5(NAMESPACE_URL, self.key), 0)
+
+    def __str__(self) -> str:
+        """As a sentence names it."""
+        return f"{'mailbox' if self.root is None else 'quota root'} {self.key}"
+
+
+class OwnerTables(Protocol):
+    """Who owns what; `streaming.tables.CounterTables` is the real one."""
+
+    def owner(self, mailboxid: UUID) -> QuotaRoot | None:
+        """Whose a mailbox is, None when it does not exist."""
+
+    def mailboxes(self, of: QuotaRoot) -> frozenset[UUID]:
+        """The mailboxes that a user's paths name."""
+
+
+@dataclass(slots=True)
+class Owners:
+    """Which mailboxes make up a subject. An owner is read once, and again before a correction."""
+
+    tables: OwnerTables
+    _known: dict[UUID, QuotaRoot] = field(default_factory=dict)
+    _theirs: dict[QuotaRoot, set[UUID]] = field(default_factory=dict)
+
+    def root_of(self, mailboxid: UUID) -> QuotaRoot | None:
+        """Whose a mailbox is, None when it does not exist."""
+        known = self._known.get(mailboxid)
+        return known if known is not None else self._read(mailboxid)
+
+    def _read(self, mailboxid: UUID) -> QuotaRoot | None:
+        root = self.tables.owner(mailboxid)
+        if len(self._known) >= OWNERS_KNOWN:
+            self._known.clear()
+            self._theirs.clear()
+        if root is not None:
+            self._known[mailboxid] = root
+            self._theirs.setdefault(root, set()).add(mailboxid)
+        return root
+
+    def forget(self, subject: Subject) -> None:
+        """The owners of its mailboxes are to be read again."""
+        ours = {subject.key} if subject.root is None else self._theirs.pop(subject.root, set())
+        for each in ours:
+            assert isinstance(each, UUID)
+            root = self._known.pop(each, None)
+            if root is not None and subject.root is None:
+                self._theirs.get(root, set()).discard(each)
+
+    def mailboxes(self, subject: Subject) -> frozenset[UUID]:
+        """The mailboxes that a subject sums up; none when it does not exist (any more).
+
+        Raises `Deferred` where the tables of mailboxes and paths disagree on a user's mailboxes.
+        """
+        if subject.root is None:
+            assert isinstance(subject.key, UUID)
+            return frozenset() if self.root_of(subject.key) is None else frozenset({subject.key})
+        named = self.tables.mailboxes(subject.root)
+        others = sorted(str(each) for each in named if self.root_of(each) != subject.root)
+        others += sorted(str(each) for each in self._theirs.get(subject.root, set()) - named)
+        if others:
+            raise Deferred(f"whose mailbox {', '.join(others[:3])} is, is in doubt")
+        return named
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """The rows that change with a mailbox: its own, and that of the user whose it is."""
+
+    families: tuple[Family, ...]
+    owners: Owners
+
+    def of_mailbox(self, mailboxid: UUID) -> Iterator[Subject]:
+        """Those of a mailbox that has changed; none of a user when it does not exist."""
+        for family in self.families:
+            for tally in family.tallies:
+                if tally.of_users:
+                    root = self.owners.root_of(mailboxid)
+                    if root is not None:
+                        yield Subject(family.name, tally, str(root), root)
+                else:
+                    yield Subject(family.name, tally, mailboxid)
+
+    def of_finding(self, finding: Finding) -> Iterator[Subject]:
+        """The one that a finding is about."""
+        for family in self.families:
+            for tally in family.tallies:
+                if (family.name, tally.name) != (finding.family, finding.projection):
+                    continue
+                if not tally.of_users:
+                    yield Subject(family.name, tally, finding.slot.mailboxid)
+                elif finding.messageid is not None:
+                    root = QuotaRoot(*finding.messageid.split("&", 1))
+                    yield Subject(family.name, tally, str(root), root)
