@@ -26,7 +26,7 @@ def scene(
 
     What it reported is not looked at again by itself, so that metrics count the tests' keys only.
     """
-    yield from _scene(running, cassandra, tmp_path_factory, {"report_again": 600})
+    yield from _scene(running, cassandra, tmp_path_factory, {"repair": {"report_again": 600}})
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +35,33 @@ def indexed_scene(
 ) -> Iterator[Scene]:
     """Another stream, which keeps the index tables too."""
     names = [each.name for each in MESSAGE_PROJECTIONS]
-    yield from _scene(running, cassandra, tmp_path_factory, {"projections": names})
+    changes = {"repair": {"projections": names}}
+    yield from _scene(running, cassandra, tmp_path_factory, changes)
+
+
+@pytest.fixture(scope="module")
+def counted_scene(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    """Another stream, which keeps counters and quotas too."""
+    yield from _scene(running, cassandra, tmp_path_factory, {"tally": TALLIES})
+
+
+TALLIES = {
+    "projections": ["mailbox_counters", "current_quota"],
+    "window": 1,
+    "latest": 1,
+    "after_outage": 1,
+    "first_messages": 50,
+}
+"""The section [tally] of a stream whose delay is a test's."""
 
 
 def _scene(
     running: Running,
     cassandra: Session,
     tmp_path_factory: pytest.TempPathFactory,
-    repair: Mapping[str, Any],
+    changes: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[Scene]:
     stack, name = running.endpoints, uuid.uuid4().hex[:8]
     keyspace, own = f"scene_{name}", f"scene_{name}_own"
@@ -53,7 +72,7 @@ def _scene(
         stack,
         keyspace,
         own,
-        {"repair": repair},
+        changes,
     )
     with Stream(config) as stream:
         stream.wait_until_watching()

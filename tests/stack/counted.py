@@ -1,0 +1,105 @@
+"""Mailboxes with counters and quotas, made by hand: right in the truth, wrong in the sums."""
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from tests.stack.scenes import Place, Scene, cells
+
+SIZE = 4_000
+"""Octets of each message (`scenes.cells`)."""
+Counts = tuple[int, int]
+
+
+@dataclass
+class Counted:
+    """A mailbox of a user, its messages, and what its counters and its user's quota say."""
+
+    scene: Scene
+    user: str = field(default_factory=lambda: f"user-{uuid.uuid4().hex[:8]}")
+    mailboxid: UUID = field(default_factory=uuid.uuid1)
+    places: list[Place] = field(default_factory=list)
+
+    def create(self) -> "Counted":
+        """Both tables of mailboxes know it."""
+        keyspace, name = self.scene.keyspace, f"box-{self.mailboxid}"
+        self.scene.session.execute(
+            f"INSERT INTO {keyspace}.mailboxpathv3"
+            " (namespace, user, mailboxname, mailboxid, uidvalidity)"
+            " VALUES ('#private', %s, %s, %s, 1)",
+            (self.user, name, self.mailboxid),
+        )
+        self.scene.session.execute(
+            f"INSERT INTO {keyspace}.mailbox (id, mailboxbase, name, uidvalidity)"
+            f" VALUES (%s, {{namespace: '#private', user: '{self.user}'}}, %s, 1)",
+            (self.mailboxid, name),
+        )
+        return self
+
+    def hold(self, seen: int, unseen: int) -> "Counted":
+        """So many messages, in the truth and in the projection."""
+        for number in range(seen + unseen):
+            place = Place(mailboxid=self.mailboxid, uid=len(self.places) + 1)
+            self.scene.write_both(place, cells(flagseen=number < seen))
+            self.places.append(place)
+        return self
+
+    def touch(self) -> None:
+        """A change that changes nothing: its event wakes the mailbox."""
+        self.scene.write_truth(self.places[0], {"modseq": 7})
+
+    def add(self, count: int, unseen: int) -> "Counted":
+        """To its counters."""
+        self.scene.session.execute(
+            f"UPDATE {self.scene.keyspace}.mailboxcounters"
+            " SET count = count + %s, unseen = unseen + %s WHERE mailboxid = %s",
+            (count, unseen, self.mailboxid),
+        )
+        return self
+
+    def drop_counters(self) -> "Counted":
+        """Delete its counter row."""
+        self.scene.session.execute(
+            f"DELETE FROM {self.scene.keyspace}.mailboxcounters WHERE mailboxid = %s",
+            (self.mailboxid,),
+        )
+        return self
+
+    def counters(self) -> Counts | None:
+        """Count and unseen as stored."""
+        row = self._one("mailboxcounters", "mailboxid", self.mailboxid)
+        return None if row is None else (row.count or 0, row.unseen or 0)
+
+    @property
+    def root(self) -> str:
+        """Its user's quota root."""
+        return f"#private&{self.user}"
+
+    def add_quota(self, messages: int, octets: int) -> "Counted":
+        """To its user's current quota."""
+        self.scene.session.execute(
+            f"UPDATE {self.scene.keyspace}.currentquota"
+            " SET messagecount = messagecount + %s, storage = storage + %s WHERE quotaroot = %s",
+            (messages, octets, self.root),
+        )
+        return self
+
+    def quota(self) -> Counts | None:
+        """Messages and octets as stored."""
+        row = self._one("currentquota", "quotaroot", self.root)
+        return None if row is None else (row.messagecount or 0, row.storage or 0)
+
+    def _one(self, table: str, key: str, value: Any) -> Any:
+        query = f"SELECT * FROM {self.scene.keyspace}.{table} WHERE {key} = %s"
+        return self.scene.session.execute(query, (value,)).one()
+
+    def findings(self) -> list[dict[str, Any]]:
+        """What was told of its counters."""
+        return self.scene.stream.findings(
+            mailboxid=self.mailboxid, uid=0, projection="mailbox_counters"
+        )
+
+    def quota_findings(self) -> list[dict[str, Any]]:
+        """What was told of its user's quota."""
+        return self.scene.stream.findings(messageid=self.root, projection="current_quota")

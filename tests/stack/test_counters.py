@@ -1,0 +1,143 @@
+"""Counters and quotas become exact, whatever was wrong; what is right is not touched.
+
+A mailbox holds five messages, two of them unseen; its counters were broken in one way. All cases
+are planted first, so that the three looks pass once.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.stack.counted import SIZE, Counted
+from tests.stack.scenes import Scene, cells
+from tests.stack.streams import until
+
+pytestmark = pytest.mark.stack
+
+SEEN, UNSEEN = 3, 2
+COUNT = SEEN + UNSEEN
+RIGHT = (COUNT, UNSEEN)
+LARGE = 60
+"""More than a quota root's first correction may be without a person."""
+
+Break = Callable[[Counted], object]
+
+
+def lost_increment(box: Counted) -> None:
+    box.add(COUNT - 1, UNSEEN - 1)
+
+
+def doubled_increment(box: Counted) -> None:
+    box.add(COUNT + 1, UNSEEN + 1)
+
+
+def negative(box: Counted) -> None:
+    box.add(-3, -4)
+
+
+def more_unseen_than_messages(box: Counted) -> None:
+    box.add(COUNT, COUNT + 4)
+
+
+def no_row(box: Counted) -> None:
+    assert box.counters() is None
+
+
+def deleted_and_incremented_again(box: Counted) -> None:
+    box.add(COUNT + 7, UNSEEN + 7).drop_counters().add(1, 1)
+
+
+BREAKS: tuple[Break, ...] = (
+    lost_increment,
+    doubled_increment,
+    negative,
+    more_unseen_than_messages,
+    no_row,
+    deleted_and_incremented_again,
+)
+
+
+@pytest.fixture(scope="module")
+def boxes(counted_scene: Scene) -> dict[str, Counted]:
+    """A mailbox for each case, and those that must not be corrected, all woken."""
+
+    def box() -> Counted:
+        return Counted(counted_scene).create().hold(SEEN, UNSEEN)
+
+    found = {each.__name__: box() for each in BREAKS}
+    for each in BREAKS:
+        each(found[each.__name__])
+    found["right"] = box().add(*RIGHT).add_quota(COUNT, COUNT * SIZE)
+    found["gone"] = Counted(counted_scene).hold(SEEN, UNSEEN)
+    found["unsettled"] = box().add(1, 1)
+    incomplete = found["unsettled"].places[0]
+    for write in (counted_scene.write_truth, counted_scene.write_projection):
+        write(incomplete, cells(internaldate=None))
+    found["quota lost"] = box().add(*RIGHT).add_quota(COUNT - 2, (COUNT - 2) * SIZE)
+    found["quota doubled"] = box().add(*RIGHT).add_quota(COUNT + 1, (COUNT + 1) * SIZE)
+    found["quota negative"] = box().add(*RIGHT).add_quota(-1, -SIZE)
+    found["quota far off"] = box().add(*RIGHT).add_quota(COUNT + LARGE, (COUNT + LARGE) * SIZE)
+    found["no quota"] = box().add(*RIGHT)
+    for made in found.values():
+        made.touch()
+    return found
+
+
+@pytest.mark.parametrize("case", [each.__name__ for each in BREAKS])
+def test_a_wrong_counter_becomes_exact(boxes: dict[str, Counted], case: str) -> None:
+    box = boxes[case]
+    until("the counters are right", lambda: box.counters() == RIGHT)
+    until("that is verified", lambda: box.findings() and box.findings()[-1]["state"] == "verified")
+    assert [each["state"] for each in box.findings()] == ["intended", "verified"]
+
+
+@pytest.mark.parametrize("case", ["quota lost", "quota doubled", "quota negative"])
+def test_a_wrong_quota_becomes_exact(boxes: dict[str, Counted], case: str) -> None:
+    box = boxes[case]
+    until("the quota is right", lambda: box.quota() == (COUNT, COUNT * SIZE))
+    until(
+        "that is verified",
+        lambda: box.quota_findings() and box.quota_findings()[-1]["state"] == "verified",
+    )
+
+
+def test_a_roots_first_large_correction_waits_for_a_person(boxes: dict[str, Counted]) -> None:
+    box = boxes["quota far off"]
+    (held,) = until("it is held", box.quota_findings)
+    assert (held["kind"], held["state"]) == ("large_correction", "held")
+    assert box.quota() == (COUNT + LARGE, (COUNT + LARGE) * SIZE)
+
+
+def test_a_mailbox_with_an_open_finding_of_a_message_waits(boxes: dict[str, Counted]) -> None:
+    box = boxes["unsettled"]
+    (held,) = until("it is held", box.findings)
+    assert held["state"] == "held"
+    assert box.counters() == (1, 1)
+
+
+def test_what_is_right_or_gone_is_left_alone(
+    counted_scene: Scene, boxes: dict[str, Counted]
+) -> None:
+    until("a counter was settled", boxes["lost_increment"].findings)
+    until("a quota was settled", boxes["quota lost"].quota_findings)
+    assert boxes["right"].counters() == RIGHT
+    assert boxes["right"].quota() == (COUNT, COUNT * SIZE)
+    assert boxes["gone"].counters() is None
+    assert boxes["no quota"].quota() is None
+    for case in ("right", "gone", "no quota"):
+        assert not boxes[case].findings()
+        assert not boxes[case].quota_findings()
+    assert counted_scene.metric("reconciler_tally_looks_total", outcome="agrees") > 0
+
+
+def test_replayed_events_change_no_counter(boxes: dict[str, Counted]) -> None:
+    box = boxes["right"]
+    before = len(box.findings())
+    for _ in range(5):
+        box.touch()
+    other = boxes["lost_increment"]
+    other.add(1, 0)
+    other.touch()
+    until("the other is corrected again", lambda: other.counters() == RIGHT)
+    assert box.counters() == RIGHT
+    assert len(box.findings()) == before
