@@ -59,6 +59,7 @@ class Rates:
     limits: Limits
     delay: Micros
     report_again: Micros
+    window: Micros
 
     @classmethod
     def of(cls, settings: Settings) -> Rates:
@@ -71,7 +72,8 @@ class Rates:
             repair.removal_share,
             repair.share_needs_keys,
         )
-        return cls(limits, round(settings.stream.delay * 1e6), round(repair.report_again * 1e6))
+        seconds = settings.stream.delay, repair.report_again, settings.stream.window
+        return cls(limits, *(round(each * 1e6) for each in seconds))
 
 
 @dataclass(slots=True)
@@ -240,7 +242,8 @@ class Batches:
             self._freshest, delay = look.freshest
             self.metrics.capture_delay.set(delay / 1e6)
         if self.tallies is not None:
-            self.tallies(self._came(look, plan.watermark * 1000, delay))
+            come_out = plan.watermark * 1000 - self.rates.window
+            self.tallies(self._came(look, come_out, delay))
         age = 0.0 if look.oldest is None else (micros() - look.oldest) / 1e6
         self.metrics.window_age.set(age)
 

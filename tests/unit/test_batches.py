@@ -61,7 +61,7 @@ def batches(ports: MemoryPorts, bookmarks: MemoryBookmarks | None = None) -> Bat
         bookmarks=bookmarks or MemoryBookmarks(),
         lease=None,
         metrics=Metrics(CollectorRegistry()),
-        rates=Rates(Limits(suspects_per_minute=5, removals_per_minute=5), DELAY, HOUR),
+        rates=Rates(Limits(suspects_per_minute=5, removals_per_minute=5), DELAY, HOUR, SECOND),
         commit=lambda offsets: None,
     )
 
