@@ -47,21 +47,21 @@ def fill(
     return mailboxids
 
 
-def touch(session: Session, keyspace: str, rows: int) -> int:
-    """Turn the seen flag over on so many rows, both tables alike; returns how many it found.
+def touch(session: Session, keyspace: str, rows: int, flag: str = "flagseen") -> int:
+    """Turn a flag over on so many rows, both tables alike; returns how many it found.
 
     Each changed row gets the next modseq. Partial rows of the projection are left alone.
     """
     read = SimpleStatement(
-        f"SELECT messageid, mailboxid, uid, modseq, flagseen FROM {keyspace}.messageidtable",
+        f"SELECT messageid, mailboxid, uid, modseq, {flag} AS flag FROM {keyspace}.messageidtable",
         fetch_size=ROWS_PER_CHUNK,
     )
     changes = (
-        [not row.flagseen, row.modseq + 1, row.mailboxid, row.uid, row.messageid]
+        [not row.flag, row.modseq + 1, row.mailboxid, row.uid, row.messageid]
         for row in session.execute(read)
         if row.messageid is not None and row.modseq is not None
     )
-    cells = "flagseen = ?, modseq = ?"
+    cells = f"{flag} = ?, modseq = ?"
     writes = [
         f"UPDATE {keyspace}.imapuidtable SET {cells} "
         "WHERE mailboxid = ? AND uid = ? AND messageid = ?",

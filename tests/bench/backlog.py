@@ -2,10 +2,12 @@
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming.settings import Settings, load
 from streaming.topics import Watcher
 from tests.bench.traced import TRACE, Batch, read_trace
@@ -43,19 +45,31 @@ class Measured:
         return sum(batch.parts.get(name, 0.0) for batch in self.batches)
 
 
+EVERYTHING: dict[str, dict[str, Any]] = {
+    "repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]},
+    "tally": {"projections": ["mailbox_counters", "current_quota"], "window": 5, "latest": 2},
+}
+"""The settings with which all systems are kept."""
+
+
 def bench_settings(
-    folder: Path, stack: Endpoints, keyspace: str, own: str, **stream: float
+    folder: Path,
+    stack: Endpoints,
+    keyspace: str,
+    own: str,
+    sections: Mapping[str, Mapping[str, Any]],
 ) -> Path:
     """A settings file in which no limit of ours stands in the way."""
+    limits = {"suspects_per_minute": 1_000_000, "suspect_share": 1.0}
     return write_settings(
         folder / "reconcile.toml",
         stack,
         keyspace,
         own,
         {
+            **sections,
             "cassandra": {"rows_per_second": 1_000_000},
-            "stream": stream,
-            "repair": {"suspects_per_minute": 1_000_000, "suspect_share": 1.0},
+            "repair": {**limits, **sections.get("repair", {})},
         },
     )
 

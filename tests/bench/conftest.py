@@ -14,6 +14,8 @@ from tests.conftest import make_mail_tables
 from tests.endpoints import Endpoints, Running
 from tests.stack.scenes import create_event_topics
 
+TIMES = {"delay": 3, "window": 1}
+
 
 @dataclass(frozen=True)
 class Filled:
@@ -21,6 +23,7 @@ class Filled:
 
     stack: Endpoints
     keyspace: str
+    own: str
     config: Path
     captured_in: float
 
@@ -34,11 +37,11 @@ def filled(
     make_mail_tables(running, cassandra, keyspace)
     create_event_topics(stack, keyspace)
     config = bench_settings(
-        tmp_path_factory.mktemp("bench"), stack, keyspace, own, delay=3, window=1
+        tmp_path_factory.mktemp("bench"), stack, keyspace, own, {"stream": TIMES}
     )
     before = records(config)
     fill(cassandra, keyspace, CHANGES, MAILBOXES)
     took = wait_until_captured(config, before, CHANGES)
-    yield Filled(stack, keyspace, config, took)
+    yield Filled(stack, keyspace, own, config, took)
     for each in (keyspace, own):
         cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}", timeout=120)

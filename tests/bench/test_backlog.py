@@ -11,8 +11,17 @@ from cassandra.cluster import Session
 
 from deploy.demo.filler import touch
 from streaming.settings import load
-from tests.bench.backlog import CHANGES, Measured, records, wait_until_captured, work_off
-from tests.bench.conftest import Filled
+from tests.bench.backlog import (
+    CHANGES,
+    EVERYTHING,
+    Measured,
+    bench_settings,
+    records,
+    wait_until_captured,
+    work_off,
+)
+from tests.bench.conftest import TIMES, Filled
+from tests.bench.everything import fill_the_rest
 from tests.bench.pieces import Pieces
 from tests.bench.report import publish, table
 
@@ -46,6 +55,27 @@ def test_a_backlog_is_worked_off(filled: Filled, cassandra: Session, tmp_path: P
         f"The agent had captured the new messages {filled.captured_in:.0f} s after the last was"
         f" written, the changes {captured_in:.0f} s after the first: it sends some events twice.",
     )
+
+
+def test_all_systems_at_once(filled: Filled, cassandra: Session, tmp_path: Path) -> None:
+    """The same changes, once for messages alone and once with index tables, counters, quotas."""
+    fill_the_rest(cassandra, filled.keyspace)
+    sections = {"stream": TIMES, **EVERYTHING}
+    everything = bench_settings(tmp_path, filled.stack, filled.keyspace, filled.own, sections)
+    work_off(everything, tmp_path / "rest.jsonl")
+    before = records(filled.config)
+    assert touch(cassandra, filled.keyspace, CHANGES, "flaganswered") == CHANGES
+    wait_until_captured(filled.config, before, CHANGES)
+    alone = work_off(filled.config, tmp_path / "alone.jsonl")
+    together = work_off(everything, tmp_path / "together.jsonl")
+    assert not sum(batch.suspects for batch in together.batches)
+    publish(
+        "All systems at once",
+        f"The same {CHANGES:,} changes: for `messageIdTable` alone, and with the four index tables,"
+        " mailbox counters and quotas. Aim: at least half the rate.",
+        _rates({"messages alone": alone, "all systems": together}),
+    )
+    assert together.seconds <= 2 * alone.seconds
 
 
 def _rates(runs: dict[str, Measured]) -> str:

@@ -73,7 +73,9 @@ def watched(
     keyspace, own = f"bench_{name}", f"bench_{name}_own"
     make_mail_tables(running, cassandra, keyspace)
     create_event_topics(stack, keyspace)
-    config = bench_settings(folder, stack, keyspace, own, delay=DELAY, window=WINDOW)
+    config = bench_settings(
+        folder, stack, keyspace, own, {"stream": {"delay": DELAY, "window": WINDOW}}
+    )
     environment = {TRACE: str(folder / "trace")}
     with Stream(config, environment=environment, module="tests.bench.traced") as stream:
         yield stream, keyspace, own

@@ -1,0 +1,114 @@
+"""What one changed message costs in mailboxes of several sizes: rows that Cassandra read for it."""
+
+import re
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import pytest
+from cassandra.cluster import Session
+
+from checkpoints.cassandra import CassandraLineage, CassandraTallies, Store, create_schema
+from deploy.demo.filler import fill
+from reconcilers.families.message import MESSAGE
+from reconcilers.family import bind
+from reconcilers.tally import Sum
+from streaming.settings import Settings
+from streaming.tables import CounterTables, Tables, connect, schema_of
+from streaming.tallies.counting import Counting
+from streaming.worker import micros
+from tests.bench.report import publish, table
+from tests.conftest import make_mail_tables
+from tests.endpoints import Running
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(1500)]
+
+SIZES = (1_000, 10_000, 100_000)
+WIDTH = 1_000
+READ = re.compile(r"Read (\d+) live rows")
+
+
+@dataclass
+class Traced:
+    """A session whose every read is traced by Cassandra, which tells how many rows it read."""
+
+    session: Session
+    rows: int = 0
+    reads: int = 0
+    on: bool = False
+    other: dict[str, Any] = field(default_factory=dict)
+
+    def execute(self, *arguments: Any, **named: Any) -> Any:
+        """Execute; when tracing is on, add up what the trace tells."""
+        if not self.on:
+            return self.session.execute(*arguments, **named)
+        result = self.session.execute(*arguments, **named, trace=True)
+        list_of_rows = list(result)
+        trace = result.get_query_trace(max_wait_sec=10)
+        told = [READ.search(event.description) for event in trace.events]
+        self.rows += sum(int(each[1]) for each in told if each)
+        self.reads += 1
+        return iter(list_of_rows)
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the session's own."""
+        return getattr(self.session, name)
+
+
+@pytest.fixture
+def keyspace(running: Running, cassandra: Session) -> Iterator[str]:
+    name = f"cost_{uuid.uuid4().hex[:8]}"
+    make_mail_tables(running, cassandra, name)
+    create_schema(cassandra, f"{name}_own")
+    yield name
+    for each in (name, f"{name}_own"):
+        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}", timeout=120)
+
+
+def test_the_cost_of_a_change_does_not_grow_with_the_mailbox(
+    running: Running, cassandra: Session, keyspace: str
+) -> None:
+    stack = running.endpoints
+    where = {"hosts": [stack.cassandra_host], "port": stack.cassandra_port, "keyspace": keyspace}
+    settings = Settings.model_validate({"cassandra": where})
+    costs = {}
+    for size in SIZES:
+        (mailboxid,) = fill(cassandra, keyspace, size, 1)
+        costs[size] = _cost(settings, keyspace, mailboxid, size)
+    publish(
+        "Cost of one changed message, by the size of its mailbox",
+        "Rows that Cassandra read to count a mailbox again after one message had changed, as its"
+        " traces tell: the chunk of the message, and the sums of the other chunks.",
+        table(
+            ("messages", "reads", "rows read"),
+            [(f"{size:,}", reads, rows) for size, (reads, rows) in costs.items()],
+        ),
+    )
+    rows = [rows for _, rows in costs.values()]
+    assert max(rows) <= 2 * min(rows)
+
+
+def _cost(settings: Settings, keyspace: str, mailboxid: UUID, size: int) -> tuple[int, int]:
+    session = Traced(connect(settings.cassandra))
+    family = bind(MESSAGE, schema_of(session.session, keyspace))
+    store = Store(session.session, f"{keyspace}_own")
+    tallies = CassandraTallies(store, WIDTH)
+    tables: Any = session
+    counting = Counting(
+        family=family,
+        lists=CounterTables(tables, settings.cassandra, family, 10_000_000),
+        truth=Tables(session.session, settings.cassandra, family),
+        lineage=CassandraLineage(store),
+        tallies=tallies,
+        clock=micros,
+        width=WIDTH,
+        slack=0,
+    )
+    assert counting.sums([mailboxid])[Sum.COUNT] == size
+    tallies.mark({mailboxid: {size // 2 // WIDTH}}, micros())
+    chunks = len(tallies.of_mailbox(mailboxid).chunks)
+    session.on = True
+    assert counting.sums([mailboxid])[Sum.COUNT] == size
+    return session.reads + 1, session.rows + chunks
