@@ -8,6 +8,7 @@
     │   └── Overloaded       the server refused for now (overload, bootstrapping, no quorum)
     ├── Refused              the server will refuse this again until a person acts
     ├── Deferred             a correction has to wait: the message says for what
+    │   └── Soon             … and only for a moment: the next look may do
     ├── BadEvent             one record cannot be understood: it goes to the dead letters
     ├── CorruptCheckpoint    the checkpoint cannot be gone on from: a fresh one, from the bookmark
     ├── SparkDied            the JVM is gone: only a new process can go on
@@ -43,6 +44,10 @@ class Refused(ReconcilerError):
 
 class Deferred(ReconcilerError):
     """A correction has to wait: for a message to be repaired, a person, a node."""
+
+
+class Soon(Deferred):
+    """A correction has to wait for a moment only."""
 
 
 class BadEvent(ReconcilerError):

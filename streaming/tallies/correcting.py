@@ -16,7 +16,7 @@ from uuid import UUID
 from checkpoints.journal import Journal
 from checkpoints.tallies import Rounds
 from reconcilers.drift import correction
-from reconcilers.errors import Deferred, Refused, Retryable
+from reconcilers.errors import Deferred, Refused, Retryable, Soon
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Micros, Row, Slot
 from reconcilers.tally import Sums, Tally
@@ -99,9 +99,8 @@ class Correcting:
         """It cannot be corrected now: held, with the reason."""
         sentence = f"{subject} may be wrong; not corrected yet: {why}"
         before = self.open_at(subject)
-        if before is not None and (before.writes or before.sentence == sentence):
-            return
-        self._put(self._finding(subject, Kind.COUNTER_DRIFT, State.HELD, sentence))
+        if before is None or not before.writes:
+            self._hold(self._finding(subject, Kind.COUNTER_DRIFT, State.HELD, sentence))
 
     def _finding(self, subject: Subject, kind: Kind, state: State, sentence: str) -> Finding:
         before = self.open_at(subject)
@@ -122,6 +121,24 @@ class Correcting:
         self._open[finding.projection, finding.slot] = finding
         self.told(finding, None)
 
+    def _hold(self, finding: Finding) -> None:
+        """It waits: told once, and looked at again now and then, whatever changes there."""
+        before = self._open.get((finding.projection, finding.slot))
+        held = replace(finding, next_look=self.clock() + self.limits.again)
+        if before is not None and (before.state, before.sentence) == (held.state, held.sentence):
+            self._touch(held)
+        else:
+            self._put(held)
+
+    def _touch(self, finding: Finding) -> None:
+        self.journal.touch(finding)
+        self._open[finding.projection, finding.slot] = finding
+
+    def waits(self, subject: Subject) -> bool:
+        """Whether it is to be left alone until its next look is due."""
+        finding = self.open_at(subject)
+        return finding is not None and finding.next_look is not None
+
     def _close(self, finding: Finding, end: State) -> None:
         self.journal.close(finding, end, self.clock())
         self._open.pop((finding.projection, finding.slot), None)
@@ -129,14 +146,19 @@ class Correcting:
 
     # --- a correction
 
+    def waits_for_table(self, subject: Subject) -> bool:
+        """Whether its table refuses writes, and was asked not long ago."""
+        parked = self.parking[subject.family].parked(subject.tally.name)
+        return parked is not None and self.clock() < parked.found_at + self.limits.again
+
     def correct(self, subject: Subject, looked: Looked, refused: str | None) -> None:
         """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
-        self._may_correct(subject, refused)
+        self._may_correct(refused)
         before = self.tables.stored(subject.tally, subject.key)
         true = self.counting.recounted(looked.mailboxes)
         after = self.tables.stored(subject.tally, subject.key)
         if before != after:
-            raise Deferred("it changes while it is counted")
+            raise Soon("it changes while it is counted")
         stored = after or dict.fromkeys(subject.tally.cells, 0)
         deltas = correction(looked.wrong, {each: stored[each] - true[each] for each in stored})
         if not deltas:
@@ -152,13 +174,10 @@ class Correcting:
             AddToCounter(subject.tally, subject.slot, subject.key, looked.round + 1, deltas),
         )
 
-    def _may_correct(self, subject: Subject, refused: str | None) -> None:
+    def _may_correct(self, refused: str | None) -> None:
         why = refused or self.trouble()
         if why is not None:
             raise Deferred(why)
-        parked = self.parking[subject.family].parked(subject.tally.name)
-        if parked is not None and self.clock() < parked.found_at + self.limits.again:
-            raise Deferred(parked.sentence)
 
     def _found(self, subject: Subject, stored: Sums, true: Sums, deltas: Sums) -> Finding:
         """The finding of this correction; the one before it ends where another error is found."""
@@ -205,9 +224,7 @@ class Correcting:
             )
         else:
             return False
-        before = self.open_at(subject)
-        if before is None or (before.state, before.kind) != (finding.state, finding.kind):
-            self._put(finding)
+        self._hold(finding)
         return True
 
     def _send(self, finding: Finding, write: AddToCounter) -> None:
@@ -228,9 +245,8 @@ class Correcting:
             self._open.pop((intended.projection, intended.slot), None)
             return
         except Retryable as unknown:
-            log.warning(
-                "%s: not known whether it was applied (%s): looking again", write.key, unknown
-            )
+            log.warning("%s: applied or not? looking again (%s)", finding.sentence, unknown)
+            self._touch(replace(intended, attempts=finding.attempts))  # not an attempt
             return
         freed = parking.freed(intended.projection)
         if freed is not None:

@@ -15,6 +15,7 @@ from checkpoints.journal import Journal
 from reconcilers.errors import ReconcilerError
 from reconcilers.family import Family
 from reconcilers.finding import Finding
+from reconcilers.model import Micros
 from streaming.metrics import Metrics
 from streaming.parking import WHOLE_TABLE, Parking
 from streaming.tallies.came import Came
@@ -42,6 +43,7 @@ class TallyLoop:
     subjects: Subjects
     marked: Callable[[], Iterable[UUID]]
     metrics: Metrics
+    clock: Callable[[], Micros]
     _queue: SimpleQueue[Came] = field(default_factory=SimpleQueue)
     _changed: set[UUID] = field(default_factory=set)
     _recalled_at: float = float("-inf")
@@ -66,9 +68,9 @@ class TallyLoop:
             self._begun = True
         self._take_in(TICK)
         self._recall()
-        while self._changed:
-            self.watch.expect(self.subjects.of_mailbox(next(iter(self._changed))))
-            self._changed.pop()
+        for mailboxid in list(self._changed):
+            self.watch.expect(self.subjects.of_mailbox(mailboxid))
+            self._changed.discard(mailboxid)
         for watched in self.watch.ready():
             if stop.is_set():
                 return
@@ -109,7 +111,8 @@ class TallyLoop:
         rows = [each for each in found if each.slot != WHOLE_TABLE]
         self.correcting.recall(rows)
         for each in rows:
-            self.watch.expect(self.subjects.of_finding(each))
+            if each.next_look is None or each.next_look <= self.clock():
+                self.watch.expect(self.subjects.of_finding(each))
         counts = Counter((each.projection, each.kind.value, each.state.value) for each in found)
         self.metrics.show_open("tallies", counts)
         self._recalled_at = time.monotonic()

@@ -32,8 +32,7 @@ def tally_loop(
 ) -> TallyLoop:
     """The loop for these families of tallies, beside a stream of the messages that they sum up."""
     ports, metrics, tally = stream.ports, stream.metrics, settings.tally
-    session = connect(settings.cassandra)
-    tables = CounterTables(session, settings.cassandra, stream.family, tally.rows_per_second)
+    tables = _tables(settings, stream)
     owners, rounds = Owners(tables), CassandraRounds(store)
     counting = _counting(settings, stream, tables)
     correcting = Correcting(
@@ -41,10 +40,10 @@ def tally_loop(
         counting=counting,
         rounds=rounds,
         journal=ports.journal,
-        parking={each.name: Parking(each, ports.journal, micros) for each in families},
+        parking=_parking(families, stream),
         clock=micros,
         limits=_limits(settings, stream),
-        trouble=_trouble(NodesWatch(session, tally.after_outage), stream.lease),
+        trouble=_trouble(settings, stream.lease),
         told=partial(_told, metrics),
     )
     watch = TallyWatch(
@@ -67,7 +66,17 @@ def tally_loop(
         subjects=Subjects(families, owners),
         marked=partial(ports.tallies.marked_since, stream.marks_begin()),
         metrics=metrics,
+        clock=micros,
     )
+
+
+def _tables(settings: Settings, stream: Batches) -> CounterTables:
+    session, pace = connect(settings.cassandra), settings.tally.rows_per_second
+    return CounterTables(session, settings.cassandra, stream.family, pace)
+
+
+def _parking(families: tuple[Family, ...], stream: Batches) -> dict[str, Parking]:
+    return {each.name: Parking(each, stream.ports.journal, micros) for each in families}
 
 
 def _counting(settings: Settings, stream: Batches, tables: CounterTables) -> Counting:
@@ -98,7 +107,9 @@ def _micros(seconds: float) -> Micros:
     return round(seconds * 1e6)
 
 
-def _trouble(nodes: NodesWatch, lease: Lease | None) -> Callable[[], str | None]:
+def _trouble(settings: Settings, lease: Lease | None) -> Callable[[], str | None]:
+    nodes = NodesWatch(connect(settings.cassandra), settings.tally.after_outage)
+
     def trouble() -> str | None:
         if lease is not None and not lease.holds():
             return "the lease is lost"

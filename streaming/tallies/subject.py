@@ -71,12 +71,16 @@ class Owners:
 
     def forget(self, subject: Subject) -> None:
         """The owners of its mailboxes are to be read again."""
-        ours = {subject.key} if subject.root is None else self._theirs.pop(subject.root, set())
-        for each in ours:
-            assert isinstance(each, UUID)
-            root = self._known.pop(each, None)
-            if root is not None and subject.root is None:
-                self._theirs.get(root, set()).discard(each)
+        if isinstance(subject.key, UUID):
+            self._forget(subject.key)
+        elif subject.root is not None:
+            for each in list(self._theirs.get(subject.root, ())):
+                self._forget(each)
+
+    def _forget(self, mailboxid: UUID) -> None:
+        root = self._known.pop(mailboxid, None)
+        if root is not None:
+            self._theirs[root].discard(mailboxid)
 
     def mailboxes(self, subject: Subject) -> frozenset[UUID]:
         """The mailboxes that a subject sums up; none when it does not exist (any more).
@@ -86,11 +90,16 @@ class Owners:
         if subject.root is None:
             assert isinstance(subject.key, UUID)
             return frozenset() if self.root_of(subject.key) is None else frozenset({subject.key})
-        named = self.tables.mailboxes(subject.root)
-        others = sorted(str(each) for each in named if self.root_of(each) != subject.root)
-        others += sorted(str(each) for each in self._theirs.get(subject.root, set()) - named)
-        if others:
-            raise Deferred(f"whose mailbox {', '.join(others[:3])} is, is in doubt")
+        root, named = subject.root, self.tables.mailboxes(subject.root)
+        odd = {each for each in named if self.root_of(each) != root}
+        odd |= self._theirs.get(root, set()) - named
+        for each in odd:
+            self._forget(each)
+        doubtful = sorted(
+            str(each) for each in odd if (self.root_of(each) == root) != (each in named)
+        )
+        if doubtful:
+            raise Deferred(f"whose mailbox {', '.join(doubtful[:3])} is, is in doubt")
         return named
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from checkpoints.tallies import Rounds
 from reconcilers.drift import Evidence, Look, Measured, measured, remembered, wrong_by
-from reconcilers.errors import Deferred
+from reconcilers.errors import Deferred, Soon
 from reconcilers.model import Micros
 from reconcilers.tally import NOTHING, Sums, Tally
 from streaming.tallies.came import Came
@@ -58,6 +58,7 @@ class Watched:
     mailboxes: frozenset[UUID] = frozenset()
     changes: int = 0
     late: Micros = 0
+    in_doubt: bool = False
 
 
 @dataclass(slots=True)
@@ -163,10 +164,12 @@ class TallyWatch:
         try:
             mailboxes = self.owners.mailboxes(watched.subject)
         except Deferred as why:
-            self.correcting.defer(watched.subject, str(why))
-            self.owners.forget(watched.subject)
+            if watched.in_doubt:  # a mailbox that is being made is so for a moment
+                self.correcting.defer(watched.subject, str(why))
+            watched.in_doubt = True
             self._void(watched, "in doubt")
             return frozenset()
+        watched.in_doubt = False
         if not mailboxes:
             self.correcting.settled(watched.subject)
             self._drop(watched)
@@ -202,17 +205,27 @@ class TallyWatch:
             self._correct(watched, wrong)
 
     def _correct(self, watched: Watched, wrong: Sums) -> None:
-        """Whatever comes of it, only fresh looks count from now on; but for what was deferred."""
+        """Whatever comes of it, only fresh looks count from now on.
+
+        While its table refuses writes nothing is told of it; a mark brings it back after a restart.
+        """
+        if self.correcting.waits_for_table(watched.subject):
+            self.counting.tallies.mark(dict.fromkeys(watched.mailboxes, ()), self.clock())
+            watched.due = self.clock() + self.correcting.limits.again
+            return
+        looked = Looked(watched.mailboxes, watched.looks[-1].round, wrong)
+        watched.looks = ()
         try:
             self.owners.forget(watched.subject)
             if self.owners.mailboxes(watched.subject) != watched.mailboxes:
-                raise Deferred("its mailboxes have changed")
+                raise Soon("its mailboxes have changed")
             if watched.mailboxes & self._came.unsettled:
                 raise Deferred("a message there has an open finding")
-            looked = Looked(watched.mailboxes, watched.looks[-1].round, wrong)
             self.correcting.correct(watched.subject, looked, self._came.refused)
+        except Soon:
+            self.count(watched.subject.tally, "deferred")
         except Deferred as why:
             self.count(watched.subject.tally, "deferred")
             self.correcting.defer(watched.subject, str(why))
-            return
-        watched.looks = ()
+        if self.correcting.waits(watched.subject):
+            self._drop(watched)
