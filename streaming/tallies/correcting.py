@@ -96,7 +96,9 @@ class Correcting:
             self._close(finding, State.VERIFIED if finding.writes else State.HEALED)
 
     def defer(self, subject: Subject, why: str) -> None:
-        """It cannot be corrected now: held, with the reason."""
+        """It cannot be corrected now: held, with the reason; unless its table has one for all."""
+        if self.parking[subject.family].parked(subject.tally.name) is not None:
+            return
         sentence = f"{subject} may be wrong; not corrected yet: {why}"
         before = self.open_at(subject)
         if before is not None and (before.writes or before.sentence == sentence):
@@ -157,7 +159,7 @@ class Correcting:
         if why is not None:
             raise Deferred(why)
         parked = self.parking[subject.family].parked(subject.tally.name)
-        if parked is not None and self.clock() < parked.found_at + self.limits.again:
+        if parked is not None and self.clock() < parked.tried_at + self.limits.again:
             raise Deferred(parked.sentence)
 
     def _found(self, subject: Subject, stored: Sums, true: Sums, deltas: Sums) -> Finding:
@@ -223,8 +225,10 @@ class Correcting:
         try:
             self.tables.add(write)
         except Refused as refused:
-            for parked in parking.park(intended, write.tally.table, refused):
+            parked = parking.park(intended, write.tally.table, refused)
+            if parked is not None:
                 self.told(parked, None)
+            parking.give_up(intended)
             self._open.pop((intended.projection, intended.slot), None)
             return
         except Retryable as unknown:
