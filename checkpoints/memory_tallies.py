@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from threading import Lock
 from uuid import UUID
 
 from checkpoints.tallies import Book, Chunk
@@ -56,6 +57,7 @@ class MemoryRounds:
 
     def __init__(self) -> None:
         self._rounds: dict[tuple[str, str], int] = {}
+        self._lock = Lock()
 
     def current(self, tally: str, key: str) -> int:
         """How many have been claimed."""
@@ -63,7 +65,8 @@ class MemoryRounds:
 
     def claim(self, tally: str, key: str, after: int) -> bool:
         """Claim the next one."""
-        if self.current(tally, key) != after:
-            return False
-        self._rounds[tally, key] = after + 1
-        return True
+        with self._lock:
+            if self.current(tally, key) != after:
+                return False
+            self._rounds[tally, key] = after + 1
+            return True

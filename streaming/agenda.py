@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from reconcilers.finding import Finding, State
 from reconcilers.model import Micros, Slot, Wake
+from streaming.parking import WHOLE_TABLE
 
 WAIT_FOR_DECISION = frozenset({State.HELD, State.OBSERVED})
 
@@ -48,13 +49,13 @@ class Agenda:
     def due(self, now: Micros) -> Iterator[Finding]:
         """Findings whose next look has come."""
         for finding in self.findings.values():
-            if finding.next_look is not None and finding.next_look <= now:
+            if finding.next_look is not None and finding.next_look <= now and _is_of_a_row(finding):
                 yield finding
 
     def held(self) -> Iterator[Finding]:
         """Findings that wait for a breaker, or for repair mode."""
         for finding in self.findings.values():
-            if finding.state in WAIT_FOR_DECISION:
+            if finding.state in WAIT_FOR_DECISION and _is_of_a_row(finding):
                 yield finding
 
     def counts(self) -> Counter[tuple[str, str, str]]:
@@ -63,6 +64,11 @@ class Agenda:
             (finding.projection, finding.kind.value, finding.state.value)
             for finding in self.findings.values()
         )
+
+
+def _is_of_a_row(finding: Finding) -> bool:
+    """Whether there is a key to look at: the finding of a whole table has none."""
+    return finding.slot != WHOLE_TABLE
 
 
 def finding_wake(finding: Finding) -> Wake:

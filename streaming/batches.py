@@ -20,8 +20,10 @@ from reconcilers.finding import Action
 from reconcilers.model import Kind, Micros, Wake
 from reconcilers.policy import Breaker, BreakerState, Count, Limits, after_batch
 from streaming.agenda import Agenda, finding_wake
-from streaming.examine import Admission, Outcome
+from streaming.examine import Admission
 from streaming.metrics import Metrics
+from streaming.outcome import Outcome
+from streaming.parking import WHOLE_TABLE
 from streaming.settings import Settings
 from streaming.tallies.came import Came
 from streaming.telling import tell, tell_end
@@ -258,7 +260,10 @@ class Batches:
         )
 
     def settled(self, outcomes: Iterable[Outcome]) -> None:
-        """Take in what became of the suspects: agenda, metrics, one sentence a finding."""
+        """Take in what became of the suspects: agenda, metrics, one sentence a finding.
+
+        That a table refuses, or no longer does, several workers may have found out.
+        """
         for outcome in outcomes:
             self._take(outcome)
         self._show()
@@ -270,8 +275,9 @@ class Batches:
                 self.agenda.forget(outcome.projection, outcome.slot)
             return
         if outcome.action is Action.CLOSE:
+            told_already = outcome.slot == WHOLE_TABLE and self.agenda.of(finding) is None
             self.agenda.drop(finding)
-            if outcome.ended is not None:
+            if outcome.ended is not None and not told_already:
                 tell_end(self.metrics, finding, outcome.ended)
             return
         before = self.agenda.of(finding)

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
-from uuid import UUID
 
 from checkpoints.journal import Journal
 from reconcilers.compare import compare
 from reconcilers.confirm import Moment, judge
-from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Attempts, Finding, State, Step, advance
 from reconcilers.model import (
@@ -24,34 +22,24 @@ from reconcilers.model import (
     Micros,
     Repair,
     Report,
-    Row,
-    Slot,
     Suspect,
     Verdict,
     Wake,
 )
 from reconcilers.plan import plan
-from reconcilers.writes import Write
 from streaming.case import Case
 from streaming.confirmation import Confirmation
+from streaming.outcome import Outcome
+from streaming.parking import Parking
+from streaming.removals import MailboxTables, Removals
+from streaming.repairing import Repairing, WriteTables
 
 CONFIRMED_TOGETHER = 100
 """Suspects confirmed under one C: few, so that the reads are near the writes."""
 
 
-class RepairTables(Protocol):
+class RepairTables(MailboxTables, WriteTables, Protocol):
     """What step 6 needs; `streaming.tables.Tables` is the real one."""
-
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        """All truth rows of each message."""
-
-    def mailbox_slots(
-        self, projection: Projection, mailboxid: UUID
-    ) -> Iterable[tuple[Slot, UUID | None]]:
-        """Every slot of a mailbox in the projection, with the message its row names."""
-
-    def apply(self, writes: Sequence[Write]) -> None:
-        """Send the guarded writes of one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +63,6 @@ class Rules:
     always_accepted: frozenset[Kind] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one suspect's finding, for the driver's agenda, metrics and log.
-
-    ``ended`` says how it was closed; what supersedes it has an outcome of its own.
-    """
-
-    slot: Slot
-    action: Action
-    finding: Finding | None
-    ended: State | None = None
-    at: Micros = 0
-    projection: str = ""
-
-
 @dataclass(slots=True)
 class Examiner:
     """Settles suspects of one projection. ``publish`` sends keys to the suspects topic (step 7)."""
@@ -102,8 +75,22 @@ class Examiner:
     publish: Callable[[Iterable[Wake]], None]
     clock: Callable[[], Micros]
     rules: Rules
-    _trusted: dict[UUID, bool] = field(default_factory=dict)
-    _refused: str | None = None
+    _removals: Removals = field(init=False)
+    _repairing: Repairing = field(init=False)
+
+    def __post_init__(self) -> None:
+        """What it asks of whole mailboxes, and what it writes with."""
+        rules, projection = self.rules, self.projection
+        self._removals = Removals(self.family, projection, self.tables, rules.held_mailbox_rows)
+        self._repairing = Repairing(
+            projection=projection,
+            tables=self.tables,
+            journal=self.journal,
+            parking=Parking(self.family, self.journal, self.clock),
+            publish=self.publish,
+            clock=self.clock,
+            report_again=rules.report_again,
+        )
 
     def settle(
         self, suspects: Sequence[Suspect], admission: Admission, batch: str
@@ -114,6 +101,8 @@ class Examiner:
         and what had been written by then is recognised.
         """
         outcomes: list[Outcome] = []
+        if suspects and not admission.observe:
+            suspects = self._repairing.in_turn(suspects, batch)
         for start in range(0, len(suspects), CONFIRMED_TOGETHER):
             some = suspects[start : start + CONFIRMED_TOGETHER]
             moment = Moment(self.clock(), self.rules.delay, self.rules.shadow)
@@ -139,23 +128,25 @@ class Examiner:
             yield self._close(case, step.ends_as)
             case = replace(case, previous=None)
         if step.action is not Action.CLOSE:
-            yield self._act(case, verdict, step, admission)
+            yield from self._act(case, verdict, step, admission)
 
-    def _act(self, case: Case, verdict: Verdict, step: Step, admission: Admission) -> Outcome:
-        outcome = Outcome(case.slot, step.action, None, projection=self.projection.name)
+    def _act(
+        self, case: Case, verdict: Verdict, step: Step, admission: Admission
+    ) -> Iterator[Outcome]:
         match step.action, verdict:
-            case Action.LOOK_AGAIN, _:
-                difference = compare(self.family, self.projection, case.seen)
-                self.publish([case.wake(difference.kind if difference is not None else None)])
             case Action.KEEP, _:
-                outcome = self._keep(case)
+                yield self._keep(case)
             case Action.STICK, _:
-                outcome = self._stick(case)
+                yield self._stick(case)
             case Action.REPORT, Report(kind=kind, sentence=sentence):
-                outcome = self._report(case, kind, sentence)
+                yield self._report(case, kind, sentence)
             case Action.REPAIR, Repair():
-                outcome = self._repair(case, verdict, step, admission)
-        return outcome
+                yield from self._repair(case, verdict, step, admission)
+            case action, _:
+                if action is Action.LOOK_AGAIN:
+                    difference = compare(self.family, self.projection, case.seen)
+                    self.publish([case.wake(difference.kind if difference is not None else None)])
+                yield Outcome(case.slot, action, None, projection=self.projection.name)
 
     def _verdict(self, case: Case) -> Verdict:
         seen, previous = case.seen, case.previous
@@ -221,45 +212,40 @@ class Examiner:
             truth=case.seen.truths,
         )
 
-    def _repair(self, case: Case, verdict: Repair, step: Step, admission: Admission) -> Outcome:
-        kind = verdict.difference.kind
-        if admission.observe:
-            return self._hold(case, kind, State.OBSERVED, verdict.sentence)
+    def _repair(
+        self, case: Case, verdict: Repair, step: Step, admission: Admission
+    ) -> Iterator[Outcome]:
+        kind, sentence = verdict.difference.kind, verdict.sentence
         removal = kind is Kind.EXTRA_ROW and not self.projection.is_index
-        refusal = admission.repairs or (admission.removals if removal else None) or self._refused
-        if refusal is not None:
-            return self._hold(case, kind, State.HELD, f"{verdict.sentence}; held: {refusal}")
-        if removal and not self._may_remove(case):
-            return self._report(
-                case,
-                Kind.MAILBOX_WITHOUT_TRUTH,
-                f"{verdict.sentence}; but no row of this mailbox has its truth: held for a person",
-            )
-        planned = plan(self.projection, case.seen, verdict.difference, case.moment, step.attempt)
-        if isinstance(planned, Report):
-            return self._report(case, planned.kind, f"{verdict.sentence}; {planned.sentence}")
-        return self._write(case, verdict, planned, step.attempt)
+        refusal = admission.repairs or (admission.removals if removal else None)
+        if admission.observe:
+            yield self._hold(case, kind, State.OBSERVED, sentence)
+        elif refusal is not None:
+            yield self._hold(case, kind, State.HELD, f"{sentence}; held: {refusal}")
+        elif removal and not self._may_remove(case):
+            why = "but no row of this mailbox has its truth: held for a person"
+            yield self._report(case, Kind.MAILBOX_WITHOUT_TRUTH, f"{sentence}; {why}")
+        else:
+            yield from self._carry_out(case, verdict, step.attempt)
 
-    def _write(
-        self, case: Case, verdict: Repair, writes: tuple[Write, ...], attempt: int
-    ) -> Outcome:
-        """The journal first, then the write, then only the promise to look again."""
+    def _may_remove(self, case: Case) -> bool:
+        accepted = case.previous is not None and case.previous.accepted
+        return accepted or self._removals.may_lose_rows(case.slot.mailboxid)
+
+    def _carry_out(self, case: Case, verdict: Repair, attempt: int) -> Iterator[Outcome]:
+        kind, sentence = verdict.difference.kind, verdict.sentence
+        planned = plan(self.projection, case.seen, verdict.difference, case.moment, attempt)
+        if isinstance(planned, Report):
+            yield self._report(case, planned.kind, f"{sentence}; {planned.sentence}")
+            return
         finding = replace(
-            self._finding(case, verdict.difference.kind, State.INTENDED, verdict.sentence),
+            self._finding(case, kind, State.INTENDED, sentence),
             attempts=attempt + 1,
             tried_at=case.moment.began,
             batch=case.batch,
-            writes=writes,
             next_look=self.clock() + 4 * self.rules.delay,
         )
-        self.journal.put(finding)
-        try:
-            self.tables.apply(writes)
-        except Refused as refused:
-            self._refused = f"table {self.projection.table} refuses writes: {refused}"
-            return self._hold(case, finding.kind, State.HELD, self._refused)
-        self.publish([case.wake(finding.kind)])
-        return Outcome(case.slot, Action.REPAIR, finding, at=self.clock())
+        yield from self._repairing.send(case, finding, planned)
 
     def _hold(self, case: Case, kind: Kind, state: State, sentence: str) -> Outcome:
         finding = self._finding(case, kind, state, sentence)
@@ -267,24 +253,3 @@ class Examiner:
         same = case.previous is not None and case.previous.state is state
         (self.journal.touch if same else self.journal.put)(finding)
         return Outcome(case.slot, Action.KEEP, finding)
-
-    def _may_remove(self, case: Case) -> bool:
-        """Not where a mailbox of some size has lost all its truth: that is for a person."""
-        if case.previous is not None and case.previous.accepted:
-            return True
-        mailboxid = case.slot.mailboxid
-        if mailboxid not in self._trusted:
-            self._trusted[mailboxid] = self._has_truth(mailboxid)
-        return self._trusted[mailboxid]
-
-    def _has_truth(self, mailboxid: UUID) -> bool:
-        rows = list(self.tables.mailbox_slots(self.projection, mailboxid))
-        if len(rows) < self.rules.held_mailbox_rows:
-            return True
-        messageids = [messageid for _, messageid in rows if messageid is not None]
-        for start in range(0, len(messageids), CONFIRMED_TOGETHER):
-            found = self.tables.truth_rows(messageids[start : start + CONFIRMED_TOGETHER])
-            for truths in found.values():
-                if any(row.get(self.family.slot[0]) == mailboxid for row in truths):
-                    return True
-        return False

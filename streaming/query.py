@@ -21,7 +21,8 @@ from reconcilers.errors import CorruptCheckpoint, SparkDied
 from reconcilers.model import Micros, Suspect, Wake
 from streaming.batches import BatchPlace
 from streaming.envelope import decode
-from streaming.examine import Admission, Outcome
+from streaming.examine import Admission
+from streaming.outcome import Outcome
 from streaming.topics import event_topics, spark_options
 from streaming.window import heartbeat, settle
 from streaming.worker import (

@@ -31,8 +31,9 @@ from reconcilers.family import Family, Projection
 from reconcilers.finding import Attempts
 from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
 from streaming.confirmation import Confirmation
-from streaming.examine import Admission, Examiner, Outcome, Rules
+from streaming.examine import Admission, Examiner, Rules
 from streaming.look import Look, Looked
+from streaming.outcome import Outcome
 from streaming.settings import Settings
 from streaming.settled import Settled
 from streaming.tables import Tables, connect

@@ -96,7 +96,9 @@ class Correcting:
             self._close(finding, State.VERIFIED if finding.writes else State.HEALED)
 
     def defer(self, subject: Subject, why: str) -> None:
-        """It cannot be corrected now: held, with the reason."""
+        """It cannot be corrected now: held, with the reason; unless its table has one for all."""
+        if self.parking[subject.family].parked(subject.tally.name) is not None:
+            return
         sentence = f"{subject} may be wrong; not corrected yet: {why}"
         before = self.open_at(subject)
         if before is None or not before.writes:
@@ -149,7 +151,7 @@ class Correcting:
     def waits_for_table(self, subject: Subject) -> bool:
         """Whether its table refuses writes, and was asked not long ago."""
         parked = self.parking[subject.family].parked(subject.tally.name)
-        return parked is not None and self.clock() < parked.found_at + self.limits.again
+        return parked is not None and self.clock() < parked.tried_at + self.limits.again
 
     def correct(self, subject: Subject, looked: Looked, refused: str | None) -> None:
         """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
@@ -240,8 +242,10 @@ class Correcting:
         try:
             self.tables.add(write)
         except Refused as refused:
-            for parked in parking.park(intended, write.tally.table, refused):
+            parked = parking.park(intended, write.tally.table, refused)
+            if parked is not None:
                 self.told(parked, None)
+            parking.give_up(intended)
             self._open.pop((intended.projection, intended.slot), None)
             return
         except Retryable as unknown:

@@ -31,8 +31,9 @@ from reconcilers.finding import Action, Attempts, Finding
 from reconcilers.model import Micros, Row, Slot, Wake
 from reconcilers.writes import Write
 from streaming.confirmation import Confirmation
-from streaming.examine import Admission, Examiner, Outcome, RepairTables, Rules
+from streaming.examine import Admission, Examiner, RepairTables, Rules
 from streaming.look import Look
+from streaming.outcome import Outcome
 from streaming.settings import CassandraSettings, load
 from streaming.tables import Tables, connect, schema_of
 from streaming.worker import micros

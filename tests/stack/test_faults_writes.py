@@ -4,7 +4,6 @@ A write may be applied and reported as timed out, not be applied and time out, o
 batch is then executed again, as Spark does it.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +17,7 @@ from deploy.demo.mail import Clock, Message
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.finding import State
 from reconcilers.model import Kind, Slot
+from streaming.parking import WHOLE_TABLE
 from streaming.worker import micros
 from tests.endpoints import Endpoints
 from tests.stack.rounds import (
@@ -200,26 +200,25 @@ def test_what_our_own_keyspace_refuses_stops_the_batch_until_it_is_granted(
     assert {lines[-1]["state"] for lines in stage.histories().values()} == {"verified"}
 
 
-def test_a_table_that_refuses_writes_is_asked_once_a_batch_and_all_is_held_for_one_reason(
+def test_a_table_that_refuses_writes_is_asked_once_a_batch_and_has_one_finding_for_all(
     stage: Stage,
 ) -> None:
-    failing = stage.fail("tables", "apply", Fate.REFUSED, times=2)
-    for asked in (1, 2):
+    failing = stage.fail("tables", "apply", Fate.REFUSED, times=3)
+    for asked in (1, 2, 3):
         stage.rounds.round()
         assert failing.calls == asked
-        findings = stage.rounds.findings(stage.slots)
-        assert [finding.state for finding in findings.values()] == [State.HELD] * len(KINDS)
-        assert [finding.attempts for finding in findings.values()] == [0] * len(KINDS)
-        reasons = Counter(
-            finding.sentence.partition("table messageidtable refuses writes: ")[2]
-            for finding in findings.values()
+        assert stage.rounds.findings(stage.slots) == {}
+        (parked,) = stage.rounds.findings([WHOLE_TABLE]).values()
+        assert (parked.kind, parked.state) == (Kind.TABLE_REFUSES, State.REPORTED)
+        assert parked.sentence.startswith(
+            "table messageidtable refuses writes: no right to apply; "
         )
-        assert reasons == {"no right to apply": len(KINDS)}
-        stage.rounds.look_again_at(stage.slots)
     assert len(stage.differences()) == len(KINDS)
     stage.rounds.round()
+    assert stage.rounds.findings([WHOLE_TABLE]) == {}
     stage.rounds.round()
     assert stage.differences() == []
+    assert [line["state"] for line in stage.rounds.log_of(WHOLE_TABLE)] == ["reported", "healed"]
     for lines in stage.histories().values():
         assert lines[-1]["state"] == "verified"
         assert lines[-1]["attempts"] == 1

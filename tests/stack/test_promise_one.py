@@ -18,11 +18,12 @@ from cassandra.policies import WhiteListRoundRobinPolicy
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, create_schema
 from deploy.demo import james
 from deploy.embedded import ADMIN, Stack, Wanted
-from reconcilers.finding import State
-from reconcilers.model import NEVER_WRITTEN
+from reconcilers.finding import Finding, State
+from reconcilers.model import NEVER_WRITTEN, Kind
+from streaming.parking import WHOLE_TABLE
 from streaming.worker import micros
 from tests.endpoints import Endpoints
-from tests.stack.streams import Stream, until, write_settings
+from tests.stack.streams import DELAY, Stream, until, write_settings
 from tests.stack.users import PROJECTION, TRUTH
 from tests.stack.watched import KINDS, SLOW, Restarted, Watched
 
@@ -155,25 +156,31 @@ def test_an_attempt_on_the_truth_is_refused_and_recorded(live: Restarted, stack:
     live.await_convergence()
 
 
-def test_a_right_that_is_taken_away_holds_repairs_for_one_reason_until_it_is_given_back(
+def test_a_right_that_is_taken_away_is_one_finding_until_it_is_given_back(
     live: Restarted, admin: Session, stack: Stack
 ) -> None:
     table = f"{stack.keyspace}.{PROJECTION}"
     admin.execute(f"REVOKE MODIFY ON TABLE {table} FROM {ROLE[0]}")
     live.plant()
 
-    def held() -> bool:
+    def parked() -> list[Finding]:
+        """The only finding, between two tries."""
         findings = live.open_findings()
-        return len(findings) == len(KINDS) and {each.state for each in findings} == {State.HELD}
+        return findings if [each.slot for each in findings] == [WHOLE_TABLE] else []
 
-    until("all is held", held, SLOW)
-    said = f"table {PROJECTION} refuses writes: "
-    reasons = {each.sentence.partition(said)[2] for each in live.open_findings()}
-    assert len(reasons) == 1
-    assert "no MODIFY permission" in reasons.pop()
+    (finding,) = until("the table is parked", parked, SLOW)
+    assert finding.kind is Kind.TABLE_REFUSES
+    assert finding.sentence.startswith(f"table {PROJECTION} refuses writes: ")
+    assert "no MODIFY permission" in finding.sentence
+    batches = live.stream.batches()
+    until("it was tried again", lambda: live.stream.batches() > batches + 2 * DELAY, SLOW)
+    until("nothing else is open", parked, SLOW)
     assert len(live.differences()) == len(KINDS)
+    assert len(live.stream.findings(kind=Kind.TABLE_REFUSES.value)) == 1
     admin.execute(f"GRANT MODIFY ON TABLE {table} TO {ROLE[0]}")
     live.await_convergence()
     for lines in live.histories().values():
         assert lines[-1]["state"] == "verified"
         assert lines[-1]["attempts"] == 1
+    ended = live.stream.findings(kind=Kind.TABLE_REFUSES.value)[-1]
+    assert ended["state"] == State.HEALED.value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 from unittest.mock import patch
 from uuid import UUID
 
@@ -19,8 +19,9 @@ from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
 from reconcilers.policy import Breaker, Limits
 from streaming.batches import Batches, Rates
-from streaming.examine import Outcome
 from streaming.metrics import Metrics
+from streaming.outcome import Outcome
+from streaming.parking import WHOLE_TABLE
 from streaming.worker import BatchLook, Ports
 from tests.unit.rows import DELAY, FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
 
@@ -243,3 +244,62 @@ def test_a_slot_that_agrees_without_a_finding_is_off_the_agenda(slot: Slot) -> N
     decisions.agenda.keep(held())
     decisions.settled([Outcome(slot, Action.NOTHING, None, projection=PROJECTION.name)])
     assert (decisions.agenda.of(held()) is None) is (slot == HELD)
+
+
+# --- a table that refuses writes -----------------------------------------------------------------
+
+
+def parked(**changes: Any) -> Finding:
+    row, sentence = held(), "table t refuses writes"
+    kind, state = Kind.TABLE_REFUSES, State.REPORTED
+    whole = replace(row, slot=WHOLE_TABLE, kind=kind, state=state, sentence=sentence)
+    return replace(whole, **changes)
+
+
+@pytest.mark.parametrize("changes", [{}, {"state": State.HELD}, {"next_look": NOW}])
+def test_the_finding_of_a_whole_table_is_never_published_as_a_key(changes: dict[str, Any]) -> None:
+    ports = MemoryPorts(MemoryJournal(lambda: NOW))
+    for finding in (held(), parked(**changes)):
+        ports.journal.put(finding)
+    decisions = batches(ports)
+    assert uids(decisions.start()) == [HELD.uid]
+    assert decisions.later_looks(NOW + HOUR) == []
+    decisions.admit(too_many(Kind.MISSING_ROW), NOW)
+    ports.journal.close_breakers(NOW)
+    assert uids(decisions.later_looks(NOW + HOUR)) == [HELD.uid]
+    assert counted(decisions, "open_findings", **labels_of(parked(**changes))) == 1
+
+
+def labels_of(finding: Finding) -> dict[str, str]:
+    return {
+        "projection": finding.projection,
+        "kind": finding.kind.value,
+        "state": finding.state.value,
+    }
+
+
+def test_that_a_table_refuses_is_told_once_whoever_found_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    decisions = batches(MemoryPorts())
+    told = Outcome(WHOLE_TABLE, Action.REPORT, parked())
+    waits = Outcome(HELD, Action.LOOK_AGAIN, None, projection=PROJECTION.name)
+    with caplog.at_level("INFO"):
+        for _batch in range(2):
+            decisions.settled([told, waits, told, waits])
+    assert [each.getMessage() for each in caplog.records] == ["table t refuses writes"]
+    assert list(decisions.agenda.findings) == [(PROJECTION.name, WHOLE_TABLE)]
+    assert counted(decisions, "open_findings", **labels_of(parked())) == 1
+
+
+def test_that_a_table_takes_writes_again_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    decisions = batches(MemoryPorts())
+    decisions.settled([Outcome(WHOLE_TABLE, Action.REPORT, parked())])
+    caplog.clear()
+    healed = Outcome(WHOLE_TABLE, Action.CLOSE, parked(), State.HEALED)
+    with caplog.at_level("INFO"):
+        decisions.settled([healed, healed])
+    assert [each.getMessage() for each in caplog.records] == ["healed: table t refuses writes"]
+    assert decisions.agenda.findings == {}
+    ended = labels_of(parked()) | {"state": State.HEALED.value}
+    assert counted(decisions, "findings_total", **ended) == 1

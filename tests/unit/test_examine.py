@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -10,11 +10,14 @@ import pytest
 
 from checkpoints.lineage import WHOLE_RANGE, Entry
 from checkpoints.memory import MemoryJournal, MemoryLineage
+from reconcilers.errors import Refused
 from reconcilers.finding import Action, Attempts, Finding, State, accepted
 from reconcilers.model import Kind, Micros, Row, Suspect, Wake
-from reconcilers.writes import SetCells
+from reconcilers.writes import SetCells, Write
 from streaming.confirmation import Confirmation
-from streaming.examine import Admission, Examiner, Outcome, Rules
+from streaming.examine import Admission, Examiner, Rules
+from streaming.outcome import Outcome
+from streaming.parking import WHOLE_TABLE
 from tests.unit.memory_tables import MemoryTables
 from tests.unit.rows import (
     DELAY,
@@ -178,6 +181,37 @@ def test_a_superseded_repair_ends_even_when_the_next_is_held() -> None:
     assert outcome.finding.state is State.HELD
     assert one.finding == outcome.finding
     assert one.logged() == ["intended", "superseded", "held"]
+
+
+# --- a table that refuses writes (more of it in test_parking.py) ---------------------------------
+
+
+class RefusingTables(MemoryTables):
+    """Nothing may be written."""
+
+    def apply(self, writes: Sequence[Write]) -> None:
+        raise Refused("no right to")
+
+
+def test_a_refused_repair_leaves_no_finding_of_its_own_and_comes_back() -> None:
+    one = stream(actual=row(flagseen=False), wanted=truth())
+    one.tables = RefusingTables(one.tables.truths, one.tables.rows)
+    outcome = one.settle(Kind.DIFFERING_CELLS)
+    assert outcome == Outcome(SLOT, Action.LOOK_AGAIN, None, projection=PROJECTION.name)
+    assert one.finding is None
+    assert [wake.suspected for wake in one.published] == [Kind.DIFFERING_CELLS]
+    assert one.logged() == ["intended", "reported", "parked"]
+    (parked,) = one.journal.open_findings(FAMILY)
+    assert (parked.kind, parked.slot) == (Kind.TABLE_REFUSES, WHOLE_TABLE)
+
+
+def test_a_superseded_repair_ends_as_such_even_when_the_next_is_refused() -> None:
+    one = written_to_since()
+    one.tables = RefusingTables(one.tables.truths, one.tables.rows)
+    outcome = one.settle(Kind.DIFFERING_CELLS)
+    assert (outcome.action, one.ended[0]) == (Action.LOOK_AGAIN, State.SUPERSEDED)
+    assert one.logged()[:2] == ["intended", "superseded"]
+    assert one.finding is None
 
 
 # --- cells from the beginning of time ------------------------------------------------------------

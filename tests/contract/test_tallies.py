@@ -1,0 +1,310 @@
+"""The contract of tallies and rounds: the same for the fakes and for Cassandra."""
+
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from uuid import UUID
+
+import pytest
+
+from checkpoints.cassandra import CassandraRounds, CassandraTallies, Store
+from checkpoints.memory_tallies import MemoryRounds, MemoryTallies
+from checkpoints.tallies import Book, Chunk, Rounds, Tallies
+from reconcilers.errors import Retryable
+from reconcilers.tally import NOTHING, Sum, Sums
+
+HOUR = 3_600_000_000
+AT = 1_700_000_000_000_000
+WIDTH = 1000
+TALLY = "mailbox_counters"
+CLAIMANTS = 12
+
+
+class Clock:
+    """Stands, at an hour that no other test has: what is marked by the hour is this test's only."""
+
+    def __init__(self) -> None:
+        hours = time.time_ns() // 1000 // HOUR + 24 * 365 + uuid.uuid4().int % 500_000
+        self.now = hours * HOUR
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def tallies(kind: str, clock: Clock, request: pytest.FixtureRequest) -> Tallies:
+    if kind == "memory":
+        return MemoryTallies()
+    return CassandraTallies(request.getfixturevalue("store"), WIDTH, clock)
+
+
+@pytest.fixture
+def rounds(kind: str, request: pytest.FixtureRequest) -> Rounds:
+    if kind == "memory":
+        return MemoryRounds()
+    return CassandraRounds(request.getfixturevalue("store"))
+
+
+@pytest.fixture
+def mailbox() -> UUID:
+    return uuid.uuid1()
+
+
+@pytest.fixture
+def key() -> str:
+    return f"#private&{uuid.uuid4().hex}"
+
+
+def sums(count: int, unseen: int = 0, size: int = 0) -> Sums:
+    return {Sum.COUNT: count, Sum.UNSEEN: unseen, Sum.SIZE: size}
+
+
+# --- marks and counts ----------------------------------------------------------------------------
+
+
+def test_of_a_mailbox_that_nobody_counted_nothing_is_known(tallies: Tallies, mailbox: UUID) -> None:
+    assert tallies.of_mailbox(mailbox) == Book({}, whole=False)
+
+
+def test_a_mark_stands_until_its_chunk_is_counted(tallies: Tallies, mailbox: UUID) -> None:
+    tallies.mark({mailbox: {0, 7}}, AT)
+    assert tallies.of_mailbox(mailbox) == Book(
+        {0: Chunk(marked_at=AT), 7: Chunk(marked_at=AT)}, whole=False
+    )
+    tallies.counted(mailbox, {7: sums(3, 1, 2**40)}, AT + 5)
+    book = tallies.of_mailbox(mailbox)
+    assert book.chunks[7] == Chunk(sums(3, 1, 2**40), counted_at=AT + 5, marked_at=AT)
+    assert book.chunks[0] == Chunk(marked_at=AT)
+    assert not book.whole
+    assert book.chunks[0].stale(0)
+    assert not book.chunks[7].stale(4)
+    assert book.chunks[7].stale(5)
+
+
+def test_what_was_counted_is_stale_once_it_is_marked_later(tallies: Tallies, mailbox: UUID) -> None:
+    tallies.counted(mailbox, {0: sums(3)}, AT)
+    assert tallies.of_mailbox(mailbox).chunks == {0: Chunk(sums(3), counted_at=AT)}
+    assert not tallies.of_mailbox(mailbox).chunks[0].stale(0)
+    tallies.mark({mailbox: [0]}, AT + 1)
+    chunk = tallies.of_mailbox(mailbox).chunks[0]
+    assert chunk == Chunk(sums(3), counted_at=AT, marked_at=AT + 1)
+    assert chunk.stale(0)
+
+
+def test_a_late_count_never_replaces_a_newer_one(tallies: Tallies, mailbox: UUID) -> None:
+    tallies.counted(mailbox, {0: sums(5, 2, 100), 1: sums(9)}, AT + 10)
+    tallies.counted(mailbox, {0: sums(7, 3, 900), 2: sums(1)}, AT)
+    assert tallies.of_mailbox(mailbox).chunks == {
+        0: Chunk(sums(5, 2, 100), AT + 10),
+        1: Chunk(sums(9), AT + 10),
+        2: Chunk(sums(1), AT),
+    }
+    tallies.counted(mailbox, {0: sums(4, 0, 50)}, AT + 11)
+    assert tallies.of_mailbox(mailbox).chunks[0] == Chunk(sums(4, 0, 50), AT + 11)
+
+
+def test_marks_never_go_back(tallies: Tallies, mailbox: UUID) -> None:
+    tallies.mark({mailbox: [0]}, AT + 10)
+    tallies.mark({mailbox: [0, 1]}, AT)
+    chunks = tallies.of_mailbox(mailbox).chunks
+    assert (chunks[0].marked_at, chunks[1].marked_at) == (AT + 10, AT)
+    tallies.mark({mailbox: [1]}, AT + 11)
+    assert tallies.of_mailbox(mailbox).chunks[1].marked_at == AT + 11
+
+
+def test_a_count_leaves_marks_alone_and_a_mark_counts(tallies: Tallies, mailbox: UUID) -> None:
+    """Whichever is written last: each has a time of its own."""
+    tallies.mark({mailbox: [0]}, AT + 10)
+    tallies.counted(mailbox, {0: sums(5)}, AT)
+    tallies.mark({mailbox: [1]}, AT)
+    tallies.counted(mailbox, {1: sums(6)}, AT + 10)
+    assert tallies.of_mailbox(mailbox).chunks == {
+        0: Chunk(sums(5), counted_at=AT, marked_at=AT + 10),
+        1: Chunk(sums(6), counted_at=AT + 10, marked_at=AT),
+    }
+
+
+# --- a whole mailbox -----------------------------------------------------------------------------
+
+
+def test_a_mailbox_that_was_counted_whole_says_so(tallies: Tallies, mailbox: UUID) -> None:
+    tallies.counted_whole(mailbox, {0: sums(1000), 3: sums(2)}, AT)
+    assert tallies.of_mailbox(mailbox) == Book(
+        {0: Chunk(sums(1000), AT), 3: Chunk(sums(2), AT)}, whole=True
+    )
+    tallies.counted(mailbox, {3: sums(1)}, AT + 1)
+    tallies.mark({mailbox: [4]}, AT + 1)
+    book = tallies.of_mailbox(mailbox)
+    assert book.whole
+    assert book.chunks[3] == Chunk(sums(1), AT + 1)
+    assert book.chunks[4] == Chunk(marked_at=AT + 1)
+
+
+def test_an_empty_mailbox_can_be_counted_whole(tallies: Tallies, mailbox: UUID) -> None:
+    tallies.counted_whole(mailbox, {}, AT)
+    assert tallies.of_mailbox(mailbox) == Book({}, whole=True)
+
+
+def test_chunks_that_a_whole_count_does_not_name_are_empty(tallies: Tallies, mailbox: UUID) -> None:
+    tallies.counted(mailbox, {0: sums(5), 1: sums(6)}, AT)
+    tallies.mark({mailbox: [1, 2]}, AT + 1)
+    tallies.counted_whole(mailbox, {0: sums(4)}, AT + 2)
+    assert tallies.of_mailbox(mailbox) == Book(
+        {
+            0: Chunk(sums(4), AT + 2),
+            1: Chunk(NOTHING, AT + 2, AT + 1),
+            2: Chunk(NOTHING, AT + 2, AT + 1),
+        },
+        whole=True,
+    )
+
+
+def test_a_late_whole_count_empties_nothing_that_was_counted_since(
+    tallies: Tallies, mailbox: UUID
+) -> None:
+    tallies.counted(mailbox, {0: sums(5), 1: sums(6)}, AT + 10)
+    tallies.counted_whole(mailbox, {0: sums(4)}, AT)
+    book = tallies.of_mailbox(mailbox)
+    assert book.whole
+    assert book.chunks == {0: Chunk(sums(5), AT + 10), 1: Chunk(sums(6), AT + 10)}
+
+
+# --- marks by time -------------------------------------------------------------------------------
+
+
+def test_the_mailboxes_with_marks_since_a_time(tallies: Tallies, clock: Clock) -> None:
+    """From the hour of that time on; an hour earlier may be among them, more may not."""
+    early, first, second, last = (uuid.uuid1() for _ in range(4))
+    for mailbox, at in ((early, -2 * HOUR), (first, 0), (second, 1), (last, HOUR)):
+        tallies.mark({mailbox: [0]}, clock.now + at)
+    clock.now += HOUR + 5
+    assert set(tallies.marked_since(clock.now - HOUR - 5)) == {first, second, last}
+    assert set(tallies.marked_since(clock.now - 5)) == {last}
+    assert {first, second, last} >= set(tallies.marked_since(clock.now - HOUR)) >= {last}
+    assert early in set(tallies.marked_since(clock.now - 3 * HOUR - 5))
+
+
+def test_a_mailbox_that_is_marked_often_is_noted_each_hour(tallies: Tallies, clock: Clock) -> None:
+    mailbox = uuid.uuid1()
+    for hour in range(3):
+        tallies.mark({mailbox: [hour, hour + 1]}, clock.now + hour * HOUR)
+    clock.now += 2 * HOUR
+    for back in range(3):
+        assert set(tallies.marked_since(clock.now - back * HOUR)) == {mailbox}
+
+
+def test_without_a_mark_nobody_is_named(tallies: Tallies, clock: Clock, mailbox: UUID) -> None:
+    tallies.counted_whole(mailbox, {0: sums(1)}, clock.now)
+    tallies.mark({}, clock.now)
+    assert list(tallies.marked_since(clock.now)) == []
+
+
+def test_thousands_of_marks_at_once(tallies: Tallies, clock: Clock) -> None:
+    """More than a batch may hold: of many mailboxes, and of one that is very large."""
+    large, *others = touched = {
+        uuid.uuid1(): range(3000),
+        **{uuid.uuid1(): range(number, number + 5) for number in range(400)},
+    }
+    tallies.mark(touched, clock.now)
+    assert set(tallies.marked_since(clock.now)) == touched.keys()
+    assert tallies.of_mailbox(large).chunks == {
+        number: Chunk(marked_at=clock.now) for number in range(3000)
+    }
+    for number, mailbox in enumerate(others):
+        assert tallies.of_mailbox(mailbox).chunks.keys() == set(range(number, number + 5))
+
+
+def test_thousands_of_counts_at_once(tallies: Tallies, mailbox: UUID) -> None:
+    counts = {number: sums(number, 1, 2) for number in range(2500)}
+    tallies.counted_whole(mailbox, counts, AT)
+    book = tallies.of_mailbox(mailbox)
+    assert book == Book({number: Chunk(each, AT) for number, each in counts.items()}, whole=True)
+
+
+# --- of Cassandra only ---------------------------------------------------------------------------
+
+
+@pytest.mark.stack
+def test_with_another_width_everything_is_counted_anew(
+    store: Store, clock: Clock, mailbox: UUID
+) -> None:
+    wide, narrow = (CassandraTallies(store, width, clock) for width in (WIDTH, WIDTH // 10))
+    wide.mark({mailbox: [1]}, clock.now)
+    wide.counted_whole(mailbox, {0: sums(5)}, AT)
+    assert narrow.of_mailbox(mailbox) == Book({}, whole=False)
+    narrow.counted_whole(mailbox, {9: sums(5)}, AT + 1)
+    assert narrow.of_mailbox(mailbox) == Book({9: Chunk(sums(5), AT + 1)}, whole=True)
+    assert wide.of_mailbox(mailbox).chunks.keys() == {0, 1}
+    assert set(narrow.marked_since(clock.now)) == {mailbox}
+
+
+@pytest.mark.stack
+def test_another_process_knows_it_too(store: Store, clock: Clock, mailbox: UUID) -> None:
+    CassandraTallies(store, WIDTH, clock).counted_whole(mailbox, {0: sums(5)}, AT)
+    assert CassandraTallies(store, WIDTH).of_mailbox(mailbox).whole
+
+
+# --- rounds --------------------------------------------------------------------------------------
+
+
+def test_the_first_claim_succeeds_once(rounds: Rounds, key: str) -> None:
+    assert rounds.current(TALLY, key) == 0
+    assert rounds.claim(TALLY, key, after=0)
+    assert rounds.current(TALLY, key) == 1
+    assert not rounds.claim(TALLY, key, after=0)
+    assert rounds.current(TALLY, key) == 1
+
+
+def test_each_claim_follows_the_one_before(rounds: Rounds, key: str) -> None:
+    for claimed in range(4):
+        assert rounds.claim(TALLY, key, after=claimed)
+        assert rounds.current(TALLY, key) == claimed + 1
+
+
+def test_a_claim_with_an_old_round_fails_and_changes_nothing(rounds: Rounds, key: str) -> None:
+    for claimed in range(3):
+        rounds.claim(TALLY, key, after=claimed)
+    for old in (0, 1, 2):
+        assert not rounds.claim(TALLY, key, after=old)
+    assert rounds.current(TALLY, key) == 3
+
+
+def test_a_claim_with_a_round_that_is_not_there_yet_fails(rounds: Rounds, key: str) -> None:
+    assert not rounds.claim(TALLY, key, after=1)
+    assert rounds.current(TALLY, key) == 0
+    assert rounds.claim(TALLY, key, after=0)
+    assert not rounds.claim(TALLY, key, after=2)
+
+
+def test_tallies_and_keys_are_apart(rounds: Rounds, key: str) -> None:
+    rounds.claim(TALLY, key, after=0)
+    assert rounds.current("current_quota", key) == 0
+    assert rounds.current(TALLY, f"{key}2") == 0
+    assert rounds.claim("current_quota", key, after=0)
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_of_many_at_once_exactly_one_claims_a_round(rounds: Rounds, key: str, after: int) -> None:
+    for claimed in range(after):
+        rounds.claim(TALLY, key, after=claimed)
+    together = Barrier(CLAIMANTS)
+
+    def claim(_number: int) -> str:
+        together.wait(60)
+        try:
+            return "won" if rounds.claim(TALLY, key, after) else "lost"
+        except Retryable:
+            return "unknown"  # the one that won may be among these
+
+    with ThreadPoolExecutor(CLAIMANTS) as threads:
+        answers = list(threads.map(claim, range(CLAIMANTS)))
+    assert rounds.current(TALLY, key) == after + 1
+    assert answers.count("won") <= 1
+    assert "won" in answers or "unknown" in answers
+    assert not rounds.claim(TALLY, key, after)

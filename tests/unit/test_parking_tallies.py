@@ -1,0 +1,146 @@
+"""A counter table that refuses deltas: one finding for it, none for each mailbox."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import cast
+from uuid import UUID
+
+import pytest
+
+from checkpoints.memory import MemoryJournal
+from checkpoints.memory_tallies import MemoryRounds
+from reconcilers.errors import Deferred, Refused
+from reconcilers.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.finding import Finding, State
+from reconcilers.model import Kind, Micros
+from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.tally import Sum, Sums, Tally
+from reconcilers.writes import AddToCounter
+from streaming.parking import WHOLE_TABLE, Parking
+from streaming.tallies.correcting import Correcting, Limits, Looked
+from streaming.tallies.counting import Counting
+from streaming.tallies.subject import Subject
+from tests.unit.rows import NOW, SECOND
+
+AGAIN = 600 * SECOND
+MAILBOXES = tuple(UUID(int=number) for number in (1, 2, 3))
+TRUE: Sums = {Sum.COUNT: 2, Sum.UNSEEN: 1, Sum.SIZE: 100}
+WRONG: Sums = {Sum.COUNT: 3, Sum.UNSEEN: 0}
+
+
+@dataclass
+class Counters:
+    """Each mailbox's count is too high by three."""
+
+    refusing: bool = True
+    asked: list[UUID | str] = field(default_factory=list)
+    added: dict[UUID | str, int] = field(default_factory=dict)
+
+    def stored(self, tally: Tally, key: UUID | str) -> Sums:
+        return {Sum.COUNT: 5 + self.added.get(key, 0), Sum.UNSEEN: 1}
+
+    def add(self, write: AddToCounter) -> None:
+        self.asked.append(write.key)
+        if self.refusing:
+            raise Refused("no MODIFY permission")
+        self.added[write.key] = write.deltas[Sum.COUNT]
+
+
+class Recount:
+    """The truth."""
+
+    def recounted(self, mailboxids: Collection[UUID]) -> Sums:
+        return TRUE
+
+
+@dataclass
+class Desk:
+    """Corrections with everything around them in memory."""
+
+    now: Micros = NOW
+    tables: Counters = field(default_factory=Counters)
+    rounds: MemoryRounds = field(default_factory=MemoryRounds)
+    told: list[tuple[Kind, State]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.journal = MemoryJournal(lambda: self.now)
+        self.parking = Parking(MAILBOX_TALLY, self.journal, lambda: self.now)
+        self.correcting = Correcting(
+            tables=self.tables,
+            counting=cast(Counting, Recount()),
+            rounds=self.rounds,
+            journal=self.journal,
+            parking={MAILBOX_TALLY.name: self.parking},
+            clock=lambda: self.now,
+            limits=Limits(attempts=3, first={}, again=AGAIN),
+            trouble=lambda: None,
+            told=lambda finding, end: self.told.append((finding.kind, end or finding.state)),
+        )
+
+    def correct(self, mailbox: UUID) -> None:
+        """As the watch does: what waits for its table is left alone, what has to wait is told so."""
+        subject = Subject(MAILBOX_TALLY.name, MAILBOX_COUNTERS, mailbox)
+        if self.correcting.waits_for_table(subject):
+            return
+        round_ = self.rounds.current(MAILBOX_COUNTERS.name, str(mailbox))
+        try:
+            looked = Looked(frozenset({mailbox}), round_, {Sum.COUNT: WRONG[Sum.COUNT]})
+            self.correcting.correct(subject, looked, None)
+        except Deferred as why:
+            self.correcting.defer(subject, str(why))
+
+    @property
+    def findings(self) -> list[Finding]:
+        return list(self.journal.open_findings(MAILBOX_TALLY))
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_one_finding_stands_for_every_mailbox(desk: Desk) -> None:
+    for mailbox in MAILBOXES:
+        desk.correct(mailbox)
+    (parked,) = desk.findings
+    assert (parked.slot, parked.kind) == (WHOLE_TABLE, Kind.TABLE_REFUSES)
+    assert "table mailboxcounters refuses writes" in parked.sentence
+    assert desk.told.count((Kind.TABLE_REFUSES, State.REPORTED)) == 1
+
+
+def test_it_is_left_alone_for_a_time_each_time(desk: Desk) -> None:
+    desk.correct(MAILBOXES[0])
+    for mailbox in MAILBOXES:
+        desk.correct(mailbox)
+    assert desk.tables.asked == [MAILBOXES[0]]
+    for mailbox in MAILBOXES[1:]:
+        desk.now += AGAIN + 1
+        for each in (mailbox, *MAILBOXES):
+            desk.correct(each)
+    assert desk.tables.asked == list(MAILBOXES)
+    assert [each.slot for each in desk.findings] == [WHOLE_TABLE]
+
+
+def test_it_is_healed_by_the_first_delta_that_is_taken(desk: Desk) -> None:
+    desk.correct(MAILBOXES[0])
+    desk.tables.refusing = False
+    desk.now += AGAIN + 1
+    for mailbox in MAILBOXES:
+        desk.correct(mailbox)
+    assert desk.tables.added == dict.fromkeys(MAILBOXES, -3)
+    assert (Kind.TABLE_REFUSES, State.HEALED) in desk.told
+    assert {each.state for each in desk.findings} == {State.INTENDED}
+
+
+def test_no_round_is_used_twice(desk: Desk) -> None:
+    """A refused delta has used its round up: the next one has its own."""
+    desk.correct(MAILBOXES[0])
+    desk.tables.refusing = False
+    desk.now += AGAIN + 1
+    desk.correct(MAILBOXES[0])
+    (finding,) = desk.findings
+    (write,) = finding.writes
+    assert isinstance(write, AddToCounter)
+    assert write.round == desk.rounds.current(MAILBOX_COUNTERS.name, str(MAILBOXES[0])) == 2
