@@ -3,7 +3,7 @@
 A look is worth something only with the changes that may have been under way when it was made. All
 of those come out of the settle window after it: what came out before is at least one delay old, so
 its counter was written (L is no longer than the delay) and its chunk marked. So a look waits until
-everything that was written by then has come out, and counts it.
+everything that was written by its end has come out, and counts it.
 """
 
 from __future__ import annotations
@@ -49,12 +49,16 @@ class StoredTables(Protocol):
 
 @dataclass(slots=True)
 class Watched:
-    """A subject that is due at a time (µs); its looks so far, and the one that waits."""
+    """A subject that is due at a time (µs); its looks so far, and the one that waits.
+
+    That one is ``complete`` when what was read by then (µs) has come out.
+    """
 
     subject: Subject
     due: Micros
     looks: tuple[Measured, ...] = ()
     waiting: Look | None = None
+    complete: Micros = 0
     mailboxes: frozenset[UUID] = frozenset()
     changes: int = 0
     late: Micros = 0
@@ -104,13 +108,10 @@ class TallyWatch:
     def _ready_at(self, watched: Watched) -> Micros:
         if watched.waiting is None:
             return watched.due
-        if self._came.settled >= self._complete(watched.waiting):
-            return watched.due
-        return watched.waiting.at + PATIENCE
+        return watched.due if self._complete(watched) else watched.waiting.at + PATIENCE
 
-    def _complete(self, look: Look) -> Micros:
-        """What was written until then was captured within L, and read within another."""
-        return look.at + 2 * self.timing.latest
+    def _complete(self, watched: Watched) -> bool:
+        return self._came.settled >= watched.complete
 
     def put_off(self, watched: Watched, by: Micros) -> None:
         """It could not be worked on: not before so long (µs)."""
@@ -158,6 +159,8 @@ class TallyWatch:
         stored = after or dict.fromkeys(tally.cells, 0)
         watched.waiting = Look(began, round_, stored, expected)
         watched.mailboxes, watched.changes, watched.late = mailboxes, 0, 0
+        # what is written by now is captured within L, and read within another
+        watched.complete = self.clock() + 2 * self.timing.latest
 
     def _mailboxes(self, watched: Watched) -> frozenset[UUID]:
         """Nothing to be looked at: of a subject that is gone, or in doubt."""
@@ -188,7 +191,7 @@ class TallyWatch:
     def _judge(self, watched: Watched, look: Look) -> None:
         watched.waiting = None
         watched.due = max(look.at + self.timing.delay, self.clock())
-        if watched.late > self.timing.latest or self._came.settled < self._complete(look):
+        if watched.late > self.timing.latest or not self._complete(watched):
             self._void(watched, "behind")
             return
         shown = measured(look, watched.changes)
