@@ -230,5 +230,6 @@ class TallyWatch:
         except Deferred as why:
             self.count(watched.subject.tally, "deferred")
             self.correcting.defer(watched.subject, str(why))
+        watched.due = self.clock() + self.timing.delay  # a delta without an answer is applied by then
         if self.correcting.waits(watched.subject):
             self._drop(watched)
