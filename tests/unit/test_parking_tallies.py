@@ -48,10 +48,10 @@ class Counters:
         self.added[write.key] = write.deltas[Sum.COUNT]
 
 
-class Recount:
-    """The truth."""
+class Right:
+    """What it should be."""
 
-    def recounted(self, mailboxids: Collection[UUID]) -> Sums:
+    def sums(self, mailboxids: Collection[UUID]) -> Sums:
         return TRUE
 
 
@@ -69,18 +69,18 @@ class Desk:
         self.parking = Parking(MAILBOX_TALLY, self.journal, lambda: self.now)
         self.correcting = Correcting(
             tables=self.tables,
-            counting=cast(Counting, Recount()),
+            counting=cast(Counting, Right()),
             rounds=self.rounds,
             journal=self.journal,
             parking={MAILBOX_TALLY.name: self.parking},
             clock=lambda: self.now,
-            limits=Limits(attempts=3, first={}, again=AGAIN),
+            limits=Limits(attempts=3, first={}, again=AGAIN, prompt=SECOND),
             trouble=lambda: None,
             told=lambda finding, end: self.told.append((finding.kind, end or finding.state)),
         )
 
     def correct(self, mailbox: UUID) -> None:
-        """As the watch does: what waits for its table is left alone, what has to wait is told so."""
+        """As the watch does: what waits for its table is left alone, else it is told."""
         subject = Subject(MAILBOX_TALLY.name, MAILBOX_COUNTERS, mailbox)
         if self.correcting.waits_for_table(subject):
             return
