@@ -116,7 +116,7 @@ def bind(family: Family, schema: Schema) -> Family:
     has its other shape, or none. Raises `Misconfigured` naming a missing table or key.
     """
     truth = _columns(schema, family.truth, (family.partition, *family.slot))
-    tallies = tuple(each for each in family.tallies if each.table in schema)
+    tallies = tallies_in(family, schema)
     for tally in tallies:
         _columns(schema, tally.table, tuple(sorted(tally.columns)))
     return replace(
@@ -125,6 +125,15 @@ def bind(family: Family, schema: Schema) -> Family:
         required=tuple(column for column in family.required if column in truth),
         projections=tuple(_bind(each, truth, schema) for each in family.projections),
     )
+
+
+def tallies_in(family: Family, schema: Schema) -> tuple[Tally, ...]:
+    """The tallies that a keyspace has, one of each name.
+
+    Of two shapes the last declared: newer James leaves the table of the older one behind, with
+    what it held.
+    """
+    return tuple({each.name: each for each in family.tallies if each.table in schema}.values())
 
 
 def _bind(projection: Projection, truth: dict[str, str], schema: Schema) -> Projection:

@@ -1,6 +1,6 @@
 """Every tally that is kept right, one file each. To add one: its file, and a line here.
 
-Of the tallies with one name an installation has one: that whose table it has.
+Of the tallies with one name an installation has one: the last of those whose table it has.
 """
 
 from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE

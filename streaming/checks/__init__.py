@@ -7,6 +7,7 @@ from streaming.checks.words import Broker, Check, Subject
 
 ON_CASSANDRA: tuple[Callable[[Subject], Iterator[Check]], ...] = (
     structure.james_tables,
+    structure.recents,
     structure.own_keyspace,
     structure.clocks,
     rights.truth_readable,

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reconcilers.errors import Refused
-from reconcilers.family import Family
+from reconcilers.family import Family, Projection, Schema, tallies_in
 from reconcilers.model import NEVER_WRITTEN
+from reconcilers.tally import Tally
 from streaming.checks.words import Check, Level, Subject, fine, problem, warning
 from streaming.settings import Settings
 
@@ -39,17 +40,18 @@ class Right:
         return any((self.permission, resource) in grants for resource in covering)
 
 
-def needed(settings: Settings, families: Iterable[Family]) -> frozenset[Right]:
-    """All rights that the product uses, and what `ROLES` grants."""
+def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> frozenset[Right]:
+    """All rights that the product uses on what there is; `ROLES` grants them for any settings."""
     james, own = settings.cassandra.keyspace, settings.cassandra.own_keyspace
     rights = {Right("SELECT", own), Right("MODIFY", own), Right("SELECT", "system_views")}
     for family in families:
-        rights.add(Right("SELECT", james, family.truth))
-        rights |= {Right("SELECT", james, table) for table in family.reads}
-        for projection in family.repaired:
-            rights.add(Right("SELECT", james, projection.table))
-            rights.add(Right("MODIFY", james, projection.table))
-    return frozenset(rights)
+        repaired: Iterable[Projection | Tally]
+        repaired = (*family.projections, *tallies_in(family, schema))
+        read = (family.truth, *family.reads, *(each.table for each in repaired))
+        rights |= {Right("SELECT", james, table) for table in read}
+        rights |= {Right("MODIFY", james, each.table) for each in repaired}
+    absent = {each for each in rights if each.keyspace == james and each.table not in schema}
+    return frozenset(rights - absent)
 
 
 def truth_readable(subject: Subject) -> Iterator[Check]:
@@ -58,7 +60,7 @@ def truth_readable(subject: Subject) -> Iterator[Check]:
         if family.truth not in subject.schema:
             continue
         try:
-            subject.cluster.read_one(subject.keyspace, family.truth)
+            subject.cluster.has_rows(subject.keyspace, family.truth)
         except Refused as refused:
             yield problem(str(refused), f"grant SELECT: {ROLES}")
         else:
@@ -66,7 +68,7 @@ def truth_readable(subject: Subject) -> Iterator[Check]:
 
 
 def role(subject: Subject) -> Iterator[Check]:
-    """The role has the rights of `ROLES` and no more."""
+    """The role has the rights of `ROLES`, as far as they are needed, and none on a truth."""
     name = subject.settings.cassandra.username
     if name is None:
         yield warning(
@@ -98,7 +100,7 @@ def _judged(subject: Subject, name: str, grants: Grants) -> Iterator[Check]:
             f"role {name} may write {', '.join(written)}",
             f"revoke MODIFY there, and on the keyspace; grant what {ROLES} grants",
         )
-    rights = needed(subject.settings, subject.families)
+    rights = needed(subject.settings, subject.families, subject.schema)
     missing = sorted(each for each in rights if not each.granted(grants))
     for each in missing:
         only_doctor = each.keyspace == "system_views"

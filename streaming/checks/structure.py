@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconcilers.errors import Misconfigured
-from reconcilers.family import bind
-from streaming.checks.words import Check, Level, Subject, fine, problem
+from reconcilers.family import Family, bind
+from reconcilers.projections.recent_uids import RECENT_UIDS
+from streaming.checks.words import Check, Level, Subject, fine, problem, warning
 from streaming.own import lacking
 
 
@@ -27,11 +28,44 @@ def james_tables(subject: Subject) -> Iterator[Check]:
                 yield fine(
                     f"{family.truth} and {projection.table} share {len(projection.columns)} columns"
                 )
-    absent = [table for table in subject.watched if table not in subject.schema]
+            yield from _tallies(bound, family)
+    read = (table for family in subject.families for table in family.reads)
+    wanted = dict.fromkeys((*subject.watched, *read))
+    absent = [table for table in wanted if table not in subject.schema]
     if absent:
         yield problem(
             f"no table {', '.join(absent)} in {subject.keyspace}", "is it James's keyspace?"
         )
+
+
+def _tallies(bound: Family, family: Family) -> Iterator[Check]:
+    """Each tally that is switched on, and in which of its tables it is kept."""
+    kept = {tally.name: tally.table for tally in bound.tallies}
+    for name in dict.fromkeys(tally.name for tally in family.tallies):
+        if name in kept:
+            yield fine(f"{name} is kept in {kept[name]}")
+            continue
+        shapes = [tally.table for tally in family.tallies if tally.name == name]
+        yield warning(
+            f"{name} is switched on, but the keyspace has no {' and no '.join(shapes)}:"
+            " it is left out",
+            "take it out of tally.projections, or set cassandra.keyspace to that of James",
+        )
+
+
+def recents(subject: Subject) -> Iterator[Check]:
+    """Some installations keep no recents: there every recent message looks like a difference."""
+    table = RECENT_UIDS.table
+    for family in subject.families:
+        if RECENT_UIDS.name not in family.names or table not in subject.schema:
+            continue
+        if subject.cluster.has_rows(subject.keyspace, table):
+            yield fine(f"{table} has rows: recents are kept")
+        elif subject.cluster.has_rows(subject.keyspace, family.first.table):
+            yield warning(
+                f"{table} is empty: this installation may not keep recents",
+                "if so, take recent_uids out of repair.projections",
+            )
 
 
 def own_keyspace(subject: Subject) -> Iterator[Check]:

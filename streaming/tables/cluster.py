@@ -54,10 +54,11 @@ class Cluster:
             }
         return told
 
-    def read_one(self, keyspace: str, table: str) -> None:
-        """Read one row. Raises `Refused` when the role may not."""
+    def has_rows(self, keyspace: str, table: str) -> bool:
+        """Whether there is any row: one is read. Raises `Refused` when the role may not."""
         with in_our_words(f"reading {keyspace}.{table}"):
-            self._session.execute(f"SELECT * FROM {keyspace}.{table} LIMIT 1").one()
+            found = self._session.execute(f"SELECT * FROM {keyspace}.{table} LIMIT 1")
+            return found.one() is not None
 
     def is_superuser(self, role: str) -> bool:
         """Whether the role may do everything. Raises `Refused` where roles are not used."""

@@ -1,8 +1,9 @@
 """The shipped role on a Cassandra that checks rights: enough for the product, nothing more."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cassandra import Unauthorized
@@ -14,6 +15,7 @@ from checkpoints.lease import Holder, Lease
 from deploy.demo import james
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import State
+from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming import app
 from streaming.settings import Settings, load
 from streaming.tables import connect, disconnect
@@ -26,6 +28,12 @@ pytestmark = pytest.mark.stack
 
 ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
 ADMIN = "cassandra"
+ROLE = {"cassandra": {"username": "reconciler", "password": "change-me"}}
+EVERYTHING: Mapping[str, Mapping[str, Any]] = {
+    "repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]},
+    "tally": {"projections": ["mailbox_counters", "current_quota"], "latest": 2},
+}
+"""What switches on all that the role is for."""
 
 
 def statements(text: str) -> list[str]:
@@ -65,10 +73,10 @@ def config(
     )
     for statement in statements(shipped):
         admin.execute(statement)
-    role = {"cassandra": {"username": "reconciler", "password": "change-me"}}
     directory = tmp_path_factory.mktemp("role")
+    changes = {**ROLE, **EVERYTHING}
     file = write_settings(
-        directory / "reconcile.toml", guarded, guarded.keyspace, "reconciler", role
+        directory / "reconcile.toml", guarded, guarded.keyspace, "reconciler", changes
     )
     (directory / "password").write_text(f"{ADMIN}\n")
     fix = ("--fix", "--admin-username", ADMIN, "--admin-password-file")
@@ -96,6 +104,26 @@ def test_doctor_is_content_with_the_shipped_role(
     assert "keyspace reconciler has the tables of this version" in said
 
 
+def test_doctor_is_content_with_it_where_little_is_switched_on(
+    config: Path, guarded: Endpoints
+) -> None:
+    path = config.with_name("little.toml")
+    write_settings(path, guarded, guarded.keyspace, "reconciler", ROLE)
+    until("the agent is back", lambda: doctor(path) == 0)
+
+
+def test_a_right_that_only_a_counter_needs_is_missed_where_it_is_switched_on(
+    config: Path, admin: Session, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = f"{settings.cassandra.keyspace}.mailboxcounters"
+    admin.execute(f"REVOKE MODIFY ON TABLE {table} FROM reconciler")
+    try:
+        assert doctor(config) == 1
+    finally:
+        admin.execute(f"GRANT MODIFY ON TABLE {table} TO reconciler")
+    assert f"role reconciler lacks MODIFY on table {table}" in capsys.readouterr().out
+
+
 def test_the_role_can_keep_the_journal_and_the_lease(settings: Settings) -> None:
     store = Store(connect(settings.cassandra), settings.cassandra.own_keyspace)
     journal = CassandraJournal(store)
@@ -109,11 +137,25 @@ def test_the_role_can_keep_the_journal_and_the_lease(settings: Settings) -> None
     lease.release()
 
 
-def test_the_role_may_repair_the_projection_only(settings: Settings) -> None:
+def test_the_role_may_repair_what_is_repaired_only(settings: Settings) -> None:
     session, mail = connect(settings.cassandra), settings.cassandra.keyspace
     slot = (uuid.uuid1(), 1)
-    session.execute(f"DELETE FROM {mail}.messageidtable WHERE mailboxid = %s AND uid = %s", slot)
+    for table, uid in (
+        ("messageidtable", "uid"),
+        ("messagedeleted", "uid"),
+        ("firstunseen", "uid"),
+        ("mailboxrecents", "recent_mesage_uid"),
+    ):
+        session.execute(f"DELETE FROM {mail}.{table} WHERE mailboxid = %s AND {uid} = %s", slot)
+    for change in (
+        f"{mail}.applicableflag SET userflags = userflags + {{'a'}} WHERE mailboxid = {slot[0]}",
+        f"{mail}.mailboxcounters SET count = count + 0 WHERE mailboxid = {slot[0]}",
+        f"{mail}.currentquota SET storage = storage + 0 WHERE quotaroot = 'nobody'",
+    ):
+        session.execute(f"UPDATE {change}")
     refused = (
+        f"UPDATE {mail}.mailbox SET name = 'x' WHERE id = {slot[0]}",
+        f"DELETE FROM {mail}.mailboxpathv3 WHERE namespace = 'a' AND user = 'b'",
         f"DELETE FROM {mail}.imapuidtable WHERE messageid = {slot[0]}",
         f"TRUNCATE {mail}.imapuidtable",
         f"TRUNCATE {mail}.messagecounter",

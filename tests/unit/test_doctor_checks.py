@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -15,6 +15,7 @@ from deploy.demo import james
 from reconcilers.errors import Refused
 from reconcilers.family import Schema
 from reconcilers.model import NEVER_WRITTEN
+from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming import own
 from streaming.checks import capture, rights, structure
 from streaming.checks.words import Check, Level, Subject
@@ -37,6 +38,15 @@ def columns_of(cql: str) -> Schema:
 
 
 JAMES = columns_of("\n".join(james.schema_statements("apache_james")))
+NEWER = {name: columns for name, columns in JAMES.items() if name != "currentquota"} | {
+    "quotacurrentvalue": dict.fromkeys(("identifier", "quotacomponent", "quotatype"), "text")
+    | {"currentvalue": "counter"}
+}
+EVERYTHING: dict[str, Any] = {
+    "repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]},
+    "tally": {"projections": ["mailbox_counters", "current_quota"]},
+}
+"""Sections that switch all on."""
 OWN = columns_of("\n".join(schema_statements("reconciler")))
 
 
@@ -53,6 +63,7 @@ class FakeCluster:
     granted: frozenset[tuple[str, str]] = frozenset()
     superuser: bool = False
     refuses: str | None = None
+    empty: frozenset[str] = frozenset()
 
     def schema(self, keyspace: str) -> Schema:
         return self.own
@@ -70,8 +81,9 @@ class FakeCluster:
         self._refuse()
         return {"10.0.0.1": self.told}
 
-    def read_one(self, keyspace: str, table: str) -> None:
+    def has_rows(self, keyspace: str, table: str) -> bool:
         self._refuse()
+        return table not in self.empty
 
     def is_superuser(self, role: str) -> bool:
         self._refuse()
@@ -89,12 +101,12 @@ def looked(
     check: Callable[[Subject], Iterator[Check]],
     cluster: FakeCluster | None = None,
     schema: Schema | None = None,
-    **sections: dict[str, object],
+    **sections: Any,
 ) -> list[Check]:
     settings = Settings.model_validate({"cassandra": {"username": "reconciler"}, **sections})
     given = cast(Cluster, cluster or FakeCluster())
     return list(
-        check(Subject(settings, families(Settings()), given, JAMES if schema is None else schema))
+        check(Subject(settings, families(settings), given, JAMES if schema is None else schema))
     )
 
 
@@ -115,6 +127,62 @@ def test_a_missing_table_or_key_is_a_problem(table: str) -> None:
     assert Level.PROBLEM in levels(looked(structure.james_tables, schema=without))
     keyless = {**JAMES, table: {"modseq": "bigint"}}
     assert Level.PROBLEM in levels(looked(structure.james_tables, schema=keyless))
+
+
+def test_a_tally_is_told_with_the_table_that_it_is_kept_in() -> None:
+    for schema, table in ((JAMES, "currentquota"), (NEWER, "quotacurrentvalue")):
+        found = looked(structure.james_tables, schema=schema, **EVERYTHING)
+        assert levels(found) == {Level.OK}
+        assert f"current_quota is kept in {table}" in [check.what for check in found]
+        assert "mailbox_counters is kept in mailboxcounters" in [check.what for check in found]
+
+
+def test_of_two_shapes_the_newer_is_kept() -> None:
+    found = looked(structure.james_tables, schema=JAMES | NEWER, **EVERYTHING)
+    assert "current_quota is kept in quotacurrentvalue" in [check.what for check in found]
+
+
+@pytest.mark.parametrize(
+    ("name", "absent"),
+    [
+        ("current_quota", "no currentquota and no quotacurrentvalue"),
+        ("mailbox_counters", "no mailboxcounters"),
+    ],
+)
+def test_a_tally_without_any_table_is_warned_of(name: str, absent: str) -> None:
+    tables = {"currentquota", "quotacurrentvalue", "mailboxcounters"}
+    without = {table: columns for table, columns in JAMES.items() if table not in tables}
+    found = looked(structure.james_tables, schema=without, tally={"projections": [name]})
+    (warned,) = [check for check in found if check.level is not Level.OK]
+    assert warned.level is Level.WARNING
+    assert f"{name} is switched on, but the keyspace has {absent}: it is left out" in warned.what
+    assert levels(looked(structure.james_tables, schema=without)) == {Level.OK}
+
+
+def test_a_table_that_a_tally_reads_must_be_there() -> None:
+    without = {table: columns for table, columns in JAMES.items() if table != "mailboxpathv3"}
+    (wrong,) = [
+        check
+        for check in looked(structure.james_tables, schema=without, **EVERYTHING)
+        if check.level is not Level.OK
+    ]
+    assert wrong.level is Level.PROBLEM
+    assert "mailboxpathv3" in wrong.what
+
+
+def test_recents_that_nobody_keeps_are_warned_of() -> None:
+    repair = {"projections": ["recent_uids"]}
+    none, nothing = (
+        FakeCluster(empty=frozenset(tables))
+        for tables in ({"mailboxrecents"}, {"mailboxrecents", "messageidtable"})
+    )
+    assert levels(looked(structure.recents, repair=repair)) == {Level.OK}
+    (warned,) = looked(structure.recents, none, repair=repair)
+    assert warned.level is Level.WARNING
+    assert "may not keep recents" in warned.what
+    assert "recent_uids" in warned.advice
+    assert looked(structure.recents, nothing, repair=repair) == []
+    assert looked(structure.recents, none) == []
 
 
 def test_a_missing_keyspace_is_one_problem() -> None:
@@ -161,16 +229,42 @@ def as_listed(granted: set[rights.Right]) -> frozenset[tuple[str, str]]:
     return frozenset((each.permission, f"<{each.resource.lower()}>") for each in granted)
 
 
-def test_the_shipped_role_has_what_is_needed_and_no_more() -> None:
-    assert shipped() == rights.needed(Settings(), families(Settings()))
+def needed(schema: Schema = JAMES, **sections: Any) -> frozenset[rights.Right]:
+    settings = Settings.model_validate(sections)
+    return rights.needed(settings, families(settings), schema)
+
+
+def test_the_shipped_role_has_what_is_needed_with_all_switched_on_and_no_more() -> None:
+    assert shipped() == needed(**EVERYTHING)
+    assert shipped() > needed()
     assert not {
         each for each in shipped() if each.permission == "MODIFY" and each.table in NEVER_WRITTEN
     }
 
 
-def test_the_shipped_role_is_fine() -> None:
+@pytest.mark.parametrize("sections", [{}, EVERYTHING], ids=["defaults", "everything"])
+def test_the_shipped_role_is_fine(sections: dict[str, Any]) -> None:
     cluster = FakeCluster(granted=as_listed(shipped()))
+    assert levels(looked(rights.role, cluster, **sections)) == {Level.OK}
+
+
+def test_what_is_switched_off_needs_no_right() -> None:
+    tables = {each.table for each in needed() if each.permission == "MODIFY"}
+    assert tables == {"", "messageidtable"}
+    only = needed(tally={"projections": ["mailbox_counters"]})
+    assert {each.table for each in only - needed()} == {"mailboxcounters", "mailbox"}
+    cluster = FakeCluster(granted=as_listed(set(needed())))
     assert levels(looked(rights.role, cluster)) == {Level.OK}
+    assert levels(looked(rights.role, cluster, **EVERYTHING)) == {Level.PROBLEM}
+
+
+def test_newer_james_needs_the_rights_that_are_shipped_as_a_comment() -> None:
+    text = ROLES.read_text(encoding="utf-8")
+    commented = GRANT.findall(text.replace("\n-- GRANT", "\nGRANT"))
+    newer = {rights.Right(permission, *place.split(".")) for permission, _, place in commented}
+    older = {each for each in newer if each.table == "currentquota"}
+    assert needed(NEWER, **EVERYTHING) == newer - older
+    assert needed(JAMES | NEWER, **EVERYTHING) == newer - older
 
 
 @pytest.mark.parametrize(
@@ -183,10 +277,10 @@ def test_a_role_that_may_write_the_truth_is_warned_of(resource: str) -> None:
     assert "imapuidtable" in only.what
 
 
-@pytest.mark.parametrize("lost", sorted(rights.needed(Settings(), families(Settings()))))
+@pytest.mark.parametrize("lost", sorted(needed(**EVERYTHING)))
 def test_a_missing_right_is_found_with_its_grant(lost: rights.Right) -> None:
     cluster = FakeCluster(granted=as_listed(shipped() - {lost}))
-    (only,) = looked(rights.role, cluster)
+    (only,) = looked(rights.role, cluster, **EVERYTHING)
     assert only.level is not Level.OK
     assert only.cql == (f'GRANT {lost.permission} ON {lost.resource} TO "reconciler"',)
 

@@ -7,9 +7,12 @@ import pytest
 from reconcilers.errors import Misconfigured, NotGuarded
 from reconcilers.families import FAMILIES
 from reconcilers.families.message import MESSAGE
+from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.family import Projection, Schema, bind, keeping
 from reconcilers.model import NEVER_WRITTEN
 from reconcilers.projections.messages import every_truth_row
+from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
+from reconcilers.tally import Tally
 from reconcilers.writes import SetCells
 from tests.unit.rows import CELLS, NOW, PROJECTION, SCHEMA, SLOT
 
@@ -79,6 +82,34 @@ def test_a_missing_table_is_named(table: str) -> None:
 def test_a_missing_key_is_named(table: str, column: str) -> None:
     with pytest.raises(Misconfigured, match=f"{table} has no column {column}"):
         bind(LISTED, without(table, column))
+
+
+# --- tallies of two shapes -----------------------------------------------------------------------
+
+OLDER = {"currentquota": dict.fromkeys(CURRENT_QUOTA.columns, "text")}
+NEWER = {"quotacurrentvalue": dict.fromkeys(QUOTA_CURRENT_VALUE.columns, "text")}
+
+
+@pytest.mark.parametrize(
+    ("tables", "kept"),
+    [
+        ({}, []),
+        (OLDER, [CURRENT_QUOTA]),
+        (NEWER, [QUOTA_CURRENT_VALUE]),
+        (OLDER | NEWER, [QUOTA_CURRENT_VALUE]),
+    ],
+    ids=["neither", "older", "newer", "both: an upgrade leaves the older behind"],
+)
+def test_a_quota_is_kept_in_one_table(tables: Schema, kept: list[Tally]) -> None:
+    assert list(bind(USER_TALLY, SCHEMA | tables).tallies) == kept
+
+
+def test_a_tally_whose_table_is_another_products_is_named() -> None:
+    with pytest.raises(Misconfigured, match="currentquota has no column messagecount, storage"):
+        bind(USER_TALLY, SCHEMA | {"currentquota": {"quotaroot": "text"}})
+
+
+# --- what belongs to nobody ----------------------------------------------------------------------
 
 
 def test_columns_of_other_products_are_left_alone() -> None:
