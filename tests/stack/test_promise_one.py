@@ -6,33 +6,26 @@ role.
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from cassandra import Unauthorized
-from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
-from cassandra.policies import WhiteListRoundRobinPolicy
+from cassandra.cluster import Session
 
-from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, create_schema
-from deploy.demo import james
+from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store
 from deploy.embedded import ADMIN, Stack, Wanted
 from reconcilers.finding import Finding, State
 from reconcilers.model import NEVER_WRITTEN, Kind
 from streaming.parking import WHOLE_TABLE
 from streaming.worker import micros
 from tests.endpoints import Endpoints
+from tests.stack.guarded import MAIL_SERVER, OWN, ROLE, prepare, session_of
 from tests.stack.streams import DELAY, Stream, until, write_settings
 from tests.stack.users import PROJECTION, TRUTH
 from tests.stack.watched import KINDS, SLOW, Restarted, Watched
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
-ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
-OWN = "reconciler"
 TABLE = re.compile(r"\|ks:(?P<keyspace>\w+)\|scope:(?P<table>\w+)\|")
-ROLE, MAIL_SERVER = ("reconciler", "change-me"), ("james", "secret")
 
 
 @pytest.fixture(scope="module")
@@ -41,45 +34,11 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield started
 
 
-@contextmanager
-def session_of(stack: Stack, username: str, password: str) -> Iterator[Session]:
-    profile = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy(["127.0.0.1"]), request_timeout=60
-    )
-    cluster = Cluster(
-        ["127.0.0.1"],
-        port=stack.cassandra_port,
-        auth_provider=PlainTextAuthProvider(username, password),
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        protocol_version=5,
-    )
-    try:
-        yield cluster.connect()
-    finally:
-        cluster.shutdown()
-
-
 @pytest.fixture(scope="module")
 def admin(stack: Stack) -> Iterator[Session]:
-    """Has made what an admin makes: James's tables and user, the shipped role, our keyspace."""
     with session_of(stack, ADMIN.username, ADMIN.password) as session:
-        james.create_schema(session, stack.keyspace)
-        for statement in shipped_statements():
-            session.execute(statement)
-        create_schema(session, OWN)
-        name, password = MAIL_SERVER
-        session.execute(f"CREATE ROLE {name} WITH LOGIN = true AND PASSWORD = '{password}'")
-        for right in ("SELECT", "MODIFY"):
-            session.execute(f"GRANT {right} ON KEYSPACE {stack.keyspace} TO {name}")
+        prepare(stack, session)
         yield session
-
-
-def shipped_statements() -> list[str]:
-    text = ROLES.read_text(encoding="utf-8").replace(
-        "'replication_factor': 3", "'replication_factor': 1"
-    )
-    code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
-    return [each.strip() for each in code.split(";") if each.strip()]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,58 @@
+"""A stack that checks passwords and rights, as an admin prepares it with the shipped roles.cql."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import WhiteListRoundRobinPolicy
+
+from checkpoints.cassandra import create_schema
+from deploy.demo import james
+from deploy.embedded import Stack
+
+ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
+OWN = "reconciler"
+ROLE, MAIL_SERVER = ("reconciler", "change-me"), ("james", "secret")
+"""Name and password of the shipped role, and of the mail server's."""
+
+
+@contextmanager
+def session_of(stack: Stack, username: str, password: str) -> Iterator[Session]:
+    """A session under somebody's login."""
+    profile = ExecutionProfile(
+        load_balancing_policy=WhiteListRoundRobinPolicy(["127.0.0.1"]), request_timeout=60
+    )
+    cluster = Cluster(
+        ["127.0.0.1"],
+        port=stack.cassandra_port,
+        auth_provider=PlainTextAuthProvider(username, password),
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        protocol_version=5,
+    )
+    try:
+        yield cluster.connect()
+    finally:
+        cluster.shutdown()
+
+
+def prepare(stack: Stack, admin: Session) -> None:
+    """What an admin makes: James's tables and user, the shipped role, our keyspace."""
+    james.create_schema(admin, stack.keyspace)
+    for statement in shipped_statements():
+        admin.execute(statement)
+    create_schema(admin, OWN)
+    name, password = MAIL_SERVER
+    admin.execute(f"CREATE ROLE {name} WITH LOGIN = true AND PASSWORD = '{password}'")
+    for right in ("SELECT", "MODIFY"):
+        admin.execute(f"GRANT {right} ON KEYSPACE {stack.keyspace} TO {name}")
+
+
+def shipped_statements() -> list[str]:
+    """Those of roles.cql, for one node."""
+    text = ROLES.read_text(encoding="utf-8").replace(
+        "'replication_factor': 3", "'replication_factor': 1"
+    )
+    code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+    return [each.strip() for each in code.split(";") if each.strip()]

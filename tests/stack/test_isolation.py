@@ -1,0 +1,271 @@
+"""The isolation matrix (S11): a table that refuses writes holds up none of the other four.
+
+One stream under the shipped role keeps all five tables of a mailbox. In turn one of them takes no
+writes of that role any more, and a fresh mailbox has all five broken: the four are repaired, the
+fifth is parked as one finding; with the permission back it is repaired too.
+
+A turn takes as long as a counter needs: three looks, of two delays and more each. About five
+minutes in all, the start of the stack included.
+"""
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import pytest
+from cassandra.cluster import Session
+
+from checkpoints.cassandra import CassandraJournal, Store
+from deploy.embedded import ADMIN, Stack, Wanted
+from reconcilers.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.families.message import MESSAGE
+from reconcilers.finding import Finding
+from reconcilers.model import Kind
+from reconcilers.projections import MESSAGE_PROJECTIONS
+from streaming.parking import WHOLE_TABLE
+from tests.endpoints import Endpoints
+from tests.stack.guarded import OWN, ROLE, prepare, session_of
+from tests.stack.scenes import Place, Scene, cells
+from tests.stack.streams import Stream, until, write_settings
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+
+TABLES = {
+    "messagedeleted": "deleted_uids",
+    "mailboxcounters": "mailbox_counters",
+    "applicableflag": "applicable_flags",
+    "firstunseen": "unseen_uids",
+    "mailboxrecents": "recent_uids",
+}
+"""The five, each with what keeps it."""
+UID_COLUMNS = {"messagedeleted": "uid", "firstunseen": "uid", "mailboxrecents": "recent_mesage_uid"}
+FLAGGED, PLAIN = 1, 2
+"""The UIDs of a message that belongs in each index, and of one that belongs in none."""
+SLOW = 300.0
+"""Seconds to wait for a counter on a busy machine."""
+KEPT: Mapping[str, Mapping[str, Any]] = {
+    "cassandra": dict(zip(("username", "password"), ROLE, strict=True)),
+    "repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]},
+    "tally": {
+        "projections": ["mailbox_counters", "current_quota"],
+        "window": 1,
+        "latest": 2,
+        "looks": 3,
+        "after_outage": 1,
+    },
+}
+
+
+@dataclass(frozen=True)
+class Mailbox:
+    """Two messages, right in the truth and in the list of messages, and five tables about them."""
+
+    scene: Scene
+    id: UUID = field(default_factory=uuid.uuid1)
+
+    def make_with_everything_wrong(self) -> None:
+        """Rows missing and extra, a flag missing, counters too high; the events come last."""
+        for table in UID_COLUMNS:
+            self._add(table, PLAIN)
+        self._execute("UPDATE {ks}.mailboxcounters SET count = count + 5, unseen = unseen + 3")
+        user = f"user-{self.id}"
+        self.scene.session.execute(
+            f"INSERT INTO {self.scene.keyspace}.mailbox (id, mailboxbase, name, uidvalidity)"
+            f" VALUES (%s, {{namespace: '#private', user: '{user}'}}, 'INBOX', 1)",
+            (self.id,),
+        )
+        self.scene.session.execute(
+            f"INSERT INTO {self.scene.keyspace}.mailboxpathv3"
+            " (namespace, user, mailboxname, mailboxid, uidvalidity)"
+            " VALUES ('#private', %s, 'INBOX', %s, 1)",
+            (user, self.id),
+        )
+        flagged = {"flagdeleted": True, "flagrecent": True, "userflags": {"work"}}
+        plain = {"flagseen": True, "userflags": set()}
+        for uid, flags in ((FLAGGED, flagged), (PLAIN, plain)):
+            place = Place(mailboxid=self.id, uid=uid)
+            self.scene.write_both(place, cells(**flags))
+
+    def is_right(self, table: str) -> bool:
+        """Whether a table says exactly what the truth does."""
+        match table:
+            case "mailboxcounters":
+                found = self._read("SELECT count, unseen FROM {ks}.mailboxcounters")
+                return [tuple(row) for row in found] == [(2, 1)]
+            case "applicableflag":
+                found = self._read("SELECT userflags FROM {ks}.applicableflag")
+                return [set(row.userflags) for row in found] == [{"work"}]
+            case _:
+                column = UID_COLUMNS[table]
+                found = self._read(f"SELECT {column} AS uid FROM {{ks}}.{table}")
+                return {row.uid for row in found} == {FLAGGED}
+
+    def _add(self, table: str, uid: int) -> None:
+        self.scene.session.execute(
+            f"INSERT INTO {self.scene.keyspace}.{table} (mailboxid, {UID_COLUMNS[table]})"
+            " VALUES (%s, %s)",
+            (self.id, uid),
+        )
+
+    def _execute(self, cql: str) -> Any:
+        cql = cql.format(ks=self.scene.keyspace)
+        return self.scene.session.execute(f"{cql} WHERE mailboxid = %s", (self.id,))
+
+    def _read(self, cql: str) -> list[Any]:
+        return list(self._execute(cql))
+
+
+@dataclass(frozen=True)
+class Journal:
+    """What the stream's journal says, by what it keeps."""
+
+    journal: CassandraJournal
+
+    def open_ones(self, name: str) -> list[Finding]:
+        return [
+            each
+            for family in (MESSAGE, MAILBOX_TALLY)
+            for each in self.journal.open_findings(family)
+            if each.projection == name
+        ]
+
+    def parked(self, name: str) -> Finding | None:
+        """Its only open finding, if that is of the whole table."""
+        found = self.open_ones(name)
+        return found[0] if [each.slot for each in found] == [WHOLE_TABLE] else None
+
+    def is_settled(self, name: str, mailbox: Mailbox) -> bool:
+        """Whether nothing is open, and what was wrong in the mailbox was seen to be repaired."""
+        return not self.open_ones(name) and "verified" in self.states(name, mailbox)
+
+    def states(self, name: str, mailbox: Mailbox) -> set[object]:
+        """All that its findings of a mailbox have been."""
+        today = datetime.now(UTC).date()
+        return {
+            line["state"]
+            for day in (today - timedelta(days=1), today)
+            for line in self.journal.log(day)
+            if (line["projection"], line["mailboxid"]) == (name, str(mailbox.id))
+        }
+
+
+# --- what runs -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with Stack(tmp_path_factory.mktemp("isolation"), Wanted(admin=ADMIN)) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def admin(stack: Stack) -> Iterator[Session]:
+    with session_of(stack, ADMIN.username, ADMIN.password) as session:
+        prepare(stack, session)
+        stack.capture_tables()
+        yield session
+
+
+@pytest.fixture(scope="module")
+def live(stack: Stack, admin: Session, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """A stream under the shipped role; the mail in sight is written by an admin."""
+    endpoints = Endpoints.of(stack.describe())
+    folder = tmp_path_factory.mktemp("stream")
+    config = write_settings(folder / "reconcile.toml", endpoints, stack.keyspace, OWN, KEPT)
+    with Stream(config) as stream:
+        stream.wait_until_watching()
+        yield Scene(admin, endpoints, stack.keyspace, OWN, stream)
+        assert stream.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def journal(admin: Session, stack: Stack) -> Journal:
+    return Journal(CassandraJournal(Store(admin, OWN), scope=stack.keyspace))
+
+
+Matrix = dict[tuple[str, str], str]
+
+
+@pytest.fixture(scope="module")
+def matrix(request: pytest.FixtureRequest) -> Iterator[Matrix]:
+    """By the table that refuses and another: how the other was seen. Shown at the end."""
+    found: Matrix = {}
+    yield found
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        print(f"\n\n{shown(found)}\n")
+
+
+def shown(matrix: Matrix) -> str:
+    """The matrix as a table: a row for each table that refuses."""
+    wide = max(map(len, TABLES)) + 2
+    lines = ["refuses writes".ljust(wide) + "".join(each.ljust(wide) for each in TABLES)]
+    for refusing in TABLES:
+        cells_of_row = (matrix.get((refusing, each), "not seen").ljust(wide) for each in TABLES)
+        lines.append(refusing.ljust(wide) + "".join(cells_of_row))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+@contextmanager
+def refused(scene: Scene, table: str) -> Iterator[None]:
+    """The role may not write the table, inside."""
+    change = f"MODIFY ON TABLE {scene.keyspace}.{table}"
+    scene.session.execute(f"REVOKE {change} FROM {ROLE[0]}")
+    try:
+        yield
+    finally:
+        scene.session.execute(f"GRANT {change} TO {ROLE[0]}")
+
+
+# --- the matrix ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("refusing", TABLES)
+def test_a_table_that_refuses_writes_holds_up_none_of_the_other_four(
+    live: Scene, journal: Journal, matrix: Matrix, refusing: str
+) -> None:
+    mailbox, keeps = Mailbox(live), TABLES[refusing]
+    others = [table for table in TABLES if table != refusing]
+    with refused(live, refusing):
+        mailbox.make_with_everything_wrong()
+        assert not any(mailbox.is_right(table) for table in TABLES)
+        await_repaired(mailbox, refusing, others, matrix)
+        finding = until(f"{refusing} is parked", lambda: journal.parked(keeps), SLOW)
+        assert finding.kind is Kind.TABLE_REFUSES
+        assert f"table {refusing} refuses writes" in finding.sentence
+        assert "no MODIFY permission" in finding.sentence
+        assert journal.states(keeps, mailbox) == {"intended", "parked"}
+        for table in others:
+            until(f"{table} is settled", partial(journal.is_settled, TABLES[table], mailbox))
+        assert not mailbox.is_right(refusing)
+        until("it is told, once", lambda: told_of(live, keeps) == ["reported"])
+        matrix[refusing, refusing] = "parked"
+    until(f"{refusing} is repaired", lambda: mailbox.is_right(refusing), SLOW)
+    until("its repair is seen to hold", partial(journal.is_settled, keeps, mailbox), SLOW)
+    until("its end is told, once", lambda: told_of(live, keeps) == ["reported", "healed"])
+    matrix[refusing, refusing] = "parked, then ok"
+
+
+def told_of(live: Scene, name: str) -> list[str]:
+    """What the stream's log says of a whole table, one state a line."""
+    told = live.stream.findings(kind=Kind.TABLE_REFUSES.value, projection=name)
+    return [str(each["state"]) for each in told]
+
+
+def await_repaired(mailbox: Mailbox, refusing: str, others: list[str], matrix: Matrix) -> None:
+    """Take down when each was seen to be right; what never is fails at the end, by name."""
+    began, waiting = time.monotonic(), list(others)
+    while waiting and time.monotonic() < began + SLOW:
+        for table in [each for each in waiting if mailbox.is_right(each)]:
+            matrix[refusing, table] = f"ok, {time.monotonic() - began:.0f} s"
+            waiting.remove(table)
+        time.sleep(0.2)
+    for table in waiting:
+        matrix[refusing, table] = "HELD UP"
+    assert not waiting, f"while {refusing} refuses writes, not repaired: {', '.join(waiting)}"
