@@ -30,6 +30,7 @@ from reconcilers.model import Kind
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming.parking import WHOLE_TABLE
 from tests.endpoints import Endpoints
+from tests.stack.counted import Counted
 from tests.stack.guarded import OWN, ROLE, prepare, session_of
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import Stream, until, write_settings
@@ -69,23 +70,16 @@ class Mailbox:
     scene: Scene
     id: UUID = field(default_factory=uuid.uuid1)
 
+    @property
+    def counted(self) -> Counted:
+        """Its counters, by hand."""
+        return Counted(self.scene, user=f"user-{self.id}", mailboxid=self.id)
+
     def make_with_everything_wrong(self) -> None:
         """Rows missing and extra, a flag missing, counters too high; the events come last."""
         for table in UID_COLUMNS:
             self._add(table, PLAIN)
-        self._execute("UPDATE {ks}.mailboxcounters SET count = count + 5, unseen = unseen + 3")
-        user = f"user-{self.id}"
-        self.scene.session.execute(
-            f"INSERT INTO {self.scene.keyspace}.mailbox (id, mailboxbase, name, uidvalidity)"
-            f" VALUES (%s, {{namespace: '#private', user: '{user}'}}, 'INBOX', 1)",
-            (self.id,),
-        )
-        self.scene.session.execute(
-            f"INSERT INTO {self.scene.keyspace}.mailboxpathv3"
-            " (namespace, user, mailboxname, mailboxid, uidvalidity)"
-            " VALUES ('#private', %s, 'INBOX', %s, 1)",
-            (user, self.id),
-        )
+        self.counted.create().add(count=5, unseen=3)
         flagged = {"flagdeleted": True, "flagrecent": True, "userflags": {"work"}}
         plain = {"flagseen": True, "userflags": set()}
         for uid, flags in ((FLAGGED, flagged), (PLAIN, plain)):
@@ -96,15 +90,12 @@ class Mailbox:
         """Whether a table says exactly what the truth does."""
         match table:
             case "mailboxcounters":
-                found = self._read("SELECT count, unseen FROM {ks}.mailboxcounters")
-                return [tuple(row) for row in found] == [(2, 1)]
+                return self.counted.counters() == (2, 1)
             case "applicableflag":
-                found = self._read("SELECT userflags FROM {ks}.applicableflag")
-                return [set(row.userflags) for row in found] == [{"work"}]
+                return [set(row.userflags or ()) for row in self._rows(table)] == [{"work"}]
             case _:
-                column = UID_COLUMNS[table]
-                found = self._read(f"SELECT {column} AS uid FROM {{ks}}.{table}")
-                return {row.uid for row in found} == {FLAGGED}
+                uids = {getattr(row, UID_COLUMNS[table]) for row in self._rows(table)}
+                return uids == {FLAGGED}
 
     def _add(self, table: str, uid: int) -> None:
         self.scene.session.execute(
@@ -113,12 +104,9 @@ class Mailbox:
             (self.id, uid),
         )
 
-    def _execute(self, cql: str) -> Any:
-        cql = cql.format(ks=self.scene.keyspace)
-        return self.scene.session.execute(f"{cql} WHERE mailboxid = %s", (self.id,))
-
-    def _read(self, cql: str) -> list[Any]:
-        return list(self._execute(cql))
+    def _rows(self, table: str) -> list[Any]:
+        query = f"SELECT * FROM {self.scene.keyspace}.{table} WHERE mailboxid = %s"
+        return list(self.scene.session.execute(query, (self.id,)))
 
 
 @dataclass(frozen=True)

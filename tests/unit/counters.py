@@ -16,7 +16,8 @@ from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
 from reconcilers.model import Micros, Row, Value
-from reconcilers.tallies import CURRENT_QUOTA, MAILBOX_COUNTERS
+from reconcilers.tallies.current_quota import CURRENT_QUOTA
+from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
 from reconcilers.writes import AddToCounter
 from streaming.parking import Parking
