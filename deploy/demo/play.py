@@ -10,8 +10,8 @@ from pathlib import Path
 from cassandra.cluster import Session
 
 from checkpoints.codec import finding_to_json
-from deploy.demo.compare import full_comparison
 from deploy.demo.connection import connected
+from deploy.demo.full_comparison import full_comparison
 from deploy.demo.james import create_schema
 from deploy.demo.ledger import Ledger
 from deploy.demo.planted import missing_row

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 import pytest
 from cassandra.cluster import Session
 
-from deploy.demo.compare import Difference, DifferenceKind, full_comparison
+from deploy.demo.compare import Difference, DifferenceKind
 from deploy.demo.faults import FaultKind
 from deploy.demo.filler import fill, touch
+from deploy.demo.full_comparison import full_comparison
 from deploy.demo.james import create_schema
 from deploy.demo.ledger import HEALED, VERIFIED, Ledger, held_rows
 from deploy.demo.planted import plant_repaired, plant_reported
