@@ -14,6 +14,7 @@ from deploy.demo.history import MESSAGES
 from deploy.demo.indexes import INDEX_PROJECTIONS
 from deploy.demo.play import days_since
 from deploy.demo.stream import Sections, as_toml, demo_settings, metrics_port, processes_of_session
+from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming.settings import load
 
 STACK: Sections = {
@@ -29,6 +30,7 @@ def test_the_settings_are_ones_that_the_product_takes(tmp_path: Path) -> None:
     assert (settings.cassandra.port, settings.stream.delay, settings.stream.window) == (9999, 5, 1)
     assert settings.stream.checkpoint_dir == tmp_path / "checkpoint"
     assert settings.repair.suspect_share == 1.0
+    assert set(settings.repair.projections) == {each.name for each in MESSAGE_PROJECTIONS}
 
 
 def test_the_port_is_read_from_the_log() -> None:
