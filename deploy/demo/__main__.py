@@ -37,6 +37,8 @@ RATE = 30.0
 FEWEST_OPERATIONS = 300
 FEWEST_FAULTS = 100
 FAULTS_PER_OPERATION = 0.15
+ELSEWHERE = 0.1
+"""Of these so many again strike each index and each counter table."""
 FAILURES = (EmbeddedError, StreamDiedError, ReconcilerError, *SERVER_TROUBLE)
 
 
@@ -61,9 +63,17 @@ def main(arguments: list[str]) -> int:
 
 
 def workload_of(operations: int, seed: int) -> Workload:
-    """The workload of the demo: at least 100 faults, over all kinds."""
+    """The workload of the demo: at least 100 faults, over all tables and kinds."""
     faults = max(FEWEST_FAULTS, round(operations * FAULTS_PER_OPERATION))
-    return Workload(operations=operations, rate=RATE, seed=seed, faults=faults)
+    elsewhere = round(faults * ELSEWHERE)
+    return Workload(
+        operations=operations,
+        rate=RATE,
+        seed=seed,
+        faults=faults,
+        index_faults=elsewhere,
+        counter_faults=elsewhere,
+    )
 
 
 def _play(given: argparse.Namespace, folder: Path, screen: Screen) -> int:

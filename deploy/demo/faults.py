@@ -1,15 +1,17 @@
 """Seeded faults on projection statements: which statement meets which fault, and when.
 
-The n-th projection statement of a run meets the same fault whenever the seed is the same.
+Each projection has a plan of its own: the n-th statement to it meets the same fault whenever the
+seed is the same.
 """
 
 import random
 import threading
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from deploy.demo.history import ProjectionWrite
+from deploy.demo.history import MESSAGES, Write
 from deploy.demo.ledger import Ledger
 
 
@@ -21,11 +23,29 @@ class FaultKind(StrEnum):
     APPLIED_BUT_TIMED_OUT = "applied_but_timed_out"
     """Applied, but the mail server believes it failed (and retries where James does)."""
     DIED_BETWEEN_WRITES = "died_between_writes"
-    """The process dies after the truth's statement: the rest of the operation never happens."""
+    """The process dies before this statement: the rest of the operation never happens."""
     LATE = "late"
     """Arrives seconds later with its original write time; the mail server goes on."""
     LATE_RETRIED = "late_retried"
     """Sent again seconds later, so with a new write time; the mail server goes on."""
+    DOUBLED = "doubled"
+    """A counter's update is applied, reported as timed out, and sent again: it counts twice."""
+
+
+MESSAGE_FAULTS = (
+    FaultKind.NOT_SENT,
+    FaultKind.APPLIED_BUT_TIMED_OUT,
+    FaultKind.DIED_BETWEEN_WRITES,
+    FaultKind.LATE,
+    FaultKind.LATE_RETRIED,
+)
+INDEX_FAULTS = (
+    FaultKind.NOT_SENT,
+    FaultKind.APPLIED_BUT_TIMED_OUT,
+    FaultKind.DIED_BETWEEN_WRITES,
+)
+COUNTER_FAULTS = (FaultKind.NOT_SENT, FaultKind.DOUBLED, FaultKind.DIED_BETWEEN_WRITES)
+"""What can become of a statement to messageidtable, to an index, to a counter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +59,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class FaultPlan:
-    """`count` faults spread at random over the first `statements` projection statements.
+    """`count` faults spread at random over the first `statements` statements to one projection.
 
     The kinds come in equal shares. Late statements are late by `late_s` (from, to) seconds.
     """
@@ -47,8 +67,9 @@ class FaultPlan:
     seed: int
     count: int
     statements: int
-    kinds: tuple[FaultKind, ...] = tuple(FaultKind)
+    kinds: tuple[FaultKind, ...] = MESSAGE_FAULTS
     late_s: tuple[float, float] = (2.0, 6.0)
+    projection: str = MESSAGES
 
     def faults(self) -> Mapping[int, Fault]:
         """The fault of each unlucky statement, by its number from 0.
@@ -62,11 +83,9 @@ class FaultPlan:
         planned = {}
         for place, number in enumerate(numbers):
             kind = self.kinds[place % len(self.kinds)]
-            planned[number] = Fault(f"fault-{number:06d}", kind, chance.uniform(*self.late_s))
+            fault_id = f"{self.projection}-{number:06d}"
+            planned[number] = Fault(fault_id, kind, chance.uniform(*self.late_s))
         return planned
-
-
-NO_FAULTS = FaultPlan(seed=0, count=0, statements=0)
 
 
 class StatementTimeoutError(Exception):
@@ -80,18 +99,19 @@ class ProcessDiedError(Exception):
 class Faults:
     """Gives each projection statement its fault, and sends the late ones when due."""
 
-    def __init__(self, plan: FaultPlan = NO_FAULTS, ledger: Ledger | None = None) -> None:
+    def __init__(self, plans: Sequence[FaultPlan] = (), ledger: Ledger | None = None) -> None:
         self.ledger = ledger or Ledger()
-        self._planned = plan.faults()
-        self._statements = 0
+        self._planned = {plan.projection: plan.faults() for plan in plans}
+        self._statements: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._late: list[threading.Timer] = []
 
-    def meet(self, write: ProjectionWrite) -> Fault | None:
+    def meet(self, write: Write) -> Fault | None:
         """The fault that this statement meets, noted in the ledger; mostly None."""
         with self._lock:
-            fault = self._planned.get(self._statements)
-            self._statements += 1
+            number = self._statements[write.projection]
+            self._statements[write.projection] += 1
+        fault = self._planned.get(write.projection, {}).get(number)
         self.ledger.meant(write)
         if fault is not None:
             self.ledger.fault(fault.id, fault.kind, write)

@@ -1,4 +1,4 @@
-"""What the mail server wanted a projection row to be, against what its faults made of it.
+"""What the mail server wanted a row to be, against what its faults made of it.
 
 A pure model of one row: cells with write times, the newest wins, a delete hides what is
 not newer. With it the expected ending of a fault follows from what happened later to the
@@ -8,23 +8,29 @@ same row, and needs no guess: a lost flag may be set again, a lost row may be ex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from uuid import UUID
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 RowKey = tuple[UUID, int]
-"""(mailboxid, uid): the key of the projection."""
+"""(mailboxid, uid): the key of a row; with `NO_UID` what a mailbox or a quota root has one of."""
+Place = tuple[str, RowKey]
+"""A row of one projection: the projection's name, and the row's key there."""
+NO_UID = 0
+MESSAGES = "messages"
+"""The projection that lists the messages, by the name that the reconciler gives it."""
 
 
 class Statement(StrEnum):
-    """The three statements that James sends to messageidtable."""
+    """The statements that James sends to its projections: rows, flags, counters."""
 
     INSERT = "insert"
     FLAGS = "flags"
     DELETE = "delete"
+    COUNT = "count"
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectionWrite:
-    """One statement to messageidtable."""
+    """One statement to messageidtable, or to an index table."""
 
     statement: Statement
     operation: str
@@ -34,17 +40,55 @@ class ProjectionWrite:
     cells: Mapping[str, object] = field(default_factory=dict)
     added: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
+    projection: str = MESSAGES
 
     @property
     def row(self) -> RowKey:
         """Its key in the projection."""
         return (self.mailboxid, self.uid)
 
+    @property
+    def place(self) -> Place:
+        """The row among those of all projections."""
+        return (self.projection, self.row)
+
     def values(self) -> dict[str, object]:
         """Each cell it writes, with user flags as one cell each (None: removed)."""
-        elements: dict[str, object] = {f"userflags.{flag}": flag for flag in self.added}
-        elements |= {f"userflags.{flag}": None for flag in self.removed}
+        elements: dict[str, object] = {f"{ELEMENT}{flag}": flag for flag in self.added}
+        elements |= {f"{ELEMENT}{flag}": None for flag in self.removed}
         return {**self.cells, **elements}
+
+
+@dataclass(frozen=True, slots=True)
+class CounterWrite:
+    """One statement to a counter table: what it adds to each counter of a mailbox or quota root."""
+
+    projection: str
+    operation: str
+    messageid: UUID
+    owner: UUID | str
+    added: Mapping[str, int]
+    statement: Statement = Statement.COUNT
+
+    @property
+    def row(self) -> RowKey:
+        """Its key, as that of a row."""
+        return counter_row(self.owner)
+
+    @property
+    def place(self) -> Place:
+        """The counters among those of all projections."""
+        return (self.projection, self.row)
+
+
+Write = ProjectionWrite | CounterWrite
+ELEMENT = "userflags."
+"""What the name of a cell begins with that stands for one user flag."""
+
+
+def counter_row(owner: UUID | str) -> RowKey:
+    """The key of a mailbox's counters, or of a quota root's (which has a name, no id)."""
+    return (owner if isinstance(owner, UUID) else uuid5(NAMESPACE_URL, owner), NO_UID)
 
 
 def resulting_row(writes: Iterable[tuple[int, ProjectionWrite]]) -> dict[str, object]:
@@ -66,7 +110,7 @@ def resulting_row(writes: Iterable[tuple[int, ProjectionWrite]]) -> dict[str, ob
 
 @dataclass(slots=True)
 class RowHistory:
-    """All statements of one projection row: as meant, in order, and as applied."""
+    """All statements of one row: as meant, in order, and as applied."""
 
     meant: list[ProjectionWrite] = field(default_factory=list)
     applied: list[tuple[int, ProjectionWrite]] = field(default_factory=list)

@@ -6,19 +6,32 @@ for each entry when the workload has settled (what happened later decides, see h
 
 import json
 import threading
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
-from deploy.demo.history import ProjectionWrite, RowHistory, RowKey, Statement
+from deploy.demo.books import Books
+from deploy.demo.counters import COUNTER_TABLES
+from deploy.demo.history import (
+    MESSAGES,
+    CounterWrite,
+    Place,
+    ProjectionWrite,
+    RowHistory,
+    RowKey,
+    Statement,
+    Write,
+)
 
 VERIFIED = "verified"
 """The reconciler repaired it and saw the repair hold."""
 HEALED = "healed"
-"""The mail server's own retry or a later write of it made both sides equal."""
+"""The mail server's own retry or a later write of it made both sides equal.
+
+For a counter: it is right, and no correction was needed (one fault made up for another).
+"""
 AMBIGUOUS_RANGE_DELETE = "ambiguous_range_delete"
 
 
@@ -26,7 +39,7 @@ AMBIGUOUS_RANGE_DELETE = "ambiguous_range_delete"
 class Entry:
     """One fault or oddity. `accepts` names the legitimate endings (any one of them).
 
-    It is empty as long as the row's history is to decide.
+    It is empty as long as the row's history is to decide. `projection` is whose rows they are.
     """
 
     id: str
@@ -37,6 +50,12 @@ class Entry:
     rows: tuple[RowKey, ...]
     time: datetime
     accepts: tuple[str, ...] = ()
+    projection: str = MESSAGES
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Its rows among those of all projections."""
+        return tuple((self.projection, row) for row in self.rows)
 
 
 class Ledger:
@@ -46,17 +65,24 @@ class Ledger:
         self._path = path
         self._lock = threading.Lock()
         self._entries: list[Entry] = []
-        self._histories: defaultdict[RowKey, RowHistory] = defaultdict(RowHistory)
+        self._books = Books()
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("", encoding="utf-8")
 
-    def fault(self, fault_id: str, kind: str, write: ProjectionWrite) -> None:
+    def fault(self, fault_id: str, kind: str, write: Write) -> None:
         """A fault was injected into this statement."""
-        rows = (write.row,)
-        now = datetime.now(UTC)
         self.planted(
-            Entry(fault_id, kind, write.operation, write.statement, write.messageid, rows, now)
+            Entry(
+                id=fault_id,
+                kind=kind,
+                operation=write.operation,
+                statement=write.statement,
+                messageid=write.messageid,
+                rows=(write.row,),
+                time=datetime.now(UTC),
+                projection=write.projection,
+            )
         )
 
     def planted(self, entry: Entry) -> None:
@@ -65,26 +91,30 @@ class Ledger:
             self._entries.append(entry)
             self._append_line({"event": "entry", **_jsonable(entry)})
 
-    def meant(self, write: ProjectionWrite) -> None:
+    def meant(self, write: Write) -> None:
         """The mail server is about to send this statement."""
         with self._lock:
-            self._histories[write.row].meant.append(write)
+            self._books.meant(write)
 
     def applied(self, write: ProjectionWrite, timestamp_us: int) -> None:
         """Cassandra acknowledged this statement with this write time."""
         with self._lock:
-            self._histories[write.row].applied.append((timestamp_us, write))
+            self._books.applied(write, timestamp_us)
 
     def doubtful(self, write: ProjectionWrite) -> None:
         """Cassandra did not answer: this statement may or may not have been applied."""
         with self._lock:
-            self._histories[write.row].in_doubt = True
+            self._books.doubtful(write)
+
+    def counted(self, write: CounterWrite) -> None:
+        """Cassandra acknowledged this counter update."""
+        with self._lock:
+            self._books.counted(write)
 
     def entries(self) -> list[Entry]:
         """All entries, each with the endings that its row's history so far allows."""
         with self._lock:
-            uids = self._uids_of_messages()
-            return [self._with_endings(entry, uids) for entry in self._entries]
+            return [self._with_endings(entry) for entry in self._entries]
 
     def settle(self) -> list[Entry]:
         """Write the ending lines; call it when all late statements have been sent."""
@@ -95,30 +125,32 @@ class Ledger:
         return entries
 
     def progress(self) -> tuple[int, int]:
-        """How many projection statements were meant so far, and how many entries there are."""
+        """How many statements were meant so far, and how many entries there are."""
         with self._lock:
-            meant = sum(len(history.meant) for history in self._histories.values())
-            return meant, len(self._entries)
+            return self._books.statements, len(self._entries)
 
-    def differing_rows(self) -> set[RowKey]:
-        """Rows that differ from the truth, as far as the mail server's own writes tell."""
+    def differing(self, roots: Mapping[UUID, str]) -> set[Place]:
+        """What is wrong in every table, as far as the mail server's own writes tell.
+
+        `roots` names the quota root of each mailbox.
+        """
         with self._lock:
-            histories = self._histories.items()
-            return {row for row, seen in histories if seen.meant_row() != seen.applied_row()}
+            return self._books.differing(roots)
 
-    def _with_endings(self, entry: Entry, uids: dict[tuple[UUID, UUID], set[int]]) -> Entry:
+    def _with_endings(self, entry: Entry) -> Entry:
         if entry.accepts:
             return entry
         [row] = entry.rows
-        copies = len(uids[row[0], entry.messageid])
-        return replace(entry, accepts=legitimate_endings(self._histories[row], copies))
-
-    def _uids_of_messages(self) -> dict[tuple[UUID, UUID], set[int]]:
-        uids: defaultdict[tuple[UUID, UUID], set[int]] = defaultdict(set)
-        for (mailboxid, uid), history in self._histories.items():
-            for write in history.meant:
-                uids[mailboxid, write.messageid].add(uid)
-        return uids
+        history = self._books.history((entry.projection, row))
+        if entry.projection in COUNTER_TABLES:
+            endings: tuple[str, ...] = (VERIFIED, HEALED)
+        elif entry.projection == MESSAGES:
+            copies = len(self._books.uids_of(row[0], entry.messageid))
+            endings = legitimate_endings(history, copies)
+        else:
+            right = self._books.index_is_right((entry.projection, row))
+            endings = (VERIFIED, HEALED) if right or history.in_doubt else (VERIFIED,)
+        return replace(entry, accepts=endings)
 
     def _append_line(self, line: dict[str, object]) -> None:
         if self._path is not None:
@@ -143,26 +175,26 @@ def legitimate_endings(history: RowHistory, copies: int) -> tuple[str, ...]:
 
 
 def judge(
-    entry: Entry, reported: Mapping[RowKey, frozenset[str]], differing: frozenset[RowKey]
+    entry: Entry, reported: Mapping[Place, frozenset[str]], differing: frozenset[Place]
 ) -> str | None:
     """The ending of one entry, or None where it did not end legitimately.
 
-    `reported` holds, for each row, what the reconciler says of it (`verified`, or the name
-    of a class); `differing` the rows that the full comparison still lists.
+    `reported` holds, for each place, what the reconciler says of it (`verified`, or the name
+    of a class); `differing` the places that the full comparison still lists.
     """
-    said = [reported.get(row, frozenset()) for row in entry.rows]
+    said = [reported.get(place, frozenset()) for place in entry.places]
     classes = [name for name in entry.accepts if name not in (VERIFIED, HEALED)]
     for name in classes:
         if any(name in words for words in said):
             return name
-    if differing.intersection(entry.rows):
+    if differing.intersection(entry.places):
         return None
     if VERIFIED in entry.accepts and all(VERIFIED in words for words in said):
         return VERIFIED
     return HEALED if HEALED in entry.accepts else None
 
 
-def held_rows(entries: list[Entry]) -> frozenset[RowKey]:
+def held_rows(entries: Iterable[Entry]) -> frozenset[RowKey]:
     """The rows that may still differ at the end: those planted for a reported class."""
     return frozenset(
         row for entry in entries if set(entry.accepts) - {VERIFIED, HEALED} for row in entry.rows
@@ -187,6 +219,7 @@ def read_entries(path: Path) -> Iterator[Entry]:
                 rows=tuple((UUID(mailboxid), uid) for mailboxid, uid in line["rows"]),
                 time=datetime.fromisoformat(line["time"]),
                 accepts=endings.get(line["id"], tuple(line["accepts"])),
+                projection=line["projection"],
             )
 
 

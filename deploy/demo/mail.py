@@ -66,6 +66,22 @@ class Message:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an operation does to one message in one mailbox; None: it is not there."""
+
+    operation: str
+    before: Message | None
+    after: Message | None
+
+    @property
+    def message(self) -> Message:
+        """The message as it is now, or as it last was. One of the two must be there."""
+        message = self.after or self.before
+        assert message is not None
+        return message
+
+
 def message_of_row(row: Any) -> Message:
     """A complete row of either table (as the driver returns it) as a message."""
     return Message(

@@ -33,9 +33,20 @@ def random_flags(chance: random.Random) -> Flags:
     )
 
 
+def labelled(flags: Flags, chance: random.Random) -> Flags:
+    """The flags, for some messages with a label that hardly any other has."""
+    if chance.random() < 0.3:
+        return Flags(flags.system, flags.user | {f"project-{chance.randrange(1_000)}"})
+    return flags
+
+
 def random_change(flags: Flags, chance: random.Random) -> Flags:
-    """The flags with one system flag turned over, and sometimes a user flag too."""
+    """The flags with one system flag turned over, and sometimes a user flag too.
+
+    Whoever changes flags has opened the mailbox: what was recent is recent no more.
+    """
     user = flags.user
     if chance.random() < 0.4:
         user = user ^ {chance.choice(USER_FLAGS)}
-    return Flags(system=flags.system ^ {chance.choice(CHANGEABLE_FLAGS)}, user=user)
+    turned = flags.system ^ {chance.choice(CHANGEABLE_FLAGS)}
+    return Flags(system=turned - {"recent"}, user=user)

@@ -1,10 +1,13 @@
 """A mail server that writes messages to Cassandra as James does, in James's order.
 
 Each change goes to the truth (imapuidtable) first and to its projection (messageidtable)
-next; only a delete goes to both in parallel. The index tables and counters of a mailbox
-come after these two, where a later piece of this project adds them.
+next; only a delete goes to both in parallel. The index tables and the mailbox's counters come
+with the projection of a new message, and after that of any other change. When all of it went
+well, a listener counts the user's quota.
 """
 
+import functools
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
@@ -12,14 +15,18 @@ from uuid import UUID
 from cassandra.cluster import Session
 from cassandra.util import uuid_from_time
 
-from deploy.demo.faults import Faults
+from deploy.demo.counters import CURRENT_QUOTA, MAILBOX_COUNTERS, counter_write, quota_root
+from deploy.demo.counting import Counters
+from deploy.demo.faults import Faults, StatementTimeoutError
 from deploy.demo.history import ProjectionWrite, Statement
-from deploy.demo.mail import Clock, Content, Flags, Message, Numbers
+from deploy.demo.indexes import index_writes
+from deploy.demo.mail import Change, Clock, Content, Flags, Message, Numbers
 from deploy.demo.projection import Projection
-from deploy.demo.statements import Statements
+from deploy.demo.statements import SERVER_TROUBLE, Statements
 from deploy.demo.truth import Truth
 
 UIDVALIDITY = 1
+NAMESPACE = "#private"
 
 
 class MessageGoneError(Exception):
@@ -30,7 +37,8 @@ class MailServer:
     """One mail server process. May be used from several threads.
 
     Servers that share mailboxes share `numbers`. Every operation raises what
-    Projection.send raises when its projection statement fails; the truth is then written.
+    Projection.send raises when a statement to messageidtable or to an index fails; the truth is
+    then written.
     """
 
     def __init__(
@@ -42,12 +50,14 @@ class MailServer:
         clock: Clock | None = None,
         faults: Faults | None = None,
     ) -> None:
-        clock = clock or Clock()
+        clock, faults = clock or Clock(), faults or Faults()
         self._keyspace = keyspace
         self._numbers = numbers or Numbers()
         self._statements = Statements(session)
         self._truth = Truth(session, keyspace, clock)
-        self._projection = Projection(session, keyspace, clock, faults or Faults())
+        self._projection = Projection(session, keyspace, clock, faults)
+        self._counters = Counters(session, keyspace, faults)
+        self._quota_root_of = functools.cache(self._read_quota_root)
 
     def create_mailbox(self, user: str, name: str) -> UUID:
         """Create a mailbox: first its path, by a lightweight transaction, then itself."""
@@ -56,12 +66,12 @@ class MailServer:
             f"INSERT INTO {self._keyspace}.mailboxpathv3 "
             "(namespace, user, mailboxname, mailboxid, uidvalidity) "
             "VALUES (?, ?, ?, ?, ?) IF NOT EXISTS",
-            ["#private", user, name, mailboxid, UIDVALIDITY],
+            [NAMESPACE, user, name, mailboxid, UIDVALIDITY],
         ).result()
         self._statements.start(
             f"INSERT INTO {self._keyspace}.mailbox (id, mailboxbase, name, uidvalidity) "
             "VALUES (?, ?, ?, ?)",
-            [mailboxid, ("#private", user), name, UIDVALIDITY],
+            [mailboxid, (NAMESPACE, user), name, UIDVALIDITY],
         ).result()
         return mailboxid
 
@@ -96,6 +106,7 @@ class MailServer:
             current = self._reread(current)
         changed = replace(current, flags=flags, modseq=modseq)
         self._projection.send(flags_write(current, changed))
+        self._follow(Change("flags", current, changed))
         return changed
 
     def expunge(self, message: Message) -> None:
@@ -112,7 +123,7 @@ class MailServer:
             save_date=now_ms(),
         )
         self._truth.insert(message)
-        self._projection.send(insert_write(operation, message))
+        self._follow(Change(operation, None, message), insert_write(operation, message))
         return message
 
     def _remove(self, operation: str, message: Message) -> None:
@@ -121,12 +132,53 @@ class MailServer:
             self._projection.send(delete_write(operation, message))
         finally:
             truth_deleted.result()
+        self._follow(Change(operation, message, None))
+
+    def _follow(self, change: Change, *others: ProjectionWrite) -> None:
+        """Indexes and counters (and others in parallel with them); then the event, for the quota.
+
+        An operation that failed has no event.
+        """
+        mailboxid = change.message.mailboxid
+        writes = (*others, *index_writes(change))
+        sends = [functools.partial(self._projection.send, write) for write in writes]
+        counters = counter_write(MAILBOX_COUNTERS, change, mailboxid)
+        if counters is not None:
+            sends.append(functools.partial(self._counters.send, counters))
+        in_parallel(sends)
+        root = self._quota_root_of(mailboxid)
+        quota = counter_write(CURRENT_QUOTA, change, root) if root is not None else None
+        if quota is not None:
+            self._counters.send(quota)
+
+    def _read_quota_root(self, mailboxid: UUID) -> str | None:
+        """Of the user whom the mailbox belongs to; None where there is no such mailbox."""
+        mailbox = self._statements.start(
+            f"SELECT mailboxbase FROM {self._keyspace}.mailbox WHERE id = ?", [mailboxid]
+        )
+        row = mailbox.result().one()
+        return quota_root(row.mailboxbase.namespace, row.mailboxbase.user) if row else None
 
     def _reread(self, message: Message) -> Message:
         for found in self.places(message.messageid):
             if (found.mailboxid, found.uid) == (message.mailboxid, message.uid):
                 return found
         raise MessageGoneError(f"message {message.messageid} left uid {message.uid}")
+
+
+def in_parallel(sends: Iterable[Callable[[], None]]) -> None:
+    """All of them, even where some fail; then raises the first error, as James does.
+
+    They go one after the other: what is lost is the same. A process that dies sends no more.
+    """
+    errors = []
+    for send in sends:
+        try:
+            send()
+        except (StatementTimeoutError, *SERVER_TROUBLE) as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 def insert_write(operation: str, message: Message) -> ProjectionWrite:

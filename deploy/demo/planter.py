@@ -1,4 +1,4 @@
-"""The planter: a mailbox of its own, and the tools that oddities are planted with."""
+"""The planter: a user and mailbox of its own, and the tools that oddities are planted with."""
 
 import random
 import time
@@ -21,7 +21,7 @@ NEIGHBOURS = 5
 
 
 class Planter:
-    """Plants oddities in a mailbox of its own and notes them in the ledger.
+    """Plants oddities in a mailbox of a user of its own and notes them in the ledger.
 
     `pause_s` is how long (seconds) to wait where an oddity needs the reconciler to have
     seen an earlier state.

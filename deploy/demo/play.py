@@ -1,8 +1,8 @@
 """The demo, act by act: servers, tables, reconciler, users and faults, quiet, judgement."""
 
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -10,17 +10,19 @@ from pathlib import Path
 from cassandra.cluster import Session
 
 from checkpoints.codec import finding_to_json
-from deploy.demo.compare import full_comparison
+from checkpoints.journal import Journal
 from deploy.demo.connection import connected
+from deploy.demo.full_comparison import differences
 from deploy.demo.james import create_schema
-from deploy.demo.ledger import Ledger
+from deploy.demo.ledger import Entry, Ledger
 from deploy.demo.planted import missing_row
 from deploy.demo.planter import Planter
 from deploy.demo.show import Scene, Screen
 from deploy.demo.sight import Quiet, Sight
+from deploy.demo.snapshot import read_whole
 from deploy.demo.stream import DELAY_S, SUSPECTS_TOPIC, WINDOW_S, Stream
 from deploy.demo.users import Users
-from deploy.demo.verdict import Evidence
+from deploy.demo.verdict import Evidence, judged
 from deploy.demo.workload import Workload
 from deploy.embedded import Stack
 from deploy.embedded.errors import StartError
@@ -38,7 +40,8 @@ QUIET_FOR_S = 2 * SETTLE_S + 3.0
 """A young row is looked at twice, each time D + W later; then nothing can come any more."""
 LONGEST_FIRST_LOOK_S = 120.0
 LONGEST_WORK_S = 300.0
-LONGEST_WAIT_FOR_QUIET_S = 300.0
+LONGEST_WAIT_FOR_THE_END_S = 240.0
+"""Counters are corrected last: each is counted several times, a delay apart, when all is quiet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +66,13 @@ class Play:
             ledger = Ledger(self.folder / "ledger.jsonl")
             self._lose_a_first_row(session, stack.keyspace, stream, ledger)
             self._let_users_work(session, stack.keyspace, stream, ledger)
-            self._wait_until_quiet(stream, ledger)
-            ledger.settle()
-            self.screen.say("reading both tables whole, and judging each fault by its ledger entry")
-            evidence = evidence_of(session, stack.keyspace, stream.config, ledger)
+            entries = ledger.settle()
+            with journal_of(stream.config) as journal:
+                evidence = self._await_the_end(
+                    stream,
+                    ledger,
+                    lambda: evidence_of(session, stack.keyspace, journal, entries),
+                )
             self.screen.say("stopping the reconciler")
         return evidence
 
@@ -87,9 +93,10 @@ class Play:
         self, session: Session, keyspace: str, stream: Stream, ledger: Ledger
     ) -> None:
         work = self.workload
+        faults = sum(plan.count for plan in work.fault_plans())
         self.screen.say(
             f"found: {work.operations} mail operations follow, {work.rate:.0f} a second from"
-            f" {work.workers} workers, {work.faults} of their statements meet a fault"
+            f" {work.workers} workers, {faults} of their statements meet a fault"
         )
         deadline = time.monotonic() + LONGEST_WORK_S
         with Users(session, keyspace, work, ledger, PAUSE_S) as users:
@@ -99,20 +106,31 @@ class Play:
                 self._show("users at work", stream, ledger)
                 time.sleep(LOOK_EVERY_S)
 
-    def _wait_until_quiet(self, stream: Stream, ledger: Ledger) -> None:
+    def _await_the_end(
+        self, stream: Stream, ledger: Ledger, look: Callable[[], Evidence]
+    ) -> Evidence:
+        """Until nothing happens to rows any more, and all tables and findings are as they must be.
+
+        Returns what was there then, or at the deadline.
+        """
         self.screen.say("all is written: waiting until nothing is left to repair or to verify")
         quiet = Quiet(QUIET_FOR_S, SUSPECTS_TOPIC)
-        sight = Sight()
-        deadline = time.monotonic() + LONGEST_WAIT_FOR_QUIET_S
+        doing = "waiting for quiet"
+        deadline = time.monotonic() + LONGEST_WAIT_FOR_THE_END_S
         while time.monotonic() < deadline:
-            sight = self._show("waiting for quiet", stream, ledger) or sight
-            if quiet.reached(sight):
-                return
+            sight = self._show(doing, stream, ledger)
+            if sight is not None and quiet.reached(sight):
+                evidence = look()
+                verdict = judged(evidence)
+                if verdict.fine:
+                    return evidence
+                doing = f"quiet, but {len(verdict.problems)} things are not yet as they must be"
             time.sleep(LOOK_EVERY_S)
         self.screen.say(
-            f"still not quiet after {LONGEST_WAIT_FOR_QUIET_S:.0f} s, judging what is there"
-            f" ({quiet.unrest(sight) or 'findings keep coming'}); log: {stream.log}"
+            f"{doing} after {LONGEST_WAIT_FOR_THE_END_S:.0f} s, judging what is there;"
+            f" log: {stream.log}"
         )
+        return look()
 
     def _show(self, doing: str, stream: Stream, ledger: Ledger) -> Sight | None:
         sight = stream.sight()
@@ -122,25 +140,33 @@ class Play:
         return sight
 
 
-def evidence_of(session: Session, keyspace: str, config: Path, ledger: Ledger) -> Evidence:
-    """The ledger, what the reconciler's journal says, and the full comparison."""
-    entries = ledger.entries()
+@contextmanager
+def journal_of(config: Path) -> Iterator[Journal]:
+    """The reconciler's own journal, as its settings name it."""
     settings = load(config, {})
     try:
-        journal = open_own(settings).journal
-        return Evidence(
-            entries=entries,
-            log=[line for day in days_since(entries[0].time) for line in journal.log(day)],
-            standing=[
-                finding_to_json(finding)
-                for family in FAMILIES
-                for finding in journal.open_findings(family)
-            ],
-            differences=list(full_comparison(session, keyspace)),
-            breakers={each.value: why for each, why in journal.breakers().items()},
-        )
+        yield open_own(settings).journal
     finally:
         disconnect(settings.cassandra)
+
+
+def evidence_of(
+    session: Session, keyspace: str, journal: Journal, entries: Sequence[Entry]
+) -> Evidence:
+    """The ledger's entries, what the journal says now, and the full comparison of all tables."""
+    tables = read_whole(session, keyspace)
+    return Evidence(
+        entries=entries,
+        log=[line for day in days_since(entries[0].time) for line in journal.log(day)],
+        standing=[
+            finding_to_json(finding)
+            for family in FAMILIES
+            for finding in journal.open_findings(family)
+        ],
+        differences=list(differences(tables)),
+        roots=tables.roots,
+        breakers={each.value: why for each, why in journal.breakers().items()},
+    )
 
 
 def days_since(time: datetime) -> Iterator[date]:

@@ -1,4 +1,4 @@
-"""Statements to messageidtable, the projection: James's retries, and where faults strike."""
+"""Statements to messageidtable and the index tables: James's retries, and where faults strike."""
 
 import logging
 import time
@@ -6,7 +6,8 @@ import time
 from cassandra.cluster import Session
 
 from deploy.demo.faults import Fault, FaultKind, Faults, ProcessDiedError, StatementTimeoutError
-from deploy.demo.history import ProjectionWrite, Statement
+from deploy.demo.history import MESSAGES, ProjectionWrite, Statement
+from deploy.demo.indexes import index_statement
 from deploy.demo.mail import Clock
 from deploy.demo.statements import SERVER_TROUBLE, Statements
 
@@ -18,22 +19,23 @@ LONGEST_PAUSE_S = 1.0
 
 
 class Projection:
-    """Sends statements to messageidtable as one mail server does; safe for threads."""
+    """Sends statements to a message's projections as one mail server does; safe for threads."""
 
     def __init__(self, session: Session, keyspace: str, clock: Clock, faults: Faults) -> None:
         self._statements = Statements(session)
-        self._table = f"{keyspace}.messageidtable"
+        self._keyspace = keyspace
         self._clock = clock
         self._faults = faults
 
     def send(self, write: ProjectionWrite) -> None:
-        """Send one statement: inserts are retried 5 times (10 ms to 1 s), nothing else is.
+        """Send one statement: new messages are retried 5 times (10 ms to 1 s), nothing else is.
 
         Raises StatementTimeoutError or the driver's error when the last attempt failed, and
         ProcessDiedError where the process dies before the statement.
         """
         fault = self._faults.meet(write)
-        retries = RETRIES if write.statement is Statement.INSERT else 0
+        new = write.projection == MESSAGES and write.statement is Statement.INSERT
+        retries = RETRIES if new else 0
         for attempt in range(retries):
             try:
                 return self._attempt(write, fault, attempt)
@@ -68,17 +70,23 @@ class Projection:
             log.warning("a late %s got no answer: %r", write.statement, error)
 
     def _apply(self, write: ProjectionWrite, timestamp_us: int) -> None:
-        cql, values = statement_of(write, self._table)
+        cql, values = self._statement(write, timestamp_us)
         try:
-            self._statements.start(cql, [timestamp_us, *values]).result()
+            self._statements.start(cql, values).result()
         except SERVER_TROUBLE:
             self._faults.ledger.doubtful(write)
             raise
         self._faults.ledger.applied(write, timestamp_us)
 
+    def _statement(self, write: ProjectionWrite, timestamp_us: int) -> tuple[str, list[object]]:
+        if write.projection != MESSAGES:
+            return index_statement(write, self._keyspace, timestamp_us)
+        cql, values = statement_of(write, f"{self._keyspace}.messageidtable")
+        return cql, [timestamp_us, *values]
+
 
 def statement_of(write: ProjectionWrite, table: str) -> tuple[str, list[object]]:
-    """The CQL of a write and its values after the write time.
+    """The CQL of a write to messageidtable and its values after the write time.
 
     Inserts are UPDATEs, so leave no row marker; user flags are added and removed by element.
     """

@@ -24,20 +24,20 @@ class Scene:
 
 
 def block(scene: Scene) -> list[str]:
-    """The scene as a few lines with a table of findings by kind."""
+    """The scene as a few lines with a table of findings by projection and kind."""
     sight = scene.sight
     lines = [
         scene.doing,
-        f"  mail server   {scene.statements} projection statements, "
+        f"  mail server   {scene.statements} statements to projections, "
         f"{scene.faults} faults and oddities",
         f"  reconciler    {sight.examined} rows examined, {behind(sight)}",
-        f"  {'finding':<24}{'found':>8}{'repaired':>10}{'verified':>10}{'open':>7}",
+        f"  {'finding':<38}{'found':>8}{'repaired':>10}{'verified':>10}{'open':>7}",
     ]
-    for kind in sight.kinds():
-        standing = sum(n for (each, _), n in sight.standing.items() if each == kind)
+    for finding in sight.kinds():
+        repaired, verified = (sight.came_to(finding, state) for state in (REPAIRED, VERIFIED))
         lines.append(
-            f"    {kind:<22}{sight.found(kind):>8}{sight.findings.get((kind, REPAIRED), 0):>10}"
-            f"{sight.findings.get((kind, VERIFIED), 0):>10}{standing:>7}"
+            f"    {' '.join(finding):<36}{sight.found(finding):>8}{repaired:>10}{verified:>10}"
+            f"{sight.open(finding):>7}"
         )
     lines.append(f"  reported, left as they are: {reported(sight)}")
     return lines + [f"  breaker {name} is OPEN: repairs pause" for name in sight.breakers]
@@ -47,10 +47,10 @@ def line(scene: Scene) -> str:
     """The scene as one line."""
     sight = scene.sight
     kinds = ", ".join(
-        f"{kind} {sight.found(kind)}/{sight.findings.get((kind, REPAIRED), 0)}"
-        f"/{sight.findings.get((kind, VERIFIED), 0)}"
-        for kind in sight.kinds()
-        if (kind, REPAIRED) in sight.findings
+        f"{' '.join(finding)} {sight.found(finding)}/{sight.came_to(finding, REPAIRED)}"
+        f"/{sight.came_to(finding, VERIFIED)}"
+        for finding in sight.kinds()
+        if sight.came_to(finding, REPAIRED)
     )
     opened = "".join(f"; breaker {name} is OPEN" for name in sight.breakers)
     return (
@@ -141,8 +141,9 @@ class Terminal:
     def show(self, scene: Scene) -> None:
         """Draw the scene in place of the last one."""
         first, *others = block(scene)
-        width = shutil.get_terminal_size().columns - 1
-        lines = [text[:width] for text in (f"[{self.clock}] {first}", *others)]
+        size = shutil.get_terminal_size()
+        lines = [text[: size.columns - 1] for text in (f"[{self.clock}] {first}", *others)]
+        lines = lines[: size.lines - 1]
         self._draw(lines)
         self._drawn = len(lines)
 

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 
 from prometheus_client.parser import text_string_to_metric_families
 
-KindAndState = tuple[str, str]
+from deploy.demo.counters import COUNTER_TABLES
+
+Finding = tuple[str, str]
+"""A projection and a kind of difference."""
+FindingAndState = tuple[str, str, str]
+FAMILY = "message"
+"""Whose rows are counted, and by whose batches time is told."""
 
 REPORTED = "reported"
 REPAIRED = "intended"
@@ -21,14 +27,14 @@ ENDED = (VERIFIED, "superseded", "healed")
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Findings counted by kind and state, and how far behind it is. Times are seconds.
+    """Findings counted by projection, kind and state, and the lag. Times are seconds.
 
     `findings` counts how often a finding came to a state, `standing` how many are in it now.
     `lag` is in records, by topic. `last_batch` is a time since the epoch, 0 before the first.
     """
 
-    findings: Mapping[KindAndState, int] = field(default_factory=dict)
-    standing: Mapping[KindAndState, int] = field(default_factory=dict)
+    findings: Mapping[FindingAndState, int] = field(default_factory=dict)
+    standing: Mapping[FindingAndState, int] = field(default_factory=dict)
     lag: Mapping[str, int] = field(default_factory=dict)
     breakers: tuple[str, ...] = ()
     capture_delay: float = 0.0
@@ -36,28 +42,44 @@ class Sight:
     examined: int = 0
     last_batch: float = 0.0
 
-    def kinds(self) -> list[str]:
-        """Every kind that was ever found."""
-        return sorted({kind for kind, _ in (*self.findings, *self.standing)})
+    def kinds(self) -> list[Finding]:
+        """Every projection and kind that was ever found."""
+        told = (*self.findings, *self.standing)
+        return sorted({(projection, kind) for projection, kind, _ in told})
 
-    def found(self, kind: str) -> int:
-        """How many findings of this kind there were: those that ended and those that stand."""
-        ended = sum(self.findings.get((kind, state), 0) for state in ENDED)
-        return ended + sum(n for (each, _), n in self.standing.items() if each == kind)
+    def found(self, finding: Finding) -> int:
+        """How many such findings there were: those that ended and those that stand."""
+        ended = sum(self.findings.get((*finding, state), 0) for state in ENDED)
+        return ended + self.open(finding)
+
+    def came_to(self, finding: Finding, state: str) -> int:
+        """How often such a finding came to this state."""
+        return self.findings.get((*finding, state), 0)
+
+    def open(self, finding: Finding) -> int:
+        """How many such findings stand."""
+        return sum(n for (*what, _), n in self.standing.items() if tuple(what) == finding)
 
     def reported(self) -> dict[str, int]:
         """The findings that stand for a person to see, by class."""
-        return {
-            kind: n for (kind, state), n in sorted(self.standing.items()) if n and state == REPORTED
-        }
+        reported: Counter[str] = Counter()
+        for (_, kind, state), number in sorted(self.standing.items()):
+            if number and state == REPORTED:
+                reported[kind] += number
+        return dict(reported)
 
     def in_work(self) -> int:
-        """The findings that stand and are not just reported."""
-        return sum(n for (_, state), n in self.standing.items() if state != REPORTED)
+        """The findings of rows that stand and are not just reported."""
+        return sum(n for (*_, state), n in rows_of(self.standing).items() if state != REPORTED)
 
     def records_behind(self) -> int:
         """Records not read yet, over all topics."""
         return sum(self.lag.values())
+
+
+def rows_of(counts: Mapping[FindingAndState, int]) -> dict[FindingAndState, int]:
+    """The counts of row findings, without those of counters."""
+    return {what: n for what, n in counts.items() if what[0] not in COUNTER_TABLES}
 
 
 def sight_of(text: str) -> Sight:
@@ -68,8 +90,8 @@ def sight_of(text: str) -> Sight:
         for sample in family.samples
         if sample.name.startswith("reconciler_")
     ]
-    findings: Counter[KindAndState] = Counter()
-    standing: Counter[KindAndState] = Counter()
+    findings: Counter[FindingAndState] = Counter()
+    standing: Counter[FindingAndState] = Counter()
     lag: Counter[str] = Counter()
     single: dict[str, float] = {}
     breakers = []
@@ -77,14 +99,14 @@ def sight_of(text: str) -> Sight:
         labels, value = sample.labels, sample.value
         match sample.name.removeprefix("reconciler_"):
             case "findings_total":
-                findings[labels["kind"], labels["state"]] += int(value)
+                findings[labels["projection"], labels["kind"], labels["state"]] += int(value)
             case "open_findings":
-                standing[labels["kind"], labels["state"]] += int(value)
+                standing[labels["projection"], labels["kind"], labels["state"]] += int(value)
             case "kafka_lag_records":
                 lag[labels["topic"]] += int(value)
             case "breaker_open":
                 breakers += [labels["breaker"]] if value else []
-            case name:
+            case name if labels.get("family", FAMILY) == FAMILY:
                 single[name] = value
     return Sight(
         findings=findings,
@@ -109,7 +131,7 @@ def look(port: int) -> Sight | None:
 
 @dataclass(slots=True)
 class Quiet:
-    """Knows when nothing is left to happen.
+    """Knows when nothing is left to happen to rows; counters are counted again and again.
 
     That is: every event read, no finding in work, and nothing new for `lasting_s` seconds, by the
     times of the stream's own batches, and for `BATCHES` of them, however long each takes.
@@ -123,7 +145,7 @@ class Quiet:
 
     def reached(self, sight: Sight) -> bool:
         """Tell it what is seen now; whether it has been quiet for long enough."""
-        seen = (dict(sight.findings), dict(sight.standing))
+        seen = (rows_of(sight.findings), rows_of(sight.standing))
         if self.unrest(sight) is not None or seen != self._last:
             self._last, self._batches = seen, [sight.last_batch]
             return False

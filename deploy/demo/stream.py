@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from deploy.demo.history import MESSAGES
+from deploy.demo.indexes import INDEX_PROJECTIONS
 from deploy.demo.sight import Sight, look
 from deploy.embedded.jars import JARS, ROOT
 from deploy.embedded.waiting import until
@@ -45,6 +47,7 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path) -> Secti
             "jars": str(JARS / "spark"),
         },
         "repair": {
+            "projections": [MESSAGES, *INDEX_PROJECTIONS],
             "report_again": REPORT_AGAIN_S,
             "suspects_per_minute": 5000,
             "suspect_share": 1.0,
@@ -52,6 +55,7 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path) -> Secti
             "removal_share": 1.0,
         },
         "metrics": {"port": 0},
+        # Section [tally], which counters are kept and how often they are counted, belongs here.
     }
     names = {**stack, **changes}
     return {name: {**stack.get(name, {}), **changes.get(name, {})} for name in names}

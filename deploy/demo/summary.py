@@ -3,9 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from deploy.demo.counters import CURRENT_QUOTA, MAILBOX_COUNTERS
+from deploy.demo.history import counter_row
 from deploy.demo.ledger import HEALED, VERIFIED
 from deploy.demo.sight import REPAIRED, REPORTED
 from deploy.demo.verdict import (
+    BESIDE,
     FOUND,
     NOT_FINE,
     Evidence,
@@ -41,6 +44,10 @@ WHY = {
         "the wrong cell was written by a clock an hour ahead: a guarded write cannot replace it"
         " yet without overriding a user"
     ),
+    BESIDE: (
+        "an index row of a reported message, or counters that would count it: what they must be"
+        " is not known before the message is decided"
+    ),
 }
 
 
@@ -55,7 +62,7 @@ def summary(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
     yield from table("findings, by the journal", STATES, findings_by_kind(evidence.log))
     seconds = repair_seconds(evidence.log)
     yield (
-        f"from a write to its repair: p50 {percentile(seconds, 0.5):.1f} s,"
+        f"from a write to the repair of a row: p50 {percentile(seconds, 0.5):.1f} s,"
         f" p99 {percentile(seconds, 0.99):.1f} s; {len(seconds)} repairs were seen to hold,"
         f" {second_attempts(evidence.log)} of them at the second attempt"
     )
@@ -68,9 +75,9 @@ def summary(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
 def table(title: str, columns: Sequence[str], rows: Mapping[str, Counter[str]]) -> Iterator[str]:
     """Counts by row and column; columns without any count are left out."""
     shown = [column for column in columns if any(counts[column] for counts in rows.values())]
-    yield f"{title:<28}" + "".join(f"{HEADS.get(column, column):>11}" for column in shown)
+    yield f"{title:<40}" + "".join(f"{HEADS.get(column, column):>11}" for column in shown)
     for name, counts in rows.items():
-        yield f"  {name:<26}" + "".join(f"{counts[column] or '–':>11}" for column in shown)
+        yield f"  {name:<38}" + "".join(f"{counts[column] or '–':>11}" for column in shown)
 
 
 def classes(verdict: Verdict) -> Iterator[str]:
@@ -90,11 +97,23 @@ def closing(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
     more = len(verdict.problems) - MOST_PROBLEMS
     if more > 0:
         yield f"… and {more} more"
-    entries = len(evidence.entries)
     if verdict.fine:
         yield (
-            f"OK: the full comparison finds exactly the {len(verdict.remaining)} differences that"
-            f" must be reported; each of {entries} faults and oddities ended as it may"
+            "OK: the full comparison of all tables finds exactly the"
+            f" {len(verdict.remaining)} differences that must be reported;"
+            f" {counted(evidence, verdict)};"
+            f" each of {len(evidence.entries)} faults and oddities ended as it may"
         )
     else:
         yield f"NOT OK: {len(verdict.problems)} things are not as they should be"
+
+
+def counted(evidence: Evidence, verdict: Verdict) -> str:
+    """Of how many mailboxes and quota roots the counters were judged, and are right."""
+    mailboxes = {(MAILBOX_COUNTERS.projection, counter_row(each)) for each in evidence.roots}
+    roots = {(CURRENT_QUOTA.projection, counter_row(each)) for each in evidence.roots.values()}
+    return (
+        f"{len(mailboxes - verdict.beside)} of {len(mailboxes)} mailboxes and"
+        f" {len(roots - verdict.beside)} of {len(roots)} quota roots hold no such row, and their"
+        " counters are exact"
+    )

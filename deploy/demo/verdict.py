@@ -1,22 +1,26 @@
 """The closing judgement: what was seeded, what the reconciler says, what really differs. Pure.
 
 The three come from separate code: the ledger (ledger.py), the reconciler's journal, and the full
-comparison (compare.py).
+comparison (full_comparison.py).
 """
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from deploy.demo.compare import Difference
-from deploy.demo.history import RowKey
-from deploy.demo.ledger import HEALED, VERIFIED, Entry, judge
+from deploy.demo.counters import COUNTER_TABLES, CURRENT_QUOTA, MAILBOX_COUNTERS
+from deploy.demo.history import MESSAGES, NO_UID, Place, counter_row
+from deploy.demo.indexes import APPLICABLE_FLAGS, BY_PROJECTION
+from deploy.demo.ledger import HEALED, VERIFIED, Entry, held_rows, judge
 from deploy.demo.sight import REPAIRED, REPORTED
 
 NOT_FINE = "NOT FINE"
+BESIDE = "beside_a_reported_row"
+"""How a fault ends in an index row of a reported message, or in counters that it belongs to."""
 PLANTED = "planted"
 FOUND = "found"
 
@@ -26,21 +30,30 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that is judged. `log` is what became of findings, oldest first; `standing` are open."""
+    """All that is judged. `log` is what became of findings, oldest first; `standing` are open.
+
+    `roots` names the quota root of each mailbox.
+    """
 
     entries: Sequence[Entry]
     log: Sequence[Line]
     standing: Sequence[Line]
     differences: Sequence[Difference]
+    roots: Mapping[UUID, str] = field(default_factory=dict)
     breakers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How each entry ended, and everything that is not as it should be, in words."""
+    """How each entry ended, and everything that is not as it should be, in words.
+
+    `remaining` are the reported rows that still differ, `beside` the index rows and counters that
+    nobody can judge for them.
+    """
 
     endings: Sequence[tuple[Entry, str]]
-    remaining: frozenset[RowKey]
+    remaining: frozenset[Place]
+    beside: frozenset[Place]
     problems: Sequence[str]
 
     @property
@@ -51,131 +64,199 @@ class Verdict:
 
 def judged(evidence: Evidence) -> Verdict:
     """Judge every entry by its own ledger line, and every difference and finding by the entries."""
-    differing = frozenset(difference.row for difference in evidence.differences)
+    differing = frozenset(difference.place for difference in evidence.differences)
     said = what_was_said(evidence)
-    endings = [(entry, judge(entry, said, differing) or NOT_FINE) for entry in evidence.entries]
+    beside = beside_reported_rows(evidence)
+    endings = [(entry, _ending(entry, said, differing, beside)) for entry in evidence.entries]
     classes = {
-        row: ending
+        place: ending
         for entry, ending in endings
-        if ending not in (VERIFIED, HEALED, NOT_FINE)
-        for row in entry.rows
+        if ending not in (VERIFIED, HEALED, BESIDE, NOT_FINE)
+        for place in entry.places
     }
     problems = [
-        *_bad_endings(endings, said, differing),
-        *_differences_nobody_planted(evidence.differences, classes),
+        *_bad_endings(endings, said, differing, evidence.roots),
+        *_differences_nobody_planted(evidence.differences, classes.keys() | beside),
         *_vanished(classes, differing),
-        *_findings_nobody_planted(evidence.standing, classes),
+        *_findings_nobody_planted(evidence.standing, classes, beside),
+        *_nothing_shown(endings),
         *(f"breaker {name} is open: {why}" for name, why in evidence.breakers.items()),
     ]
-    return Verdict(endings, differing & classes.keys(), problems)
+    return Verdict(endings, differing & classes.keys(), beside, problems)
 
 
-def what_was_said(evidence: Evidence) -> Mapping[RowKey, frozenset[str]]:
-    """For each row `verified`, if a repair of it held, and the classes it is reported as now."""
-    said: defaultdict[RowKey, set[str]] = defaultdict(set)
+def what_was_said(evidence: Evidence) -> Mapping[Place, frozenset[str]]:
+    """For each place `verified`, if a repair of it held, and the classes it is reported as now."""
+    said: defaultdict[Place, set[str]] = defaultdict(set)
     for line in evidence.log:
         if line["state"] == VERIFIED:
-            said[row_of(line)].add(VERIFIED)
+            said[place_of(line)].add(VERIFIED)
     for line in evidence.standing:
         if line["state"] == REPORTED:
-            said[row_of(line)].add(line["kind"])
-    return {row: frozenset(words) for row, words in said.items()}
+            said[place_of(line)].add(line["kind"])
+    return {place: frozenset(words) for place, words in said.items()}
 
 
-def row_of(line: Line) -> RowKey:
-    """The row that a finding is about."""
-    return (UUID(line["mailboxid"]), int(line["uid"]))
+def place_of(line: Line) -> Place:
+    """What a finding is about: a row, the flags of a mailbox, or the counters of one or of a root.
+
+    A finding on a quota root names it where others name their message.
+    """
+    projection, mailboxid = line["projection"], UUID(line["mailboxid"])
+    if projection == CURRENT_QUOTA.projection:
+        return (projection, counter_row(str(line["messageid"])))
+    if projection == APPLICABLE_FLAGS:
+        return (projection, (mailboxid, NO_UID))
+    return (projection, (mailboxid, int(line["uid"])))
+
+
+def beside_reported_rows(evidence: Evidence) -> frozenset[Place]:
+    """The index rows and counters of which nobody can say what they must be.
+
+    That follows from the plan and the tables alone: where a message that may end as reported
+    differs, its index rows, its mailbox's counters and its user's quota are not judged.
+    """
+    differing = {each.row for each in evidence.differences if each.projection == MESSAGES}
+    reported = differing & held_rows(evidence.entries)
+    places = {(projection, row) for row in reported for projection in BY_PROJECTION}
+    for mailboxid in {mailboxid for mailboxid, _ in reported}:
+        places.add((MAILBOX_COUNTERS.projection, counter_row(mailboxid)))
+        if mailboxid in evidence.roots:
+            places.add((CURRENT_QUOTA.projection, counter_row(evidence.roots[mailboxid])))
+    return frozenset(places)
+
+
+def _ending(
+    entry: Entry,
+    said: Mapping[Place, frozenset[str]],
+    differing: frozenset[Place],
+    beside: frozenset[Place],
+) -> str:
+    otherwise = BESIDE if beside.intersection(entry.places) else NOT_FINE
+    return judge(entry, said, differing) or otherwise
 
 
 def _bad_endings(
     endings: Sequence[tuple[Entry, str]],
-    said: Mapping[RowKey, frozenset[str]],
-    differing: frozenset[RowKey],
+    said: Mapping[Place, frozenset[str]],
+    differing: frozenset[Place],
+    roots: Mapping[UUID, str],
 ) -> Iterator[str]:
+    names = {counter_row(root): root for root in roots.values()}
     for entry, ending in endings:
         if ending != NOT_FINE:
             continue
-        rows = "; ".join(
-            f"{place(row)} {'differs' if row in differing else 'agrees'}, reconciler:"
-            f" {', '.join(sorted(said.get(row, ()))) or 'nothing'}"
-            for row in entry.rows
+        places = "; ".join(
+            f"{names.get(place[1]) or in_words(place)}"
+            f" {'differs' if place in differing else 'agrees'}, reconciler:"
+            f" {', '.join(sorted(said.get(place, ()))) or 'nothing'}"
+            for place in entry.places
         )
         yield (
             f"{entry.id} ({entry.kind} on {entry.operation}/{entry.statement}, message"
-            f" {entry.messageid}) should end as {' or '.join(entry.accepts)}: {rows}"
+            f" {entry.messageid}) should end as {' or '.join(entry.accepts)}: {places}"
         )
 
 
 def _differences_nobody_planted(
-    differences: Sequence[Difference], classes: Mapping[RowKey, str]
+    differences: Sequence[Difference], expected: Set[Place]
 ) -> Iterator[str]:
     for difference in differences:
-        if difference.row not in classes:
+        if difference.place not in expected:
             yield f"the tables differ: {difference}"
 
 
-def _vanished(classes: Mapping[RowKey, str], differing: frozenset[RowKey]) -> Iterator[str]:
-    for row, name in classes.items():
-        if row not in differing:
-            yield f"{place(row)} is reported as {name}, but both tables agree"
+def _vanished(classes: Mapping[Place, str], differing: frozenset[Place]) -> Iterator[str]:
+    for place, name in classes.items():
+        if place not in differing:
+            yield f"{in_words(place)} is reported as {name}, but both tables agree"
 
 
 def _findings_nobody_planted(
-    standing: Sequence[Line], classes: Mapping[RowKey, str]
+    standing: Sequence[Line], classes: Mapping[Place, str], beside: frozenset[Place]
 ) -> Iterator[str]:
     for line in standing:
-        if line["state"] != REPORTED or classes.get(row_of(line)) != line["kind"]:
+        place = place_of(line)
+        planted = line["state"] == REPORTED and classes.get(place) == line["kind"]
+        if not planted and place not in beside:
             yield (
-                f"finding still {line['state']}: {line['kind']} at {place(row_of(line))}:"
+                f"finding still {line['state']}: {line['kind']} at {in_words(place)}:"
                 f" {line['sentence']}"
             )
 
 
-def place(row: RowKey) -> str:
-    """A row, as people write it."""
-    return f"{row[0]}/{row[1]}"
+def _nothing_shown(endings: Sequence[tuple[Entry, str]]) -> Iterator[str]:
+    """What is not judged must not be all there is."""
+    told: defaultdict[str, set[str]] = defaultdict(set)
+    for entry, ending in endings:
+        told[entry.projection].add(ending)
+    for projection, endings_there in told.items():
+        if endings_there == {BESIDE}:
+            yield f"every fault in {projection} lies beside a reported row: nothing was shown"
+
+
+def in_words(place: Place) -> str:
+    """A place, as people write it."""
+    projection, (mailboxid, uid) = place
+    return f"{projection} {mailboxid}/{uid}"
 
 
 # --- numbers of the summary ---------------------------------------------------------------------
 
 
 def endings_by_kind(verdict: Verdict) -> dict[str, Counter[str]]:
-    """How faults ended, by kind; the hand-planted count as one kind, the classes as one ending."""
+    """How faults ended, by projection and kind; planted ones are one kind, classes one ending."""
     table: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for entry, ending in verdict.endings:
-        kind = PLANTED if entry.operation == PLANTED else entry.kind
+        fault = f"{entry.projection} {entry.kind}"
+        kind = PLANTED if entry.operation == PLANTED else fault
         table[kind][ending if ending in (VERIFIED, HEALED, NOT_FINE) else REPORTED] += 1
     return dict(sorted(table.items(), key=lambda pair: (pair[0] == PLANTED, pair[0])))
 
 
 def findings_by_kind(log: Sequence[Line]) -> dict[str, Counter[str]]:
-    """How many findings of each kind ever were in each state; `found` counts all of them."""
-    seen: defaultdict[str, set[tuple[str, RowKey, int]]] = defaultdict(set)
+    """How many findings of each projection and kind were ever in each state; `found`: of all."""
+    seen: defaultdict[str, set[tuple[str, Place, int]]] = defaultdict(set)
     for line in log:
-        row, found_at = row_of(line), line["found_at"]
-        seen[line["kind"]] |= {(FOUND, row, found_at), (line["state"], row, found_at)}
+        place, found_at = _slot(line), line["found_at"]
+        kind = f"{line['projection']} {line['kind']}"
+        seen[kind] |= {(FOUND, place, found_at), (line["state"], place, found_at)}
     return {
-        kind: Counter(state for state, _row, _found_at in findings)
+        kind: Counter(state for state, _place, _found_at in findings)
         for kind, findings in sorted(seen.items())
     }
 
 
 def second_attempts(log: Sequence[Line]) -> int:
-    """How many repairs did not hold at first and were written again."""
-    return len({row_of(line) for line in log if line["state"] == REPAIRED and line["attempts"] > 1})
+    """How many repairs of rows did not hold at first and were written again."""
+    return len({_slot(line) for line in _of_rows(log, REPAIRED) if line["attempts"] > 1})
 
 
 def repair_seconds(log: Sequence[Line]) -> list[float]:
-    """For each repair that held: seconds from the oldest write behind it to our write, sorted."""
-    written: dict[RowKey, int] = {}
+    """For each repair that held: seconds from the oldest write behind it to our write, sorted.
+
+    Counters are left out: there is no telling when one went wrong.
+    """
+    written: dict[Place, int] = {}
     seconds = []
-    for line in log:
-        row = row_of(line)
+    for line in _of_rows(log, REPAIRED, VERIFIED):
+        slot = _slot(line)
         if line["state"] == REPAIRED:
-            written[row] = line["at"]
-        elif line["state"] == VERIFIED and row in written and line["oldest"] is not None:
-            seconds.append((written[row] - line["oldest"]) / 1e6)
+            written[slot] = line["at"]
+        elif slot in written and line["oldest"] is not None:
+            seconds.append((written[slot] - line["oldest"]) / 1e6)
     return sorted(seconds)
+
+
+def _of_rows(log: Sequence[Line], *states: str) -> Iterator[Line]:
+    for line in log:
+        if line["state"] in states and line["projection"] not in COUNTER_TABLES:
+            yield line
+
+
+def _slot(line: Line) -> Place:
+    """Where a finding stands in the journal."""
+    return (line["projection"], (UUID(line["mailboxid"]), int(line["uid"])))
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

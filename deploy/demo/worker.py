@@ -2,6 +2,7 @@
 
 import logging
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
@@ -11,7 +12,7 @@ from cassandra.cluster import Session
 from deploy.demo.directory import Directory
 from deploy.demo.faults import Faults, ProcessDiedError, StatementTimeoutError
 from deploy.demo.mail import Clock, Message, Numbers
-from deploy.demo.mailbag import random_change, random_content, random_flags
+from deploy.demo.mailbag import labelled, random_change, random_content, random_flags
 from deploy.demo.mailserver import MailServer, MessageGoneError, new_timeuuid
 from deploy.demo.statements import SERVER_TROUBLE
 
@@ -25,7 +26,12 @@ Result = TypeVar("Result")
 
 
 class Office:
-    """What the workers share: mailboxes, messages, numbers, faults; and how servers start."""
+    """What the workers share: mailboxes, messages, numbers, faults; and how servers start.
+
+    Only in `untidy` mailboxes, those of one user, does a message get a second uid, or come back:
+    when a delete of it is lost there, what its user meant can stay undecided, and the counters with
+    it. `been` tells where each message has been, for the one worker who has it.
+    """
 
     def __init__(
         self,
@@ -37,6 +43,8 @@ class Office:
     ) -> None:
         self.directory = directory
         self.mailboxes: list[UUID] = []
+        self.untidy: list[UUID] = []
+        self.been: defaultdict[UUID, set[UUID]] = defaultdict(set)
         self._session = session
         self._keyspace = keyspace
         self._faults = faults
@@ -55,14 +63,15 @@ class Office:
         )
 
     def create_mailboxes(self, users: int, mailboxes_per_user: int) -> None:
-        """Create mailboxes for new users, who did not exist in an earlier run."""
+        """Create mailboxes for new users, who were in no earlier run; the last is untidy."""
         server = self.start_server(0)
         run_name = new_timeuuid().hex[:8]
-        self.mailboxes += [
-            server.create_mailbox(f"user{user}-{run_name}@example.org", f"folder{folder}")
-            for user in range(users)
-            for folder in range(mailboxes_per_user)
-        ]
+        for user in range(users):
+            self.untidy = [
+                server.create_mailbox(f"user{user}-{run_name}@example.org", f"folder{folder}")
+                for folder in range(mailboxes_per_user)
+            ]
+            self.mailboxes += self.untidy
 
 
 class Worker:
@@ -94,7 +103,9 @@ class Worker:
     def _append(self, chance: random.Random) -> None:
         content = random_content(chance)
         mailboxid = chance.choice(self._office.mailboxes)
-        self._attempt(MailServer.append, mailboxid, content, random_flags(chance))
+        self._office.been[content.messageid].add(mailboxid)
+        flags = labelled(random_flags(chance), chance)
+        self._attempt(MailServer.append, mailboxid, content, flags)
         self._office.directory.check_in(content.messageid)
 
     def _change_one(self, operation: str, chance: random.Random) -> None:
@@ -104,33 +115,42 @@ class Worker:
         if messageid is None or not places:
             self._append(chance)
             return
-        message = chance.choice(places)
-        siblings = [place for place in places if place.mailboxid == message.mailboxid]
-        self._changes[operation](message, siblings, chance)
+        self._changes[operation](chance.choice(places), places, chance)
         self._office.directory.check_in(messageid)
 
     def _copy(self, message: Message, _: list[Message], chance: random.Random) -> None:
-        self._attempt(MailServer.copy, message, self._other_mailbox(message, chance))
+        self._attempt(MailServer.copy, message, self._another_mailbox(message, chance))
 
-    def _copy_within(self, message: Message, _: list[Message], __: random.Random) -> None:
-        self._attempt(MailServer.copy, message, message.mailboxid)
+    def _copy_within(self, message: Message, places: list[Message], chance: random.Random) -> None:
+        """Give it a second uid in an untidy mailbox; if it is in none, copy it to one first."""
+        untidy = [place for place in places if place.mailboxid in self._office.untidy]
+        if untidy:
+            message = chance.choice(untidy)
+            self._attempt(MailServer.copy, message, message.mailboxid)
+        else:
+            self._attempt(MailServer.copy, message, chance.choice(self._office.untidy))
 
-    def _move(self, message: Message, siblings: list[Message], chance: random.Random) -> None:
-        """Move it, or copy it where it has two uids here: James's move would lose both."""
-        operation = MailServer.move if len(siblings) == 1 else MailServer.copy
-        self._attempt(operation, message, self._other_mailbox(message, chance))
+    def _move(self, message: Message, places: list[Message], chance: random.Random) -> None:
+        """Move it, or copy it where two uids are or would be here: James's move would lose both."""
+        target = self._another_mailbox(message, chance)
+        alone = len(siblings(message, places)) == 1 and target != message.mailboxid
+        self._attempt(MailServer.move if alone else MailServer.copy, message, target)
 
     def _change_flags(self, message: Message, _: list[Message], chance: random.Random) -> None:
         self._attempt(MailServer.set_flags, message, random_change(message.flags, chance))
 
-    def _expunge(self, _: Message, siblings: list[Message], __: random.Random) -> None:
+    def _expunge(self, message: Message, places: list[Message], _: random.Random) -> None:
         """Expunge every uid that the message has in this mailbox, one after the other."""
-        for place in siblings:
+        for place in siblings(message, places):
             self._attempt(MailServer.expunge, place)
 
-    def _other_mailbox(self, message: Message, chance: random.Random) -> UUID:
-        others = [box for box in self._office.mailboxes if box != message.mailboxid]
-        return chance.choice(others or [message.mailboxid])
+    def _another_mailbox(self, message: Message, chance: random.Random) -> UUID:
+        """One where the message has never been, or an untidy one."""
+        been = self._office.been[message.messageid]
+        new = [mailboxid for mailboxid in self._office.mailboxes if mailboxid not in been]
+        chosen = chance.choice(new or self._office.untidy)
+        been.add(chosen)
+        return chosen
 
     def _attempt(
         self,
@@ -146,3 +166,8 @@ class Worker:
         except (StatementTimeoutError, MessageGoneError, *SERVER_TROUBLE) as error:
             log.debug("an operation failed for its user: %r", error)
         return None
+
+
+def siblings(message: Message, places: list[Message]) -> list[Message]:
+    """All places of the message in this one's mailbox, this one included."""
+    return [place for place in places if place.mailboxid == message.mailboxid]

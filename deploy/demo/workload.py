@@ -19,8 +19,17 @@ from pathlib import Path
 from cassandra.cluster import Session
 
 from deploy.demo.connection import add_options, connected
+from deploy.demo.counters import COUNTER_TABLES
 from deploy.demo.directory import Directory
-from deploy.demo.faults import FaultKind, FaultPlan, Faults
+from deploy.demo.faults import (
+    COUNTER_FAULTS,
+    INDEX_FAULTS,
+    MESSAGE_FAULTS,
+    FaultKind,
+    FaultPlan,
+    Faults,
+)
+from deploy.demo.indexes import INDEX_PROJECTIONS
 from deploy.demo.james import create_schema
 from deploy.demo.ledger import Ledger
 from deploy.demo.worker import Office, Worker
@@ -30,7 +39,9 @@ from deploy.demo.worker import Office, Worker
 class Workload:
     """How much, how fast, how unlucky. `rate` is operations per second over all workers.
 
-    `clock_offsets_ms`: one mail server clock after the other is set off by these.
+    `faults` strike statements to messageidtable; each index meets `index_faults`, each counter
+    table `counter_faults`. `clock_offsets_ms`: one mail server clock after the other is set off by
+    these.
     """
 
     operations: int = 300
@@ -40,13 +51,28 @@ class Workload:
     mailboxes_per_user: int = 3
     seed: int = 1
     faults: int = 0
-    fault_kinds: tuple[FaultKind, ...] = tuple(FaultKind)
+    fault_kinds: tuple[FaultKind, ...] = MESSAGE_FAULTS
+    index_faults: int = 0
+    index_fault_kinds: tuple[FaultKind, ...] = INDEX_FAULTS
+    counter_faults: int = 0
+    counter_fault_kinds: tuple[FaultKind, ...] = COUNTER_FAULTS
     late_s: tuple[float, float] = (2.0, 6.0)
     clock_offsets_ms: tuple[int, ...] = (0,)
 
-    def fault_plan(self) -> FaultPlan:
-        """Each operation sends at least one projection statement, so every fault is met."""
-        return FaultPlan(self.seed, self.faults, self.operations, self.fault_kinds, self.late_s)
+    def fault_plans(self) -> list[FaultPlan]:
+        """One for each projection, over so many statements as are surely sent to it.
+
+        Each operation sends one to messageidtable; of four at least one sends any other.
+        """
+        messages = FaultPlan(self.seed, self.faults, self.operations, self.fault_kinds, self.late_s)
+        others = {
+            **dict.fromkeys(INDEX_PROJECTIONS, (self.index_faults, self.index_fault_kinds)),
+            **dict.fromkeys(COUNTER_TABLES, (self.counter_faults, self.counter_fault_kinds)),
+        }
+        return [messages] + [
+            FaultPlan(self.seed + place, count, self.operations // 4, kinds, projection=name)
+            for place, (name, (count, kinds)) in enumerate(others.items(), 1)
+        ]
 
     def rest_s(self) -> float:
         """Seconds between two changes of a message that clock offsets need; mostly 0."""
@@ -65,7 +91,7 @@ def run(
     """Run the workload to its end (or until `stop` is set), late statements included."""
     ledger = ledger or Ledger()
     stop = stop or threading.Event()
-    faults = Faults(workload.fault_plan(), ledger)
+    faults = Faults(workload.fault_plans(), ledger)
     directory = Directory(workload.rest_s())
     office = Office(session, keyspace, directory, faults, workload.clock_offsets_ms)
     office.create_mailboxes(workload.users, workload.mailboxes_per_user)
@@ -115,7 +141,12 @@ def main() -> None:
     parser.add_argument("--operations", type=int, default=300)
     parser.add_argument("--rate", type=float, default=50.0, help="operations per second")
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--faults", type=int, default=0, help="at most as many as operations")
+    parser.add_argument(
+        "--faults",
+        type=int,
+        default=0,
+        help="at most as many as operations; a tenth more in each index and counter table",
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ledger", type=Path, help="write the ledger here, as JSON lines")
     given = parser.parse_args()
@@ -126,12 +157,14 @@ def main() -> None:
         rate=given.rate,
         workers=given.workers,
         faults=given.faults,
+        index_faults=given.faults // 10,
+        counter_faults=given.faults // 10,
         seed=given.seed,
     )
     with connected(given.host, given.port) as session:
         create_schema(session, given.keyspace)
         ledger = run(session, given.keyspace, workload, Ledger(given.ledger))
-    kinds = Counter(entry.kind for entry in ledger.entries())
+    kinds = Counter(f"{entry.projection} {entry.kind}" for entry in ledger.entries())
     print(json.dumps({"operations": given.operations, "faults": kinds}))
 
 

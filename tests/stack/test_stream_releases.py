@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Cluster, Session
 
-from deploy.demo.compare import full_comparison
+from deploy.demo.full_comparison import full_comparison
 from deploy.demo.james import create_schema
 from deploy.demo.ledger import Ledger, held_rows
 from deploy.demo.planted import plant_repaired

@@ -6,16 +6,33 @@ from collections.abc import Iterator
 import pytest
 from cassandra.cluster import Session
 
-from deploy.demo.compare import Difference, DifferenceKind, full_comparison
-from deploy.demo.faults import FaultKind
+from deploy.demo.compare import Difference, DifferenceKind
+from deploy.demo.counters import COUNTER_TABLES
+from deploy.demo.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
 from deploy.demo.filler import fill, touch
+from deploy.demo.full_comparison import differences, full_comparison, message_differences
+from deploy.demo.history import MESSAGES, Place
+from deploy.demo.indexes import INDEX_PROJECTIONS
 from deploy.demo.james import create_schema
 from deploy.demo.ledger import HEALED, VERIFIED, Ledger, held_rows
 from deploy.demo.planted import plant_repaired, plant_reported
 from deploy.demo.planter import Planter
+from deploy.demo.snapshot import read_whole
+from deploy.demo.verdict import Evidence, beside_reported_rows
 from deploy.demo.workload import Workload, run
 
 pytestmark = pytest.mark.stack
+
+TABLES = (
+    "imapuidtable",
+    "messageidtable",
+    "firstunseen",
+    "mailboxrecents",
+    "messagedeleted",
+    "applicableflag",
+    "mailboxcounters",
+    "currentquota",
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +46,8 @@ def mail_tables(cassandra: Session) -> Iterator[str]:
 
 @pytest.fixture
 def mail_keyspace(cassandra: Session, mail_tables: str) -> str:
-    """The same keyspace, its two message tables empty."""
-    for table in ("imapuidtable", "messageidtable"):
+    """The same keyspace, without messages. Each run has users and mailboxes of its own."""
+    for table in TABLES:
         cassandra.execute(f"TRUNCATE {mail_tables}.{table}", timeout=60)
     return mail_tables
 
@@ -39,14 +56,28 @@ def found(session: Session, keyspace: str) -> list[Difference]:
     return list(full_comparison(session, keyspace))
 
 
+def wrong_places(session: Session, keyspace: str, ledger: Ledger) -> set[Place]:
+    """What the comparison finds, which must be what the ledger expects."""
+    tables = read_whole(session, keyspace)
+    wrong = {difference.place for difference in differences(tables)}
+    assert wrong == ledger.differing(tables.roots)
+    return wrong
+
+
+def unhealed(ledger: Ledger) -> set[Place]:
+    entries = ledger.entries()
+    return {place for entry in entries if HEALED not in entry.accepts for place in entry.places}
+
+
 def test_a_workload_without_faults_leaves_no_difference(
     cassandra: Session, mail_keyspace: str
 ) -> None:
     ledger = run(cassandra, mail_keyspace, Workload(operations=300, rate=1000.0))
     assert found(cassandra, mail_keyspace) == []
     assert ledger.entries() == []
-    messages = cassandra.execute(f"SELECT count(*) FROM {mail_keyspace}.messageidtable").one()
-    assert messages.count > 50
+    for table in TABLES:
+        rows = cassandra.execute(f"SELECT count(*) FROM {mail_keyspace}.{table}").one()
+        assert rows.count >= {"messageidtable": 50, "currentquota": 3}.get(table, 5), table
 
 
 def test_clients_with_clocks_apart_leave_no_difference(
@@ -57,7 +88,7 @@ def test_clients_with_clocks_apart_leave_no_difference(
     assert found(cassandra, mail_keyspace) == []
 
 
-@pytest.mark.parametrize("kind", FaultKind)
+@pytest.mark.parametrize("kind", MESSAGE_FAULTS)
 def test_each_kind_of_fault_leaves_exactly_the_expected_differences(
     cassandra: Session, mail_keyspace: str, kind: FaultKind
 ) -> None:
@@ -68,26 +99,52 @@ def test_each_kind_of_fault_leaves_exactly_the_expected_differences(
     entries = ledger.entries()
     assert len(entries) == 60
     assert {entry.kind for entry in entries} == {kind}
-    assert {difference.row for difference in found(cassandra, mail_keyspace)} == (
-        ledger.differing_rows()
-    )
-    unhealed = {row for entry in entries if HEALED not in entry.accepts for row in entry.rows}
-    assert unhealed == ledger.differing_rows()
+    wrong = wrong_places(cassandra, mail_keyspace, ledger)
+    assert unhealed(ledger) == {place for place in wrong if place[0] == MESSAGES}
     if kind in {FaultKind.APPLIED_BUT_TIMED_OUT, FaultKind.LATE}:
-        assert unhealed == set()
+        assert unhealed(ledger) == set()
     elif kind is not FaultKind.LATE_RETRIED:
-        assert len(unhealed) > 10
+        assert len(unhealed(ledger)) > 10
+
+
+@pytest.mark.parametrize("kind", INDEX_FAULTS)
+def test_each_kind_of_fault_of_an_index(
+    cassandra: Session, mail_keyspace: str, kind: FaultKind
+) -> None:
+    workload = Workload(operations=300, rate=1000.0, index_faults=30, index_fault_kinds=(kind,))
+    ledger = run(cassandra, mail_keyspace, workload)
+    entries = ledger.entries()
+    assert len(entries) == 30 * len(INDEX_PROJECTIONS)
+    assert {entry.kind for entry in entries} == {kind}
+    wrong = wrong_places(cassandra, mail_keyspace, ledger)
+    indexed = {place for place in wrong if place[0] in INDEX_PROJECTIONS}
+    assert not any(projection == MESSAGES for projection, _ in wrong)
+    assert unhealed(ledger) <= indexed
+    lost = kind is not FaultKind.APPLIED_BUT_TIMED_OUT
+    assert {projection for projection, _ in indexed} == (set(INDEX_PROJECTIONS) if lost else set())
+
+
+@pytest.mark.parametrize("kind", COUNTER_FAULTS)
+def test_each_kind_of_fault_of_a_counter(
+    cassandra: Session, mail_keyspace: str, kind: FaultKind
+) -> None:
+    workload = Workload(operations=300, rate=1000.0, counter_faults=30, counter_fault_kinds=(kind,))
+    ledger = run(cassandra, mail_keyspace, workload)
+    entries = ledger.entries()
+    assert len(entries) == 30 * len(COUNTER_TABLES)
+    assert {entry.kind for entry in entries} == {kind}
+    wrong = wrong_places(cassandra, mail_keyspace, ledger)
+    assert {projection for projection, _ in wrong} == set(COUNTER_TABLES)
 
 
 def test_the_planted_oddities_are_there_to_be_found(cassandra: Session, mail_keyspace: str) -> None:
     ledger = Ledger()
-    planter = Planter(cassandra, mail_keyspace, ledger)
-    plant_reported(planter)
-    plant_repaired(planter)
+    plant_reported(Planter(cassandra, mail_keyspace, ledger))
+    plant_repaired(Planter(cassandra, mail_keyspace, ledger))
     entries = ledger.entries()
-    differences = {d.row: d for d in found(cassandra, mail_keyspace)}
-    assert differences.keys() == {row for entry in entries for row in entry.rows}
-    kinds = {entry.kind: differences[entry.rows[0]].kind for entry in entries}
+    planted = {d.row: d for d in found(cassandra, mail_keyspace) if d.projection == MESSAGES}
+    assert planted.keys() == {row for entry in entries for row in entry.rows}
+    kinds = {entry.kind: planted[entry.rows[0]].kind for entry in entries}
     assert kinds.pop("incomplete_truth_row") == DifferenceKind.INCOMPLETE_TRUTH
     assert kinds.pop("duplicate_uid") == DifferenceKind.DUPLICATE_UID
     assert kinds.pop("shadowed_delete") == DifferenceKind.MISSING
@@ -100,10 +157,27 @@ def test_the_planted_oddities_are_there_to_be_found(cassandra: Session, mail_key
     assert len(reported) == len(held_rows(entries)) == 5
 
 
+def test_only_beside_reported_rows_are_other_tables_wrong(
+    cassandra: Session, mail_keyspace: str
+) -> None:
+    """The planted messages are indexed and counted as the mail server does it."""
+    ledger = Ledger()
+    plant_repaired(Planter(cassandra, mail_keyspace, ledger))
+    repaired = read_whole(cassandra, mail_keyspace)
+    assert {each.projection for each in differences(repaired)} == {MESSAGES}
+    plant_reported(Planter(cassandra, mail_keyspace, ledger))
+    tables = read_whole(cassandra, mail_keyspace)
+    wrong = list(differences(tables))
+    beside = beside_reported_rows(Evidence(ledger.entries(), [], [], wrong, tables.roots))
+    others = {each.place for each in wrong if each.projection != MESSAGES}
+    assert {projection for projection, _ in others} == set(COUNTER_TABLES)
+    assert others <= beside
+
+
 def test_filled_and_touched_rows_are_consistent(cassandra: Session, mail_keyspace: str) -> None:
     mailboxes = fill(cassandra, mail_keyspace, messages=2_000, mailboxes=7)
     assert len(mailboxes) == 7
     assert touch(cassandra, mail_keyspace, rows=500) == 500
-    assert found(cassandra, mail_keyspace) == []
+    assert list(message_differences(read_whole(cassandra, mail_keyspace))) == []
     modseqs = cassandra.execute(f"SELECT uid, modseq FROM {mail_keyspace}.imapuidtable")
     assert sum(row.modseq == row.uid + 1 for row in modseqs) == 500

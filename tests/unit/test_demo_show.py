@@ -13,11 +13,16 @@ SCENE = Scene(
     faults=60,
     sight=Sight(
         findings={
-            ("missing_row", "intended"): 5,
-            ("missing_row", "verified"): 3,
-            ("duplicate_uid", "reported"): 1,
+            ("messages", "missing_row", "intended"): 5,
+            ("messages", "missing_row", "verified"): 3,
+            ("unseen_uids", "missing_row", "intended"): 1,
+            ("messages", "duplicate_uid", "reported"): 1,
         },
-        standing={("missing_row", "intended"): 2, ("duplicate_uid", "reported"): 1},
+        standing={
+            ("messages", "missing_row", "intended"): 2,
+            ("unseen_uids", "missing_row", "intended"): 1,
+            ("messages", "duplicate_uid", "reported"): 1,
+        },
         lag={"events": 7},
         breakers=("repairs",),
         capture_delay=0.66,
@@ -31,12 +36,15 @@ def clock_at(*times: float) -> Clock:
     return Clock(lambda: next(told))
 
 
-def test_the_block_counts_by_kind() -> None:
+def test_the_block_counts_by_projection_and_kind() -> None:
     shown = block(SCENE)
-    [missing] = [text.split() for text in shown if text.strip().startswith("missing_row")]
-    assert missing == ["missing_row", "5", "5", "3", "2"]
+    missing = [text.split() for text in shown if "missing_row" in text]
+    assert missing == [
+        ["messages", "missing_row", "5", "5", "3", "2"],
+        ["unseen_uids", "missing_row", "1", "1", "0", "1"],
+    ]
     assert "250 rows examined, 7 records behind, capture delay 0.7 s" in shown[2]
-    assert "400 projection statements, 60 faults" in shown[1]
+    assert "400 statements to projections, 60 faults" in shown[1]
     assert shown[-2:] == [
         "  reported, left as they are: duplicate_uid 1",
         "  breaker repairs is OPEN: repairs pause",
@@ -45,9 +53,9 @@ def test_the_block_counts_by_kind() -> None:
 
 def test_the_line_says_the_same() -> None:
     assert line(SCENE) == (
-        "users at work; 60 faults; found/repaired/verified: missing_row 5/5/3; reported:"
-        " duplicate_uid 1; 7 records behind, capture delay 0.7 s, batch 0.0 s;"
-        " breaker repairs is OPEN"
+        "users at work; 60 faults; found/repaired/verified: messages missing_row 5/5/3,"
+        " unseen_uids missing_row 1/1/0; reported: duplicate_uid 1; 7 records behind, capture"
+        " delay 0.7 s, batch 0.0 s; breaker repairs is OPEN"
     )
     assert "nothing yet" in line(Scene("x", 0, 0, Sight()))
 
@@ -75,6 +83,13 @@ def test_a_terminal_is_drawn_over(monkeypatch: pytest.MonkeyPatch) -> None:
     out.truncate(out.seek(0))
     terminal.say("done")
     assert out.getvalue() == f"\r\x1b[{lines}A\x1b[J[1:03] done\n"
+
+
+def test_what_does_not_fit_on_the_terminal_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINES", "4")
+    out = io.StringIO()
+    Terminal(out, clock_at(61)).show(SCENE)
+    assert out.getvalue().count("\n") == 3
 
 
 def test_the_screen_fits_the_stream() -> None:

@@ -14,6 +14,8 @@ def metrics_text() -> str:
         metrics.findings.labels("messages", "missing_row", state).inc()
     metrics.open_findings.labels("messages", "missing_row", "intended").set(1)
     metrics.open_findings.labels("messages", "duplicate_uid", "reported").set(1)
+    metrics.findings.labels("mailbox_counters", "wrong_counter", "intended").inc()
+    metrics.open_findings.labels("mailbox_counters", "wrong_counter", "intended").set(1)
     metrics.lag_records.labels("james.mail.imapuidtable", "0").set(3)
     metrics.lag_records.labels("james.mail.imapuidtable", "1").set(4)
     metrics.lag_records.labels("suspects", "0").set(1)
@@ -22,13 +24,21 @@ def metrics_text() -> str:
     metrics.capture_delay.set(0.7)
     metrics.examined.labels("message").inc(12)
     metrics.last_batch.labels("message").set(1000.5)
+    metrics.examined.labels("mailbox_tally").inc(3)
+    metrics.last_batch.labels("mailbox_tally").set(2000.5)
     return generate_latest(metrics.registry).decode()
 
 
 def test_it_is_read_from_the_metrics_that_the_stream_serves() -> None:
     sight = sight_of(metrics_text())
-    assert sight.kinds() == ["duplicate_uid", "missing_row"]
-    assert sight.found("missing_row") == 2
+    missing = ("messages", "missing_row")
+    assert sight.kinds() == [
+        ("mailbox_counters", "wrong_counter"),
+        ("messages", "duplicate_uid"),
+        missing,
+    ]
+    assert (sight.found(missing), sight.open(missing)) == (2, 1)
+    assert [sight.came_to(missing, state) for state in ("intended", "verified")] == [2, 1]
     assert sight.reported() == {"duplicate_uid": 1}
     assert sight.in_work() == 1
     assert sight.lag == {"james.mail.imapuidtable": 7, "suspects": 1}
@@ -42,8 +52,8 @@ def test_nothing_is_seen_before_the_first_batch() -> None:
 
 
 REPORTED = Sight(
-    findings={("duplicate_uid", "reported"): 1},
-    standing={("duplicate_uid", "reported"): 1},
+    findings={("messages", "duplicate_uid", "reported"): 1},
+    standing={("messages", "duplicate_uid", "reported"): 1},
     lag={"events": 0, "suspects": 2},
     last_batch=100.0,
 )
@@ -66,8 +76,9 @@ def test_a_few_long_batches_are_not_quiet_yet() -> None:
 def test_anything_new_ends_the_quiet() -> None:
     for change in (
         replace(REPORTED, lag={"events": 1}, last_batch=105.0),
-        replace(REPORTED, standing={("missing_row", "intended"): 1}, last_batch=105.0),
-        replace(REPORTED, findings={("missing_row", "verified"): 1}, last_batch=105.0),
+        replace(REPORTED, standing={("messages", "missing_row", "intended"): 1}, last_batch=105.0),
+        replace(REPORTED, findings={("messages", "missing_row", "verified"): 1}, last_batch=105.0),
+        replace(REPORTED, standing={("unseen_uids", "extra_row", "held"): 1}, last_batch=105.0),
     ):
         quiet = Quiet(10.0, "suspects")
         assert not quiet.reached(REPORTED)
@@ -76,9 +87,20 @@ def test_anything_new_ends_the_quiet() -> None:
         assert not any(quiet.reached(sight) for sight in later)
 
 
+def test_counters_that_are_counted_again_do_not_end_the_quiet() -> None:
+    quiet = Quiet(10.0, "suspects")
+    counting = ("current_quota", "wrong_counter", "intended")
+    sights = [
+        replace(REPORTED, standing={**REPORTED.standing, counting: n}, last_batch=100.0 + 2 * n)
+        for n in range(6)
+    ]
+    assert [quiet.reached(sight) for sight in sights] == [False] * 5 + [True]
+    assert quiet.unrest(sights[-1]) is None
+
+
 def test_it_says_what_is_still_to_be_done() -> None:
     quiet = Quiet(10.0, "suspects")
     assert quiet.unrest(REPORTED) is None
     assert quiet.unrest(replace(REPORTED, lag={"events": 2})) == "records wait: {'events': 2}"
-    stuck = replace(REPORTED, standing={("missing_row", "stuck"): 1})
+    stuck = replace(REPORTED, standing={("messages", "missing_row", "stuck"): 1})
     assert quiet.unrest(stuck) == "1 findings are in work"

@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 from deploy.demo.__main__ import main, workload_of
-from deploy.demo.faults import FaultKind
+from deploy.demo.counters import COUNTER_TABLES
+from deploy.demo.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS
+from deploy.demo.history import MESSAGES
+from deploy.demo.indexes import INDEX_PROJECTIONS
 from deploy.demo.play import days_since
 from deploy.demo.stream import Sections, as_toml, demo_settings, metrics_port, processes_of_session
+from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming.settings import load
 
 STACK: Sections = {
@@ -26,6 +30,7 @@ def test_the_settings_are_ones_that_the_product_takes(tmp_path: Path) -> None:
     assert (settings.cassandra.port, settings.stream.delay, settings.stream.window) == (9999, 5, 1)
     assert settings.stream.checkpoint_dir == tmp_path / "checkpoint"
     assert settings.repair.suspect_share == 1.0
+    assert set(settings.repair.projections) == {each.name for each in MESSAGE_PROJECTIONS}
 
 
 def test_the_port_is_read_from_the_log() -> None:
@@ -56,12 +61,17 @@ def test_a_process_that_left_its_group_is_found_by_its_session() -> None:
     assert processes_of_session(leader.pid) == []
 
 
-def test_the_workload_has_a_hundred_faults_of_all_kinds() -> None:
+def test_the_workload_has_a_hundred_faults_and_all_kinds_in_every_table() -> None:
     for operations in (300, 800, 2000):
-        plan = workload_of(operations, seed=1).fault_plan().faults()
-        assert len(plan) >= 100
-        assert {fault.kind for fault in plan.values()} == set(FaultKind)
-    assert workload_of(800, 1).fault_plan() == workload_of(800, 1).fault_plan()
+        plans = workload_of(operations, seed=1).fault_plans()
+        met = {plan.projection: list(plan.faults().values()) for plan in plans}
+        assert len(met[MESSAGES]) >= 100
+        assert {name: {fault.kind for fault in faults} for name, faults in met.items()} == {
+            MESSAGES: set(MESSAGE_FAULTS),
+            **{name: set(INDEX_FAULTS) for name in INDEX_PROJECTIONS},
+            **{name: set(COUNTER_FAULTS) for name in COUNTER_TABLES},
+        }
+    assert workload_of(800, 1).fault_plans() == workload_of(800, 1).fault_plans()
 
 
 def test_too_few_operations_are_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

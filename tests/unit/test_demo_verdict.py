@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from deploy.demo.compare import Difference, DifferenceKind
-from deploy.demo.history import RowKey
+from deploy.demo.history import MESSAGES, RowKey
 from deploy.demo.ledger import AMBIGUOUS_RANGE_DELETE, HEALED, VERIFIED, Entry
 from deploy.demo.summary import summary
 from deploy.demo.verdict import (
@@ -33,9 +33,10 @@ def entry(name: str, row: RowKey, accepts: tuple[str, ...], operation: str = "ap
 
 
 def finding(row: RowKey, kind: str, state: str, **facts: object) -> Line:
-    place = {"mailboxid": str(row[0]), "uid": row[1], "found_at": 3_000_000, "attempts": 1}
-    told = {"at": 5_000_000, "oldest": 1_000_000, "sentence": "so it is"}
-    return {**place, **told, "kind": kind, "state": state, **facts}
+    place = {"projection": MESSAGES, "mailboxid": str(row[0]), "uid": row[1]}
+    told = {"at": 5_000_000, "oldest": 1_000_000, "sentence": "so it is", "messageid": None}
+    found = {"found_at": 3_000_000, "attempts": 1}
+    return {**place, **told, **found, "kind": kind, "state": state, **facts}
 
 
 def difference(row: RowKey, kind: DifferenceKind = DifferenceKind.MISSING) -> Difference:
@@ -77,7 +78,7 @@ def test_exactly_the_planted_differences_are_fine() -> None:
         "duplicate_uid",
         AMBIGUOUS_RANGE_DELETE,
     ]
-    assert verdict.remaining == {TWICE, LAST_COPY}
+    assert verdict.remaining == {(MESSAGES, TWICE), (MESSAGES, LAST_COPY)}
     assert list(summary(FINE, verdict))[-1].startswith("OK: ")
 
 
@@ -86,7 +87,7 @@ def test_a_fault_that_nobody_verified_is_not_fine() -> None:
     [problem] = problems(unseen)
     assert problem == (
         f"lost (kind_lost on append/insert, message {MESSAGE}) should end as verified:"
-        f" {MAILBOX}/1 agrees, reconciler: nothing"
+        f" messages {MAILBOX}/1 agrees, reconciler: nothing"
     )
     assert next(ending for _, ending in judged(unseen).endings) == NOT_FINE
     assert list(summary(unseen, judged(unseen)))[-1].startswith("NOT OK: 1 ")
@@ -105,7 +106,10 @@ def test_a_fault_whose_row_still_differs_is_named_twice() -> None:
 
 def test_a_reported_row_that_was_written_is_named() -> None:
     [problem] = problems(replace(FINE, differences=[difference(TWICE)]))
-    assert problem == f"{MAILBOX}/4 is reported as ambiguous_range_delete, but both tables agree"
+    assert (
+        problem
+        == f"messages {MAILBOX}/4 is reported as ambiguous_range_delete, but both tables agree"
+    )
 
 
 def test_a_class_that_is_no_longer_reported_is_not_fine() -> None:
@@ -127,7 +131,7 @@ def test_a_class_that_is_no_longer_reported_is_not_fine() -> None:
 )
 def test_a_finding_that_nobody_planted_is_named(kind: str, state: str, row: RowKey) -> None:
     [problem] = problems(replace(FINE, standing=[*FINE.standing, finding(row, kind, state)]))
-    assert problem == f"finding still {state}: {kind} at {row[0]}/{row[1]}: so it is"
+    assert problem == f"finding still {state}: {kind} at messages {row[0]}/{row[1]}: so it is"
 
 
 def test_an_open_breaker_is_named() -> None:
@@ -139,12 +143,16 @@ def test_an_open_breaker_is_named() -> None:
 def test_the_numbers_of_the_summary() -> None:
     verdict = judged(FINE)
     assert endings_by_kind(verdict) == {
-        "kind_last_copy": {"reported": 1},
-        "kind_late": {HEALED: 1},
-        "kind_lost": {VERIFIED: 1},
+        "messages kind_last_copy": {"reported": 1},
+        "messages kind_late": {HEALED: 1},
+        "messages kind_lost": {VERIFIED: 1},
         "planted": {"reported": 1},
     }
-    assert findings_by_kind(FINE.log)["missing_row"] == {"found": 1, "intended": 1, "verified": 1}
+    assert findings_by_kind(FINE.log)["messages missing_row"] == {
+        "found": 1,
+        "intended": 1,
+        "verified": 1,
+    }
     assert second_attempts(FINE.log) == 1
     assert repair_seconds(FINE.log) == [8.0]
 

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from deploy.demo.history import ProjectionWrite, Statement, resulting_row
+from deploy.demo.counters import CURRENT_QUOTA, MAILBOX_COUNTERS
+from deploy.demo.history import (
+    MESSAGES,
+    CounterWrite,
+    ProjectionWrite,
+    Statement,
+    counter_row,
+    resulting_row,
+)
 from deploy.demo.ledger import (
     AMBIGUOUS_RANGE_DELETE,
     HEALED,
@@ -49,7 +57,8 @@ def endings(
         ledger.applied(write, time)
     ledger.fault("fault-1", "any", meant[0])
     [entry] = ledger.entries()
-    assert (ledger.differing_rows() == {ROW}) == (HEALED not in entry.accepts)
+    differing = {place for place in ledger.differing({}) if place[0] == MESSAGES}
+    assert (differing == {(MESSAGES, ROW)}) == (HEALED not in entry.accepts)
     return entry.accepts
 
 
@@ -121,6 +130,106 @@ def test_user_flags_are_cells_of_their_own() -> None:
     assert row == {"messageid": MESSAGE, "modseq": 4, "flagseen": False}
 
 
+# --- indexes: a row is right if the message, as it was meant to be, belongs there
+
+IN_INDEX = ProjectionWrite(
+    Statement.INSERT, "append", MESSAGE, MAILBOX, 1, {"uid": 1}, projection="unseen_uids"
+)
+OUT_OF_INDEX = replace(IN_INDEX, statement=Statement.DELETE, cells={})
+FLAGS_IN_USE = ProjectionWrite(
+    Statement.FLAGS,
+    "append",
+    MESSAGE,
+    MAILBOX,
+    0,
+    added=frozenset({"work"}),
+    projection="applicable_flags",
+)
+
+
+def index_endings(
+    messages: list[ProjectionWrite],
+    applied: list[ProjectionWrite],
+    lost: ProjectionWrite,
+) -> tuple[str, ...]:
+    """All messages arrive, and of the statements to the index those in `applied`."""
+    ledger = Ledger()
+    for time, write in enumerate([*messages, *applied]):
+        if write.projection == MESSAGES:
+            ledger.meant(write)
+        ledger.applied(write, time)
+    ledger.fault("fault-1", "not_sent", lost)
+    [entry] = ledger.entries()
+    assert (lost.place in ledger.differing({})) == (HEALED not in entry.accepts)
+    return entry.accepts
+
+
+INDEX_MUST_BE_REPAIRED = {
+    "lost insert": ([INSERT], [], IN_INDEX),
+    "lost delete after a flag": ([INSERT, SEEN], [IN_INDEX], OUT_OF_INDEX),
+    "lost delete after an expunge": ([INSERT, DELETE], [IN_INDEX], OUT_OF_INDEX),
+    "lost insert after a flag": ([INSERT, SEEN, UNSEEN], [IN_INDEX, OUT_OF_INDEX], IN_INDEX),
+    "a user flag is not listed": ([INSERT], [], FLAGS_IN_USE),
+}
+INDEX_MAY_BE_HEALED = {
+    "applied": ([INSERT], [IN_INDEX], IN_INDEX),
+    "lost insert, then the flag": ([INSERT, SEEN], [OUT_OF_INDEX], IN_INDEX),
+    "lost insert, then expunged": ([INSERT, DELETE], [OUT_OF_INDEX], IN_INDEX),
+    "lost delete, then expunged": ([INSERT, SEEN, DELETE], [IN_INDEX, OUT_OF_INDEX], OUT_OF_INDEX),
+    "another message lists the user flag": ([INSERT], [FLAGS_IN_USE], FLAGS_IN_USE),
+    "the user flag is not in use any more": ([INSERT, NOT_WORK], [], FLAGS_IN_USE),
+}
+
+
+@pytest.mark.parametrize("case", INDEX_MUST_BE_REPAIRED)
+def test_an_index_must_be_repaired(case: str) -> None:
+    assert index_endings(*INDEX_MUST_BE_REPAIRED[case]) == (VERIFIED,)
+
+
+@pytest.mark.parametrize("case", INDEX_MAY_BE_HEALED)
+def test_an_index_may_be_healed(case: str) -> None:
+    assert index_endings(*INDEX_MAY_BE_HEALED[case]) == (VERIFIED, HEALED)
+
+
+def test_an_index_is_not_wrong_where_the_message_is() -> None:
+    ledger = Ledger()
+    ledger.meant(INSERT)
+    assert {place[0] for place in ledger.differing({})} == {MESSAGES, "mailbox_counters"}
+
+
+# --- counters: what was counted against what the messages add up to
+
+
+def counted(*writes: CounterWrite) -> set[str]:
+    """The counter tables that are wrong with one message of 7 octets in the mailbox."""
+    ledger = Ledger()
+    message = replace(INSERT, cells={**INSERT.cells, "fullcontentoctets": 7})
+    ledger.meant(message)
+    ledger.applied(message, 1)
+    for write in writes:
+        ledger.counted(write)
+    wrong = {projection for projection, _ in ledger.differing({MAILBOX: "root"})}
+    return wrong - {"unseen_uids", "applicable_flags"}
+
+
+COUNTED = CounterWrite("mailbox_counters", "append", MESSAGE, MAILBOX, {"count": 1, "unseen": 1})
+QUOTA = CounterWrite("current_quota", "append", MESSAGE, "root", {"messagecount": 1, "storage": 7})
+
+
+def test_a_counter_is_right_when_each_message_was_counted_once() -> None:
+    assert counted(COUNTED, QUOTA) == set()
+    assert counted(QUOTA) == counted(COUNTED, COUNTED, QUOTA) == {MAILBOX_COUNTERS.projection}
+    assert counted(COUNTED) == counted(COUNTED, QUOTA, QUOTA) == {CURRENT_QUOTA.projection}
+
+
+def test_a_fault_of_a_counter_may_be_made_up_for_by_another() -> None:
+    ledger = Ledger()
+    ledger.fault("fault-1", "not_sent", QUOTA)
+    [entry] = ledger.entries()
+    assert entry.accepts == (VERIFIED, HEALED)
+    assert entry.places == (("current_quota", counter_row("root")),)
+
+
 def entry(*accepts: str) -> Entry:
     return Entry("x", "kind", "append", "insert", MESSAGE, (ROW,), datetime.now(UTC), accepts)
 
@@ -140,8 +249,15 @@ def entry(*accepts: str) -> Entry:
     ],
 )
 def test_judge(accepts: tuple[str, ...], words: set[str], differs: bool, ending: str) -> None:
-    differing = frozenset({ROW}) if differs else frozenset()
-    assert judge(entry(*accepts), {ROW: frozenset(words)}, differing) == ending
+    place = (MESSAGES, ROW)
+    differing = frozenset({place}) if differs else frozenset()
+    assert judge(entry(*accepts), {place: frozenset(words)}, differing) == ending
+
+
+def test_what_is_said_of_another_projection_is_no_ending() -> None:
+    said = {("unseen_uids", ROW): frozenset({VERIFIED})}
+    assert judge(entry(VERIFIED), said, frozenset()) is None
+    assert judge(entry(VERIFIED, HEALED), {}, frozenset({("unseen_uids", ROW)})) == HEALED
 
 
 def test_only_reported_classes_may_still_differ() -> None:
@@ -153,7 +269,9 @@ def test_the_ledger_file_says_what_the_ledger_says(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.jsonl")
     ledger.meant(INSERT)
     ledger.fault("fault-1", "not_sent", INSERT)
+    ledger.fault("fault-2", "doubled", COUNTED)
     ledger.planted(entry("duplicate_uid"))
     settled = ledger.settle()
     assert list(read_entries(tmp_path / "ledger.jsonl")) == settled
-    assert [e.accepts for e in settled] == [(VERIFIED,), ("duplicate_uid",)]
+    assert [e.accepts for e in settled] == [(VERIFIED,), (VERIFIED, HEALED), ("duplicate_uid",)]
+    assert [e.projection for e in settled] == [MESSAGES, "mailbox_counters", MESSAGES]

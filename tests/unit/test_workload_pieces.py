@@ -72,6 +72,11 @@ def test_a_change_of_flags_always_changes_something() -> None:
         flags = changed
 
 
+def test_whoever_changes_flags_has_seen_what_was_recent() -> None:
+    changed = random_change(Flags(frozenset({"recent", "draft"})), random.Random(1))
+    assert "recent" not in changed.system
+
+
 def test_the_schema_has_the_given_keyspace_only() -> None:
     statements = schema_statements("other_mail")
     assert len(statements) == 22

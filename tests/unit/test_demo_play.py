@@ -1,0 +1,80 @@
+"""The end of the demo: it waits until rows are quiet and every table is as it must be."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.demo import play
+from deploy.demo.ledger import Ledger
+from deploy.demo.play import Play
+from deploy.demo.show import Scene
+from deploy.demo.sight import Sight
+from deploy.demo.verdict import Evidence
+from deploy.demo.workload import Workload
+
+FINE = Evidence(entries=[], log=[], standing=[], differences=[])
+NOT_YET = replace(FINE, breakers={"repairs": "too many"})
+
+
+@dataclass
+class Quick:
+    """A reconciler that ends a batch every ten seconds, whenever it is asked."""
+
+    log: Path = Path("reconcile.log")
+    batches: Iterator[int] = field(default_factory=lambda: itertools.count(10, 10))
+
+    def sight(self) -> Sight | None:
+        return Sight(last_batch=float(next(self.batches)))
+
+
+@dataclass
+class Told:
+    """A screen that remembers."""
+
+    said: list[str] = field(default_factory=list)
+    doing: list[str] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+    def show(self, scene: Scene) -> None:
+        self.doing.append(scene.doing)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(play, "LOOK_EVERY_S", 0.0)
+
+
+def the_end(look: Callable[[], Evidence], stream: Any) -> tuple[Evidence, Told]:
+    screen = Told()
+    played = Play(Workload(), Path(), screen)
+    return played._await_the_end(stream, Ledger(), look), screen
+
+
+def test_it_ends_when_all_is_fine_and_not_before() -> None:
+    looks = iter([NOT_YET, NOT_YET, FINE])
+    evidence, screen = the_end(lambda: next(looks), Quick())
+    assert evidence is FINE
+    assert list(looks) == []
+    assert screen.doing[-1] == "quiet, but 1 things are not yet as they must be"
+
+
+def test_nothing_is_judged_before_it_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(play, "LONGEST_WAIT_FOR_THE_END_S", 0.05)
+    looks = iter([NOT_YET])
+    silent = Quick(batches=itertools.repeat(10))
+    evidence, screen = the_end(lambda: next(looks), silent)
+    assert evidence is NOT_YET
+    assert screen.said[-1].startswith("waiting for quiet after")
+
+
+def test_it_ends_at_the_deadline_with_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(play, "LONGEST_WAIT_FOR_THE_END_S", 0.05)
+    evidence, screen = the_end(lambda: NOT_YET, Quick())
+    assert evidence is NOT_YET
+    assert screen.said[-1].startswith("quiet, but 1 things")

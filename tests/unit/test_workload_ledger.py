@@ -1,0 +1,115 @@
+"""A whole workload on tables in memory leaves just what its ledger says.
+
+The comparison reads the tables, the ledger knows the statements: each is checked by the other.
+"""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from deploy.demo.counters import COUNTER_TABLES
+from deploy.demo.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
+from deploy.demo.full_comparison import differences
+from deploy.demo.history import MESSAGES, Place
+from deploy.demo.indexes import BY_PROJECTION, INDEX_PROJECTIONS
+from deploy.demo.ledger import HEALED, Ledger
+from deploy.demo.snapshot import Snapshot, read_whole
+from deploy.demo.workload import Workload, run
+from tests.unit.memory_cassandra import KEYSPACE, MemoryCassandra
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deploy.demo.projection.FIRST_PAUSE_S", 0.0)
+
+
+LOST = {FaultKind.NOT_SENT, FaultKind.DIED_BETWEEN_WRITES}
+
+
+def worked(**unlucky: Any) -> tuple[Ledger, Snapshot]:
+    """Users worked on tables in memory; returns the ledger, and what the tables hold."""
+    session: Any = MemoryCassandra()
+    workload = Workload(operations=300, rate=1e6, late_s=(0.01, 0.1), **unlucky)
+    ledger = run(session, KEYSPACE, workload)
+    return ledger, read_whole(session, KEYSPACE)
+
+
+def wrong_places(tables: Snapshot) -> set[Place]:
+    return {difference.place for difference in differences(tables)}
+
+
+def unhealed(ledger: Ledger) -> set[Place]:
+    entries = ledger.entries()
+    return {place for entry in entries if HEALED not in entry.accepts for place in entry.places}
+
+
+def test_without_faults_every_table_is_right() -> None:
+    ledger, tables = worked()
+    assert list(differences(tables)) == []
+    assert ledger.entries() == []
+    assert len(tables.roots) == 9
+    assert all(len(tables.indexed[name]) > 10 for name in BY_PROJECTION)
+    assert all(len(tables.counted[name]) >= 3 for name in COUNTER_TABLES)
+    assert tables.applicable.keys() <= tables.roots.keys()
+
+
+@pytest.mark.parametrize("kind", MESSAGE_FAULTS)
+def test_faults_of_messages(kind: FaultKind) -> None:
+    ledger, tables = worked(faults=60, fault_kinds=(kind,))
+    wrong = wrong_places(tables)
+    assert wrong == ledger.differing(tables.roots)
+    assert unhealed(ledger) == {place for place in wrong if place[0] == MESSAGES}
+    if kind in LOST:
+        assert len(unhealed(ledger)) > 10
+        projections = {projection for projection, _ in wrong}
+        assert projections >= set(COUNTER_TABLES)
+        assert projections & set(BY_PROJECTION)
+
+
+@pytest.mark.parametrize("kind", INDEX_FAULTS)
+def test_faults_of_indexes(kind: FaultKind) -> None:
+    ledger, tables = worked(index_faults=30, index_fault_kinds=(kind,))
+    met = Counter((entry.projection, entry.kind) for entry in ledger.entries())
+    assert met == {(name, kind): 30 for name in INDEX_PROJECTIONS}
+    wrong = wrong_places(tables)
+    assert wrong == ledger.differing(tables.roots)
+    indexed = {place for place in wrong if place[0] in INDEX_PROJECTIONS}
+    assert unhealed(ledger) <= indexed
+    assert ({name for name, _ in indexed} == set(INDEX_PROJECTIONS)) == (kind in LOST)
+    if kind is not FaultKind.DIED_BETWEEN_WRITES:  # a death takes statements after it along
+        assert unhealed(ledger) == indexed
+
+
+@pytest.mark.parametrize("kind", COUNTER_FAULTS)
+def test_faults_of_counters(kind: FaultKind) -> None:
+    ledger, tables = worked(counter_faults=60, counter_fault_kinds=(kind,))
+    met = Counter((entry.projection, entry.kind) for entry in ledger.entries())
+    assert met == {(name, kind): 60 for name in COUNTER_TABLES}
+    wrong = wrong_places(tables)
+    assert wrong == ledger.differing(tables.roots)
+    assert {name for name, _ in wrong} == set(COUNTER_TABLES)
+
+
+def test_two_uids_of_a_message_are_found_in_untidy_mailboxes_only() -> None:
+    ledger, tables = worked(faults=150, fault_kinds=(FaultKind.DIED_BETWEEN_WRITES,))
+    undecided = [entry for entry in ledger.entries() if len(set(entry.accepts) - {HEALED}) > 1]
+    owners = {tables.roots[mailboxid] for entry in undecided for mailboxid, _ in entry.rows}
+    assert all(owner.startswith("#private&user2-") for owner in owners)
+    twice = Counter(
+        (mailboxid, cells["messageid"])
+        for (mailboxid, _), claims in tables.truth.items()
+        for cells in claims
+    )
+    untidy = {tables.roots[mailboxid] for (mailboxid, _), n in twice.items() if n > 1}
+    assert len(untidy) == 1
+    assert owners <= untidy
+
+
+def test_a_difference_says_where_it_is() -> None:
+    _, tables = worked(counter_faults=30, index_faults=30)
+    told = {each.projection: str(each) for each in differences(tables)}
+    assert "current_quota: wrong_counter in messagecount is " in told["current_quota"]
+    assert told["current_quota"].split(": ")[-1] in tables.roots.values()
+    assert ": mailbox " in told["unseen_uids"]
+    assert ", uid 0, message unknown" in told["applicable_flags"]
