@@ -101,9 +101,8 @@ class RepairSettings(Section):
     """What may be repaired, how often it is tried, and when a person decides."""
 
     projections: tuple[str, ...] = Field(
-        ("messages",),
-        description="what is kept true: messages (always), deleted_uids, unseen_uids, recent_uids,"
-        " applicable_flags",
+        tuple(each.name for each in MESSAGE_PROJECTIONS),
+        description="what is kept true; messages always is",
     )
     attempts: Count = Field(3, description="repairs of one difference before it is stuck")
     shadow: Seconds = Field(10.0, description="a row that outlives its delete by less is held")
@@ -129,7 +128,8 @@ class TallySettings(Section):
     """Counters and quotas: when one counts as wrong, and how much is read to know."""
 
     projections: tuple[str, ...] = Field(
-        (), description="what is kept right: mailbox_counters, current_quota"
+        tuple(dict.fromkeys(each.name for each in (*MAILBOX_TALLIES, *USER_TALLIES))),
+        description="what is kept right",
     )
     window: Seconds = Field(60.0, description="a mailbox that changes is counted once in this time")
     latest: Seconds = Field(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from deploy.demo.counters import COUNTER_TABLES
 from deploy.demo.history import MESSAGES
 from deploy.demo.indexes import INDEX_PROJECTIONS
 from deploy.demo.sight import Sight, look
@@ -22,6 +23,8 @@ DELAY_S = 5.0
 """D: nothing is judged before."""
 WINDOW_S = 1.0
 """W: a key comes out D to D + W after it was read."""
+LATEST_S = 2.0
+"""L: a counter is written, or a change captured, no later than that."""
 REPORT_AGAIN_S = 15.0
 SUSPECTS_TOPIC = "reconciler.suspects"
 
@@ -54,8 +57,15 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path) -> Secti
             "removals_per_minute": 1000,
             "removal_share": 1.0,
         },
+        "tally": {
+            "projections": list(COUNTER_TABLES),
+            "window": WINDOW_S,
+            "latest": LATEST_S,
+            "after_outage": DELAY_S,
+            "first_messages": 10_000,
+            "first_octets": 10**12,
+        },
         "metrics": {"port": 0},
-        # Section [tally], which counters are kept and how often they are counted, belongs here.
     }
     names = {**stack, **changes}
     return {name: {**stack.get(name, {}), **changes.get(name, {})} for name in names}

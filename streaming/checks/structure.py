@@ -25,9 +25,8 @@ def james_tables(subject: Subject) -> Iterator[Check]:
             )
         else:
             for projection in bound.projections:
-                yield fine(
-                    f"{family.truth} and {projection.table} share {len(projection.columns)} columns"
-                )
+                copied = f" {len(projection.columns)} columns of" if projection.identity else ""
+                yield fine(f"{projection.table} follows{copied} {family.truth}")
             yield from _tallies(bound, family)
     read = (table for family in subject.families for table in family.reads)
     wanted = dict.fromkeys((*subject.watched, *read))

@@ -12,8 +12,10 @@ from deploy.demo.filler import fill
 from tests.bench.backlog import CHANGES, MAILBOXES, bench_settings, records, wait_until_captured
 from tests.conftest import make_mail_tables
 from tests.endpoints import Endpoints, Running
+from tests.stack.conftest import counted_scene
 from tests.stack.scenes import create_event_topics
 
+__all__ = ["counted_scene"]
 TIMES = {"delay": 3, "window": 1}
 
 

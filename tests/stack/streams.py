@@ -52,7 +52,8 @@ def write_settings(
             "jars": str(Path(".jars/spark").resolve()),
             "restart_most": 5,
         },
-        "repair": {"report_again": 5},
+        "repair": {"report_again": 5, "projections": ["messages"]},
+        "tally": {"projections": []},
         "metrics": {"port": 0},
     }
     for each in (defaults, changes):

@@ -137,7 +137,7 @@ def test_doctor_finds_nothing_wrong(settings: Settings, reconcile: Reconcile) ->
     assert not [line for line in said.splitlines() if line.startswith("problem")]
     for expected in (
         "CDC is on for imapuidtable, messageidtable",
-        "share 16 columns",
+        "messageidtable follows 16 columns of imapuidtable",
         f"keyspace {settings.cassandra.own_keyspace} has the tables of this version",
         "differs from ours by",
         "is well",

@@ -35,7 +35,7 @@ from tests.stack.guarded import OWN, ROLE, prepare, session_of
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import Stream, until, write_settings
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(900)]
 
 TABLES = {
     "messagedeleted": "deleted_uids",

@@ -1,0 +1,150 @@
+"""Counter errors over time under fire: ours, and a task that recomputes and resets as James does.
+
+The same writers, the same share of failing counter updates, mailboxes of each side; full speed,
+then little traffic, then rest. Draws docs/counter-error.png (``make plot``).
+"""
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from cassandra.cluster import Session
+
+from deploy.demo.mailserver import MailServer, new_timeuuid
+from tests.bench.report import publish, table
+from tests.stack.fire import Fire, Writers
+from tests.stack.scenes import Scene
+from tests.stack.streams import until
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(1500)]
+
+PHASES = (("full speed", 60.0, 0.0), ("little traffic", 120.0, 2.0))
+SHARE = 0.05
+RESET_EVERY = 10.0
+PICTURE = Path("docs/counter-error.png")
+
+
+class Recomputing:
+    """A task that recomputes the counters of mailboxes and resets them, in two statements."""
+
+    def __init__(self, session: Session, keyspace: str, mailboxes: Sequence[UUID]) -> None:
+        self._session, self._mailboxes = session, mailboxes
+        self._listed = session.prepare(
+            f"SELECT flagseen FROM {keyspace}.messageidtable WHERE mailboxid = ?"
+        )
+        self._stored = session.prepare(
+            f"SELECT count, unseen FROM {keyspace}.mailboxcounters WHERE mailboxid = ?"
+        )
+        self._add = session.prepare(
+            f"UPDATE {keyspace}.mailboxcounters SET count = count + ?, unseen = unseen + ?"
+            " WHERE mailboxid = ?"
+        )
+
+    def run(self, stop: threading.Event) -> None:
+        """One pass over all mailboxes, again and again."""
+        while not stop.wait(RESET_EVERY):
+            for mailboxid in self._mailboxes:
+                self._reset(mailboxid)
+
+    def _reset(self, mailboxid: UUID) -> None:
+        rows = list(self._session.execute(self._listed, (mailboxid,)))
+        unseen = sum(not row.flagseen for row in rows)
+        now = self._session.execute(self._stored, (mailboxid,)).one()
+        if now is not None:
+            values = (-(now.count or 0), -(now.unseen or 0), mailboxid)
+            self._session.execute(self._add, values)
+        self._session.execute(self._add, (len(rows), unseen, mailboxid))
+
+
+class Samples:
+    """The error of each side's counters, once a second: stored minus what the writers meant."""
+
+    def __init__(self, scene: Scene, fire: Fire, sides: dict[str, list[UUID]]) -> None:
+        self._scene, self._fire, self._sides = scene, fire, sides
+        self._began = time.monotonic()
+        self.taken: list[dict[str, float]] = []
+
+    def run(self, stop: threading.Event) -> None:
+        """Until told to stop."""
+        while not stop.wait(1.0):
+            self.taken.append(self.take())
+
+    def take(self) -> dict[str, float]:
+        """The mean distance of a mailbox's count from the truth, by side, and the time (s)."""
+        query = f"SELECT mailboxid, count FROM {self._scene.keyspace}.mailboxcounters"
+        stored = {row.mailboxid: row.count or 0 for row in self._scene.session.execute(query)}
+        sample = {"seconds": time.monotonic() - self._began}
+        for side, mailboxes in self._sides.items():
+            errors = [
+                abs(stored.get(each, 0) - self._fire.meant[each, "count"]) for each in mailboxes
+            ]
+            sample[side] = sum(errors) / len(errors)
+        return sample
+
+
+def test_counter_error_over_time(counted_scene: Scene) -> None:
+    scene, fire = counted_scene, Fire(share=SHARE)
+    server = MailServer(scene.session, scene.keyspace)
+    user = f"user-{uuid.uuid4().hex[:8]}"
+    ours = [server.create_mailbox(user, f"box-{number}") for number in range(3)]
+    theirs = [new_timeuuid() for _ in range(3)]  # unknown to the tables of mailboxes: not ours
+    samples = Samples(scene, fire, {"reconciler": ours, "recompute and reset": theirs})
+    writers = Writers(scene.session, scene.keyspace, [*ours, *theirs], fire)
+    stop = threading.Event()
+    recomputing = Recomputing(scene.session, scene.keyspace, theirs)
+    threads = [
+        threading.Thread(target=each.run, args=(stop,), daemon=True)
+        for each in (recomputing, samples)
+    ]
+    for each in threads:
+        each.start()
+    ends = []
+    for _name, seconds, pause_s in PHASES:
+        with writers.at_work(pause_s):
+            time.sleep(seconds)
+        ends.append(samples.take())
+    fire.share = 0.0
+    until("ours are exact", lambda: samples.take()["reconciler"] == 0, 300)
+    stop.set()
+    for each in threads:
+        each.join()
+    ends.append(samples.take())
+    _publish(samples, ends)
+
+
+def _publish(samples: Samples, ends: list[dict[str, float]]) -> None:
+    names = [f"after {name}" for name, _, _ in PHASES] + ["at rest"]
+    publish(
+        "Counter error under fire",
+        f"{SHARE:.0%} of all counter updates are lost (three of four) or counted twice, at full"
+        " speed and with little traffic. The mean distance of a mailbox's count from the truth:"
+        f" ours, and mailboxes that a task recomputes and resets every {RESET_EVERY:.0f} s."
+        " ![error over time](counter-error.png)",
+        table(
+            ("", "seconds", "reconciler", "recompute and reset"),
+            [
+                (name, each["seconds"], each["reconciler"], each["recompute and reset"])
+                for name, each in zip(names, ends, strict=True)
+            ],
+        ),
+    )
+    draw(samples.taken, PICTURE)
+
+
+def draw(taken: list[dict[str, float]], path: Path) -> None:
+    """The picture; without matplotlib the numbers beside it, as JSON."""
+    path.with_suffix(".json").write_text(json.dumps(taken), encoding="utf-8")
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="pip install '.[plot]'")
+    figure, axes = pyplot.subplots(figsize=(9, 4))
+    for side in ("reconciler", "recompute and reset"):
+        axes.plot([each["seconds"] for each in taken], [each[side] for each in taken], label=side)
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("mean error of a mailbox's count")
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=100)
