@@ -9,6 +9,11 @@ one.)
 
 Only when K intervals, at least one delay apart, lie on one side of zero is the counter wrong for
 sure; by no less than the bound nearest to zero. That much is corrected, once; then K fresh looks.
+
+The cheap count behind a look misses a change that was never captured, every time: so the last of
+the K counts everything anew, against the truth. It is a look like the others, with its interval. (A
+count that is held against the counter at once takes what is under way for an error: with K looks
+misled by one lost event, that was enough to make a right counter wrong.)
 """
 
 from __future__ import annotations
@@ -25,13 +30,14 @@ class Look:
     """A look at a counter row at a time (µs): its drift, stored minus expected.
 
     ``stored`` stood still while it was made. ``round`` is the number of corrections that had been
-    claimed before it: a later one makes it worthless.
+    claimed before it: a later one makes it worthless. ``whole``: everything was counted anew.
     """
 
     at: Micros
     round: int
     stored: Sums
     expected: Sums
+    whole: bool = False
 
     @property
     def drift(self) -> Sums:
@@ -50,6 +56,7 @@ class Measured:
     round: int
     least: Sums
     exact: bool
+    whole: bool = False
 
     @property
     def agrees(self) -> bool:
@@ -60,7 +67,7 @@ class Measured:
 def measured(look: Look, changes: int) -> Measured:
     """The look, given how many changes may have been under way (each of one message)."""
     least = {each: _least(each, drift, changes) for each, drift in look.drift.items()}
-    return Measured(look.at, look.round, least, exact=changes == 0)
+    return Measured(look.at, look.round, least, changes == 0, look.whole)
 
 
 def _least(of: Sum, drift: int, changes: int) -> int:
@@ -88,35 +95,45 @@ def remembered(
     return (*(each for each in before if each.round == newest.round), newest)[-evidence.of :]
 
 
+def suspected(looks: Sequence[Measured], evidence: Evidence) -> bool:
+    """Whether one more look may be enough: it has to count everything."""
+    before = evidence.looks - 1
+    sums = looks[-1].least if looks else {}
+    return not before or any(_one_side(each, looks, before) for each in sums)
+
+
 def wrong_by(looks: Sequence[Measured], evidence: Evidence) -> Sums:
     """By how much each sum is wrong at least (its sign tells the side); only those that are.
 
-    An interval that contains zero speaks for no side; one on the other side against both.
+    An interval that contains zero speaks for no side; one on the other side against both. The
+    newest look must be one that tells, and have counted everything.
     """
-    sums = looks[-1].least if looks else {}
-    return {each: least for each in sums if (least := _one_side(each, looks, evidence))}
+    if not looks or not looks[-1].whole:
+        return {}
+    told = [each for each, least in looks[-1].least.items() if least]
+    return {each: least for each in told if (least := _one_side(each, looks, evidence.looks))}
 
 
-def _one_side(of: Sum, looks: Iterable[Measured], evidence: Evidence) -> int:
+def _one_side(of: Sum, looks: Iterable[Measured], enough: int) -> int:
     told: list[int] = []
     for look in looks:
         if look.least[of]:
             told.append(look.least[of])
         elif look.exact:
             told.clear()  # it was right then
-    if len(told) < evidence.looks or min(told) < 0 < max(told):
+    if len(told) < enough or min(told) < 0 < max(told):
         return 0
     return min(told, key=abs)
 
 
-def correction(wrong: Sums, recounted: Sums) -> Sums:
-    """What to add, given a recount's drift: never more than either shows, nothing if they differ.
+def correction(wrong: Sums, now: Sums) -> Sums:
+    """What to add, given the drift now: never more than either shows, nothing if they differ.
 
-    The recount also sees what somebody else has corrected since the looks.
+    It is a while since the looks were made: somebody else may have corrected it.
     """
     deltas = {}
     for each, least in wrong.items():
-        drift = recounted[each]
+        drift = now[each]
         if (drift > 0) == (least > 0) and drift:
             deltas[each] = -min(least, drift, key=abs)
     return deltas

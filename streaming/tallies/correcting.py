@@ -1,4 +1,4 @@
-"""Correcting a counter: recount, claim the round, journal, then the delta, once.
+"""Correcting a counter: one more glance, claim the round, journal, then the delta, once.
 
 Whether a delta was applied cannot be seen, nor can it be sent again: so each is sent under a round
 of its own, which one lightweight transaction claims. Whatever happens after that (a crash, no
@@ -155,17 +155,17 @@ class Correcting:
 
     def correct(self, subject: Subject, looked: Looked, refused: str | None) -> None:
         """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
-        self._may_correct(refused)
+        self.may_correct(refused)
         before = self.tables.stored(subject.tally, subject.key)
-        true = self.counting.recounted(looked.mailboxes)
+        right = self.counting.sums(looked.mailboxes)
         after = self.tables.stored(subject.tally, subject.key)
         if before != after:
             raise Soon("it changes while it is counted")
         stored = after or dict.fromkeys(subject.tally.cells, 0)
-        deltas = correction(looked.wrong, {each: stored[each] - true[each] for each in stored})
+        deltas = correction(looked.wrong, {each: stored[each] - right[each] for each in stored})
         if not deltas:
             return
-        finding = self._found(subject, stored, true, deltas)
+        finding = self._found(subject, stored, right, deltas)
         if self._waits_for_a_person(subject, looked, deltas, finding):
             return
         if not self.rounds.claim(subject.tally.name, str(subject.key), looked.round):
@@ -176,19 +176,20 @@ class Correcting:
             AddToCounter(subject.tally, subject.slot, subject.key, looked.round + 1, deltas),
         )
 
-    def _may_correct(self, refused: str | None) -> None:
+    def may_correct(self, refused: str | None) -> None:
+        """Raises `Deferred` when nothing may be corrected now."""
         why = refused or self.trouble()
         if why is not None:
             raise Deferred(why)
 
-    def _found(self, subject: Subject, stored: Sums, true: Sums, deltas: Sums) -> Finding:
+    def _found(self, subject: Subject, stored: Sums, right: Sums, deltas: Sums) -> Finding:
         """The finding of this correction; the one before it ends where another error is found."""
         before = self.open_at(subject)
         tried = _deltas(before) if before is not None else None
         if before is not None and tried is not None and tried != deltas:
             self._close(before, State.SUPERSEDED)
             before = None
-        told = ", ".join(f"{each} {stored[each]} should be {true[each]}" for each in deltas)
+        told = ", ".join(f"{each} {stored[each]} should be {right[each]}" for each in deltas)
         finding = self._finding(
             subject,
             Kind.COUNTER_DRIFT,
@@ -199,7 +200,7 @@ class Correcting:
             finding,
             attempts=before.attempts if before is not None else 0,
             before=Row({subject.tally.cells[each].column: stored[each] for each in stored}),
-            truth=(Row({str(each): value for each, value in true.items()}),),
+            truth=(Row({str(each): value for each, value in right.items()}),),
         )
 
     def _waits_for_a_person(

@@ -14,7 +14,15 @@ from typing import Protocol
 from uuid import UUID
 
 from checkpoints.tallies import Rounds
-from reconcilers.drift import Evidence, Look, Measured, measured, remembered, wrong_by
+from reconcilers.drift import (
+    Evidence,
+    Look,
+    Measured,
+    measured,
+    remembered,
+    suspected,
+    wrong_by,
+)
 from reconcilers.errors import Deferred, Soon
 from reconcilers.model import Micros
 from reconcilers.tally import NOTHING, Sums, Tally
@@ -141,24 +149,31 @@ class TallyWatch:
         if agrees and not watched.looks and not self.correcting.open_at(subject):
             self.count(tally, "agrees")
             self._drop(watched)
-        else:
+            return
+        try:
             self._look(watched, mailboxes)
+        except Deferred as why:
+            self._deferred(watched, why)
 
     def _look(self, watched: Watched, mailboxes: frozenset[UUID]) -> None:
+        """The last one counts everything. Raises `Deferred` where that would be of no use."""
         subject, tally = watched.subject, watched.subject.tally
+        if watched.mailboxes != mailboxes:
+            watched.looks, watched.mailboxes = (), mailboxes
+        whole = suspected(watched.looks, self.evidence)
+        if whole and not self._may_correct(watched):
+            return
         began = self.clock()
         round_ = self.rounds.current(tally.name, str(subject.key))  # before the counter is read
         before = self.tables.stored(tally, subject.key)
-        expected = self.counting.sums(mailboxes)
+        expected = (self.counting.recounted if whole else self.counting.sums)(mailboxes)
         after = self.tables.stored(tally, subject.key)
         if before != after:
             self._void(watched, "moved")
             return
-        if watched.mailboxes != mailboxes:
-            watched.looks = ()
         stored = after or dict.fromkeys(tally.cells, 0)
-        watched.waiting = Look(began, round_, stored, expected)
-        watched.mailboxes, watched.changes, watched.late = mailboxes, 0, 0
+        watched.waiting = Look(began, round_, stored, expected, whole)
+        watched.changes, watched.late = 0, 0
         # what is written by now is captured within L, and read within another
         watched.complete = self.clock() + 2 * self.timing.latest
 
@@ -207,29 +222,42 @@ class TallyWatch:
             self.count(watched.subject.tally, "wrong")
             self._correct(watched, wrong)
 
-    def _correct(self, watched: Watched, wrong: Sums) -> None:
-        """Whatever comes of it, only fresh looks count from now on.
+    def _may_correct(self, watched: Watched) -> bool:
+        """Raises `Deferred` with the reason where it is not so.
 
         While its table refuses writes nothing is told of it; a mark brings it back after a restart.
         """
         if self.correcting.waits_for_table(watched.subject):
             self.counting.tallies.mark(dict.fromkeys(watched.mailboxes, ()), self.clock())
             watched.due = self.clock() + self.correcting.limits.again
-            return
+            return False
+        if watched.mailboxes & self._came.unsettled:
+            raise Deferred("a message there has an open finding")
+        self.correcting.may_correct(self._came.refused)
+        return True
+
+    def _correct(self, watched: Watched, wrong: Sums) -> None:
+        """Whatever comes of it, only fresh looks count from now on."""
         looked = Looked(watched.mailboxes, watched.looks[-1].round, wrong)
         watched.looks = ()
         try:
             self.owners.forget(watched.subject)
             if self.owners.mailboxes(watched.subject) != watched.mailboxes:
                 raise Soon("its mailboxes have changed")
-            if watched.mailboxes & self._came.unsettled:
-                raise Deferred("a message there has an open finding")
-            self.correcting.correct(watched.subject, looked, self._came.refused)
-        except Soon:
-            self.count(watched.subject.tally, "deferred")
+            if self._may_correct(watched):
+                self.correcting.correct(watched.subject, looked, self._came.refused)
+                # a delta without an answer is applied by then
+                watched.due = self.clock() + self.timing.delay
         except Deferred as why:
-            self.count(watched.subject.tally, "deferred")
+            self._deferred(watched, why)
+        if self.correcting.waits(watched.subject):
+            self._drop(watched)
+
+    def _deferred(self, watched: Watched, why: Deferred) -> None:
+        self.count(watched.subject.tally, "deferred")
+        watched.looks = ()
+        watched.due = self.clock() + self.timing.delay
+        if not isinstance(why, Soon):
             self.correcting.defer(watched.subject, str(why))
-        watched.due = self.clock() + self.timing.delay  # a delta without an answer is applied by then
         if self.correcting.waits(watched.subject):
             self._drop(watched)
