@@ -69,13 +69,12 @@ class Owners:
             self._theirs.setdefault(root, set()).add(mailboxid)
         return root
 
-    def forget(self, subject: Subject) -> None:
-        """The owners of its mailboxes are to be read again."""
-        if isinstance(subject.key, UUID):
-            self._forget(subject.key)
-        elif subject.root is not None:
-            for each in list(self._theirs.get(subject.root, ())):
-                self._forget(each)
+    def read_again(self, subject: Subject) -> None:
+        """Read the owners of its mailboxes again: of those, too, that no path of the user names."""
+        named = self._theirs.get(subject.root, ()) if subject.root is not None else ()
+        for each in [subject.key] if isinstance(subject.key, UUID) else list(named):
+            self._forget(each)
+            self.root_of(each)
 
     def _forget(self, mailboxid: UUID) -> None:
         root = self._known.pop(mailboxid, None)

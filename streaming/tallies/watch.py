@@ -241,7 +241,7 @@ class TallyWatch:
         looked = Looked(watched.mailboxes, watched.looks[-1].round, wrong)
         watched.looks = ()
         try:
-            self.owners.forget(watched.subject)
+            self.owners.read_again(watched.subject)
             if self.owners.mailboxes(watched.subject) != watched.mailboxes:
                 raise Soon("its mailboxes have changed")
             if self._may_correct(watched):
