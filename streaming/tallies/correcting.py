@@ -96,12 +96,15 @@ class Correcting:
             self._close(finding, State.VERIFIED if finding.writes else State.HEALED)
 
     def defer(self, subject: Subject, why: str) -> None:
-        """It cannot be corrected now: held, with the reason; unless its table has one for all."""
+        """It cannot be corrected now: held, with the reason; unless its table has one for all.
+
+        What was tried, stuck ones too, and what waits for a person stands as it is.
+        """
         if self.parking[subject.family].parked(subject.tally.name) is not None:
             return
         sentence = f"{subject} may be wrong; not corrected yet: {why}"
         before = self.open_at(subject)
-        if before is None or not before.writes:
+        if before is None or not (before.writes or before.kind is Kind.LARGE_CORRECTION):
             self._hold(self._finding(subject, Kind.COUNTER_DRIFT, State.HELD, sentence))
 
     def _finding(self, subject: Subject, kind: Kind, state: State, sentence: str) -> Finding:
@@ -171,6 +174,7 @@ class Correcting:
         if not self.rounds.claim(subject.tally.name, str(subject.key), looked.round):
             log.info("somebody else has corrected %s: looking again", subject)
             return
+        self._supersede(subject, deltas)
         self._send(
             finding,
             AddToCounter(subject.tally, subject.slot, subject.key, looked.round + 1, deltas),
@@ -183,12 +187,8 @@ class Correcting:
             raise Deferred(why)
 
     def _found(self, subject: Subject, stored: Sums, right: Sums, deltas: Sums) -> Finding:
-        """The finding of this correction; the one before it ends where another error is found."""
-        before = self.open_at(subject)
-        tried = _deltas(before) if before is not None else None
-        if before is not None and tried is not None and tried != deltas:
-            self._close(before, State.SUPERSEDED)
-            before = None
+        """The finding of this correction, going on from one that tried the same."""
+        before = self._same(subject, deltas)
         told = ", ".join(f"{each} {stored[each]} should be {right[each]}" for each in deltas)
         finding = self._finding(
             subject,
@@ -203,10 +203,23 @@ class Correcting:
             truth=(Row({str(each): value for each, value in right.items()}),),
         )
 
+    def _same(self, subject: Subject, deltas: Sums) -> Finding | None:
+        """The open finding, but for one that corrected another error."""
+        before = self.open_at(subject)
+        tried = _deltas(before) if before is not None else None
+        return before if tried is None or tried == deltas else None
+
+    def _supersede(self, subject: Subject, deltas: Sums) -> None:
+        """The open finding ends where another error is found."""
+        before = self.open_at(subject)
+        if before is not None and self._same(subject, deltas) is None:
+            self._close(before, State.SUPERSEDED)
+
     def _waits_for_a_person(
         self, subject: Subject, looked: Looked, deltas: Sums, finding: Finding
     ) -> bool:
         """Where it is not sent, the finding says why."""
+        same = self._same(subject, deltas)
         first = looked.round == 0 and subject.tally.of_users and not finding.accepted
         too_large = [each for each in deltas if abs(deltas[each]) > self.limits.first.get(each, 0)]
         if self.limits.observe:
@@ -215,6 +228,7 @@ class Correcting:
             finding = replace(
                 finding,
                 state=State.STUCK,
+                writes=same.writes if same is not None else (),
                 sentence=f"{finding.sentence}; {finding.attempts} such corrections did not hold:"
                 " who else corrects it? then `reconcile findings --retry`",
             )
@@ -227,6 +241,7 @@ class Correcting:
             )
         else:
             return False
+        self._supersede(subject, deltas)
         self._hold(finding)
         return True
 
