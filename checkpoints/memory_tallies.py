@@ -17,11 +17,13 @@ class MemoryTallies:
 
     def __init__(self) -> None:
         self._chunks: dict[UUID, dict[int, Chunk]] = {}
+        self._noted: dict[UUID, Micros] = {}
         self._whole: set[UUID] = set()
 
     def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
-        """These chunks have changed."""
+        """These chunks have changed; a mailbox is noted without any, too."""
         for mailboxid, numbers in touched.items():
+            self._noted[mailboxid] = max(at, self._noted.get(mailboxid, at))
             chunks = self._chunks.setdefault(mailboxid, {})
             for number in numbers:
                 before = chunks.get(number, Chunk())
@@ -29,8 +31,8 @@ class MemoryTallies:
 
     def marked_since(self, at: Micros) -> Iterator[UUID]:
         """The mailboxes with a mark since then."""
-        for mailboxid, chunks in list(self._chunks.items()):
-            if any(each.marked_at is not None and each.marked_at >= at for each in chunks.values()):
+        for mailboxid, noted in list(self._noted.items()):
+            if noted >= at:
                 yield mailboxid
 
     def of_mailbox(self, mailboxid: UUID) -> Book:
