@@ -42,12 +42,14 @@ class AddTables(Protocol):
 class Limits:
     """``attempts`` of the same correction, and how large a root's first may be without a person.
 
-    ``observe``: nothing is corrected; ``again`` (µs): how long a refusing table is left alone.
+    ``observe``: nothing is corrected; ``again`` (µs): how long a refusing table is left alone;
+    ``prompt`` (µs): how long after its claim a delta may be sent, less than any look takes.
     """
 
     attempts: int
     first: Sums
     again: Micros
+    prompt: Micros
     observe: bool = False
 
 
@@ -171,6 +173,7 @@ class Correcting:
         finding = self._found(subject, stored, right, deltas)
         if self._waits_for_a_person(subject, looked, deltas, finding):
             return
+        claimed = self.clock()
         if not self.rounds.claim(subject.tally.name, str(subject.key), looked.round):
             log.info("somebody else has corrected %s: looking again", subject)
             return
@@ -178,6 +181,7 @@ class Correcting:
         self._send(
             finding,
             AddToCounter(subject.tally, subject.slot, subject.key, looked.round + 1, deltas),
+            claimed,
         )
 
     def may_correct(self, refused: str | None) -> None:
@@ -245,7 +249,8 @@ class Correcting:
         self._hold(finding)
         return True
 
-    def _send(self, finding: Finding, write: AddToCounter) -> None:
+    def _send(self, finding: Finding, write: AddToCounter, claimed: Micros) -> None:
+        """Write it down, then send it; but not so late that others may have looked by now."""
         intended = replace(
             finding,
             attempts=finding.attempts + 1,
@@ -254,6 +259,9 @@ class Correcting:
             writes=(write,),
         )
         self._put(intended)
+        if self.clock() > claimed + self.limits.prompt:
+            self._no_attempt(intended, "this process was held up, it is not sent")
+            return
         parking = self.parking[intended.family]
         try:
             self.tables.add(write)
@@ -265,12 +273,15 @@ class Correcting:
             self._open.pop((intended.projection, intended.slot), None)
             return
         except Retryable as unknown:
-            log.warning("%s: applied or not? looking again (%s)", finding.sentence, unknown)
-            self._touch(replace(intended, attempts=finding.attempts))  # not an attempt
+            self._no_attempt(intended, f"applied or not? ({unknown})")
             return
         freed = parking.freed(intended.projection)
         if freed is not None:
             self.told(freed, State.HEALED)
+
+    def _no_attempt(self, intended: Finding, why: str) -> None:
+        log.warning("%s: %s; looking again", intended.sentence, why)
+        self._touch(replace(intended, attempts=intended.attempts - 1))
 
 
 def _deltas(finding: Finding) -> Sums | None:

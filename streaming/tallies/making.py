@@ -99,8 +99,8 @@ def _timing(settings: Settings) -> Timing:
 
 def _limits(settings: Settings, stream: Batches) -> Limits:
     first = {Sum.COUNT: settings.tally.first_messages, Sum.SIZE: settings.tally.first_octets}
-    again = _micros(settings.repair.report_again)
-    return Limits(settings.repair.attempts, first, again, stream.observe)
+    again, prompt = _micros(settings.repair.report_again), _micros(settings.stream.delay)
+    return Limits(settings.repair.attempts, first, again, prompt, stream.observe)
 
 
 def _micros(seconds: float) -> Micros:

@@ -160,7 +160,7 @@ class Bench:
             journal=self.journal,
             parking={each.name: Parking(each, self.journal, self.clock) for each in self.families},
             clock=self.clock,
-            limits=Limits(attempts=3, first=self.first, again=AGAIN, observe=self.observe),
+            limits=Limits(3, self.first, AGAIN, prompt=DELAY, observe=self.observe),
             trouble=lambda: self.trouble,
             told=lambda finding, ended: self.told.append((finding, ended)),
         )

@@ -74,7 +74,7 @@ class Desk:
             journal=self.journal,
             parking={MAILBOX_TALLY.name: self.parking},
             clock=lambda: self.now,
-            limits=Limits(attempts=3, first={}, again=AGAIN),
+            limits=Limits(attempts=3, first={}, again=AGAIN, prompt=AGAIN),
             trouble=lambda: None,
             told=lambda finding, end: self.told.append((finding.kind, end or finding.state)),
         )
