@@ -94,10 +94,15 @@ class TallyWatch:
         return len(self._watched)
 
     def take(self, came: Came) -> None:
-        """Take in a batch: what it tells of the looks that wait."""
-        self._came = came
+        """Take in a batch: what it tells of the looks that wait.
+
+        A fresh checkpoint reads some changes once more: they come out later than a look waits.
+        """
+        afresh, self._came = came.settled < self._came.settled, came
         for each in self._watched.values():
-            if each.waiting is not None:
+            if each.waiting is not None and afresh:
+                self._void(each, "behind")
+            elif each.waiting is not None:
                 each.changes += sum(came.changes.get(one, 0) for one in each.mailboxes)
                 each.late = max(each.late, came.late)
 
@@ -142,7 +147,7 @@ class TallyWatch:
             return
         stored = self.tables.stored(tally, subject.key)
         if stored is None and not tally.creates:
-            self._drop(watched)
+            self._gone(watched)
             return
         expected = self.counting.sums(mailboxes)
         agrees = all(value == expected[each] for each, value in (stored or NOTHING).items())
@@ -189,9 +194,12 @@ class TallyWatch:
             return frozenset()
         watched.in_doubt = False
         if not mailboxes:
-            self.correcting.settled(watched.subject)
-            self._drop(watched)
+            self._gone(watched)
         return mailboxes
+
+    def _gone(self, watched: Watched) -> None:
+        self.correcting.gone(watched.subject)
+        self._drop(watched)
 
     def _void(self, watched: Watched, why: str) -> None:
         self.count(watched.subject.tally, why)

@@ -47,6 +47,11 @@ EVERYTHING: dict[str, Any] = {
     "tally": {"projections": ["mailbox_counters", "current_quota"]},
 }
 """Sections that switch all on."""
+MESSAGES_ALONE: dict[str, Any] = {
+    "repair": {"projections": ["messages"]},
+    "tally": {"projections": []},
+}
+"""Sections that switch all else off."""
 OWN = columns_of("\n".join(schema_statements("reconciler")))
 
 
@@ -103,7 +108,9 @@ def looked(
     schema: Schema | None = None,
     **sections: Any,
 ) -> list[Check]:
-    settings = Settings.model_validate({"cassandra": {"username": "reconciler"}, **sections})
+    settings = Settings.model_validate(
+        {"cassandra": {"username": "reconciler"}, **MESSAGES_ALONE, **sections}
+    )
     given = cast(Cluster, cluster or FakeCluster())
     return list(
         check(Subject(settings, families(settings), given, JAMES if schema is None else schema))
@@ -230,7 +237,7 @@ def as_listed(granted: set[rights.Right]) -> frozenset[tuple[str, str]]:
 
 
 def needed(schema: Schema = JAMES, **sections: Any) -> frozenset[rights.Right]:
-    settings = Settings.model_validate(sections)
+    settings = Settings.model_validate({**MESSAGES_ALONE, **sections})
     return rights.needed(settings, families(settings), schema)
 
 
