@@ -50,7 +50,7 @@ def counted_scene(
 TALLIES = {
     "projections": ["mailbox_counters", "current_quota"],
     "window": 1,
-    "latest": 1,
+    "latest": 2,
     "after_outage": 1,
     "first_messages": 50,
 }
