@@ -97,6 +97,12 @@ class Correcting:
         if finding is not None:
             self._close(finding, State.VERIFIED if finding.writes else State.HEALED)
 
+    def gone(self, subject: Subject) -> None:
+        """There is no such counter any more: an open finding ends, whatever was tried."""
+        finding = self.open_at(subject)
+        if finding is not None:
+            self._close(finding, State.HEALED)
+
     def defer(self, subject: Subject, why: str) -> None:
         """It cannot be corrected now: held, with the reason; unless its table has one for all.
 
@@ -166,6 +172,8 @@ class Correcting:
         after = self.tables.stored(subject.tally, subject.key)
         if before != after:
             raise Soon("it changes while it is counted")
+        if after is None and not subject.tally.creates:
+            return
         stored = after or dict.fromkeys(subject.tally.cells, 0)
         deltas = correction(looked.wrong, {each: stored[each] - right[each] for each in stored})
         if not deltas:
@@ -210,8 +218,9 @@ class Correcting:
     def _same(self, subject: Subject, deltas: Sums) -> Finding | None:
         """The open finding, but for one that corrected another error."""
         before = self.open_at(subject)
-        tried = _deltas(before) if before is not None else None
-        return before if tried is None or tried == deltas else None
+        writes = before.writes if before is not None else ()
+        tried = [each.deltas for each in writes if isinstance(each, AddToCounter)]
+        return before if not tried or tried == [deltas] else None
 
     def _supersede(self, subject: Subject, deltas: Sums) -> None:
         """The open finding ends where another error is found."""
@@ -282,14 +291,6 @@ class Correcting:
     def _no_attempt(self, intended: Finding, why: str) -> None:
         log.warning("%s: %s; looking again", intended.sentence, why)
         self._touch(replace(intended, attempts=intended.attempts - 1))
-
-
-def _deltas(finding: Finding) -> Sums | None:
-    """What its last correction added."""
-    for write in finding.writes:
-        if isinstance(write, AddToCounter):
-            return write.deltas
-    return None
 
 
 def _said(deltas: Sums) -> str:

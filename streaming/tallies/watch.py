@@ -142,7 +142,7 @@ class TallyWatch:
             return
         stored = self.tables.stored(tally, subject.key)
         if stored is None and not tally.creates:
-            self._drop(watched)
+            self._gone(watched)
             return
         expected = self.counting.sums(mailboxes)
         agrees = all(value == expected[each] for each, value in (stored or NOTHING).items())
@@ -189,9 +189,12 @@ class TallyWatch:
             return frozenset()
         watched.in_doubt = False
         if not mailboxes:
-            self.correcting.settled(watched.subject)
-            self._drop(watched)
+            self._gone(watched)
         return mailboxes
+
+    def _gone(self, watched: Watched) -> None:
+        self.correcting.gone(watched.subject)
+        self._drop(watched)
 
     def _void(self, watched: Watched, why: str) -> None:
         self.count(watched.subject.tally, why)
