@@ -94,10 +94,15 @@ class TallyWatch:
         return len(self._watched)
 
     def take(self, came: Came) -> None:
-        """Take in a batch: what it tells of the looks that wait."""
-        self._came = came
+        """Take in a batch: what it tells of the looks that wait.
+
+        A fresh checkpoint reads some changes once more: they come out later than a look waits.
+        """
+        afresh, self._came = came.settled < self._came.settled, came
         for each in self._watched.values():
-            if each.waiting is not None:
+            if each.waiting is not None and afresh:
+                self._void(each, "behind")
+            elif each.waiting is not None:
                 each.changes += sum(came.changes.get(one, 0) for one in each.mailboxes)
                 each.late = max(each.late, came.late)
 
