@@ -12,7 +12,7 @@ from threading import Event
 from uuid import UUID
 
 from checkpoints.journal import Journal
-from reconcilers.errors import ReconcilerError
+from reconcilers.errors import ReconcilerError, Refused
 from reconcilers.family import Family
 from reconcilers.finding import Finding
 from reconcilers.model import Micros
@@ -29,6 +29,8 @@ TICK = 0.5
 RECALL_EVERY = 30.0
 PAUSE = 5.0
 """Seconds to wait after a failure of the surroundings."""
+REFUSED_FOR = 60.0
+"""Seconds to leave a counter alone that may not be read."""
 
 
 @dataclass(slots=True)
@@ -93,8 +95,12 @@ class TallyLoop:
             return
 
     def _work(self, watched: Watched) -> None:
+        """What one table refuses holds up no other; where servers do not answer, all wait."""
         try:
             self.watch.work(watched)
+        except Refused as refused:
+            log.warning("%s is not looked at: %s", watched.subject, refused)
+            self.watch.put_off(watched, round(REFUSED_FOR * 1e6))
         except ReconcilerError:
             self.watch.put_off(watched, round(PAUSE * 1e6))
             raise
