@@ -149,6 +149,10 @@ class Bench:
         self.set_counter(count=2, unseen=1)
         self.set_quota(count=2, size=200)
         self.journal = MemoryJournal(self.clock)
+        self.begin()
+
+    def begin(self) -> None:
+        """A new process, over what was kept."""
         self.owners = Owners(self.tables)
         self.correcting = self._correcting()
         self.watch = self._watch()
@@ -247,6 +251,12 @@ class Bench:
             self.come(**came)  # type: ignore[arg-type]
             self.work()
             self.now += DELAY
+
+    def recall(self) -> None:
+        """Read the open findings, as the loop does now and then."""
+        families = self.families
+        found = [each for family in families for each in self.journal.open_findings(family)]
+        self.correcting.recall(found)
 
     def finding(self, subject: Subject = OF_MAILBOX) -> Finding | None:
         """What the journal holds of a subject."""

@@ -1,0 +1,417 @@
+"""Why a counter is not corrected, what its finding says, and how that ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from reconcilers.errors import Refused, Retryable, Unreachable
+from reconcilers.finding import Finding, State, retried
+from reconcilers.model import Kind, Row
+from reconcilers.writes import AddToCounter
+from streaming.tallies.correcting import Correcting
+from tests.unit.counters import (
+    AGAIN,
+    OF_MAILBOX,
+    OTHER,
+    Bench,
+    K,
+    message,
+    truth_of,
+)
+from tests.unit.rows import DELAY, MAILBOX
+
+
+def wrong_counter(bench: Bench) -> Bench:
+    """The counter has one too many, and the mailbox has changed."""
+    bench.set_counter(count=3, unseen=1)
+    bench.expect(OF_MAILBOX)
+    return bench
+
+
+@pytest.fixture
+def wrong() -> Bench:
+    return wrong_counter(Bench())
+
+
+def held(bench: Bench) -> Finding:
+    found = bench.finding()
+    assert found is not None
+    assert (found.kind, found.state) == (Kind.COUNTER_DRIFT, State.HELD)
+    assert bench.tables.added == []
+    return found
+
+
+# --- what it has to wait for ----------------------------------------------------------------------
+
+
+def test_while_a_node_is_away_it_waits_and_says_so(wrong: Bench) -> None:
+    wrong.trouble = "node 10.0.0.2 is down"
+    wrong.look(K)
+    assert held(wrong).sentence.endswith("not corrected yet: node 10.0.0.2 is down")
+
+
+def test_while_the_breaker_is_open_it_waits(wrong: Bench) -> None:
+    wrong.look(K, refused="breaker repairs: 1200 in a minute")
+    assert "breaker repairs" in held(wrong).sentence
+
+
+def test_while_a_message_there_has_an_open_finding_it_waits(wrong: Bench) -> None:
+    wrong.look(K, unsettled={MAILBOX})
+    assert "a message there has an open finding" in held(wrong).sentence
+
+
+def test_an_open_finding_in_another_mailbox_does_not_matter(wrong: Bench) -> None:
+    wrong.look(K, unsettled={OTHER})
+    assert wrong.counter() == (2, 1)
+
+
+def test_a_message_that_the_projection_lacks_comes_first(wrong: Bench) -> None:
+    lost = message(3)
+    wrong.tables.truths[lost.messageid] = [truth_of(MAILBOX, lost)]
+    wrong.remember(MAILBOX, lost)
+    wrong.look(K)
+    assert "1 messages" in held(wrong).sentence
+    assert "differ from the truth" in held(wrong).sentence
+
+
+def test_a_stale_flag_of_a_message_comes_first(wrong: Bench) -> None:
+    each = message(1)
+    wrong.tables.truths[each.messageid] = [truth_of(MAILBOX, each, flagseen=True)]
+    wrong.look(K)
+    assert "differ from the truth" in held(wrong).sentence
+
+
+def test_an_incomplete_truth_row_defers_its_mailbox(wrong: Bench) -> None:
+    each = message(1)
+    wrong.tables.truths[each.messageid] = [truth_of(MAILBOX, each, headercontent=None)]
+    wrong.look(K)
+    assert "UID 1" in held(wrong).sentence
+    assert "is incomplete" in held(wrong).sentence
+
+
+def test_two_truth_rows_on_one_uid_defer_their_mailbox(wrong: Bench) -> None:
+    twin = replace(message(1), messageid=message(9).messageid)
+    wrong.tables.truths[twin.messageid] = [truth_of(MAILBOX, twin)]
+    wrong.remember(MAILBOX, twin)
+    wrong.look(K)
+    assert "two truth rows claim UID 1" in held(wrong).sentence
+
+
+def test_a_copy_within_the_mailbox_counts_twice(wrong: Bench) -> None:
+    first, copy = message(1), replace(message(1), uid=7)
+    wrong.tables.hold(MAILBOX, first, copy)
+    wrong.tables.truths[first.messageid] = [truth_of(MAILBOX, each) for each in (first, copy)]
+    wrong.look(K)
+    assert wrong.counter() == (2, 2)
+
+
+def test_what_moves_in_the_last_moment_is_looked_at_anew_and_nothing_told(
+    wrong: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong.look(K - 1)
+    wrong.work()
+    wrong.come()
+    stored = wrong.tables.stored
+
+    def moving(tally: object, key: object) -> object:
+        row = stored(tally, key)  # type: ignore[arg-type]
+        wrong.set_counter(count=4, unseen=1)
+        return row
+
+    monkeypatch.setattr(wrong.tables, "stored", moving)
+    wrong.work()
+    assert wrong.tables.added == []
+    assert wrong.finding() is None
+
+
+# --- how waiting ends -----------------------------------------------------------------------------
+
+
+def test_when_the_reason_is_gone_it_is_corrected_under_the_same_finding(wrong: Bench) -> None:
+    wrong.trouble = "a node is down"
+    wrong.look(K)
+    wrong.trouble = None
+    wrong.now += AGAIN
+    wrong.expect(OF_MAILBOX)
+    wrong.look(K)
+    assert wrong.states() == [State.HELD, State.INTENDED]
+    wrong.look()
+    assert wrong.finding() is None
+    assert wrong.states()[-1] is State.VERIFIED
+
+
+def test_what_waits_is_told_once_and_its_next_look_put_off(wrong: Bench) -> None:
+    wrong.trouble = "a node is down"
+    for _ in range(2):
+        wrong.look(K)
+        wrong.now += AGAIN
+        wrong.expect(OF_MAILBOX)
+    assert wrong.states() == [State.HELD]
+    found = wrong.finding()
+    assert found is not None
+    assert found.next_look is not None
+    assert found.next_look > wrong.now - 2 * AGAIN
+
+
+def test_what_waits_is_let_go_until_its_next_look(wrong: Bench) -> None:
+    wrong.trouble = "a node is down"
+    wrong.look(K)
+    assert len(wrong.watch) == 0
+
+
+@pytest.mark.parametrize("gone", ["mailbox", "right"])
+def test_a_finding_that_waits_is_healed_when_there_is_nothing_to_correct(
+    wrong: Bench, gone: str
+) -> None:
+    wrong.trouble = "a node is down"
+    wrong.look(K)
+    if gone == "mailbox":
+        wrong.tables.give(MAILBOX, None)
+        wrong.owners.read_again(OF_MAILBOX)
+    else:
+        wrong.set_counter(count=2, unseen=1)
+    wrong.expect(OF_MAILBOX)
+    wrong.look()
+    assert wrong.finding() is None
+    assert wrong.states() == [State.HELD, State.HEALED]
+    assert len(wrong.watch) == 0
+
+
+def test_a_correction_of_a_mailbox_that_is_gone_is_not_called_verified(wrong: Bench) -> None:
+    wrong.look(K)
+    wrong.tables.give(MAILBOX, None)
+    wrong.owners.read_again(OF_MAILBOX)
+    wrong.look()
+    assert wrong.states() == [State.INTENDED, State.HEALED]
+
+
+# --- a correction ---------------------------------------------------------------------------------
+
+
+def test_a_correction_is_journalled_with_what_was_there_before_it_is_sent(wrong: Bench) -> None:
+    wrong.look(K)
+    found = wrong.finding()
+    assert found is not None
+    assert (found.state, found.attempts, found.batch) == (State.INTENDED, 1, "round 1")
+    assert found.sentence == f"mailbox {MAILBOX}: count 3 should be 2; adding -1 to count"
+    assert found.before == Row({"count": 3, "unseen": 1})
+    (write,) = found.writes
+    assert write == wrong.tables.added[0]
+
+
+def test_nothing_is_sent_that_the_journal_does_not_hold(
+    wrong: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(finding: Finding) -> None:
+        raise Unreachable("no host answered")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(wrong.journal, "put", unreachable)
+        with pytest.raises(Unreachable):
+            wrong.look(K)
+    wrong.now += DELAY
+    wrong.look(K - 1)
+    assert wrong.tables.added == []  # its round is used up: K fresh looks
+    wrong.look()
+    assert [each.round for each in wrong.tables.added] == [2]
+
+
+def test_a_delta_is_not_sent_long_after_its_claim(
+    wrong: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = wrong.journal.put
+
+    def slowly(finding: Finding) -> None:
+        put(finding)
+        wrong.now += DELAY + 1
+
+    with monkeypatch.context() as slow:
+        slow.setattr(wrong.journal, "put", slowly)
+        wrong.look(K)
+    assert wrong.tables.added == []
+    found = wrong.finding()
+    assert found is not None
+    assert found.attempts == 0
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_delta_without_an_answer_is_looked_at_again_and_is_no_attempt(
+    wrong: Bench, applied: bool
+) -> None:
+    for _ in range(5):
+        wrong.tables.fails["add"] = Unreachable("no answer in time")
+        wrong.look(K)
+    found = wrong.finding()
+    assert found is not None
+    assert (found.state, found.attempts) == (State.INTENDED, 0)
+    if applied:
+        wrong.set_counter(count=2, unseen=1)
+    wrong.tables.fails.clear()
+    wrong.look(K + 1)
+    assert wrong.counter() == (2, 1)
+    assert wrong.finding() is None
+    assert wrong.states()[-1] is State.VERIFIED
+
+
+def test_another_error_than_was_corrected_supersedes_its_finding(wrong: Bench) -> None:
+    wrong.look(K)
+    wrong.set_counter(count=7, unseen=1)
+    wrong.look(K)
+    assert wrong.states() == [State.INTENDED, State.SUPERSEDED, State.INTENDED]
+    found = wrong.finding()
+    assert found is not None
+    assert found.attempts == 1
+
+
+def test_a_mailbox_is_corrected_by_any_number(wrong: Bench) -> None:
+    wrong.set_counter(count=1_000_000, unseen=-7)
+    wrong.look(K)
+    assert wrong.counter() == (2, 1)
+
+
+# --- stuck ----------------------------------------------------------------------------------------
+
+
+def breaks(bench: Bench, times: int) -> Bench:
+    """Somebody undoes each correction."""
+    for _ in range(times):
+        bench.look(K)
+        bench.set_counter(count=3, unseen=1)
+    return bench
+
+
+def test_the_same_correction_is_tried_so_often_then_it_is_stuck(wrong: Bench) -> None:
+    breaks(wrong, 4)
+    found = wrong.finding()
+    assert found is not None
+    assert found.state is State.STUCK
+    assert "3 such corrections did not hold" in found.sentence
+    assert len(wrong.tables.added) == 3
+
+
+def test_what_is_stuck_stays_so_through_other_reasons_to_wait(wrong: Bench) -> None:
+    breaks(wrong, 4)
+    wrong.trouble = "a node is down"
+    wrong.expect(OF_MAILBOX)
+    wrong.look(K)
+    wrong.trouble = None
+    wrong.expect(OF_MAILBOX)
+    wrong.look(2 * K)
+    found = wrong.finding()
+    assert found is not None
+    assert found.state is State.STUCK
+    assert len(wrong.tables.added) == 3
+
+
+def test_what_is_stuck_is_tried_anew_when_an_operator_says_so(wrong: Bench) -> None:
+    breaks(wrong, 4)
+    found = wrong.finding()
+    assert found is not None
+    wrong.journal.put(retried(found, wrong.now))
+    wrong.recall()
+    wrong.expect(OF_MAILBOX)
+    wrong.look(K)
+    assert wrong.counter() == (2, 1)
+    found = wrong.finding()
+    assert found is not None
+    assert found.attempts == 1
+
+
+def test_another_error_of_what_is_stuck_is_corrected(wrong: Bench) -> None:
+    breaks(wrong, 4)
+    wrong.set_counter(count=9, unseen=1)
+    wrong.expect(OF_MAILBOX)
+    wrong.look(K)
+    assert wrong.counter() == (2, 1)
+
+
+def test_what_is_stuck_ends_when_it_is_right(wrong: Bench) -> None:
+    breaks(wrong, 4)
+    wrong.set_counter(count=2, unseen=1)
+    wrong.expect(OF_MAILBOX)
+    wrong.look()
+    assert wrong.finding() is None
+
+
+# --- observing, and tables that refuse ------------------------------------------------------------
+
+
+def test_an_observer_says_what_it_would_add_and_adds_nothing() -> None:
+    bench = wrong_counter(Bench(observe=True))
+    bench.look(2 * K)
+    found = bench.finding()
+    assert found is not None
+    assert found.state is State.OBSERVED
+    assert found.sentence.endswith("adding -1 to count")
+    assert bench.tables.added == []
+    assert bench.rounds.current(OF_MAILBOX.tally.name, str(MAILBOX)) == 0
+
+
+def test_what_was_observed_is_corrected_in_repair_mode() -> None:
+    bench = wrong_counter(Bench(observe=True))
+    bench.look(K)
+    bench.correcting.limits = replace(bench.correcting.limits, observe=False)
+    bench.expect(OF_MAILBOX)
+    bench.look(K)
+    assert bench.counter() == (2, 1)
+    assert bench.states() == [State.OBSERVED, State.INTENDED]
+
+
+def test_a_counter_whose_table_refuses_is_let_alone_for_a_time_and_then_freed(
+    wrong: Bench,
+) -> None:
+    wrong.tables.fails["add"] = Refused("no MODIFY permission")
+    wrong.look(3 * K)
+    assert wrong.tables.added == []
+    assert wrong.finding() is None
+    assert [(each.kind, end or each.state) for each, end in wrong.told] == [
+        (Kind.COUNTER_DRIFT, State.INTENDED),
+        (Kind.TABLE_REFUSES, State.REPORTED),
+    ]
+    wrong.now += AGAIN
+    wrong.look(K)
+    assert wrong.counter() == (2, 1)
+    assert State.HEALED in wrong.states()
+
+
+def test_while_its_table_refuses_a_counter_is_marked_so_that_a_restart_finds_it(
+    wrong: Bench,
+) -> None:
+    wrong.tables.fails["add"] = Refused("no MODIFY permission")
+    wrong.look(K)
+    before = wrong.now
+    wrong.look(2 * K)
+    assert list(wrong.tallies.marked_since(before)) == [MAILBOX]
+
+
+@pytest.mark.parametrize(
+    "way", [Correcting.settled, Correcting.gone, Correcting.open_at], ids=lambda way: way.__name__
+)
+def test_without_a_finding_nothing_ends(
+    wrong: Bench, way: Callable[[Correcting, object], object]
+) -> None:
+    assert way(wrong.correcting, OF_MAILBOX) is None
+    assert wrong.told == []
+
+
+def test_an_unanswered_journal_after_an_unanswered_delta_sends_nothing_again(
+    wrong: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(finding: Finding) -> None:
+        raise Unreachable("no host answered")
+
+    with monkeypatch.context() as broken:
+
+        def lost(write: AddToCounter) -> None:
+            broken.setattr(wrong.journal, "touch", unreachable)
+            raise Unreachable("no answer in time")
+
+        broken.setattr(wrong.tables, "add", lost)
+        with pytest.raises(Retryable):
+            wrong.look(K)
+    wrong.now += DELAY
+    wrong.look(K)
+    assert [each.round for each in wrong.tables.added] == [2]

@@ -1,0 +1,276 @@
+"""The thread of the tallies: fed by batches, it works through what is due, whatever fails."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from queue import Empty
+from threading import Event
+from types import SimpleNamespace
+from unittest.mock import patch
+from uuid import UUID
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from reconcilers.errors import ReconcilerError, Refused, Unreachable
+from reconcilers.finding import State, retried
+from streaming.metrics import Metrics
+from streaming.tallies import loop as loop_module
+from streaming.tallies.came import Came
+from streaming.tallies.loop import PAUSE, RECALL_EVERY, REFUSED_FOR, TallyLoop
+from tests.unit.counters import AGAIN, BOB, FAMILIES, GATHER, OF_BOB, OF_MAILBOX, OTHER, Bench, K, L
+from tests.unit.rows import DELAY, MAILBOX
+
+
+@dataclass
+class Inbox:
+    """A queue on the bench's clock."""
+
+    bench: Bench
+    waiting: list[Came] = field(default_factory=list)
+
+    def put(self, came: Came) -> None:
+        self.waiting.append(came)
+
+    def get(self, timeout: float) -> Came:
+        if not self.waiting:
+            self.bench.now += round(timeout * 1e6)
+        return self.get_nowait()
+
+    def get_nowait(self) -> Came:
+        if not self.waiting:
+            raise Empty
+        return self.waiting.pop(0)
+
+
+class Stop(Event):
+    """Ends a run after so many seconds of the bench's clock."""
+
+    def __init__(self, bench: Bench, seconds: float) -> None:
+        super().__init__()
+        self.bench, self.at = bench, bench.now + round(seconds * 1e6)
+
+    def is_set(self) -> bool:
+        return self.bench.now >= self.at
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.bench.now += round((timeout or 0) * 1e6)
+        return self.is_set()
+
+
+@dataclass
+class Thread:
+    """The loop of a bench, its batches told by hand."""
+
+    bench: Bench
+    marked: list[UUID] = field(default_factory=list)
+    metrics: Metrics = field(default_factory=lambda: Metrics(CollectorRegistry()))
+    loop: TallyLoop = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """A new process."""
+        self.bench.begin()
+        self.loop = TallyLoop(
+            families=FAMILIES,
+            journal=self.bench.journal,
+            watch=self.bench.watch,
+            correcting=self.bench.correcting,
+            parking=self.bench.correcting.parking,
+            subjects=self.bench.subjects,
+            marked=lambda: self.marked,
+            metrics=self.metrics,
+            clock=self.bench.clock,
+            _queue=Inbox(self.bench),  # type: ignore[arg-type]
+        )
+
+    def live(self, seconds: float) -> None:
+        self.loop.run(Stop(self.bench, seconds))
+
+    def change(self, *mailboxes: UUID) -> None:
+        """A batch tells of a change in each."""
+        self.loop.take(Came(self.bench.now - DELAY, dict.fromkeys(mailboxes, 1)))
+
+    def corrects(self) -> None:
+        """Time for a correction; batches come all the while."""
+        for _ in range(8 * K):
+            self.live((DELAY + 2 * L) / 4e6)
+            self.loop.take(Came(self.bench.now - DELAY))
+
+    def waiting(self) -> float | None:
+        return self.metrics.registry.get_sample_value("reconciler_tallies_waiting")
+
+
+@pytest.fixture
+def thread() -> Iterator[Thread]:
+    bench = Bench()
+    clock = SimpleNamespace(monotonic=lambda: bench.now / 1e6)
+    with patch.object(loop_module, "time", clock):
+        yield Thread(bench)
+
+
+GATHERED = 2 * GATHER / 1e6
+
+
+def test_a_change_leads_to_a_glance_at_the_mailbox_and_at_its_users_quota(thread: Thread) -> None:
+    thread.change(MAILBOX)
+    thread.live(GATHERED)
+    assert thread.bench.counts == {"agrees": 2}
+    assert thread.waiting() == 0
+
+
+def test_what_is_wrong_is_corrected_and_verified(thread: Thread) -> None:
+    thread.bench.set_counter(count=3, unseen=1)
+    thread.change(MAILBOX)
+    thread.corrects()
+    assert thread.bench.counter() == (2, 1)
+    assert thread.bench.states() == [State.INTENDED, State.VERIFIED]
+
+
+def test_what_was_marked_before_a_restart_is_looked_at(thread: Thread) -> None:
+    thread.bench.set_counter(count=3, unseen=1)
+    thread.marked = [MAILBOX]
+    thread.corrects()
+    assert thread.bench.counter() == (2, 1)
+
+
+def test_a_finding_of_before_a_restart_goes_on(thread: Thread) -> None:
+    thread.bench.set_counter(count=3, unseen=1)
+    thread.bench.expect(OF_MAILBOX)
+    thread.bench.look(K)
+    thread.bench.set_counter(count=3, unseen=1)
+    thread.begin()
+    thread.corrects()
+    assert thread.bench.counter() == (2, 1)
+    assert thread.bench.states() == [State.INTENDED, State.INTENDED, State.VERIFIED]
+
+
+def test_a_finding_that_waits_is_left_alone_until_its_next_look(thread: Thread) -> None:
+    thread.bench.set_counter(count=3, unseen=1)
+    thread.bench.trouble = "a node is down"
+    thread.change(MAILBOX)
+    thread.corrects()
+    thread.bench.trouble = None
+    glances = thread.bench.counts.total()
+    thread.live(AGAIN / 3e6)
+    assert thread.bench.counts.total() == glances
+    thread.live(AGAIN / 1e6)
+    thread.corrects()
+    assert thread.bench.counter() == (2, 1)
+
+
+def test_what_an_operator_retries_is_looked_at_soon(thread: Thread) -> None:
+    thread.bench.set_counter(count=3, unseen=1)
+    thread.bench.trouble = "a node is down"
+    thread.change(MAILBOX)
+    thread.corrects()
+    thread.bench.trouble = None
+    found = thread.bench.finding()
+    assert found is not None
+    thread.bench.journal.put(retried(found, thread.bench.now))
+    thread.live(2 * RECALL_EVERY)
+    assert thread.waiting() == 1
+    thread.corrects()
+    assert thread.bench.counter() == (2, 1)
+
+
+def test_open_findings_are_shown_with_those_of_tables(thread: Thread) -> None:
+    thread.bench.set_counter(count=3, unseen=1)
+    thread.bench.tables.fails["add"] = Refused("no MODIFY permission")
+    thread.change(MAILBOX)
+    thread.corrects()
+    thread.live(2 * RECALL_EVERY)
+    labels = {"projection": "mailbox_counters", "kind": "table_refuses", "state": "reported"}
+    assert thread.metrics.registry.get_sample_value("reconciler_open_findings", labels) == 1
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+
+def test_while_servers_do_not_answer_it_waits_and_goes_on(
+    thread: Thread, caplog: pytest.LogCaptureFixture
+) -> None:
+    thread.bench.set_counter(count=3, unseen=1)
+    thread.bench.tables.fails["stored"] = Unreachable("no host answered")
+    thread.change(MAILBOX)
+    with caplog.at_level(logging.WARNING, "reconciler"):
+        thread.corrects()
+    assert "tallies wait: no host answered" in caplog.messages
+    assert thread.bench.counter() == (2, 1)
+
+
+@pytest.mark.parametrize("failure", [Unreachable("no host"), Refused("no SELECT permission")])
+def test_a_mailbox_whose_owner_cannot_be_read_is_not_forgotten(
+    thread: Thread, failure: ReconcilerError
+) -> None:
+    thread.bench.tables.fails["owner"] = failure
+    thread.change(MAILBOX)
+    thread.live(GATHERED + 2 * PAUSE)
+    assert thread.bench.counts == {"agrees": 2}
+
+
+def test_a_counter_that_may_not_be_read_holds_up_no_other(
+    thread: Thread, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = thread.bench.tables.stored
+
+    def refusing(tally: object, key: object) -> object:
+        if key != MAILBOX:
+            raise Refused("no SELECT permission")
+        return stored(tally, key)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(thread.bench.tables, "stored", refusing)
+    for each in (OTHER, *(UUID(int=number, version=1) for number in range(100))):
+        thread.bench.tables.give(each, BOB)
+        thread.change(each)
+    thread.change(MAILBOX)
+    began = thread.bench.now
+    with caplog.at_level(logging.WARNING, "reconciler"):
+        while not thread.bench.counts:
+            thread.live(1)
+    assert thread.bench.now < began + GATHER + 5_000_000
+    assert "quota root #private&bob is not looked at: no SELECT permission" in caplog.messages
+    thread.live(REFUSED_FOR / 2)
+    assert sum(str(OF_BOB) in each for each in caplog.messages) == 1
+
+
+def test_marks_that_cannot_be_read_at_the_start_are_read_later(thread: Thread) -> None:
+    fails = [Unreachable("no host answered")]
+
+    def marked() -> list[UUID]:
+        if fails:
+            raise fails.pop()
+        return [MAILBOX]
+
+    thread.loop.marked = marked
+    thread.live(GATHERED + 2 * PAUSE)
+    assert thread.bench.counts == {"agrees": 2}
+
+
+def test_a_batch_that_ends_while_a_look_is_made_is_counted(
+    thread: Thread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread.bench.set_counter(count=3, unseen=1)
+    stored = thread.bench.tables.stored
+
+    def meanwhile(tally: object, key: object) -> object:
+        thread.change(MAILBOX)
+        return stored(tally, key)  # type: ignore[arg-type]
+
+    thread.change(MAILBOX)
+    with monkeypatch.context() as busy:
+        busy.setattr(thread.bench.tables, "stored", meanwhile)
+        thread.corrects()
+    assert thread.bench.tables.added == []
+    assert thread.bench.counts["unsure"] > 0
+
+
+def test_it_ends_when_it_is_told_to(thread: Thread) -> None:
+    stop = Event()
+    stop.set()
+    thread.loop.run(stop)
+    assert thread.bench.counts == {}

@@ -1,0 +1,118 @@
+"""Quotas: a row for a user's mailboxes together, the first large correction of it for a person."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconcilers.finding import State, accepted
+from reconcilers.model import Kind
+from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
+from reconcilers.tally import Sum
+from reconcilers.writes import AddToCounter
+from streaming.tallies.correcting import Looked
+from tests.unit.counters import BOB, FAMILIES, OF_BOB, OTHER, Bench, K, message
+from tests.unit.rows import MAILBOX
+
+
+def wrong_quota(bench: Bench, count: int = 3, size: int = 300) -> Bench:
+    bench.set_quota(count, size)
+    bench.expect(OF_BOB)
+    return bench
+
+
+@pytest.mark.parametrize(("count", "size"), [(103, 200), (2, 10_201), (-99, 200)])
+def test_the_first_large_correction_of_a_root_waits_for_a_person(count: int, size: int) -> None:
+    bench = wrong_quota(Bench(), count, size)
+    bench.look(2 * K)
+    found = bench.finding(OF_BOB)
+    assert found is not None
+    assert (found.kind, found.state) == (Kind.LARGE_CORRECTION, State.HELD)
+    assert bench.tables.added == []
+
+
+def test_it_goes_on_when_it_is_accepted_and_later_ones_are_not_asked_for() -> None:
+    bench = wrong_quota(Bench(), 200, 200)
+    bench.look(K)
+    found = bench.finding(OF_BOB)
+    assert found is not None
+    bench.journal.put(accepted(found, bench.now))
+    bench.recall()
+    bench.expect(OF_BOB)
+    bench.look(K + 1)
+    assert bench.finding(OF_BOB) is None
+    bench.set_quota(300, 200)
+    bench.expect(OF_BOB)
+    bench.look(K)
+    assert [write.deltas for write in bench.tables.added] == [
+        {Sum.COUNT: -198},
+        {Sum.COUNT: -298},
+    ]
+
+
+def test_what_waits_for_a_person_does_so_through_other_reasons_to_wait() -> None:
+    bench = wrong_quota(Bench(), 200, 200)
+    bench.look(K)
+    bench.expect(OF_BOB)
+    bench.look(K, unsettled={MAILBOX})
+    found = bench.finding(OF_BOB)
+    assert found is not None
+    assert found.kind is Kind.LARGE_CORRECTION
+
+
+def test_a_small_first_correction_of_a_root_waits_for_nobody() -> None:
+    bench = wrong_quota(Bench(), 102, 10_200)
+    bench.look(K)
+    assert [write.deltas for write in bench.tables.added] == [{Sum.COUNT: -100, Sum.SIZE: -10_000}]
+
+
+def test_both_shapes_of_a_quota_hold_the_same_sums() -> None:
+    write = AddToCounter(QUOTA_CURRENT_VALUE, OF_BOB.slot, str(BOB), 1, {Sum.SIZE: -5})
+    assert write.tally.cells.keys() == CURRENT_QUOTA.cells.keys()
+    family = replace(FAMILIES[1], tallies=(QUOTA_CURRENT_VALUE,))
+    bench = Bench(families=(FAMILIES[0], family))
+    subject = replace(OF_BOB, tally=QUOTA_CURRENT_VALUE)
+    bench.set_quota(count=3, size=200)
+    bench.expect(subject)
+    bench.look(K)
+    assert [(each.tally.table, each.deltas) for each in bench.tables.added] == [
+        ("quotacurrentvalue", {Sum.COUNT: -1})
+    ]
+
+
+def test_a_quota_sums_up_all_the_mailboxes_of_its_root() -> None:
+    bench = Bench()
+    bench.tables.give(OTHER, BOB)
+    bench.tables.hold(OTHER, message(8, size=50))
+    bench.expect(OF_BOB)
+    bench.look(K)
+    assert bench.tables.rows[CURRENT_QUOTA.name, str(BOB)] == {Sum.COUNT: 3, Sum.SIZE: 250}
+
+
+def test_a_quota_root_whose_mailboxes_are_in_doubt_waits() -> None:
+    bench = wrong_quota(Bench())
+    bench.tables.paths[BOB].add(OTHER)
+    bench.look(2 * K)
+    found = bench.finding(OF_BOB)
+    assert found is not None
+    assert "is in doubt" in found.sentence
+    assert bench.tables.added == []
+
+
+def test_the_finding_of_a_quota_row_that_is_gone_ends() -> None:
+    bench = wrong_quota(Bench())
+    bench.trouble = "a node is down"
+    bench.look(K)
+    del bench.tables.rows[CURRENT_QUOTA.name, str(BOB)]
+    bench.expect(OF_BOB)
+    bench.work()
+    assert bench.finding(OF_BOB) is None
+
+
+def test_a_quota_row_that_goes_before_its_correction_is_not_made() -> None:
+    bench = wrong_quota(Bench())
+    bench.tables.rows[CURRENT_QUOTA.name, str(BOB)] = None
+    looked = Looked(frozenset({MAILBOX}), 0, {Sum.COUNT: -2})
+    bench.correcting.correct(OF_BOB, looked, None)
+    assert bench.tables.added == []

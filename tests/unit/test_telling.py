@@ -1,0 +1,99 @@
+"""What is told of a finding: a sentence in the log with its facts, and its metrics."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from reconcilers.finding import Finding, State
+from reconcilers.model import Kind
+from streaming.metrics import Metrics
+from streaming.telling import tell, tell_end
+from tests.unit.rows import NOW, SLOT
+
+FINDING = Finding(
+    family="mailbox_tally",
+    projection="mailbox_counters",
+    slot=SLOT,
+    messageid=None,
+    kind=Kind.COUNTER_DRIFT,
+    state=State.INTENDED,
+    sentence="count 3 should be 2",
+    found_at=NOW,
+    attempts=1,
+)
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics(CollectorRegistry())
+
+
+def findings(metrics: Metrics, state: State) -> float:
+    labels = {"projection": FINDING.projection, "kind": FINDING.kind, "state": state}
+    return metrics.registry.get_sample_value("reconciler_findings_total", labels) or 0
+
+
+def repairs(metrics: Metrics, outcome: str) -> float:
+    labels = {"projection": FINDING.projection, "outcome": outcome}
+    return metrics.registry.get_sample_value("reconciler_repairs_total", labels) or 0
+
+
+def facts(caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
+    (record,) = caplog.records
+    return dict(record.__dict__["finding"])
+
+
+def test_a_finding_is_told_by_its_sentence_with_its_facts(
+    metrics: Metrics, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "reconciler"):
+        tell(metrics, FINDING)
+    assert caplog.messages == ["count 3 should be 2"]
+    assert facts(caplog) == {
+        "projection": "mailbox_counters",
+        "mailboxid": str(SLOT.mailboxid),
+        "uid": SLOT.uid,
+        "messageid": None,
+        "kind": "counter_drift",
+        "state": "intended",
+        "attempts": 1,
+    }
+    assert findings(metrics, State.INTENDED) == 1
+
+
+def test_an_end_is_told_with_the_state_it_ended_in(
+    metrics: Metrics, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "reconciler"):
+        tell_end(metrics, FINDING, State.VERIFIED)
+    assert caplog.messages == ["verified: count 3 should be 2"]
+    assert facts(caplog)["state"] == "verified"
+    assert findings(metrics, State.VERIFIED) == 1
+
+
+@pytest.mark.parametrize(
+    ("ended", "outcome"), [(State.VERIFIED, "verified"), (State.SUPERSEDED, "superseded")]
+)
+def test_only_a_repair_that_was_seen_to_hold_or_was_overtaken_has_an_outcome(
+    metrics: Metrics, ended: State, outcome: str
+) -> None:
+    tell(metrics, FINDING)
+    assert repairs(metrics, outcome) == 0
+    tell_end(metrics, FINDING, ended)
+    assert repairs(metrics, outcome) == 1
+
+
+@pytest.mark.parametrize("ended", [State.HEALED, State.PARKED])
+def test_what_healed_by_itself_or_was_refused_is_no_repair(metrics: Metrics, ended: State) -> None:
+    tell_end(metrics, FINDING, ended)
+    assert [repairs(metrics, each) for each in ("verified", "superseded", "stuck")] == [0, 0, 0]
+
+
+def test_what_is_stuck_is_counted_when_it_becomes_so(metrics: Metrics) -> None:
+    tell(metrics, replace(FINDING, state=State.STUCK))
+    assert repairs(metrics, "stuck") == 1
