@@ -4,8 +4,10 @@ Each case is one message, right on both sides, whose index rows are then wrong i
 is touched once more, or changed, so that its event leads to them.
 """
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 
@@ -149,6 +151,43 @@ def test_what_a_user_writes_within_the_delay_survives(indexed_scene: Scene, name
     assert isinstance(write, DeleteRow)
     assert write.at == finding.tried_at - DELAY * 1_000_000
     assert index.has(place)
+
+
+def drop_partition(index: Index, place: Place) -> None:
+    """As the mail server does when a mailbox is deleted."""
+    table = INDEXES[index.name][0]
+    index.scene.session.execute(
+        f"DELETE FROM {index.scene.keyspace}.{table} WHERE mailboxid = %s", (place.mailboxid,)
+    )
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_rows_behind_a_partition_tombstone_come_back(indexed_scene: Scene, name: str) -> None:
+    """The mailbox lives: what it lists is in the index again."""
+    index, first = Index(indexed_scene, name), Place()
+    places = [first, replace(first, messageid=uuid.uuid1(), uid=2)]
+    for place in places:
+        write_message(indexed_scene, place, **index.belonging)
+        index.add(place)
+    indexed_scene.await_remembered(places)
+    drop_partition(index, first)
+    for place in places:
+        until("the row is back", partial(index.has, place))
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_nothing_is_left_of_a_deleted_mailbox(indexed_scene: Scene, name: str) -> None:
+    """Nor of a row that is written to the index after all."""
+    index, place = Index(indexed_scene, name), Place()
+    write_message(indexed_scene, place, **index.belonging)
+    index.add(place)
+    indexed_scene.await_remembered([place])
+    indexed_scene.delete_truth(place)
+    indexed_scene.execute("DELETE FROM $projection WHERE mailboxid = %s", place.mailboxid)
+    drop_partition(index, place)
+    index.add(place)
+    until("the late row is gone", lambda: not index.has(place))
+    assert indexed_scene.lacks(place.row)
 
 
 def test_a_flag_in_use_is_added_and_none_is_taken_away(indexed_scene: Scene) -> None:
