@@ -18,6 +18,7 @@ from reconcilers.errors import ReconcilerError
 from reconcilers.families import FAMILIES
 from reconcilers.finding import State
 from reconcilers.model import Kind, Micros
+from streaming.chosen import families
 from streaming.own import Own, open_own
 from streaming.settings import Settings
 from streaming.stream import Mode
@@ -119,7 +120,7 @@ def _streams(settings: Settings, own: Own, watcher: Watcher | None) -> Iterator[
     for name in MODES:
         mode = Mode.of(settings, name)
         holder = None if mode.observe else lease.held_by(mode.lease_name)
-        for family in FAMILIES:
+        for family in (each for each in families(settings) if each.projections):
             newest = bookmarks.newest(mode.stream_name(family))
             if newest is None and holder is None:
                 continue
