@@ -97,9 +97,9 @@ def remembered(
 
 def suspected(looks: Sequence[Measured], evidence: Evidence) -> bool:
     """Whether one more look may be enough: it has to count everything."""
-    before = evidence.looks - 1
+    before, kept = evidence.looks - 1, looks[1 - evidence.of :]
     sums = looks[-1].least if looks else {}
-    return not before or any(_one_side(each, looks, before) for each in sums)
+    return not before or any(_one_side(each, kept, before) for each in sums)
 
 
 def wrong_by(looks: Sequence[Measured], evidence: Evidence) -> Sums:
