@@ -1,0 +1,268 @@
+"""One run: a world, one or more reconcilers of its counters, and what must hold at its end."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cache
+from threading import Event
+from types import SimpleNamespace
+from unittest.mock import patch
+from uuid import UUID
+
+from prometheus_client import CollectorRegistry
+
+from reconcilers.drift import Evidence, Look
+from reconcilers.errors import ReconcilerError
+from reconcilers.finding import Finding, State
+from reconcilers.model import Micros
+from reconcilers.tally import Sum, Sums, Tally
+from streaming.metrics import Metrics
+from streaming.parking import Parking
+from streaming.tallies import loop as loop_module
+from streaming.tallies.correcting import Correcting, Limits
+from streaming.tallies.counting import Counting
+from streaming.tallies.loop import TallyLoop
+from streaming.tallies.subject import Owners, Subjects
+from streaming.tallies.watch import TallyWatch, Timing, Watched
+from tests.property.mail import FAMILY, SECOND, time_uuid
+from tests.property.tallies import FAMILIES, WIDTH, Climate, RowKey, Weather, World
+from tests.property.tally_ports import (
+    CrashError,
+    Inbox,
+    PointedJournal,
+    PointedRounds,
+    Ports,
+    Sent,
+    SlowTallies,
+    Until,
+)
+
+K = 3
+ATTEMPTS = 3
+HOUR: Micros = 3_600_000_000
+NO_LIMIT = dict.fromkeys(Sum, 1_000_000_000)
+
+
+@cache
+def metrics() -> Metrics:
+    """One for all runs: nothing here asks it."""
+    return Metrics(CollectorRegistry())
+
+
+class Observed(TallyWatch):
+    """Holds each look against the true error, and tells the ports which look a correction has."""
+
+    def _look(self, watched: Watched, mailboxes: frozenset[UUID]) -> None:
+        super()._look(watched, mailboxes)
+        tables(self).ended[row_of(watched)] = self.clock()
+
+    def _judge(self, watched: Watched, look: Look) -> None:
+        super()._judge(watched, look)
+        if watched.looks and watched.looks[-1].at == look.at:
+            tables(self).judge(row_of(watched), watched.looks[-1])
+
+    def _correct(self, watched: Watched, wrong: Sums) -> None:
+        """The looks are gone after it."""
+        tables(self).judge(row_of(watched), watched.looks[-1])
+        tables(self).looked_at[row_of(watched)] = watched.looks[-1].at
+        super()._correct(watched, wrong)
+
+
+def row_of(watched: Watched) -> RowKey:
+    return watched.subject.tally.name, watched.subject.key
+
+
+def tables(watch: TallyWatch) -> Ports:
+    assert isinstance(watch.tables, Ports)
+    return watch.tables
+
+
+@dataclass(slots=True)
+class Instance:
+    """A process of the product, over stores that outlive it."""
+
+    ports: Ports
+    rounds: PointedRounds
+    journal: PointedJournal
+    counts: Counter[str]
+    told: Counter[str]
+    inbox: Inbox = field(init=False)
+    loop: TallyLoop = field(init=False)
+    busy: bool = False
+
+    def __post_init__(self) -> None:
+        world = self.ports.world
+        self.inbox = Inbox(world)
+        world.streams.append(self.inbox.put)
+        clock = lambda: world.now  # noqa: E731
+        tallies = SlowTallies(self.ports)
+        counting = Counting(
+            family=FAMILY,
+            lists=self.ports,
+            truth=self.ports,
+            lineage=world.lineage,
+            tallies=tallies,
+            clock=clock,
+            width=WIDTH,
+            slack=world.climate.delay // 2,
+        )
+        owners = Owners(self.ports)
+        parking = {each.name: Parking(each, self.journal, clock) for each in FAMILIES}
+        correcting = Correcting(
+            tables=self.ports,
+            counting=counting,
+            rounds=self.rounds,
+            journal=self.journal,
+            parking=parking,
+            clock=clock,
+            limits=Limits(ATTEMPTS, NO_LIMIT, 10 * world.climate.cycle, world.climate.delay),
+            trouble=lambda: None,
+            told=self._hear,
+        )
+        timing = Timing(world.climate.delay, world.climate.gather, world.climate.latest)
+        watch = Observed(
+            tables=self.ports,
+            counting=counting,
+            owners=owners,
+            rounds=self.rounds,
+            correcting=correcting,
+            clock=clock,
+            timing=timing,
+            evidence=Evidence(K, 2 * K),
+            count=self._count,
+        )
+        self.loop = TallyLoop(
+            families=FAMILIES,
+            journal=self.journal,
+            watch=watch,
+            correcting=correcting,
+            parking=parking,
+            subjects=Subjects(FAMILIES, owners),
+            marked=self._marked,
+            metrics=metrics(),
+            clock=clock,
+            _queue=self.inbox,  # type: ignore[arg-type]
+        )
+
+    def _marked(self) -> list[UUID]:
+        return list(self.ports.world.tallies.marked_since(self.ports.world.now - HOUR))
+
+    def _count(self, tally: Tally, outcome: str) -> None:
+        self.counts[outcome] += 1
+
+    def _hear(self, finding: Finding, ended: State | None) -> None:
+        self.told[(ended or finding.state).value] += 1
+
+    def live(self, until: Micros) -> None:
+        """Work until a time. Raises `CrashError` when it dies."""
+        self.busy = True
+        try:
+            self.loop.run(Until(self.ports.world, until))
+        finally:
+            self.busy = False
+
+    def turn(self) -> None:
+        """Some work; while servers do not answer, none."""
+        self.busy = True
+        try:
+            self.loop._turn(Event())
+        except ReconcilerError:
+            self.ports.world.pass_time(self.ports.world.climate.latest)
+        finally:
+            self.busy = False
+
+    def die(self) -> None:
+        """Its memory is gone."""
+        self.ports.world.streams.remove(self.inbox.put)
+
+
+@dataclass(slots=True)
+class Run:
+    """A world and the processes beside it."""
+
+    seed: int
+    climate: Climate
+    weather: Weather = field(default_factory=Weather)
+    world: World = field(init=False)
+    ports: Ports = field(init=False)
+    rounds: PointedRounds = field(init=False)
+    journal: PointedJournal = field(init=False)
+    counts: Counter[str] = field(default_factory=Counter)
+    told: Counter[str] = field(default_factory=Counter)
+    crashes: int = 0
+
+    def __post_init__(self) -> None:
+        rng = random.Random(self.seed)
+        self.world = World(self.climate, self.weather, rng)
+        if rng.random() < 0.3:
+            self.world.mailboxes = self.world.mailboxes[:1]
+        self.world.fill(rng.randrange(13))
+        self.ports = Ports(self.world)
+        self.rounds = PointedRounds(self.ports)
+        self.journal = PointedJournal(self.ports)
+
+    @property
+    def sent(self) -> list[Sent]:
+        """Every delta that was sent."""
+        return self.ports.sent
+
+    def instance(self) -> Instance:
+        """A process that begins now."""
+        ports = replace(self.ports, looked_at={}, ended={})
+        return Instance(ports, self.rounds, self.journal, self.counts, self.told)
+
+    # --- its course
+
+    def play(self, traffic: Micros) -> None:
+        """Traffic for so long, then peace for as long as it takes to be right."""
+        self.world.begin(self.world.now + traffic)
+        self.live(traffic)
+        self.peace()
+
+    def live(self, duration: Micros) -> None:
+        """One process, started again when it dies."""
+        until = self.world.now + duration
+        clock = SimpleNamespace(monotonic=lambda: self.world.now / 1e6)
+        with patch.object(loop_module, "time", clock):
+            while self.world.now < until:
+                instance = self.instance()
+                try:
+                    instance.live(until)
+                except CrashError:
+                    self.crashes += 1
+                    self.world.pass_time(self.world.rng.randrange(self.climate.delay))
+                instance.die()
+
+    def peace(self, looks: int = 4 * K) -> None:
+        """Time for so many looks, after all that is under way has come out."""
+        self.live(self.climate.cycle * (1 + looks))
+
+    def accompany(self) -> Instance:
+        """A second process beside: it works whenever a call of the first one takes time."""
+        second = self.instance()
+
+        def turn() -> None:
+            if not second.busy:
+                second.turn()
+            self.world.later(self.world.rng.randrange(SECOND), turn)
+
+        turn()
+        return second
+
+    def touch(self) -> None:
+        """A change in each mailbox: whatever is wrong there is looked at."""
+        for mailbox in self.world.mailboxes:
+            self.world.append(mailbox, time_uuid(self.world.now, mailbox.node % 1000))
+
+    # --- what must hold
+
+    def open_findings(self) -> list[Finding]:
+        """What the journal holds."""
+        return [each for family in FAMILIES for each in self.journal.open_findings(family)]
+
+    def wrong(self) -> dict[RowKey, Sums]:
+        """The counters that are wrong now."""
+        errors = {key: self.world.error(key) for key, _ in self.world.rows()}
+        return {key: error for key, error in errors.items() if any(error.values())}

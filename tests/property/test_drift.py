@@ -1,0 +1,448 @@
+"""Counters are corrected while users write: never away from the truth, never twice, in the end all.
+
+Seeded runs of the product's own loop over a model of the mail server (`tests.property.tallies`).
+Each property is a function of a seed, so that the everyday tests and the long ones differ in number
+only; further down each rule is broken on purpose, which must be noticed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkpoints.tallies import Chunk
+from reconcilers import drift
+from reconcilers.drift import Evidence, Look, Measured
+from reconcilers.errors import Unreachable
+from reconcilers.finding import State
+from reconcilers.model import Micros
+from reconcilers.tally import Sum, Sums
+from reconcilers.writes import AddToCounter
+from streaming.tallies import correcting as correcting_module
+from streaming.tallies import watch as watch_module
+from streaming.tallies.correcting import Limits
+from streaming.tallies.counting import Counting
+from tests.property import tally_runs
+from tests.property.tallies import CLIMATES, Weather
+from tests.property.tally_ports import POINTS, CrashError, Outcome, PointedRounds, Ports
+from tests.property.tally_runs import ATTEMPTS, HOUR, K, Run
+
+Property = Callable[[int], Run]
+FAULTS = 0.05
+
+
+def a_run(seed: int, lost: float = 0.0, doubled: float = 0.0, repeated: float = 0.0) -> Run:
+    draw = random.Random(seed)
+    weather = Weather(
+        lost=lost,
+        doubled=doubled,
+        repeated=repeated,
+        writers=draw.randrange(1, 4),
+        busy=draw.choice((0.3, 0.6, 0.9)),
+    )
+    return Run(seed, CLIMATES[seed % len(CLIMATES)], weather)
+
+
+def traffic(run: Run, cycles: int = 15) -> Micros:
+    return cycles * run.climate.cycle
+
+
+def now_and_then(run: Run, share: float, most: int) -> Callable[[], bool]:
+    """Is true for some, a few times in a run, not twice within the time of some looks."""
+    left, not_before = [most], [0]
+
+    def strikes() -> bool:
+        world = run.world
+        if not left[0] or world.now < not_before[0] or world.rng.random() >= share:
+            return False
+        left[0] -= 1
+        not_before[0] = world.now + 2 * K * run.climate.cycle
+        return True
+
+    return strikes
+
+
+# --- the properties -------------------------------------------------------------------------------
+
+
+def nothing_is_corrected(run: Run) -> Run:
+    assert not run.sent, f"corrected what was right: {run.sent[0]}"
+    return run
+
+
+def all_is_right(run: Run) -> Run:
+    assert not run.wrong(), f"still wrong: {run.wrong()}, {run.open_findings()}"
+    left = run.open_findings()
+    assert not left, f"still open: {left[0].state}: {left[0].sentence}"
+    return run
+
+
+def without_faults(seed: int) -> Run:
+    """Looks are made, at any moment; none tells an error, and nothing is corrected."""
+    run = a_run(seed)
+    run.ports.slowest = (0, run.climate.delay)[seed // 4 % 2]  # a look may take long
+    run.play(traffic(run))
+    assert not run.ports.false, run.ports.false[0]
+    return nothing_is_corrected(run)
+
+
+def with_a_straggler(seed: int) -> Run:
+    """A counter that is written much later than is agreed misleads a look or two, not K."""
+    run = a_run(seed)
+    strikes = now_and_then(run, 0.2, most=10)
+    delay, misled = run.climate.delay, (K - 1) * (run.climate.delay + 2 * run.climate.latest)
+    late = partial(run.world.rng.randrange, delay, 2 * delay + misled)
+    run.world.straggles = lambda: late() if strikes() else 0
+    run.play(traffic(run, 30))
+    return nothing_is_corrected(run)
+
+
+def with_faults(seed: int) -> Run:
+    """Lost and doubled updates: exact after the traffic, and no correction makes it worse."""
+    run = a_run(seed, FAULTS, FAULTS)
+    run.play(traffic(run))
+    assert not run.ports.false, run.ports.false[0]
+    return all_is_right(run)
+
+
+def with_unknown_outcomes(seed: int) -> Run:
+    """Deltas without an answer: never sent again under their round; it converges."""
+    run = a_run(seed, FAULTS, FAULTS)
+    ends = run.world.now + traffic(run) + K * run.climate.cycle
+    world, outcomes = run.world, tuple(Outcome)
+    run.ports.outcome = lambda: world.rng.choice(outcomes) if world.now < ends else Outcome.APPLIED
+    run.play(traffic(run))
+    run.peace(K)
+    assert not run.ports.false, run.ports.false[0]
+    return all_is_right(run)
+
+
+def with_crashes(seed: int) -> Run:
+    """The process dies at some point of a correction, and begins again over what it kept."""
+    run = a_run(seed, FAULTS, FAULTS)
+    point = POINTS[seed // len(CLIMATES) % len(POINTS)]
+    crashes = now_and_then(run, 0.7, most=4)
+
+    def strike(where: str) -> None:
+        if where == point and crashes():
+            raise CrashError(point)
+
+    run.ports.strike = strike
+    run.play(traffic(run))
+    run.peace(K)
+    run.world.met[f"crash {point}"] += run.crashes
+    return all_is_right(run)
+
+
+def with_two_instances(seed: int) -> Run:
+    """A second process over the same stores, while the first may be held up anywhere."""
+    run = a_run(seed, FAULTS, FAULTS)
+    second = run.accompany()
+    stalls = now_and_then(run, 0.3, most=5)
+
+    def strike(where: str) -> None:
+        if not second.busy and where != "before the write" and stalls():
+            run.world.met[f"held up {where}"] += 1
+            run.world.pass_time(run.world.rng.randrange(3 * K * run.climate.cycle))
+
+    run.ports.strike = strike
+    run.play(traffic(run))
+    run.peace(K)
+    return all_is_right(run)
+
+
+def with_batches_told_again(seed: int) -> Run:
+    """Batches that are executed again, and old ones that are told of once more."""
+    run = a_run(seed, repeated=0.2)
+    run.play(traffic(run))
+    assert not run.ports.false, run.ports.false[0]
+    return nothing_is_corrected(run)
+
+
+def beside_read_repair(seed: int) -> Run:
+    """The mail server resets counters by itself: both come to rest."""
+    run = a_run(seed, FAULTS, FAULTS)
+    run.world.repair_now_and_then(run.world.now + traffic(run, 30), run.climate.cycle)
+    run.play(traffic(run, 10))
+    run.live(traffic(run, 10))
+    run.touch()
+    run.peace()
+    all_is_right(run)
+    sent = len(run.sent)
+    run.world.repair_now_and_then(run.world.now + traffic(run, 5), run.climate.delay)
+    run.live(traffic(run, 6))
+    assert len(run.sent) == sent, f"a fight over what is right: {run.sent[-1]}"
+    return all_is_right(run)
+
+
+def beside_wrong_read_repair(seed: int) -> Run:
+    """It counts a copy twice, at every read: we give up, and say so."""
+    run = a_run(seed)
+    run.world.begin(run.world.now)
+    run.touch()
+    every = run.climate.delay // 2
+    run.world.repair_now_and_then(run.world.now + traffic(run, 40), every, doubles=1)
+    run.live(traffic(run, 30))
+    mailboxes = len(run.world.mailboxes)
+    assert len(run.sent) == ATTEMPTS * mailboxes, f"{len(run.sent)} corrections did not hold"
+    assert [each.state for each in run.open_findings()] == [State.STUCK] * mailboxes
+    return run
+
+
+def with_events_lost(seed: int) -> Run:
+    """Changes that capture never saw: their chunks are stale, and nobody knows they are."""
+    run = a_run(seed)
+    run.world.unseen_by_capture = now_and_then(run, 0.2, most=10)
+    run.play(traffic(run, 30))
+    return nothing_is_corrected(run)
+
+
+def with_rows_missing(seed: int) -> Run:
+    """Rows that the projection lacks until the stream has repaired them, some looks later."""
+    run = a_run(seed)
+    run.world.unlisted = now_and_then(run, 0.1, most=10)
+    run.play(traffic(run, 30))
+    return nothing_is_corrected(run)
+
+
+def with_stale_tallies(seed: int) -> Run:
+    """What chunks were last counted to is wrong, whatever the reason."""
+    run = a_run(seed)
+    world = run.world
+
+    def spoil() -> None:
+        mailbox = world.rng.choice(world.mailboxes)
+        wrong = {each: world.rng.randrange(5) for each in Sum}
+        world.tallies.counted(mailbox, {world.rng.randrange(3): wrong}, world.now)
+        world.later(world.rng.randrange(3 * K * run.climate.cycle), spoil)
+
+    spoil()
+    run.play(traffic(run, 30))
+    return nothing_is_corrected(run)
+
+
+def with_all_of_it(seed: int) -> Run:
+    """Everything at once, then a change in each mailbox and peace: exact in the end."""
+    run = a_run(seed, FAULTS, FAULTS, repeated=0.01)
+    world, ends = run.world, run.world.now + traffic(run)
+    second = run.accompany()
+    strikes = now_and_then(run, 0.2, most=5)
+
+    def strike(where: str) -> None:
+        if second.busy or not strikes():
+            return
+        if world.rng.random() < 0.5:
+            raise CrashError(where)
+        world.pass_time(world.rng.randrange(2 * run.climate.cycle) if "write" not in where else 0)
+
+    run.ports.strike = strike
+    run.ports.outcome = lambda: (
+        world.rng.choice(tuple(Outcome)) if world.now < ends else Outcome.APPLIED
+    )
+    world.unlisted = now_and_then(run, 0.1, most=3)
+    world.repair_now_and_then(ends, 3 * run.climate.cycle)
+    run.play(traffic(run))
+    run.live(traffic(run, 7))  # the last missing row is repaired
+    world.unlisted = lambda: False
+    run.touch()
+    run.peace(5 * K)
+    return all_is_right(run)
+
+
+# --- each of them ---------------------------------------------------------------------------------
+
+EVERY: dict[Property, dict[str, int]] = {
+    without_faults: {"agrees": 100, "unsure": 100, "moved": 10},
+    with_a_straggler: {"agrees": 100, "wrong": 5},
+    with_faults: {"lost": 50, "doubled": 50, "corrected": 50, "verified": 30, "moved": 5},
+    with_unknown_outcomes: {"corrected": 50, "verified": 30},
+    with_crashes: {"corrected": 50, **{f"crash {point}": 1 for point in POINTS}},
+    with_two_instances: {"corrected": 50, "held up after the claim": 1},
+    with_batches_told_again: {"agrees": 100, "told again": 100},
+    beside_read_repair: {"corrected": 20, "read repairs": 100},
+    beside_wrong_read_repair: {"stuck": 5},
+    with_events_lost: {"unseen by capture": 20, "wrong": 20},
+    with_rows_missing: {"unlisted": 20, "wrong": 10, "deferred": 2},
+    with_stale_tallies: {"wrong": 20},
+    with_all_of_it: {"corrected": 30},
+}
+"""With what the runs have to meet, or they prove little."""
+
+
+def met(runs: Iterable[Run]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for run in runs:
+        found.update(run.world.met)
+        found.update(run.counts)
+        found.update(run.told)
+        found["corrected"] += len(run.sent)
+    return found
+
+
+def played(holds: Property, seeds: Iterable[int]) -> Iterable[Run]:
+    for seed in seeds:
+        try:
+            yield holds(seed)
+        except AssertionError as broken:
+            broken.add_note(f"{holds.__name__}({seed})")
+            raise
+
+
+@pytest.mark.parametrize("holds", EVERY, ids=lambda holds: holds.__name__)
+def test_counters(holds: Property) -> None:
+    found = met(played(holds, range(24)))
+    rare = {name: found[name] for name, least in EVERY[holds].items() if found[name] < least}
+    assert not rare, f"the runs hardly meet {rare}: they prove little; {found}"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("holds", EVERY, ids=lambda holds: holds.__name__)
+def test_counters_in_many_more_runs(holds: Property) -> None:
+    met(played(holds, range(1_000_000, 1_001_000)))
+
+
+# --- the rules, broken on purpose -----------------------------------------------------------------
+
+
+def breaks(holds: Property, seeds: int = 40) -> bool:
+    """Whether one of some runs does not hold."""
+    for seed in range(seeds):
+        try:
+            holds(seed)
+        except AssertionError:
+            return True
+    return False
+
+
+def no_changes(look: Look, changes: int) -> Measured:
+    """What may be under way is not asked."""
+    return drift.measured(look, 0)
+
+
+def always(rounds: PointedRounds, tally: str, key: str, after: int) -> bool:
+    """The round is claimed, whoever else has done so."""
+    return rounds.claimed.claim(tally, key, rounds.claimed.current(tally, key))
+
+
+def sent_again(send: Callable[[Ports, AddToCounter], None]) -> object:
+    """A delta that is not answered is sent once more, as a driver's retry policy may."""
+
+    def add(ports: Ports, write: AddToCounter) -> None:
+        try:
+            send(ports, write)
+        except Unreachable:
+            send(ports, write)
+
+    return add
+
+
+def never_marked(chunk: Chunk, slack: Micros) -> bool:
+    """A chunk is counted once and believed for ever."""
+    return chunk.counted_at is None
+
+
+def the_whole_drift(wrong: Sums, now: Sums) -> Sums:
+    """Not what is sure, but what is seen."""
+    return {each: -now[each] for each in wrong if now[each]}
+
+
+def any_time(*limits: object) -> Limits:
+    """A delta may be sent long after its claim."""
+    return replace(Limits(*limits), prompt=HOUR)  # type: ignore[arg-type]
+
+
+def as_often_as_it_takes(*limits: object) -> Limits:
+    """Nothing is ever stuck."""
+    return replace(Limits(*limits), attempts=1_000)  # type: ignore[arg-type]
+
+
+BROKEN: tuple[tuple[object, str, object, Property], ...] = (
+    (watch_module, "measured", no_changes, without_faults),
+    (tally_runs, "K", 1, with_a_straggler),
+    (Chunk, "stale", never_marked, without_faults),
+    (correcting_module, "correction", the_whole_drift, with_faults),
+    (Ports, "add", sent_again(Ports.add), with_unknown_outcomes),
+    (PointedRounds, "claim", always, with_two_instances),
+    (tally_runs, "Limits", any_time, with_two_instances),
+    (tally_runs, "Limits", as_often_as_it_takes, beside_wrong_read_repair),
+    (Counting, "recounted", Counting.sums, with_events_lost),
+    (Counting, "recounted", Counting.sums, with_rows_missing),
+    (Counting, "recounted", Counting.sums, with_stale_tallies),
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "rule", "holds"),
+    BROKEN,
+    ids=lambda each: getattr(each, "__name__", str(each)),
+)
+def test_a_broken_rule_is_noticed(
+    where: object, name: str, rule: object, holds: Property, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(where, name, rule)
+    assert breaks(holds)
+
+
+# --- the arithmetic of intervals ------------------------------------------------------------------
+
+DRIFTS = st.integers(-20, 20)
+LOOKS = st.lists(st.tuples(DRIFTS, st.integers(0, 6)), min_size=1, max_size=8)
+EVIDENCE = Evidence(K, 2 * K)
+
+
+def shown(drift_: int, changes: int, whole: bool = True) -> Measured:
+    look = Look(0, 0, {Sum.COUNT: drift_}, {Sum.COUNT: 0}, whole)
+    return drift.measured(look, changes)
+
+
+@given(DRIFTS, st.integers(0, 6), st.integers(-6, 6))
+def test_an_interval_never_tells_more_than_the_error(error: int, changes: int, noise: int) -> None:
+    """Whatever was under way: no more than there were changes."""
+    told = shown(error + max(-changes, min(noise, changes)), changes).least[Sum.COUNT]
+    assert told * error >= told * told
+
+
+@given(LOOKS)
+def test_what_is_told_is_told_by_so_many_looks_and_the_newest(looks: list[tuple[int, int]]) -> None:
+    kept: tuple[Measured, ...] = ()
+    for drift_, changes in looks:
+        kept = drift.remembered(kept, shown(drift_, changes), EVIDENCE)
+    for wrong in drift.wrong_by(kept, EVIDENCE).values():
+        told = [each.least[Sum.COUNT] for each in kept]
+        assert sum(each * wrong > 0 for each in told) >= K
+        assert not any(each * wrong < 0 for each in told)
+        assert told[-1] * wrong > 0
+        assert all(abs(wrong) <= abs(each) for each in told if each)
+
+
+@given(LOOKS)
+def test_only_a_look_at_the_whole_may_be_the_last(looks: list[tuple[int, int]]) -> None:
+    kept: tuple[Measured, ...] = ()
+    for drift_, changes in looks:
+        kept = drift.remembered(kept, shown(drift_, changes, whole=False), EVIDENCE)
+        assert not drift.wrong_by(kept, EVIDENCE)
+        told = shown(drift_, changes)
+        if drift.wrong_by(drift.remembered(kept, told, EVIDENCE), EVIDENCE):
+            assert drift.suspected(kept, EVIDENCE)
+
+
+@given(DRIFTS, DRIFTS)
+def test_a_correction_adds_no_more_than_either_shows(wrong: int, now: int) -> None:
+    added = drift.correction({Sum.COUNT: wrong}, {Sum.COUNT: now}).get(Sum.COUNT, 0)
+    assert abs(added) <= min(abs(wrong), abs(now))
+    assert added * wrong <= 0
+    assert (added != 0) == (wrong * now > 0)
+
+
+def test_a_size_is_unsure_while_anything_is_under_way() -> None:
+    look = Look(0, 0, {Sum.SIZE: 10_000}, {Sum.SIZE: 0})
+    assert drift.measured(look, 1).least == {Sum.SIZE: 0}
+    assert drift.measured(look, 0).least == {Sum.SIZE: 10_000}
