@@ -15,7 +15,7 @@ from pathlib import Path
 from reconcilers.errors import IncompatibleCheckpoint
 
 FILE = "reconciler-fingerprint.json"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised when the stateful part of the query changes its columns."""
 WAY_OUT = "start with --fresh-checkpoint: it begins at the bookmark, and nothing is lost"
 

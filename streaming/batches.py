@@ -15,6 +15,7 @@ from checkpoints.directory import Planned
 from checkpoints.expiries import KEPT_AFTER_DUE
 from checkpoints.journal import Journal
 from checkpoints.lease import Lease
+from checkpoints.tallies import MARKS_KEPT_DAYS
 from reconcilers.family import Family
 from reconcilers.finding import Action
 from reconcilers.model import Kind, Micros, Wake
@@ -130,9 +131,8 @@ class Batches:
         self._expired_up_to = min(told, now - HOUR)
 
     def marks_begin(self) -> Micros:
-        """From when on marks of tallies may not have been gone through."""
-        newest = self.bookmarks.newest(self.stream)
-        return (micros() if newest is None else newest.recorded_at) - HOUR
+        """From when on marks of tallies may not have been gone through: all that are kept."""
+        return micros() - MARKS_KEPT_DAYS * 24 * HOUR
 
     def admit(self, look: BatchLook, now: Micros) -> Admission:
         """Count this batch's suspects and say what may be repaired.

@@ -220,5 +220,6 @@ def _overlay(values: dict[str, Any], environment: Mapping[str, str]) -> None:
         section, dots, setting = name.removeprefix(PREFIX).lower().partition("__")
         if not name.startswith(PREFIX) or not dots:
             continue
-        value = tuple(text.split(",")) if (section, setting) in LISTS else text
+        several = tuple(each for each in text.split(",") if each)
+        value = several if (section, setting) in LISTS else text
         values.setdefault(section, {})[setting] = value

@@ -218,8 +218,7 @@ def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
     since, now = ours.lineage.watched_since(), micros()
     look = Look(job.family, ours.tables, ours.lineage, since)
     looked = look.at(wakes, now)
-    if job.settings.tally.projections:
-        ours.tallies.mark(_chunks(looked, job.settings.tally.chunk), now)
+    ours.tallies.mark(_chunks(looked, job.settings.tally.chunk), now)
     ours.expiries.expect(_expiries(wakes, now, round(job.settings.stream.delay * 1e6)))
     if looked.again:
         _publish(job, looked.again)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import timedelta
 from uuid import UUID
 
+from cassandra import ConsistencyLevel
+
 from checkpoints.cassandra.store import Request, Store
 from checkpoints.clock import wall_clock
 from checkpoints.tallies import MARKS_KEPT_DAYS, Book, Chunk
@@ -100,7 +102,10 @@ class CassandraTallies:
 
 
 class CassandraRounds:
-    """`checkpoints.tallies.Rounds`: a row for each counter row that ever was corrected."""
+    """`checkpoints.tallies.Rounds`: a row for each counter row that ever was corrected.
+
+    Serial over all data centres, whichever is watched: nothing else keeps two streams apart.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -113,6 +118,9 @@ class CassandraRounds:
         self._next = store.prepare_conditional(
             "UPDATE $ks.tally_rounds SET round = ? WHERE tally = ? AND key = ? IF round = ?"
         )
+        self._read.consistency_level = ConsistencyLevel.SERIAL
+        for claim in (self._first, self._next):
+            claim.serial_consistency_level = ConsistencyLevel.SERIAL
 
     def current(self, tally: str, key: str) -> int:
         """By a serial read: of rounds that are being claimed it sees the outcome."""

@@ -8,23 +8,23 @@ answer) costs K fresh looks and nothing else.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
 
-from checkpoints.journal import Journal
 from checkpoints.tallies import Rounds
 from reconcilers.drift import correction
 from reconcilers.errors import Deferred, Refused, Retryable, Soon
 from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Micros, Row, Slot
+from reconcilers.model import Kind, Micros, Row
 from reconcilers.tally import Sums, Tally
 from reconcilers.writes import AddToCounter
-from streaming.parking import Parking
 from streaming.tallies.counting import Counting
+from streaming.tallies.findings import CounterFindings, Limits
 from streaming.tallies.subject import Subject
 
+__all__ = ["Correcting", "Limits", "Looked"]
 log = logging.getLogger("reconciler")
 
 
@@ -39,21 +39,6 @@ class AddTables(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """``attempts`` of the same correction, and how large a root's first may be without a person.
-
-    ``observe``: nothing is corrected; ``again`` (µs): how long a refusing table is left alone;
-    ``prompt`` (µs): how long after its claim a delta may be sent, less than any look takes.
-    """
-
-    attempts: int
-    first: Sums
-    again: Micros
-    prompt: Micros
-    observe: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Looked:
     """What the looks have shown: of which mailboxes, in which round, wrong by how much."""
 
@@ -62,102 +47,14 @@ class Looked:
     wrong: Sums
 
 
-@dataclass(slots=True)
-class Correcting:
-    """Corrections of one family's tallies, and their findings.
-
-    ``trouble`` says why nobody may correct now (a node is away), ``told`` hears of each finding and
-    how it ended.
-    """
+@dataclass(slots=True, kw_only=True)
+class Correcting(CounterFindings):
+    """Corrections of tallies; ``trouble`` says why nobody may correct now (a node is away)."""
 
     tables: AddTables
     counting: Counting
     rounds: Rounds
-    journal: Journal
-    parking: dict[str, Parking]
-    clock: Callable[[], Micros]
-    limits: Limits
     trouble: Callable[[], str | None]
-    told: Callable[[Finding, State | None], None]
-    _open: dict[tuple[str, Slot], Finding] = field(default_factory=dict)
-
-    # --- findings
-
-    def recall(self, findings: Iterable[Finding]) -> None:
-        """The open findings, as the journal has them: a person may have changed one."""
-        self._open = {(each.projection, each.slot): each for each in findings}
-
-    def open_at(self, subject: Subject) -> Finding | None:
-        """The open finding of a subject."""
-        return self._open.get((subject.tally.name, subject.slot))
-
-    def settled(self, subject: Subject) -> None:
-        """It is right: an open finding ends."""
-        finding = self.open_at(subject)
-        if finding is not None:
-            self._close(finding, State.VERIFIED if finding.writes else State.HEALED)
-
-    def gone(self, subject: Subject) -> None:
-        """There is no such counter any more: an open finding ends, whatever was tried."""
-        finding = self.open_at(subject)
-        if finding is not None:
-            self._close(finding, State.HEALED)
-
-    def defer(self, subject: Subject, why: str) -> None:
-        """It cannot be corrected now: held, with the reason; unless its table has one for all.
-
-        What was tried, stuck ones too, and what waits for a person stands as it is.
-        """
-        if self.parking[subject.family].parked(subject.tally.name) is not None:
-            return
-        sentence = f"{subject} may be wrong; not corrected yet: {why}"
-        before = self.open_at(subject)
-        if before is None or not (before.writes or before.kind is Kind.LARGE_CORRECTION):
-            self._hold(self._finding(subject, Kind.COUNTER_DRIFT, State.HELD, sentence))
-
-    def _finding(self, subject: Subject, kind: Kind, state: State, sentence: str) -> Finding:
-        before = self.open_at(subject)
-        return Finding(
-            family=subject.family,
-            projection=subject.tally.name,
-            slot=subject.slot,
-            messageid=None if subject.root is None else str(subject.root),
-            kind=kind,
-            state=state,
-            sentence=sentence,
-            found_at=self.clock() if before is None else before.found_at,
-            accepted=before is not None and before.accepted,
-        )
-
-    def _put(self, finding: Finding) -> None:
-        self.journal.put(finding)
-        self._open[finding.projection, finding.slot] = finding
-        self.told(finding, None)
-
-    def _hold(self, finding: Finding) -> None:
-        """It waits: told once, and looked at again now and then, whatever changes there."""
-        before = self._open.get((finding.projection, finding.slot))
-        held = replace(finding, next_look=self.clock() + self.limits.again)
-        if before is not None and (before.state, before.sentence) == (held.state, held.sentence):
-            self._touch(held)
-        else:
-            self._put(held)
-
-    def _touch(self, finding: Finding) -> None:
-        self.journal.touch(finding)
-        self._open[finding.projection, finding.slot] = finding
-
-    def waits(self, subject: Subject) -> bool:
-        """Whether it is to be left alone until its next look is due."""
-        finding = self.open_at(subject)
-        return finding is not None and finding.next_look is not None
-
-    def _close(self, finding: Finding, end: State) -> None:
-        self.journal.close(finding, end, self.clock())
-        self._open.pop((finding.projection, finding.slot), None)
-        self.told(finding, end)
-
-    # --- a correction
 
     def waits_for_table(self, subject: Subject) -> bool:
         """Whether its table refuses writes, and was asked not long ago."""
@@ -167,6 +64,9 @@ class Correcting:
     def correct(self, subject: Subject, looked: Looked, refused: str | None) -> None:
         """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
         self.may_correct(refused)
+        self._read_again(subject)
+        if self._is_anothers(self.open_at(subject)):
+            return
         before = self.tables.stored(subject.tally, subject.key)
         right = self.counting.sums(looked.mailboxes)
         after = self.tables.stored(subject.tally, subject.key)
@@ -211,7 +111,7 @@ class Correcting:
         return replace(
             finding,
             attempts=before.attempts if before is not None else 0,
-            before=Row({subject.tally.cells[each].column: stored[each] for each in stored}),
+            before=Row({str(each): value for each, value in stored.items()}),
             truth=(Row({str(each): value for each, value in right.items()}),),
         )
 

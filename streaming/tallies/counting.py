@@ -10,12 +10,14 @@ from uuid import UUID
 from checkpoints.lineage import Lineage
 from checkpoints.tallies import Tallies
 from reconcilers.compare import is_incomplete
-from reconcilers.errors import Deferred
+from reconcilers.errors import Deferred, Soon
 from reconcilers.family import Family
-from reconcilers.model import Micros, Row
+from reconcilers.model import Micros, Row, Slot
 from reconcilers.tally import Listed, Sums, by_chunk, summed, total
 
 IDS_A_READ = 500
+READ_AGAIN = 20
+"""Of the messages that differ, so many are read once more: users write meanwhile."""
 
 
 class ListTables(Protocol):
@@ -87,9 +89,26 @@ class Counting:
         true = self._true(mailboxid, list(ids))
         if true != listed:
             wrong = {uid for uid in true.keys() | listed if true.get(uid) != listed.get(uid)}
-            raise Deferred(f"{len(wrong)} messages of mailbox {mailboxid} differ from the truth")
+            self._still_differ(mailboxid, wrong)
+            raise Soon(f"mailbox {mailboxid} changes while it is counted")
         self.tallies.counted_whole(mailboxid, by_chunk(listed.values(), self.width), began)
         return summed(true.values())
+
+    def _still_differ(self, mailboxid: UUID, uids: Collection[int]) -> None:
+        """Raises `Deferred` where one of these differs when it is read once more."""
+        for uid in sorted(uids)[:READ_AGAIN]:
+            listed = {each.uid: each for each in self.lists.listed(mailboxid, uid, uid)}
+            known = {each.messageid for each in listed.values()}
+            known.update(messageid for _slot, messageid in self._known_at(mailboxid, uid))
+            true = self._true(mailboxid, list(known))
+            if true.get(uid) != listed.get(uid):
+                wrong = f"{len(uids)} messages of mailbox {mailboxid} differ from the truth"
+                raise Deferred(f"{wrong}, UID {uid} among them")
+
+    def _known_at(self, mailboxid: UUID, uid: int) -> list[tuple[Slot, UUID]]:
+        slot = Slot(mailboxid, uid)
+        entries = self.lineage.of_slots([slot]).get(slot, ())
+        return [(slot, entry.messageid) for entry in entries]
 
     def _true(self, mailboxid: UUID, messageids: list[UUID]) -> dict[int, Listed]:
         mailbox = self.family.slot[0]

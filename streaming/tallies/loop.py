@@ -29,6 +29,8 @@ TICK = 0.5
 RECALL_EVERY = 30.0
 PAUSE = 5.0
 """Seconds to wait after a failure of the surroundings."""
+TURN = 5.0
+"""Seconds to work through what is due before batches, findings and metrics have their turn."""
 REFUSED_FOR = 60.0
 """Seconds to leave a counter alone that may not be read."""
 
@@ -63,6 +65,9 @@ class TallyLoop:
             except ReconcilerError as failed:
                 log.warning("tallies wait: %s", failed)
                 stop.wait(PAUSE)
+            except Exception:
+                log.exception("tallies have ended by a fault of ours: start the stream again")
+                raise
 
     def _turn(self, stop: Event) -> None:
         if not self._begun:
@@ -70,15 +75,25 @@ class TallyLoop:
             self._begun = True
         self._take_in(TICK)
         self._recall()
-        for mailboxid in list(self._changed):
-            self.watch.expect(self.subjects.of_mailbox(mailboxid))
-            self._changed.discard(mailboxid)
+        end = time.monotonic() + TURN
+        self._expect(end)
         for watched in self.watch.ready():
-            if stop.is_set():
-                return
+            if stop.is_set() or time.monotonic() > end:
+                break
             self._take_in(0)
             self._work(watched)
-        self.metrics.tally_waiting.set(len(self.watch))
+        self.metrics.tally_waiting.set(len(self.watch) + len(self._changed))
+
+    def _expect(self, end: float) -> None:
+        for mailboxid in list(self._changed):
+            if time.monotonic() > end:
+                return
+            try:
+                self.watch.expect(self.subjects.of_mailbox(mailboxid))
+            except Refused as refused:
+                log.warning("whose mailboxes are is not known: %s", refused)
+                return
+            self._changed.discard(mailboxid)
 
     def _take_in(self, wait: float) -> None:
         """Every batch that has ended: a look must not miss what came out before it is judged."""
@@ -121,4 +136,5 @@ class TallyLoop:
                 self.watch.expect(self.subjects.of_finding(each))
         counts = Counter((each.projection, each.kind.value, each.state.value) for each in found)
         self.metrics.show_open("tallies", counts)
+        self.correcting.trouble()  # an outage is remembered though nobody was to correct
         self._recalled_at = time.monotonic()

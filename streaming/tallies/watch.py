@@ -96,13 +96,16 @@ class TallyWatch:
     def take(self, came: Came) -> None:
         """Take in a batch: what it tells of the looks that wait.
 
-        A fresh checkpoint reads some changes once more: they come out later than a look waits.
+        What comes out when a look is complete was not under way when it was made. A fresh
+        checkpoint reads some changes once more: they come out later than a look waits.
         """
-        afresh, self._came = came.settled < self._came.settled, came
+        before, self._came = self._came, came
         for each in self._watched.values():
-            if each.waiting is not None and afresh:
+            if each.waiting is None or before.settled >= each.complete:
+                continue
+            if came.settled < before.settled:
                 self._void(each, "behind")
-            elif each.waiting is not None:
+            else:
                 each.changes += sum(came.changes.get(one, 0) for one in each.mailboxes)
                 each.late = max(each.late, came.late)
 
@@ -113,10 +116,10 @@ class TallyWatch:
             self._watched.setdefault((subject.tally.name, subject.key), Watched(subject, due))
 
     def ready(self) -> list[Watched]:
-        """The subjects to work on now, those due first."""
+        """The subjects to work on now: looks that are complete, then those due first."""
         now = self.clock()
         ready = [each for each in self._watched.values() if self._ready_at(each) <= now]
-        return sorted(ready, key=lambda each: each.due)
+        return sorted(ready, key=lambda each: (each.waiting is None, each.due))
 
     def _ready_at(self, watched: Watched) -> Micros:
         if watched.waiting is None:

@@ -31,7 +31,7 @@ def test_what_was_written_is_accepted_in_any_order_of_topics(tmp_path: Path) -> 
         (replace(MINE, families=("message", "rights")), "families message, now message, rights"),
         (replace(MINE, shuffle_partitions=8), "shuffle partitions 4, now 8"),
         (replace(MINE, kafka_prefix="other"), "kafka prefix james, now other"),
-        (replace(MINE, schema_version=99), "schema version 1, now 99"),
+        (replace(MINE, schema_version=99), "schema version 2, now 99"),
     ],
 )
 def test_each_difference_is_named(tmp_path: Path, other: Fingerprint, named: str) -> None:
