@@ -68,3 +68,8 @@ def test_a_wrong_setting_is_named(text: str, says: str, tmp_path: Path) -> None:
 def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match=r"cannot read settings .*absent\.toml"):
         load(tmp_path / "absent.toml", {})
+
+
+def test_a_list_in_the_environment_can_be_empty() -> None:
+    settings = load(None, {"RECONCILE_TALLY__PROJECTIONS": ""})
+    assert settings.tally.projections == ()
