@@ -102,6 +102,7 @@ class Batches:
     read_up_to: Offsets = field(default_factory=dict)
     _state: BreakerState = field(default_factory=BreakerState)
     _freshest: Micros = 0
+    _read_at: Micros = 0
     _expired_up_to: Micros = 0
 
     @property
@@ -114,6 +115,7 @@ class Batches:
         if self.ports.lineage.watched_since() is None:
             self.ports.lineage.watch_from(micros())
         self.recall()
+        self._read_at = micros()
         self._state = BreakerState(self.journal.breakers())
         self._show()
         if self.observe or self._state.opened:
@@ -244,17 +246,19 @@ class Batches:
             self._freshest, delay = look.freshest
             self.metrics.capture_delay.set(delay / 1e6)
         if self.tallies is not None:
-            come_out = plan.watermark * 1000 - self.rates.window
-            self.tallies(self._came(look, come_out, delay))
+            self.tallies(self._came(look, plan, delay))
         age = 0.0 if look.oldest is None else (micros() - look.oldest) / 1e6
         self.metrics.window_age.set(age)
 
-    def _came(self, look: BatchLook, settled: Micros, captured_in: Micros) -> Came:
+    def _came(self, look: BatchLook, plan: Planned, captured_in: Micros) -> Came:
+        """What a batch read had waited since the one before it at most: 2 L are for both."""
         open_ones, first = list(self.agenda.findings), self.family.first.name
+        read_at = plan.batch_time * 1000
+        waited, self._read_at = read_at - (self._read_at or read_at), read_at
         return Came(
-            settled=settled,
+            settled=plan.watermark * 1000 - self.rates.window,
             changes=look.changes,
-            late=max(round(self.lag * 1e6), captured_in),
+            late=max(round(self.lag * 1e6), captured_in, (captured_in + waited) // 2),
             refused=self.clock_trouble or self._reason(Breaker.REPAIRS),
             unsettled=frozenset(slot.mailboxid for name, slot in open_ones if name == first),
         )
