@@ -446,3 +446,13 @@ def test_a_size_is_unsure_while_anything_is_under_way() -> None:
     look = Look(0, 0, {Sum.SIZE: 10_000}, {Sum.SIZE: 0})
     assert drift.measured(look, 1).least == {Sum.SIZE: 0}
     assert drift.measured(look, 0).least == {Sum.SIZE: 10_000}
+
+
+def test_looks_from_before_a_sum_was_right_do_not_count_for_it() -> None:
+    def look(count: int, changes: int) -> Measured:
+        stored = {Sum.COUNT: count, Sum.UNSEEN: 5}
+        return drift.measured(Look(0, 0, stored, {Sum.COUNT: 0, Sum.UNSEEN: 0}, True), changes)
+
+    for changes, told in ((0, {Sum.UNSEEN: 5}), (1, {Sum.COUNT: 1, Sum.UNSEEN: 4})):
+        looks = (look(2, 1), look(2, 1), look(0, changes), look(2, 0))
+        assert drift.wrong_by(looks, EVIDENCE) == told | {Sum.UNSEEN: 4}
