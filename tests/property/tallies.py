@@ -110,6 +110,8 @@ class World:
     streams: list[Callable[[Came], None]] = field(default_factory=list)
     unseen_by_capture: Callable[[], bool] = lambda: False
     unlisted: Callable[[], bool] = lambda: False
+    pauses: Callable[[], Micros] = lambda: 0
+    captured_in: Micros = field(init=False)
     straggles: Callable[[], Micros] = lambda: 0
     met: Counter[str] = field(default_factory=Counter)
     _in_flight: list[tuple[Micros, int, Callable[[], None]]] = field(default_factory=list)
@@ -118,6 +120,7 @@ class World:
     _leaving: set[Place] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.captured_in = self.climate.latest
         for key, tally in self.rows():
             self.counters[key] = Counter(dict.fromkeys(tally.cells, 0))
             self.under_way[key] = Counter()
@@ -317,12 +320,13 @@ class World:
     _arrived: list[tuple[Place, UUID | None]] = field(default_factory=list)
     _windows: dict[int, list[tuple[Place, UUID | None]]] = field(default_factory=dict)
     _watermark: Micros = 0
+    _began: Micros = 0
 
     def _capture(self, place: Place, message: Listed | None) -> None:
         """An event, within L; some are sent twice."""
         event = (place, message.messageid if message else None)
         for _ in range(1 + (self.rng.random() < self.weather.sent_twice)):
-            self.later(self.within(self.climate.latest), lambda: self._arrived.append(event))
+            self.later(self.within(self.captured_in), lambda: self._arrived.append(event))
 
     def batch(self) -> None:
         """Read what has arrived; let windows out that the watermark has passed; tell of them."""
@@ -336,13 +340,15 @@ class World:
             if (number + 1) * window <= settled
             for event in self._windows.pop(number)
         ]
+        waited, self._began = began - (self._began or began), began
         self._watermark = began - self.climate.delay
         took = self.within(self.climate.latest // 2)
         marked_in = self.rng.randrange(took + 1)
         changes = Counter(mailbox for (mailbox, _), _ in out)
         self.later(marked_in, lambda: self._mark(out, began))
-        self.later(took, lambda: self._ended(Came(settled, changes)))
-        gap = max(self.rng.randrange(self.climate.latest), took) + 1
+        came = Came(settled, changes, late=(self.captured_in + waited) // 2)
+        self.later(took, lambda: self._ended(came))
+        gap = max(self.rng.randrange(self.climate.latest), took) + 1 + self.pauses()
         self.later(gap, self.batch)
 
     def _mark(self, out: list[tuple[Place, UUID | None]], began: Micros) -> None:

@@ -166,6 +166,18 @@ def with_batches_told_again(seed: int) -> Run:
     return nothing_is_corrected(run)
 
 
+def with_a_stream_that_pauses(seed: int) -> Run:
+    """Nobody reads for a while, as when a query waits for its restart: such looks tell nothing."""
+    run = a_run(seed)
+    strikes = now_and_then(run, 0.02, most=10)
+    run.world.captured_in = run.climate.latest // 2
+    pause = partial(run.world.rng.randrange, 3 * run.climate.delay)
+    run.world.pauses = lambda: pause() if strikes() else 0
+    run.play(traffic(run, 30))
+    assert not run.ports.false, run.ports.false[0]
+    return nothing_is_corrected(run)
+
+
 def beside_read_repair(seed: int) -> Run:
     """The mail server resets counters by itself: both come to rest."""
     run = a_run(seed, FAULTS, FAULTS)
@@ -266,6 +278,7 @@ EVERY: dict[Property, dict[str, int]] = {
     with_crashes: {"corrected": 50, **{f"crash {point}": 1 for point in POINTS}},
     with_two_instances: {"corrected": 50, "held up after the claim": 1},
     with_batches_told_again: {"agrees": 100, "told again": 100},
+    with_a_stream_that_pauses: {"agrees": 100, "behind": 5},
     beside_read_repair: {"corrected": 20, "read repairs": 100},
     beside_wrong_read_repair: {"stuck": 5},
     with_events_lost: {"unseen by capture": 20, "wrong": 20},
