@@ -1,4 +1,4 @@
-"""Correcting a counter: one more glance, claim the round, journal, then the delta, once.
+"""Correcting a counter: one more count, claim the round, journal, then the delta, once.
 
 Whether a delta was applied cannot be seen, nor can it be sent again: so each is sent under a round
 of its own, which one lightweight transaction claims. Whatever happens after that (a crash, no
@@ -68,7 +68,7 @@ class Correcting(CounterFindings):
         if self._is_anothers(self.open_at(subject)):
             return
         before = self.tables.stored(subject.tally, subject.key)
-        right = self.counting.sums(looked.mailboxes)
+        right = self.counting.anew(looked.mailboxes)
         after = self.tables.stored(subject.tally, subject.key)
         if before != after:
             raise Soon("it changes while it is counted")

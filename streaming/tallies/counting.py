@@ -54,12 +54,20 @@ class Counting:
         """What these mailboxes list, as far as is known: only chunks that changed are read."""
         return total([self._mailbox(each) for each in mailboxids])
 
+    def anew(self, mailboxids: Collection[UUID]) -> Sums:
+        """What these mailboxes list now, changes included that have not come out yet."""
+        return total([self._whole(each) for each in mailboxids])
+
+    def _whole(self, mailboxid: UUID) -> Sums:
+        began = self.clock()
+        chunks = by_chunk(self.lists.listed(mailboxid), self.width)
+        self.tallies.counted_whole(mailboxid, chunks, began)
+        return total(list(chunks.values()))
+
     def _mailbox(self, mailboxid: UUID) -> Sums:
         began, book = self.clock(), self.tallies.of_mailbox(mailboxid)
         if not book.whole:
-            chunks = by_chunk(self.lists.listed(mailboxid), self.width)
-            self.tallies.counted_whole(mailboxid, chunks, began)
-            return total(list(chunks.values()))
+            return self._whole(mailboxid)
         counted = {
             number: summed(self._chunk(mailboxid, number))
             for number, chunk in book.chunks.items()

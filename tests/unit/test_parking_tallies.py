@@ -51,7 +51,7 @@ class Counters:
 class Right:
     """What it should be."""
 
-    def sums(self, mailboxids: Collection[UUID]) -> Sums:
+    def anew(self, mailboxids: Collection[UUID]) -> Sums:
         return TRUE
 
 

@@ -277,6 +277,18 @@ def test_a_counter_that_somebody_else_has_corrected_meanwhile_is_let_be(wrong: B
     assert wrong.tables.added == []
 
 
+def test_an_update_that_was_lost_since_the_last_look_is_seen_before_it_has_come_out(
+    wrong: Bench,
+) -> None:
+    wrong.look(K - 1)
+    wrong.work()
+    wrong.come()
+    three = (message(1), message(2, seen=True), message(3, seen=True))
+    wrong.tables.hold(MAILBOX, *three)  # its chunk is not marked yet
+    wrong.work()
+    assert wrong.tables.added == []
+
+
 # --- failures -------------------------------------------------------------------------------------
 
 
