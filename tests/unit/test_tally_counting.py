@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
 from reconcilers.errors import Deferred
-from reconcilers.tally import NOTHING, Sum, Sums, by_chunk, summed, total
+from reconcilers.tally import NOTHING, Listed, Sum, Sums, by_chunk, summed, total
 from streaming.tallies.counting import IDS_A_READ
 from tests.unit.counters import BOB, OTHER, WIDTH, Bench, message, truth_of
 from tests.unit.rows import DELAY, MAILBOX, SECOND
@@ -87,15 +88,16 @@ def test_a_mark_that_comes_while_a_chunk_is_counted_is_not_lost(
 ) -> None:
     counted(bench)
     bench.tallies.mark({MAILBOX: {0}}, bench.now)
-    note = bench.tallies.counted
+    listed = bench.tables.listed
 
-    def slowly(mailboxid: UUID, chunks: dict[int, Sums], began: int) -> None:
+    def slowly(mailboxid: UUID, first: int, last: int) -> Iterator[Listed]:
+        yield from listed(mailboxid, first, last)
         bench.now += SECOND
         bench.tallies.mark({MAILBOX: {0}}, bench.now)
-        note(mailboxid, chunks, began)
+        bench.now += DELAY
 
     with monkeypatch.context() as slow:
-        slow.setattr(bench.tallies, "counted", slowly)
+        slow.setattr(bench.tables, "listed", slowly)
         counted(bench)
     counted(bench)
     assert bench.tables.read == [(MAILBOX, 0, WIDTH - 1)]
