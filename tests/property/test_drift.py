@@ -325,7 +325,7 @@ def test_counters_in_many_more_runs(holds: Property) -> None:
 # --- the rules, broken on purpose -----------------------------------------------------------------
 
 
-def breaks(holds: Property, seeds: int = 40) -> bool:
+def breaks(holds: Property, seeds: int = 300) -> bool:
     """Whether one of some runs does not hold."""
     for seed in range(seeds):
         try:
