@@ -94,11 +94,12 @@ def without_faults(seed: int) -> Run:
 
 
 def with_a_straggler(seed: int) -> Run:
-    """A counter that is written much later than is agreed misleads a look or two, not K."""
+    """A counter that is written later than is agreed misleads all looks but the last of K."""
     run = a_run(seed)
     strikes = now_and_then(run, 0.2, most=10)
-    delay, misled = run.climate.delay, (K - 1) * (run.climate.delay + 2 * run.climate.latest)
-    late = partial(run.world.rng.randrange, delay, 2 * delay + misled)
+    climate, looks = run.climate, (K - 1) * (run.climate.delay + 2 * run.climate.latest)
+    most = climate.delay + looks - climate.written
+    late = partial(run.world.rng.randrange, climate.delay, most)
     run.world.straggles = lambda: late() if strikes() else 0
     run.play(traffic(run, 30))
     return nothing_is_corrected(run)
