@@ -85,6 +85,19 @@ class Suspect:
     looked_again: bool = False
     suspected: Kind | None = None
 
+    def wake(self, suspected: Kind | None) -> Wake:
+        """The key, to be published and looked at again one delay later, with what was found now."""
+        ids = self.messageids
+        return Wake(
+            mailboxid=self.slot.mailboxid,
+            messageid=next(iter(ids)) if len(ids) == 1 else None,
+            uid=self.slot.uid,
+            oldest=self.oldest,
+            looked_again=True,
+            projection=self.projection,
+            suspected=suspected,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -177,6 +190,7 @@ class Kind(StrEnum):
     COUNTER_DRIFT = "counter_drift"
     LARGE_CORRECTION = "large_correction"
     TABLE_REFUSES = "table_refuses"
+    TABLE_UNREADABLE = "table_unreadable"
 
 
 REPAIRED = frozenset({Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconcilers.confirm import Moment
 from reconcilers.finding import Finding, Now
@@ -37,13 +37,4 @@ class Case:
 
     def wake(self, suspected: Kind | None) -> Wake:
         """The key, to be published and looked at again one delay later, with what was found now."""
-        ids = self.seen.consulted
-        return Wake(
-            mailboxid=self.slot.mailboxid,
-            messageid=next(iter(ids)) if len(ids) == 1 else None,
-            uid=self.slot.uid,
-            oldest=self.suspect.oldest,
-            looked_again=True,
-            projection=self.suspect.projection,
-            suspected=suspected,
-        )
+        return replace(self.suspect, messageids=self.seen.consulted).wake(suspected)

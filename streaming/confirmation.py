@@ -9,6 +9,7 @@ from uuid import UUID
 
 from checkpoints.lineage import Entry, Lineage, memory_of, merged
 from reconcilers.confirm import SECOND
+from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
 from reconcilers.model import NOTHING_REMEMBERED, Memory, Micros, Row, Seen, Slot, Suspect
 
@@ -28,6 +29,10 @@ class ConfirmTables(Protocol):
         """All truth rows of each message at serial consistency, with write times."""
 
 
+class Unreadable(Refused):
+    """The projection's own table may not be read; a `Refused` of any other says nothing of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Confirmation:
     """Reads suspects of one projection again; ``shadow`` (µs) is that of `Moment`."""
@@ -42,9 +47,13 @@ class Confirmation:
         """Each suspect as it is now: projection FIRST, truth SECOND, at serial consistency.
 
         The other way round, a write that came between the reads would be overridden by ours.
+        Raises `Unreadable` when the projection's table refuses.
         """
         slots = [suspect.slot for suspect in suspects]
-        rows = self.tables.projection_with_times(self.projection, slots)
+        try:
+            rows = self.tables.projection_with_times(self.projection, slots)
+        except Refused as refused:
+            raise Unreadable(str(refused)) from refused
         listed = rows
         if self.projection.is_index:
             listed = self.tables.projection_rows(self.family.first, slots)

@@ -28,7 +28,7 @@ from reconcilers.model import (
 )
 from reconcilers.plan import plan
 from streaming.case import Case
-from streaming.confirmation import Confirmation
+from streaming.confirmation import Confirmation, Unreadable
 from streaming.outcome import Outcome
 from streaming.parking import Parking
 from streaming.removals import MailboxTables, Removals
@@ -101,19 +101,27 @@ class Examiner:
         and what had been written by then is recognised.
         """
         outcomes: list[Outcome] = []
-        if suspects and not admission.observe:
+        if suspects:
             suspects = self._repairing.in_turn(suspects, batch)
         for start in range(0, len(suspects), CONFIRMED_TOGETHER):
             some = suspects[start : start + CONFIRMED_TOGETHER]
-            moment = Moment(self.clock(), self.rules.delay, self.rules.shadow)
-            open_ones = self.journal.recall(
-                self.family, self.projection.name, [suspect.slot for suspect in some]
-            )
-            for suspect, seen in zip(some, self.confirmation.read(some), strict=True):
-                previous = open_ones.get(suspect.slot)
-                case = Case(suspect, seen, previous, moment, batch)
+            try:
+                cases = self._confirmed(some, batch)
+            except Unreadable as refused:
+                return [*outcomes, *self._repairing.unreadable(suspects[start:], refused)]
+            outcomes += self._repairing.readable()
+            for case in cases:
                 outcomes += self._settle_one(case, admission)
         return outcomes
+
+    def _confirmed(self, suspects: Sequence[Suspect], batch: str) -> list[Case]:
+        moment = Moment(self.clock(), self.rules.delay, self.rules.shadow)
+        slots = [suspect.slot for suspect in suspects]
+        open_ones = self.journal.recall(self.family, self.projection.name, slots)
+        return [
+            Case(suspect, seen, open_ones.get(suspect.slot), moment, batch)
+            for suspect, seen in zip(suspects, self.confirmation.read(suspects), strict=True)
+        ]
 
     # --- steps 6 and 7
 

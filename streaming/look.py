@@ -14,6 +14,7 @@ from uuid import UUID
 
 from checkpoints.lineage import Lineage, complete_at
 from reconcilers.compare import compare
+from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
 from reconcilers.model import Kind, Micros, Row, Seen, Slot, Suspect, Wake
 from streaming.remembering import Remembering
@@ -39,7 +40,8 @@ class LookTables(Protocol):
 class Looked:
     """What a look found: suspects, keys to look at again, and how many slots were compared.
 
-    ``changes`` are how many changes each mailbox had, no fewer; ``touched`` the UIDs they were of.
+    ``changes`` are how many changes each mailbox had, no fewer; ``touched`` the UIDs they were of;
+    ``later`` the slots of which an index could not be read.
     """
 
     suspects: tuple[Suspect, ...]
@@ -48,6 +50,7 @@ class Looked:
     unresolved: int
     changes: Mapping[UUID, int]
     touched: Mapping[UUID, frozenset[int]]
+    later: tuple[Slot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +73,17 @@ class Look:
         self._resolve_slots(wakes, sight)
         self._resolve_messages(wakes, sight)
         for index in self.family.projections[1:]:
-            sight.indexes[index.name] = self.tables.projection_rows(index, sight.targets)
+            self._read_index(index, sight)
         remembering.partition_deletes(wakes, sight)
         remembering.rows(wakes, sight, now)
         return self._compared(wakes, sight)
+
+    def _read_index(self, index: Projection, sight: Sight) -> None:
+        """An index that refuses to be read holds up none of the others (promise 7)."""
+        try:
+            sight.indexes[index.name] = self.tables.projection_rows(index, sight.targets)
+        except Refused:
+            sight.unread.add(index.name)
 
     # --- keys to slots
 
@@ -180,9 +190,12 @@ class Look:
         for target in sight.targets.values():
             truths = sight.claimed(target.slot, target.messageids)
             for projection in self.family.projections:
+                if projection.name in sight.unread:
+                    continue
                 suspect = self._suspect(projection, target, sight, truths)
                 if suspect is not None:
                     suspects.append(suspect)
+        suspects += [sight.sounding(name) for name in sorted(sight.unread) if sight.targets]
         lost = list(self._unresolved(wakes, sight))
         return Looked(
             suspects=(*suspects, *(suspect for suspect in lost if isinstance(suspect, Suspect))),
@@ -191,6 +204,7 @@ class Look:
             unresolved=len(lost),
             changes=_changes(wakes, sight),
             touched=_touched(sight),
+            later=tuple(sight.targets) if sight.unread else (),
         )
 
     def _suspect(
@@ -205,18 +219,9 @@ class Look:
             listed=listed is not None,
         )
         difference = compare(self.family, projection, seen)
-        asked = projection.name in target.looked_again
-        if difference is None and not asked:
+        if difference is None and projection.name not in target.looked_again:
             return None
-        return Suspect(
-            target.slot,
-            frozenset(target.messageids),
-            difference.kind if difference is not None else None,
-            projection.name,
-            target.oldest,
-            asked,
-            target.looked_again.get(projection.name),
-        )
+        return target.suspect(projection.name, difference.kind if difference else None)
 
     def _unresolved(self, wakes: Iterable[Wake], sight: Sight) -> Iterable[Suspect | Wake]:
         """Deleted projection rows whose message nobody remembers.

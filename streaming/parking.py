@@ -1,6 +1,7 @@
-"""A table that refuses writes is parked: one finding, however many rows wait for it (promise 7).
+"""A table that refuses is parked: one finding, however many rows wait for it (promise 7).
 
-What was found there is looked at again, one delay later and again, until the table takes a write.
+What was found wrong there is looked at again, one delay later and again, until the table takes a
+write. What merely changed while it could not be read is looked at again later (`streaming.look`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ WHOLE_TABLE = Slot(UUID(int=0), 0)
 
 @dataclass(slots=True)
 class Parking:
-    """The tables of one family that refuse writes. Who parks or frees one tells of its finding."""
+    """The tables of one family that refuse. Who parks or frees one tells of its finding."""
 
     family: Family
     journal: Journal
@@ -37,35 +38,38 @@ class Parking:
             self._parked[projection] = found
 
     def parked(self, projection: str) -> Finding | None:
-        """The finding of its table, if that refuses writes; it tells when that was last tried."""
+        """The finding of its table, if that refuses; it tells when that was last tried."""
         return self._parked.get(projection)
 
-    def park(self, intended: Finding, table: str, refused: Refused) -> Finding | None:
+    def refuses_writes(self, projection: str, table: str, refused: Refused) -> Finding | None:
         """A write was refused: its table's finding, if new. `give_up` the intent then."""
-        name, now = intended.projection, self.clock()
-        if name in self._parked:
-            self._parked[name] = replace(self._parked[name], tried_at=now)
-            self.journal.touch(self._parked[name])
+        sentence = f"table {table} refuses writes: {refused}; what is wrong there waits"
+        return self._park(projection, Kind.TABLE_REFUSES, sentence)
+
+    def refuses_reads(self, projection: str, table: str, refused: Refused) -> Finding | None:
+        """A read was refused: its table's finding, if new."""
+        sentence = f"table {table} cannot be read: {refused}; what changes there is looked at later"
+        return self._park(projection, Kind.TABLE_UNREADABLE, sentence)
+
+    def _park(self, projection: str, kind: Kind, sentence: str) -> Finding | None:
+        now = self.clock()
+        if projection in self._parked:
+            self._parked[projection] = replace(self._parked[projection], tried_at=now)
+            self.journal.touch(self._parked[projection])
             return None
-        parked = replace(
-            intended,
+        parked = Finding(
+            family=self.family.name,
+            projection=projection,
             slot=WHOLE_TABLE,
             messageid=None,
-            kind=Kind.TABLE_REFUSES,
+            kind=kind,
             state=State.REPORTED,
-            sentence=f"table {table} refuses writes: {refused}; what is wrong there waits",
+            sentence=sentence,
             found_at=now,
             tried_at=now,
-            attempts=0,
-            batch="",
-            before=None,
-            writes=(),
-            truth=(),
-            next_look=None,
-            accepted=False,
         )
         self.journal.put(parked)
-        self._parked[name] = parked
+        self._parked[projection] = parked
         return parked
 
     def give_up(self, finding: Finding) -> Finding | None:
@@ -81,9 +85,16 @@ class Parking:
             self.journal.put(held)
         return held
 
-    def freed(self, projection: str) -> Finding | None:
-        """A write was taken: the table's finding, now closed, if there was one."""
+    def took_a_write(self, projection: str) -> Finding | None:
+        """The table's finding, now closed, if there was one."""
         parked = self._parked.pop(projection, None)
         if parked is not None:
             self.journal.close(parked, State.HEALED, self.clock())
         return parked
+
+    def was_read(self, projection: str) -> Finding | None:
+        """The finding of a table that could not be read, now closed, if there was one."""
+        parked = self._parked.get(projection)
+        if parked is None or parked.kind is not Kind.TABLE_UNREADABLE:
+            return None
+        return self.took_a_write(projection)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from checkpoints.lineage import Entry
-from reconcilers.model import Kind, Micros, Row, Slot, Wake
+from reconcilers.model import Kind, Micros, Row, Slot, Suspect, Wake
 
 
 @dataclass(slots=True)
@@ -33,12 +33,25 @@ class Target:
             before = self.looked_again.get(wake.projection)
             self.looked_again[wake.projection] = before or wake.suspected
 
+    def suspect(self, projection: str, kind: Kind | None) -> Suspect:
+        """It is to be confirmed in this projection."""
+        return Suspect(
+            self.slot,
+            frozenset(self.messageids),
+            kind,
+            projection,
+            self.oldest,
+            projection in self.looked_again,
+            self.looked_again.get(projection),
+        )
+
 
 @dataclass(slots=True)
 class Sight:
     """Both sides as read so far; ``claims`` are the truth rows, with their message, by slot.
 
-    ``rows`` are those of the family's first projection, ``indexes`` those of the others, by name.
+    ``rows`` are those of the family's first projection, ``indexes`` those of the others, by name;
+    ``unread`` names those that refused. ``read`` are the messages whose truth was read.
     ``entries`` are what lineage holds by row, ``remembered`` by message, where that was asked.
     """
 
@@ -50,6 +63,7 @@ class Sight:
     entries: dict[Slot, list[Entry]] = field(default_factory=dict)
     remembered: dict[UUID, list[Entry]] = field(default_factory=dict)
     read: set[UUID] = field(default_factory=set)
+    unread: set[str] = field(default_factory=set)
 
     def target(self, slot: Slot) -> Target:
         """The slot's target, new if nobody asked for it yet."""
@@ -57,6 +71,15 @@ class Sight:
         if found is None:
             found = self.targets[slot] = Target(slot)
         return found
+
+    def sounding(self, unread: str) -> Suspect:
+        """Of all slots of an index that could not be read one is confirmed, to tell of its table.
+
+        One that was to be looked at again, if there is any: it comes back until it can be read.
+        """
+        targets = list(self.targets.values())
+        again = (each for each in targets if unread in each.looked_again)
+        return next(again, targets[0]).suspect(unread, None)
 
     def entry(self, slot: Slot, messageid: UUID) -> Entry | None:
         """What lineage holds of the message at this slot."""

@@ -220,6 +220,8 @@ def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
     looked = look.at(wakes, now)
     ours.tallies.mark(_chunks(looked, job.settings.tally.chunk), now)
     ours.expiries.expect(_expiries(wakes, now, round(job.settings.stream.delay * 1e6)))
+    again = now + round(job.settings.repair.report_again * 1e6)
+    ours.expiries.expect(Expiry(slot, None, again) for slot in looked.later)
     if looked.again:
         _publish(job, looked.again)
     found.add(looked)

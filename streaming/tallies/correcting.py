@@ -175,7 +175,7 @@ class Correcting(CounterFindings):
         try:
             self.tables.add(write)
         except Refused as refused:
-            parked = parking.park(intended, write.tally.table, refused)
+            parked = parking.refuses_writes(intended.projection, write.tally.table, refused)
             if parked is not None:
                 self.told(parked, None)
             parking.give_up(intended)
@@ -184,7 +184,7 @@ class Correcting(CounterFindings):
         except Retryable as unknown:
             self._no_attempt(intended, f"applied or not? ({unknown})")
             return
-        freed = parking.freed(intended.projection)
+        freed = parking.took_a_write(intended.projection)
         if freed is not None:
             self.told(freed, State.HEALED)
 

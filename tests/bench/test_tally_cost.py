@@ -22,6 +22,7 @@ from streaming.worker import micros
 from tests.bench.report import publish, table
 from tests.conftest import make_mail_tables
 from tests.endpoints import Running
+from tests.stack.streams import until
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(1500)]
 
@@ -46,15 +47,20 @@ class Traced:
             return self.session.execute(*arguments, **named)
         result = self.session.execute(*arguments, **named, trace=True)
         list_of_rows = list(result)
-        trace = result.get_query_trace(max_wait_sec=10)
-        told = [READ.search(event.description) for event in trace.events]
-        self.rows += sum(int(each[1]) for each in told if each)
+        self.rows += until("Cassandra told what it read", lambda: _told(result))
         self.reads += 1
         return iter(list_of_rows)
 
     def __getattr__(self, name: str) -> Any:
         """Everything else is the session's own."""
         return getattr(self.session, name)
+
+
+def _told(result: Any) -> int:
+    """Rows read; 0 while that event is not there: a trace's events are written one by one."""
+    trace = result.get_query_trace(max_wait_sec=10)
+    told = [READ.search(event.description) for event in trace.events]
+    return sum(int(each[1]) for each in told if each)
 
 
 @pytest.fixture

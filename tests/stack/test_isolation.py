@@ -1,8 +1,9 @@
-"""The isolation matrix (S11): a table that refuses writes holds up none of the other four.
+"""The isolation matrix (S11): a table that refuses holds up none of the other four.
 
 One stream under the shipped role keeps all five tables of a mailbox. In turn one of them takes no
 writes of that role any more, and a fresh mailbox has all five broken: the four are repaired, the
-fifth is parked as one finding; with the permission back it is repaired too.
+fifth is parked as one finding; with the permission back it is repaired too. So it is with an index
+that cannot be read.
 
 A turn takes as long as a counter needs: three looks, of two delays and more each. About five
 minutes in all, the start of the stack included.
@@ -52,7 +53,10 @@ SLOW = 300.0
 """Seconds to wait for a counter on a busy machine."""
 KEPT: Mapping[str, Mapping[str, Any]] = {
     "cassandra": dict(zip(("username", "password"), ROLE, strict=True)),
-    "repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]},
+    "repair": {
+        "projections": [each.name for each in MESSAGE_PROJECTIONS],
+        "report_again": 20,
+    },
     "tally": {
         "projections": ["mailbox_counters", "current_quota"],
         "window": 1,
@@ -201,9 +205,9 @@ def shown(matrix: Matrix) -> str:
 
 
 @contextmanager
-def refused(scene: Scene, table: str) -> Iterator[None]:
-    """The role may not write the table, inside."""
-    change = f"MODIFY ON TABLE {scene.keyspace}.{table}"
+def refused(scene: Scene, right: str, table: str) -> Iterator[None]:
+    """The role lacks a right on the table, inside."""
+    change = f"{right} ON TABLE {scene.keyspace}.{table}"
     scene.session.execute(f"REVOKE {change} FROM {ROLE[0]}")
     try:
         yield
@@ -220,7 +224,7 @@ def test_a_table_that_refuses_writes_holds_up_none_of_the_other_four(
 ) -> None:
     mailbox, keeps = Mailbox(live), TABLES[refusing]
     others = [table for table in TABLES if table != refusing]
-    with refused(live, refusing):
+    with refused(live, "MODIFY", refusing):
         mailbox.make_with_everything_wrong()
         assert not any(mailbox.is_right(table) for table in TABLES)
         await_repaired(mailbox, refusing, others, matrix)
@@ -240,9 +244,29 @@ def test_a_table_that_refuses_writes_holds_up_none_of_the_other_four(
     matrix[refusing, refusing] = "parked, then ok"
 
 
-def told_of(live: Scene, name: str) -> list[str]:
+@pytest.mark.parametrize("refusing", ["messagedeleted", "applicableflag"])
+def test_an_index_that_cannot_be_read_holds_up_none_of_the_others(
+    live: Scene, journal: Journal, refusing: str
+) -> None:
+    mailbox, keeps = Mailbox(live), TABLES[refusing]
+    others = [table for table in TABLES if table != refusing]
+    told = len(told_of(live, keeps, Kind.TABLE_UNREADABLE))
+    with refused(live, "SELECT", refusing):
+        mailbox.make_with_everything_wrong()
+        await_repaired(mailbox, refusing, others, {})
+        finding = until(f"{refusing} is parked", lambda: journal.parked(keeps), SLOW)
+        assert finding.kind is Kind.TABLE_UNREADABLE
+        assert f"table {refusing} cannot be read" in finding.sentence
+        assert "no SELECT permission" in finding.sentence
+        assert not mailbox.is_right(refusing)
+    until(f"{refusing} is repaired", lambda: mailbox.is_right(refusing), SLOW)
+    until("nothing is open there", lambda: not journal.open_ones(keeps), SLOW)
+    assert told_of(live, keeps, Kind.TABLE_UNREADABLE)[told:] == ["reported", "healed"]
+
+
+def told_of(live: Scene, name: str, kind: Kind = Kind.TABLE_REFUSES) -> list[str]:
     """What the stream's log says of a whole table, one state a line."""
-    told = live.stream.findings(kind=Kind.TABLE_REFUSES.value, projection=name)
+    told = live.stream.findings(kind=kind.value, projection=name)
     return [str(each["state"]) for each in told]
 
 

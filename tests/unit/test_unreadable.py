@@ -1,0 +1,132 @@
+"""An index that refuses to be read holds up none of the others, and is one finding meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkpoints.memory import MemoryLineage
+from reconcilers.errors import Refused
+from reconcilers.finding import Action, State
+from reconcilers.model import Kind, Slot, Wake
+from streaming.look import Look, Looked
+from streaming.parking import WHOLE_TABLE
+from tests.unit.indexes import DELETED, INDEXED, LISTS, UNSEEN
+from tests.unit.refusing import SLOTS, Stream, message_at
+
+
+@pytest.fixture
+def stream() -> Stream:
+    return Stream()
+
+
+def look(stream: Stream, *again: Slot) -> Looked:
+    """At all slots; some come back for the index of deleted messages."""
+    wakes = [Wake(slot.mailboxid, message_at(slot), slot.uid, oldest=1) for slot in SLOTS]
+    wakes += [
+        Wake(
+            slot.mailboxid,
+            message_at(slot),
+            slot.uid,
+            looked_again=True,
+            projection=DELETED.name,
+            suspected=Kind.MISSING_ROW,
+        )
+        for slot in again
+    ]
+    return Look(INDEXED, stream.tables, MemoryLineage()).at(wakes, stream.now)
+
+
+# --- steps 3 and 4 -------------------------------------------------------------------------------
+
+
+def test_the_others_are_compared_and_one_slot_tells_of_the_table(stream: Stream) -> None:
+    stream.tables.unreadable = frozenset({DELETED.table})
+    looked = look(stream)
+    named = [each for each in looked.suspects if each.projection == DELETED.name]
+    assert [(each.slot, each.kind) for each in named] == [(SLOTS[0], None)]
+    compared = {each.slot for each in looked.suspects if each.projection == UNSEEN.name}
+    assert compared == set(SLOTS)
+
+
+def test_all_slots_are_looked_at_later(stream: Stream) -> None:
+    assert look(stream).later == ()
+    stream.tables.unreadable = frozenset({DELETED.table})
+    assert set(look(stream).later) == set(SLOTS)
+
+
+def test_the_slot_that_comes_back_tells_of_the_table(stream: Stream) -> None:
+    stream.tables.unreadable = frozenset({DELETED.table})
+    looked = look(stream, SLOTS[3], SLOTS[5])
+    (told,) = [each for each in looked.suspects if each.projection == DELETED.name]
+    assert (told.slot, told.looked_again, told.suspected) == (SLOTS[3], True, Kind.MISSING_ROW)
+
+
+@pytest.mark.parametrize("table", [LISTS.table, INDEXED.truth])
+def test_without_the_truth_or_the_list_nothing_is_judged(stream: Stream, table: str) -> None:
+    stream.tables.unreadable = frozenset({table})
+    with pytest.raises(Refused):
+        look(stream)
+
+
+# --- steps 5 to 7 --------------------------------------------------------------------------------
+
+
+def test_it_is_one_finding_and_the_keys_come_back(stream: Stream) -> None:
+    stream.tables.unreadable = frozenset({DELETED.table})
+    (told,) = stream.settle()
+    (found,) = stream.open_ones()
+    assert (told.action, told.finding, told.slot) == (Action.REPORT, found, WHOLE_TABLE)
+    assert (found.kind, found.slot) == (Kind.TABLE_UNREADABLE, WHOLE_TABLE)
+    assert "table messagedeleted cannot be read: no SELECT permission" in found.sentence
+    assert {Slot(wake.mailboxid, wake.uid) for wake in stream.published} == set(SLOTS)  # type: ignore[arg-type]
+    assert stream.tables.asked == []
+
+
+def test_it_is_told_once(stream: Stream) -> None:
+    stream.tables.unreadable = frozenset({DELETED.table})
+    stream.settle()
+    (before,) = stream.open_ones()
+    assert stream.settle() == []
+    (after,) = stream.open_ones()
+    assert after.tried_at > before.tried_at
+
+
+def test_it_ends_when_the_table_can_be_read(stream: Stream) -> None:
+    stream.tables.unreadable = frozenset({DELETED.table})
+    stream.settle()
+    stream.tables.unreadable = frozenset()
+    ended = [each for each in stream.settle() if each.action is Action.CLOSE]
+    assert [(each.slot, each.ended) for each in ended] == [(WHOLE_TABLE, State.HEALED)]
+    assert stream.repaired() == set(SLOTS)
+
+
+def test_that_it_can_be_read_does_not_say_that_it_takes_writes(stream: Stream) -> None:
+    stream.refuse(DELETED)
+    stream.settle()
+    outcomes = stream.settle()
+    assert not [each for each in outcomes if each.action is Action.CLOSE]
+    assert stream.parked().kind is Kind.TABLE_REFUSES
+
+
+def test_it_can_be_read_again_but_not_written(stream: Stream) -> None:
+    stream.tables.unreadable = frozenset({DELETED.table})
+    stream.settle()
+    stream.tables.unreadable = frozenset()
+    stream.refuse(DELETED)
+    stream.settle()
+    assert stream.parked().kind is Kind.TABLE_REFUSES
+
+
+def test_other_indexes_are_settled_meanwhile(stream: Stream) -> None:
+    stream.tables.unreadable = frozenset({DELETED.table})
+    stream.settle()
+    stream.settle(projection=UNSEEN)
+    assert stream.repaired(UNSEEN) == set(SLOTS)
+
+
+@pytest.mark.parametrize("table", [LISTS.table, INDEXED.truth])
+def test_a_table_is_not_parked_for_what_another_refuses(stream: Stream, table: str) -> None:
+    stream.tables.unreadable = frozenset({table})
+    with pytest.raises(Refused):
+        stream.settle()
+    assert stream.open_ones() == []
