@@ -57,10 +57,12 @@ class Traced:
 
 
 def _told(result: Any) -> int:
-    """Rows read; 0 while that event is not there: a trace's events are written one by one."""
-    trace = result.get_query_trace(max_wait_sec=10)
-    told = [READ.search(event.description) for event in trace.events]
-    return sum(int(each[1]) for each in told if each)
+    """Rows of all pages; 0 while one lacks its event: a trace's events are written one by one."""
+    rows = []
+    for trace in result.get_all_query_traces(max_wait_sec_per=10):
+        told = [READ.search(event.description) for event in trace.events]
+        rows += [int(each[1]) for each in told if each] or [-1]
+    return 0 if -1 in rows else sum(rows)
 
 
 @pytest.fixture
