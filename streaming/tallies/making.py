@@ -16,7 +16,7 @@ from streaming.batches import Batches
 from streaming.metrics import Metrics
 from streaming.parking import Parking
 from streaming.settings import Settings
-from streaming.tables import CounterTables, connect
+from streaming.tables import CounterTables, Tables, connect
 from streaming.tallies.correcting import Correcting, Limits
 from streaming.tallies.counting import Counting
 from streaming.tallies.loop import TallyLoop
@@ -75,6 +75,13 @@ def _tables(settings: Settings, stream: Batches) -> CounterTables:
     return CounterTables(session, settings.cassandra, stream.family, pace)
 
 
+def _truth(settings: Settings, stream: Batches) -> Tables:
+    """The truth at the budget of counting, not at that of the stream."""
+    slow = {"rows_per_second": settings.tally.rows_per_second}
+    paced = settings.cassandra.model_copy(update=slow)
+    return Tables(connect(settings.cassandra), paced, stream.family)
+
+
 def _parking(families: tuple[Family, ...], stream: Batches) -> dict[str, Parking]:
     return {each.name: Parking(each, stream.ports.journal, micros) for each in families}
 
@@ -83,7 +90,7 @@ def _counting(settings: Settings, stream: Batches, tables: CounterTables) -> Cou
     return Counting(
         family=stream.family,
         lists=tables,
-        truth=stream.ports.tables,
+        truth=_truth(settings, stream),
         lineage=stream.ports.lineage,
         tallies=stream.ports.tallies,
         clock=micros,
