@@ -144,8 +144,7 @@ def _publish(samples: Samples, ends: list[dict[str, float]]) -> None:
         " of a mailbox's count from the truth: ours, and mailboxes that a task recomputes and"
         f" resets as James does, {ROWS_PER_SECOND} rows a second, {RESET_EVERY:.0f} s after the"
         " pass before. Ours waits while every look is overtaken by writes, and then only comes"
-        " nearer; the task is fast, and puts in an error of its own whenever somebody writes"
-        " while it counts.",
+        " nearer; the task puts in an error of its own whenever somebody writes while it counts.",
         "![error over time](counter-error.png)",
         table(
             ("", "seconds", "reconciler", "recompute and reset"),
@@ -167,6 +166,8 @@ def draw(taken: list[dict[str, float]], path: Path) -> None:
         axes.axvline(when, color="grey", linestyle=":")
     axes.set_xlabel("seconds")
     axes.set_ylabel("mean error of a mailbox's count")
+    axes.set_yscale("symlog", linthresh=1)  # linear below one message
+    axes.set_ylim(bottom=0)
     axes.legend()
     figure.tight_layout()
     figure.savefig(path, dpi=100)
