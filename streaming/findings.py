@@ -181,6 +181,8 @@ def _not_retried(finding: Finding) -> str | None:
 def _not_accepted(finding: Finding) -> str | None:
     if finding.kind in ACCEPTABLE:
         return None
+    if finding.kind is Kind.COUNTER_DRIFT:
+        return "it is corrected by itself, when the reason that its sentence names has gone"
     if finding.state is State.HELD:
         return "it waits for the breaker: `reconcile resume`"
     allowed = ", ".join(sorted(ACCEPTABLE))

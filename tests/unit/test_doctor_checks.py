@@ -292,6 +292,17 @@ def test_a_missing_right_is_found_with_its_grant(lost: rights.Right) -> None:
     assert only.cql == (f'GRANT {lost.permission} ON {lost.resource} TO "reconciler"',)
 
 
+@pytest.mark.parametrize(
+    ("sections", "level"), [({}, Level.WARNING), (EVERYTHING, Level.PROBLEM)]
+)
+def test_pending_hints_must_be_seen_where_counters_are_corrected(
+    sections: dict[str, Any], level: Level
+) -> None:
+    hints = rights.Right("SELECT", "system_views")
+    cluster = FakeCluster(granted=as_listed(shipped() - {hints}))
+    assert levels(looked(rights.role, cluster, **sections)) == {level}
+
+
 def test_a_superuser_and_unknown_rights_are_warned_of() -> None:
     (superuser,) = looked(rights.role, FakeCluster(superuser=True))
     (unknown,) = looked(rights.role, FakeCluster(refuses="AllowAllAuthorizer"))

@@ -72,6 +72,23 @@ def test_the_journal_is_written_before_the_key_is_published(journal: MemoryJourn
     assert states == [State.HELD]
 
 
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [(Kind.EXTRA_ROW, "`reconcile resume`"), (Kind.COUNTER_DRIFT, "corrected by itself")],
+)
+def test_what_is_held_says_what_it_waits_for(
+    kind: Kind,
+    why: str,
+    desk: Desk,
+    journal: MemoryJournal,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    slot = put(journal, kind, State.HELD)
+    assert desk.decide(ACCEPT, frozenset({slot}), Wanted()) == 1
+    captured = capsys.readouterr()
+    assert why in captured.out + captured.err
+
+
 @pytest.mark.parametrize("state", sorted(set(State) - {State.STUCK}))
 def test_only_stuck_ones_are_retried(
     state: State, desk: Desk, journal: MemoryJournal, published: Published
