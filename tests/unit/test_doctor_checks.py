@@ -292,9 +292,7 @@ def test_a_missing_right_is_found_with_its_grant(lost: rights.Right) -> None:
     assert only.cql == (f'GRANT {lost.permission} ON {lost.resource} TO "reconciler"',)
 
 
-@pytest.mark.parametrize(
-    ("sections", "level"), [({}, Level.WARNING), (EVERYTHING, Level.PROBLEM)]
-)
+@pytest.mark.parametrize(("sections", "level"), [({}, Level.WARNING), (EVERYTHING, Level.PROBLEM)])
 def test_pending_hints_must_be_seen_where_counters_are_corrected(
     sections: dict[str, Any], level: Level
 ) -> None:
