@@ -39,6 +39,10 @@ class Slot:
         return self._hash
 
 
+NO_PROJECTION = ""
+"""Of no finding: a key that is only looked at later."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wake:
     """A key that may have changed. Any id an event does not carry is None.
@@ -48,8 +52,9 @@ class Wake:
     ``from_truth`` tells that an event of the truth named the key, ``looked_again`` that it came
     back through the suspects topic instead of from a user's change, where ``suspected`` is what was
     found then, for the finding of ``projection`` (published without one, it comes back as of the
-    family's first). ``expires_at`` is when the last of the written cells expires, None without a
-    TTL. ``changes`` is how many events it stands for, some of them sent twice.
+    family's first; with `NO_PROJECTION`, only what differs is confirmed). ``expires_at`` is when
+    the last of the written cells expires, None without a TTL. ``changes`` is how many events it
+    stands for, some of them sent twice.
     """
 
     mailboxid: UUID | None

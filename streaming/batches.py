@@ -22,6 +22,7 @@ from reconcilers.model import Kind, Micros, Wake
 from reconcilers.policy import Breaker, BreakerState, Count, Limits, after_batch
 from streaming.agenda import Agenda, finding_wake
 from streaming.examine import Admission
+from streaming.later import later_wake
 from streaming.metrics import Metrics
 from streaming.outcome import Outcome
 from streaming.parking import WHOLE_TABLE
@@ -185,8 +186,7 @@ class Batches:
         """After a restart once more those of the last hour: the batch may not have come so far."""
         self._expired_up_to = min(self._expired_up_to, now)  # the clock may have stepped back
         for expiry in self.ports.expiries.between(self._expired_up_to, now):
-            slot, messageid = expiry.slot, expiry.messageid
-            yield Wake(slot.mailboxid, messageid, slot.uid, oldest=expiry.due, looked_again=True)
+            yield later_wake(expiry)
         self._expired_up_to = now
 
     def _resumed(self) -> list[Wake]:

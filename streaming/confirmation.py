@@ -30,7 +30,7 @@ class ConfirmTables(Protocol):
 
 
 class Unreadable(Refused):
-    """The projection's own table may not be read; a `Refused` of any other says nothing of it."""
+    """An index may not be read; without the truth and the list of messages nothing is judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,14 @@ class Confirmation:
         """Each suspect as it is now: projection FIRST, truth SECOND, at serial consistency.
 
         The other way round, a write that came between the reads would be overridden by ours.
-        Raises `Unreadable` when the projection's table refuses.
+        Raises `Unreadable` when an index refuses.
         """
         slots = [suspect.slot for suspect in suspects]
         try:
             rows = self.tables.projection_with_times(self.projection, slots)
         except Refused as refused:
+            if not self.projection.is_index:
+                raise
             raise Unreadable(str(refused)) from refused
         listed = rows
         if self.projection.is_index:

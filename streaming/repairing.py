@@ -84,11 +84,11 @@ class Repairing:
 
     def unreadable(self, suspects: Iterable[Suspect], refused: Refused) -> Iterator[Outcome]:
         """The table could not be read: one finding, and the suspects come back later."""
+        self.publish([each.wake(each.kind) for each in suspects])  # they end the finding
         name, table = self.projection.name, self.projection.table
         parked = self.parking.refuses_reads(name, table, refused)
         if parked is not None:
             yield Outcome(parked.slot, Action.REPORT, parked, at=self.clock())
-        self.publish([each.wake(each.kind) for each in suspects])
 
     def readable(self) -> Iterator[Outcome]:
         """The table was read: if it could not be before, that has ended."""

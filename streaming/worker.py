@@ -32,6 +32,7 @@ from reconcilers.finding import Attempts
 from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
 from streaming.confirmation import Confirmation
 from streaming.examine import Admission, Examiner, Rules
+from streaming.later import expiring, in_turn
 from streaming.look import Look, Looked
 from streaming.outcome import Outcome
 from streaming.settings import Settings
@@ -219,9 +220,9 @@ def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
     look = Look(job.family, ours.tables, ours.lineage, since)
     looked = look.at(wakes, now)
     ours.tallies.mark(_chunks(looked, job.settings.tally.chunk), now)
-    ours.expiries.expect(_expiries(wakes, now, round(job.settings.stream.delay * 1e6)))
-    again = now + round(job.settings.repair.report_again * 1e6)
-    ours.expiries.expect(Expiry(slot, None, again) for slot in looked.later)
+    ours.expiries.expect(expiring(wakes, now, round(job.settings.stream.delay * 1e6)))
+    every = round(job.settings.repair.report_again * 1e6)
+    ours.expiries.expect(Expiry(slot, None, in_turn(slot, now, every)) for slot in looked.later)
     if looked.again:
         _publish(job, looked.again)
     found.add(looked)
@@ -229,16 +230,6 @@ def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
 
 def _chunks(looked: Looked, width: int) -> dict[UUID, set[int]]:
     return {mailbox: {uid // width for uid in uids} for mailbox, uids in looked.touched.items()}
-
-
-def _expiries(wakes: Iterable[Wake], now: Micros, delay: Micros) -> Iterator[Expiry]:
-    """The later looks that cells with a TTL need, each two delays after the expiry."""
-    for wake in wakes:
-        expires, mailboxid, uid = wake.expires_at, wake.mailboxid, wake.uid
-        if expires is None or mailboxid is None or uid is None:
-            continue
-        if expires + delay > now:  # a node's clock may be behind ours
-            yield Expiry(Slot(mailboxid, uid), wake.messageid, expires + 2 * delay)
 
 
 def _account(settled: Settled, found: BatchLook, delay: float) -> None:

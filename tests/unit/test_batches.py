@@ -16,7 +16,7 @@ from checkpoints.expiries import KEPT_AFTER_DUE, Expiry
 from checkpoints.memory import MemoryBookmarks, MemoryExpiries, MemoryJournal, MemoryLineage
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Finding, State
-from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
+from reconcilers.model import NO_PROJECTION, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.policy import Breaker, Limits
 from streaming.batches import Batches, Rates
 from streaming.metrics import Metrics
@@ -213,7 +213,7 @@ def test_an_expired_cell_comes_as_a_key_to_be_looked_at_again() -> None:
     decisions = batches(expected(NOW))
     decisions.start()
     assert decisions.later_looks(NOW) == [
-        Wake(MAILBOX, MESSAGE_ID, 0, oldest=NOW, looked_again=True)
+        Wake(MAILBOX, MESSAGE_ID, 0, oldest=NOW, looked_again=True, projection=NO_PROJECTION)
     ]
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.errors import Refused
+from reconcilers.errors import Refused, Unreachable
 from reconcilers.finding import Action, State
-from reconcilers.model import Kind, Slot, Wake
+from reconcilers.model import NO_PROJECTION, Kind, Slot, Wake
+from streaming.later import in_turn
 from streaming.look import Look, Looked
 from streaming.parking import WHOLE_TABLE
 from tests.unit.indexes import DELETED, INDEXED, LISTS, UNSEEN
 from tests.unit.refusing import SLOTS, Stream, message_at
+from tests.unit.rows import NOW, SECOND
 
 
 @pytest.fixture
@@ -68,6 +70,26 @@ def test_without_the_truth_or_the_list_nothing_is_judged(stream: Stream, table: 
         look(stream)
 
 
+@pytest.mark.parametrize("slot", SLOTS)
+def test_whoever_asks_for_the_later_look_of_a_slot_asks_for_the_same(slot: Slot) -> None:
+    every = 600 * SECOND
+    at = in_turn(slot, NOW, every)
+    assert NOW + every < at <= NOW + 2 * every
+    assert in_turn(slot, at - 2 * every, every) == at
+    assert in_turn(slot, at - every - 1, every) == at
+    assert in_turn(slot, at, every) == at + 2 * every
+
+
+def test_a_later_look_confirms_only_what_differs(stream: Stream) -> None:
+    wakes = [
+        Wake(slot.mailboxid, None, slot.uid, looked_again=True, projection=NO_PROJECTION)
+        for slot in SLOTS
+    ]
+    looked = Look(INDEXED, stream.tables, MemoryLineage()).at(wakes, stream.now)
+    assert LISTS.name not in {each.projection for each in looked.suspects}
+    assert {each.slot for each in looked.suspects} == set(SLOTS)
+
+
 # --- steps 5 to 7 --------------------------------------------------------------------------------
 
 
@@ -108,6 +130,15 @@ def test_that_it_can_be_read_does_not_say_that_it_takes_writes(stream: Stream) -
     assert stream.parked().kind is Kind.TABLE_REFUSES
 
 
+def test_the_keys_come_back_though_the_finding_could_not_be_written(stream: Stream) -> None:
+    """Else nothing would end it, were the table readable when the batch is done again."""
+    stream.tables.unreadable = frozenset({DELETED.table})
+    stream.journal.fails_at = lambda doing, _: doing == "put"
+    with pytest.raises(Unreachable):
+        stream.settle()
+    assert len(stream.published) == len(SLOTS)
+
+
 def test_it_can_be_read_again_but_not_written(stream: Stream) -> None:
     stream.tables.unreadable = frozenset({DELETED.table})
     stream.settle()
@@ -122,6 +153,13 @@ def test_other_indexes_are_settled_meanwhile(stream: Stream) -> None:
     stream.settle()
     stream.settle(projection=UNSEEN)
     assert stream.repaired(UNSEEN) == set(SLOTS)
+
+
+def test_the_list_of_messages_is_not_parked(stream: Stream) -> None:
+    stream.tables.unreadable = frozenset({LISTS.table})
+    with pytest.raises(Refused):
+        stream.settle(projection=LISTS)
+    assert stream.open_ones() == []
 
 
 @pytest.mark.parametrize("table", [LISTS.table, INDEXED.truth])
