@@ -7,19 +7,18 @@ then little traffic, then rest. Draws docs/counter-error.png.
 import threading
 import time
 import uuid
-from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 from uuid import UUID
 
 import matplotlib
 import pytest
-from cassandra.cluster import Session
 from matplotlib import pyplot
 
 from deploy.demo.mailserver import MailServer, new_timeuuid
 from tests.bench.report import publish, table
 from tests.stack.fire import Fire, Writers
+from tests.stack.recomputing import Recomputing
 from tests.stack.scenes import Scene
 from tests.stack.streams import until
 
@@ -34,49 +33,6 @@ RESET_EVERY = 10.0
 ROWS_PER_SECOND = 100
 """Messages that James's task looks at in a second."""
 PICTURE = Path("docs/counter-error.png")
-
-
-class Recomputing:
-    """A task that recomputes the counters of mailboxes and resets them, in two statements.
-
-    As James does it: what the projection lists, each message's flags from the truth.
-    """
-
-    def __init__(self, session: Session, keyspace: str, mailboxes: Sequence[UUID]) -> None:
-        self._session, self._mailboxes = session, mailboxes
-        self._listed = session.prepare(
-            f"SELECT messageid, uid FROM {keyspace}.messageidtable WHERE mailboxid = ?"
-        )
-        self._truth = session.prepare(
-            f"SELECT flagseen FROM {keyspace}.imapuidtable"
-            " WHERE messageid = ? AND mailboxid = ? AND uid = ?"
-        )
-        self._stored = session.prepare(
-            f"SELECT count, unseen FROM {keyspace}.mailboxcounters WHERE mailboxid = ?"
-        )
-        self._add = session.prepare(
-            f"UPDATE {keyspace}.mailboxcounters SET count = count + ?, unseen = unseen + ?"
-            " WHERE mailboxid = ?"
-        )
-
-    def run(self, stop: threading.Event) -> None:
-        """One pass over all mailboxes, again and again."""
-        while not stop.wait(RESET_EVERY):
-            for mailboxid in self._mailboxes:
-                self._reset(mailboxid)
-
-    def _reset(self, mailboxid: UUID) -> None:
-        rows = []
-        for listed in self._session.execute(self._listed, (mailboxid,)):
-            place = (listed.messageid, mailboxid, listed.uid)
-            rows += list(self._session.execute(self._truth, place))
-            time.sleep(1 / ROWS_PER_SECOND)
-        unseen = sum(not row.flagseen for row in rows)
-        now = self._session.execute(self._stored, (mailboxid,)).one()
-        if now is not None:
-            values = (-(now.count or 0), -(now.unseen or 0), mailboxid)
-            self._session.execute(self._add, values)
-        self._session.execute(self._add, (len(rows), unseen, mailboxid))
 
 
 class Samples:
@@ -114,7 +70,7 @@ def test_counter_error_over_time(counted_scene: Scene) -> None:
     samples = Samples(scene, fire, {"reconciler": ours, "recompute and reset": theirs})
     writers = Writers(scene.session, scene.keyspace, [*ours, *theirs], fire)
     stop = threading.Event()
-    recomputing = Recomputing(scene.session, scene.keyspace, theirs)
+    recomputing = Recomputing(scene.session, scene.keyspace, theirs, RESET_EVERY, ROWS_PER_SECOND)
     threads = [
         threading.Thread(target=each.run, args=(stop,), daemon=True)
         for each in (recomputing, samples)

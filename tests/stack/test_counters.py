@@ -4,11 +4,14 @@ A mailbox holds five messages, two of them unseen; its counters were broken in o
 are planted first, so that the three looks pass once.
 """
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pytest
 
 from tests.stack.counted import SIZE, Counted
+from tests.stack.recomputing import Recomputing
 from tests.stack.scenes import Scene, cells
 from tests.stack.streams import until
 
@@ -19,6 +22,9 @@ COUNT = SEEN + UNSEEN
 RIGHT = (COUNT, UNSEEN)
 LARGE = 60
 """More than a quota root's first correction may be without a person."""
+
+OFTEN = 30
+"""Passes of James's own repair."""
 
 Break = Callable[[Counted], object]
 
@@ -78,9 +84,30 @@ def boxes(counted_scene: Scene) -> dict[str, Counted]:
     found["quota negative"] = box().add(*RIGHT).add_quota(-1, -SIZE)
     found["quota far off"] = box().add(*RIGHT).add_quota(COUNT + LARGE, (COUNT + LARGE) * SIZE)
     found["no quota"] = box().add(*RIGHT)
+    found["recomputed"] = box().add(COUNT + 2, UNSEEN + 2)
     for made in found.values():
         made.touch()
     return found
+
+
+@dataclass
+class James:
+    """Recomputes and resets one mailbox's counters, often, while ours makes its looks."""
+
+    acting: Recomputing
+    stop: threading.Event
+
+
+@pytest.fixture(scope="module", autouse=True)
+def james(counted_scene: Scene, boxes: dict[str, Counted]) -> Iterator[James]:
+    mailboxid = boxes["recomputed"].mailboxid
+    acting = Recomputing(counted_scene.session, counted_scene.keyspace, [mailboxid], 0.5, 1000)
+    stop = threading.Event()
+    thread = threading.Thread(target=acting.run, args=(stop,), daemon=True)
+    thread.start()
+    yield James(acting, stop)
+    stop.set()
+    thread.join()
 
 
 @pytest.mark.parametrize("case", [each.__name__ for each in BREAKS])
@@ -128,6 +155,23 @@ def test_what_is_right_or_gone_is_left_alone(
         assert not boxes[case].findings()
         assert not boxes[case].quota_findings()
     assert counted_scene.metric("reconciler_tally_looks_total", outcome="agrees") > 0
+
+
+def test_james_repairs_counters_too_and_it_settles(
+    counted_scene: Scene, boxes: dict[str, Counted], james: James
+) -> None:
+    box, other = boxes["recomputed"], boxes["doubled_increment"]
+    until("James has acted often", lambda: james.acting.passes >= OFTEN)
+    james.stop.set()
+    until("the counters are right", lambda: box.counters() == RIGHT)
+    before = len(other.findings())
+    other.add(1, 0)
+    for each in (box, other):
+        each.touch()
+    until("the other is verified", lambda: len(other.findings()) >= before + 2)
+    assert box.counters() == RIGHT
+    told = [each["state"] for each in box.findings()]
+    assert not told or told[-1] != "intended", told
 
 
 def test_replayed_events_change_no_counter(boxes: dict[str, Counted]) -> None:

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 import pytest
 
@@ -216,27 +217,72 @@ class Expected:
     wrong: frozenset[Place]
 
 
+@dataclass(frozen=True)
+class Planted:
+    """All that is to be looked at, by index: so that the delay passes once for all."""
+
+    cases: dict[tuple[str, Case], Expected]
+    young: dict[str, Place]
+    dropped: dict[str, list[Place]]
+    deleted: dict[str, Place]
+
+
 @pytest.fixture(scope="module")
-def expected(indexed_scene: Scene) -> dict[tuple[str, Case], Expected]:
-    found = {}
-    for name in INDEXES:
-        index = index_of(indexed_scene, name)
-        for case in CASES:
-            there, now = case(index), index.has
-            if isinstance(index, Applicable):  # which never shrinks
-                there = {place: belongs or now(place) for place, belongs in there.items()}
-            wrong = frozenset(place for place, belongs in there.items() if now(place) != belongs)
-            found[name, case] = Expected(there, wrong)
+def planted(indexed_scene: Scene) -> Planted:
+    cases = {(name, case): plant(indexed_scene, name, case) for name in INDEXES for case in CASES}
+    young = {name: Place() for name in KEY_ONLY}
+    deleted = {name: Place() for name in KEY_ONLY}
+    dropped = {
+        name: [place, replace(place, messageid=uuid.uuid1(), uid=2)]
+        for name, place in ((name, Place()) for name in KEY_ONLY)
+    }
+    for name in KEY_ONLY:
+        index = Index(indexed_scene, name)
+        index.add(young[name], at=now_us() + 60_000_000)
+        write_message(indexed_scene, young[name], **index.strange)
+        for place in (deleted[name], *dropped[name]):
+            write_message(indexed_scene, place, **index.belonging)
+            index.add(place)
+    indexed_scene.await_remembered([*deleted.values(), *chain(*dropped.values())])
+    for name in KEY_ONLY:
+        index = Index(indexed_scene, name)
+        drop_partition(index, dropped[name][0])
+        delete_mailbox(index, deleted[name])
     indexed_scene.await_all_examined()
-    return found
+    return Planted(cases, young, dropped, deleted)
+
+
+def plant(scene: Scene, name: str, case: Case) -> Expected:
+    index = index_of(scene, name)
+    there, now = case(index), index.has
+    if isinstance(index, Applicable):  # which never shrinks
+        there = {place: belongs or now(place) for place, belongs in there.items()}
+    wrong = frozenset(place for place, belongs in there.items() if now(place) != belongs)
+    return Expected(there, wrong)
+
+
+def drop_partition(index: Index, place: Place) -> None:
+    """As the mail server does when a mailbox is deleted."""
+    table = KEY_ONLY[index.name][0]
+    index.scene.session.execute(
+        f"DELETE FROM {index.scene.keyspace}.{table} WHERE mailboxid = %s", (place.mailboxid,)
+    )
+
+
+def delete_mailbox(index: Index, place: Place) -> None:
+    """With all that is in it; then a row is written to the index after all."""
+    index.scene.delete_truth(place)
+    index.scene.execute("DELETE FROM $projection WHERE mailboxid = %s", place.mailboxid)
+    drop_partition(index, place)
+    index.add(place)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 @pytest.mark.parametrize("name", INDEXES)
 def test_an_index_follows_the_truth(
-    indexed_scene: Scene, expected: dict[tuple[str, Case], Expected], name: str, case: Case
+    indexed_scene: Scene, planted: Planted, name: str, case: Case
 ) -> None:
-    index, wanted = index_of(indexed_scene, name), expected[name, case]
+    index, wanted = index_of(indexed_scene, name), planted.cases[name, case]
     assert bool(wanted.wrong) is (case is not right) or isinstance(index, Applicable)
     for place, belongs in wanted.there.items():
         until("the index is right", partial(index.says, place, belongs))
@@ -247,12 +293,11 @@ def test_an_index_follows_the_truth(
 
 
 @pytest.mark.parametrize("name", KEY_ONLY)
-def test_what_a_user_writes_within_the_delay_survives(indexed_scene: Scene, name: str) -> None:
+def test_what_a_user_writes_within_the_delay_survives(
+    indexed_scene: Scene, planted: Planted, name: str
+) -> None:
     """Its row and the truth's disagree for a moment: the row's own time is newer than C - D."""
-    index, place = Index(indexed_scene, name), Place()
-    index.add(place, at=now_us() + 60_000_000)
-    write_message(indexed_scene, place, **index.strange)
-    indexed_scene.await_all_examined()
+    index, place = Index(indexed_scene, name), planted.young[name]
     journal = CassandraJournal(
         Store(indexed_scene.session, indexed_scene.own), scope=indexed_scene.keyspace
     )
@@ -270,39 +315,21 @@ def test_what_a_user_writes_within_the_delay_survives(indexed_scene: Scene, name
     assert index.has(place)
 
 
-def drop_partition(index: Index, place: Place) -> None:
-    """As the mail server does when a mailbox is deleted."""
-    table = KEY_ONLY[index.name][0]
-    index.scene.session.execute(
-        f"DELETE FROM {index.scene.keyspace}.{table} WHERE mailboxid = %s", (place.mailboxid,)
-    )
-
-
 @pytest.mark.parametrize("name", KEY_ONLY)
-def test_rows_behind_a_partition_tombstone_come_back(indexed_scene: Scene, name: str) -> None:
+def test_rows_behind_a_partition_tombstone_come_back(
+    indexed_scene: Scene, planted: Planted, name: str
+) -> None:
     """The mailbox lives: what it lists is in the index again."""
-    index, first = Index(indexed_scene, name), Place()
-    places = [first, replace(first, messageid=uuid.uuid1(), uid=2)]
-    for place in places:
-        write_message(indexed_scene, place, **index.belonging)
-        index.add(place)
-    indexed_scene.await_remembered(places)
-    drop_partition(index, first)
-    for place in places:
-        until("the row is back", partial(index.has, place))
+    for place in planted.dropped[name]:
+        until("the row is back", partial(Index(indexed_scene, name).has, place))
 
 
 @pytest.mark.parametrize("name", KEY_ONLY)
-def test_nothing_is_left_of_a_deleted_mailbox(indexed_scene: Scene, name: str) -> None:
+def test_nothing_is_left_of_a_deleted_mailbox(
+    indexed_scene: Scene, planted: Planted, name: str
+) -> None:
     """Nor of a row that is written to the index after all."""
-    index, place = Index(indexed_scene, name), Place()
-    write_message(indexed_scene, place, **index.belonging)
-    index.add(place)
-    indexed_scene.await_remembered([place])
-    indexed_scene.delete_truth(place)
-    indexed_scene.execute("DELETE FROM $projection WHERE mailboxid = %s", place.mailboxid)
-    drop_partition(index, place)
-    index.add(place)
+    index, place = Index(indexed_scene, name), planted.deleted[name]
     until("the late row is gone", lambda: not index.has(place))
     assert indexed_scene.lacks(place.row)
 
