@@ -225,6 +225,8 @@ class Planted:
     young: dict[str, Place]
     dropped: dict[str, list[Place]]
     deleted: dict[str, Place]
+    flagged: Place
+    unlisted: Place
 
 
 @pytest.fixture(scope="module")
@@ -232,6 +234,14 @@ def planted(indexed_scene: Scene) -> Planted:
     cases = {(name, case): plant(indexed_scene, name, case) for name in INDEXES for case in CASES}
     young = {name: Place() for name in KEY_ONLY}
     deleted = {name: Place() for name in KEY_ONLY}
+    flagged, unlisted = Place(), Place()
+    indexed_scene.session.execute(
+        f"UPDATE {indexed_scene.keyspace}.applicableflag SET userflags = userflags + {{'old'}}"
+        " WHERE mailboxid = %s",
+        (flagged.mailboxid,),
+    )
+    write_message(indexed_scene, flagged, userflags={"new", "other"})
+    indexed_scene.write_truth(unlisted, cells(**QUIET, flagdeleted=True))
     dropped = {
         name: [place, replace(place, messageid=uuid.uuid1(), uid=2)]
         for name, place in ((name, Place()) for name in KEY_ONLY)
@@ -243,13 +253,14 @@ def planted(indexed_scene: Scene) -> Planted:
         for place in (deleted[name], *dropped[name]):
             write_message(indexed_scene, place, **index.belonging)
             index.add(place)
-    indexed_scene.await_remembered([*deleted.values(), *chain(*dropped.values())])
+    indexed_scene.await_remembered([flagged, *deleted.values(), *chain(*dropped.values())])
+    write_message(indexed_scene, replace(flagged, uid=2))
     for name in KEY_ONLY:
         index = Index(indexed_scene, name)
         drop_partition(index, dropped[name][0])
         delete_mailbox(index, deleted[name])
     indexed_scene.await_all_examined()
-    return Planted(cases, young, dropped, deleted)
+    return Planted(cases, young, dropped, deleted, flagged, unlisted)
 
 
 def plant(scene: Scene, name: str, case: Case) -> Expected:
@@ -334,8 +345,10 @@ def test_nothing_is_left_of_a_deleted_mailbox(
     assert indexed_scene.lacks(place.row)
 
 
-def test_a_flag_in_use_is_added_and_none_is_taken_away(indexed_scene: Scene) -> None:
-    place = Place()
+def test_a_flag_in_use_is_added_and_none_is_taken_away(
+    indexed_scene: Scene, planted: Planted
+) -> None:
+    place = planted.flagged
 
     def applicable() -> set[str]:
         row = indexed_scene.session.execute(
@@ -344,23 +357,15 @@ def test_a_flag_in_use_is_added_and_none_is_taken_away(indexed_scene: Scene) -> 
         ).one()
         return set(row.userflags or ()) if row else set()
 
-    indexed_scene.session.execute(
-        f"UPDATE {indexed_scene.keyspace}.applicableflag SET userflags = userflags + {{'old'}}"
-        " WHERE mailboxid = %s",
-        (place.mailboxid,),
-    )
-    write_message(indexed_scene, place, userflags={"new", "other"})
     until("the flags are applicable", lambda: applicable() == {"old", "new", "other"})
     indexed_scene.await_verified(place.row)
-    write_message(indexed_scene, replace(place, uid=2))
-    indexed_scene.await_all_examined()
     assert applicable() == {"old", "new", "other"}
 
 
-def test_a_missing_message_comes_first_and_its_indexes_after_it(indexed_scene: Scene) -> None:
-    place = Place()
-    indexed_scene.write_truth(place, cells(**QUIET, flagdeleted=True))
-    index = Index(indexed_scene, "deleted_uids")
+def test_a_missing_message_comes_first_and_its_indexes_after_it(
+    indexed_scene: Scene, planted: Planted
+) -> None:
+    place, index = planted.unlisted, Index(indexed_scene, "deleted_uids")
     until("both are there", lambda: indexed_scene.agrees(place) and index.has(place))
 
     def told() -> list[str]:
