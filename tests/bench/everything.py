@@ -51,12 +51,13 @@ def fill_the_rest(session: Session, keyspace: str) -> None:
     execute_concurrent(session, _sums(session, keyspace, counts, unseen, octets), IN_FLIGHT)
 
 
-def _listed(session: Session, keyspace: str) -> Iterator[Any]:
+def _listed(session: Session, keyspace: str) -> list[Any]:
+    """All at once: the next page cannot be waited for where the driver asks for more to write."""
     query = (
         "SELECT mailboxid, uid, flagseen, flagrecent, flagdeleted, userflags, fullcontentoctets"
         f" FROM {keyspace}.messageidtable"
     )
-    yield from session.execute(SimpleStatement(query, fetch_size=PAGE))
+    return list(session.execute(SimpleStatement(query, fetch_size=PAGE)))
 
 
 def _sums(
