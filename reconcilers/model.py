@@ -196,6 +196,7 @@ class Kind(StrEnum):
     LARGE_CORRECTION = "large_correction"
     TABLE_REFUSES = "table_refuses"
     TABLE_UNREADABLE = "table_unreadable"
+    UNUSED_FLAGS = "unused_flags"
 
 
 REPAIRED = frozenset({Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW})

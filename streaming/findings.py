@@ -23,6 +23,7 @@ from streaming.listing import FORMATS
 from streaming.own import open_own
 from streaming.settings import Settings
 from streaming.topics import publish_wakes
+from streaming.unused import gathering_of, unused_flags
 from streaming.worker import micros
 
 TABLE_ROWS = 100
@@ -50,6 +51,11 @@ def add_command(commands: Any) -> None:
     does.add_argument("--accept", help="carry out what was held", **ids)  # type: ignore[arg-type]
     does.add_argument(
         "--retry-dead-letters", action="store_true", help="publish their records once more"
+    )
+    does.add_argument(
+        "--unused-flags",
+        action="store_true",
+        help="instead: flags that mailboxes offer and no message has, as read now (--mailbox)",
     )
     parser.add_argument("--all", action="store_true", help="--retry, --accept: all that match")
     parser.set_defaults(run=run)
@@ -109,6 +115,10 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """List, or decide. Returns 1 when something that was named could not be decided."""
     if arguments.retry_dead_letters:
         return letters.retry(settings)
+    if arguments.unused_flags:
+        unused = unused_flags(gathering_of(settings), arguments.mailbox, micros)
+        _list(map(finding_to_json, unused), arguments)
+        return 0
     own = open_own(settings)
     wanted = Wanted(arguments.state, arguments.kind, arguments.mailbox, arguments.projection)
     topic = settings.kafka.suspects_topic

@@ -1,7 +1,8 @@
 """S7: `applicableFlag`, the user flags that are in use in a mailbox: one row, one set.
 
 It holds each user flag of each message. It only grows, here as in James: that no message has a flag
-any more cannot be seen from one message, and a client may offer it still.
+any more cannot be seen from one message, and a client may offer it still. What could go is read
+when somebody asks (``reconcile findings --unused-flags``).
 """
 
 from reconcilers.family import Projection

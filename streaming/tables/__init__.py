@@ -2,6 +2,7 @@
 
 from streaming.tables.cluster import Cluster, logged_in
 from streaming.tables.counters import CounterTables
+from streaming.tables.gathering import Gathering
 from streaming.tables.rows import Tables
 from streaming.tables.session import (
     connect,
@@ -15,6 +16,7 @@ from streaming.tables.session import (
 __all__ = [
     "Cluster",
     "CounterTables",
+    "Gathering",
     "Tables",
     "connect",
     "disconnect",

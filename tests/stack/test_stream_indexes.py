@@ -4,6 +4,7 @@ Each case is one message, right on both sides, whose index rows are then wrong i
 is touched once more, or changed, so that its event leads to them.
 """
 
+import json
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -360,6 +361,22 @@ def test_a_flag_in_use_is_added_and_none_is_taken_away(
     until("the flags are applicable", lambda: applicable() == {"old", "new", "other"})
     indexed_scene.await_verified(place.row)
     assert applicable() == {"old", "new", "other"}
+
+
+def test_what_could_be_taken_away_is_a_report(indexed_scene: Scene, planted: Planted) -> None:
+    indexed_scene.await_verified(planted.flagged.row)
+    mailbox = str(planted.flagged.mailboxid)
+
+    def told(*only: str) -> dict[str, dict[str, object]]:
+        asked = ("findings", "--unused-flags", "--format", "jsonl", *only)
+        answer = indexed_scene.command(*asked)
+        assert answer.returncode == 0, answer.stderr
+        return {each["mailboxid"]: each for each in map(json.loads, answer.stdout.splitlines())}
+
+    report = told()[mailbox]
+    assert (report["kind"], report["state"]) == ("unused_flags", "reported")
+    assert "no message of the mailbox has old," in str(report["sentence"])
+    assert list(told("--mailbox", mailbox)) == [mailbox]
 
 
 def test_a_missing_message_comes_first_and_its_indexes_after_it(

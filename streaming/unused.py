@@ -1,0 +1,56 @@
+"""``reconcile findings --unused-flags``: what `applicableFlag` could lose. It never shrinks online.
+
+No event tells that the last message has lost a flag: so it is read when somebody asks, and nothing
+is kept. A client may still offer such a flag to its user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+from uuid import UUID
+
+from reconcilers.families.message import MESSAGE
+from reconcilers.finding import Finding, State
+from reconcilers.model import Kind, Micros, Slot
+from reconcilers.projections.applicable_flags import APPLICABLE_FLAGS
+from streaming.settings import Settings
+from streaming.tables import Gathering, connect
+
+NO_UID = 0
+
+
+class Gathered(Protocol):
+    """What is read; `streaming.tables.Gathering` is the real one."""
+
+    def rows(self, mailboxid: UUID | None) -> Iterator[tuple[UUID, frozenset[str]]]:
+        """What each mailbox has gathered, or one of them."""
+
+    def in_use(self, mailboxid: UUID) -> frozenset[str]:
+        """All that the messages of a mailbox have now."""
+
+
+def unused_flags(
+    gathered: Gathered, mailboxid: UUID | None, clock: Callable[[], Micros]
+) -> Iterator[Finding]:
+    """One for each mailbox that offers a flag which none of its messages has; read-only."""
+    for each, offered in gathered.rows(mailboxid):
+        unused = offered - gathered.in_use(each) if offered else offered
+        if unused:
+            yield Finding(
+                family=MESSAGE.name,
+                projection=APPLICABLE_FLAGS.name,
+                slot=Slot(each, NO_UID),
+                messageid=None,
+                kind=Kind.UNUSED_FLAGS,
+                state=State.REPORTED,
+                sentence=f"no message of the mailbox has {', '.join(sorted(unused))}, which its"
+                " applicable flags offer; only a report, as it is now",
+                found_at=clock(),
+            )
+
+
+def gathering_of(settings: Settings) -> Gathering:
+    """James's own tables. Raises `Unreachable`, `Refused`."""
+    session = connect(settings.cassandra)
+    return Gathering(session, settings.cassandra, MESSAGE, APPLICABLE_FLAGS)
