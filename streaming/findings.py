@@ -115,19 +115,19 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """List, or decide. Returns 1 when something that was named could not be decided."""
     if arguments.retry_dead_letters:
         return letters.retry(settings)
+    wanted = Wanted(arguments.state, arguments.kind, arguments.mailbox, arguments.projection)
     if arguments.unused_flags:
         unused = unused_flags(gathering_of(settings), arguments.mailbox, micros)
-        _list(map(finding_to_json, unused), arguments)
+        _list(filter(wanted.has, map(finding_to_json, unused)), arguments)
         return 0
     own = open_own(settings)
-    wanted = Wanted(arguments.state, arguments.kind, arguments.mailbox, arguments.projection)
     topic = settings.kafka.suspects_topic
     desk = Desk(own.journal, partial(publish_wakes, settings.kafka, topic), micros)
     for slots, decision in ((arguments.retry, RETRY), (arguments.accept, ACCEPT)):
         if slots is not None:
             return desk.decide(decision, _chosen(slots, arguments), wanted)
     lines = own.journal.log(arguments.log) if arguments.log else _open(own.journal)
-    _list((line for line in lines if wanted.has(line)), arguments)
+    _list(filter(wanted.has, lines), arguments)
     return 0
 
 

@@ -26,7 +26,7 @@ def in_turn(slot: Slot, now: Micros, every: Micros) -> Micros:
 
     So whoever asks for it again, in another batch or another process, asks for the same look.
     """
-    phase = hash((slot.mailboxid.int, slot.uid)) % every
+    phase = hash(slot) % every
     return (now - phase) // every * every + phase + 2 * every
 
 

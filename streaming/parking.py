@@ -87,14 +87,15 @@ class Parking:
 
     def took_a_write(self, projection: str) -> Finding | None:
         """The table's finding, now closed, if there was one."""
-        parked = self._parked.pop(projection, None)
-        if parked is not None:
-            self.journal.close(parked, State.HEALED, self.clock())
-        return parked
+        return self._free(self._parked.get(projection))
 
     def was_read(self, projection: str) -> Finding | None:
         """The finding of a table that could not be read, now closed, if there was one."""
         parked = self._parked.get(projection)
-        if parked is None or parked.kind is not Kind.TABLE_UNREADABLE:
-            return None
-        return self.took_a_write(projection)
+        return self._free(parked if parked and parked.kind is Kind.TABLE_UNREADABLE else None)
+
+    def _free(self, parked: Finding | None) -> Finding | None:
+        if parked is not None:
+            self._parked.pop(parked.projection)
+            self.journal.close(parked, State.HEALED, self.clock())
+        return parked

@@ -76,9 +76,7 @@ class Repairing:
             yield from self._refused(case, intended, refused)
             return
         self._taken = True
-        freed = self.parking.took_a_write(self.projection.name)
-        if freed is not None:
-            yield Outcome(freed.slot, Action.CLOSE, freed, State.HEALED, self.clock())
+        yield from self._freed(self.parking.took_a_write(self.projection.name))
         self.publish([case.wake(intended.kind)])
         yield Outcome(case.slot, Action.REPAIR, intended, at=self.clock())
 
@@ -86,15 +84,19 @@ class Repairing:
         """The table could not be read: one finding, and the suspects come back later."""
         self.publish([each.wake(each.kind) for each in suspects])  # they end the finding
         name, table = self.projection.name, self.projection.table
-        parked = self.parking.refuses_reads(name, table, refused)
-        if parked is not None:
-            yield Outcome(parked.slot, Action.REPORT, parked, at=self.clock())
+        yield from self._parked_now(self.parking.refuses_reads(name, table, refused))
 
     def readable(self) -> Iterator[Outcome]:
         """The table was read: if it could not be before, that has ended."""
-        freed = self.parking.was_read(self.projection.name)
+        yield from self._freed(self.parking.was_read(self.projection.name))
+
+    def _freed(self, freed: Finding | None) -> Iterator[Outcome]:
         if freed is not None:
             yield Outcome(freed.slot, Action.CLOSE, freed, State.HEALED, self.clock())
+
+    def _parked_now(self, parked: Finding | None) -> Iterator[Outcome]:
+        if parked is not None:
+            yield Outcome(parked.slot, Action.REPORT, parked, at=self.clock())
 
     def _refused(self, case: Case, intended: Finding, refused: Refused) -> Iterator[Outcome]:
         """The table's fault, unless it has just taken another write: then the row is held."""
@@ -102,9 +104,8 @@ class Repairing:
         if not self._parked and (taken or _held_by_itself(case.previous)):
             yield self._hold(case, intended, refused)
             return
-        parked = self.parking.refuses_writes(self.projection.name, self.projection.table, refused)
-        if parked is not None:
-            yield Outcome(parked.slot, Action.REPORT, parked, at=self.clock())
+        name, table = self.projection.name, self.projection.table
+        yield from self._parked_now(self.parking.refuses_writes(name, table, refused))
         yield from self._wait(case, intended.kind, intended)
 
     def _hold(self, case: Case, intended: Finding, refused: Refused) -> Outcome:

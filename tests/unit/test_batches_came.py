@@ -12,26 +12,16 @@ import pytest
 
 from checkpoints.directory import Planned
 from checkpoints.memory import MemoryBookmarks
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Micros, Slot
+from reconcilers.model import Micros, Slot
 from streaming.batches import Batches, BatchPlace
 from streaming.tallies.came import Came
 from streaming.worker import BatchLook
-from tests.unit.rows import DELAY, FAMILY, MAILBOX, NOW, PROJECTION, SECOND, SLOT
-from tests.unit.test_batches import MemoryPorts, batches
+from tests.unit.rows import DELAY, MAILBOX, NOW, SECOND, SLOT
+from tests.unit.test_batches import MemoryPorts, batches, held
 
 WINDOW = SECOND
 """As `tests.unit.test_batches.batches` has it."""
-HELD = Finding(
-    family=FAMILY.name,
-    projection=PROJECTION.name,
-    slot=SLOT,
-    messageid=None,
-    kind=Kind.MISSING_ROW,
-    state=State.HELD,
-    sentence="",
-    found_at=NOW,
-)
+HELD = replace(held(), slot=SLOT)
 
 
 class Told:
