@@ -16,9 +16,9 @@ from cassandra.query import dict_factory
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
-from deploy.demo import james
 from deploy.embedded import capture
 from deploy.embedded.topics import MAX_MESSAGE_BYTES, PARTITIONS
+from deploy.mailserver import james
 from reconcilers.errors import Misconfigured
 from streaming import settings
 from streaming.settings import CassandraSettings, KafkaSettings

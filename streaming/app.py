@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reconcilers.errors import ReconcilerError
-from streaming import doctor, findings, logs, status, stream
+from streaming.commands import doctor, findings, status, stream
+from streaming.monitoring import logs
 from streaming.settings import load
 
 

@@ -9,7 +9,7 @@ import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import WhiteListRoundRobinPolicy
 
-from deploy.demo import james
+from deploy.mailserver import james
 from tests.containers.stack import missing_docker, running_containers
 from tests.endpoints import Endpoints, Running
 from tests.stack.embedded import running_embedded, supervised

@@ -14,7 +14,7 @@ from cassandra import ConsistencyLevel
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ResponseFuture, Session
 from cassandra.query import BatchStatement, BatchType, PreparedStatement, tuple_factory
 
-from checkpoints.cassandra.failures import in_our_words
+from checkpoints.cassandra.driver_errors import in_our_words
 from reconcilers.errors import Misconfigured
 
 KEYSPACE = "reconciler"

@@ -20,13 +20,13 @@ from types import FrameType
 
 from deploy.demo.play import Play
 from deploy.demo.show import Screen, screen_for
-from deploy.demo.statements import SERVER_TROUBLE
 from deploy.demo.stream import StreamDiedError
 from deploy.demo.summary import summary
 from deploy.demo.verdict import judged
-from deploy.demo.workload import Workload
 from deploy.embedded import Stack
 from deploy.embedded.errors import EmbeddedError
+from deploy.mailserver.statements import SERVER_TROUBLE
+from deploy.mailserver.workload import Workload
 from reconcilers.errors import ReconcilerError
 
 FINE, NOT_AS_IT_SHOULD_BE, COULD_NOT_PLAY, INTERRUPTED = 0, 1, 2, 130

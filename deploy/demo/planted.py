@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from deploy.demo.history import ProjectionWrite, Statement
-from deploy.demo.ledger import AMBIGUOUS_RANGE_DELETE, VERIFIED
-from deploy.demo.mailserver import insert_write, new_timeuuid
 from deploy.demo.planter import Planter, now_us
+from deploy.mailserver.history import ProjectionWrite, Statement
+from deploy.mailserver.ledger import AMBIGUOUS_RANGE_DELETE, VERIFIED
+from deploy.mailserver.mailserver import insert_write, new_timeuuid
 
 SECOND_US = 1_000_000
 HOUR_US = 3600 * SECOND_US

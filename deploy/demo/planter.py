@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 
 from cassandra.cluster import Session
 
-from deploy.demo.faults import Faults
-from deploy.demo.history import ProjectionWrite, RowKey, Statement
-from deploy.demo.ledger import Entry, Ledger
-from deploy.demo.mail import Flags, Message
-from deploy.demo.mailbag import random_content
-from deploy.demo.mailserver import MailServer, insert_write, new_timeuuid
-from deploy.demo.projection import statement_of
-from deploy.demo.statements import Statements
+from deploy.mailserver.faults import Faults
+from deploy.mailserver.history import ProjectionWrite, RowKey, Statement
+from deploy.mailserver.ledger import Entry, Ledger
+from deploy.mailserver.mail import Flags, Message
+from deploy.mailserver.mailbag import random_content
+from deploy.mailserver.mailserver import MailServer, insert_write, new_timeuuid
+from deploy.mailserver.projection import statement_of
+from deploy.mailserver.statements import Statements
 
 NEIGHBOURS = 5
 """Healthy messages in each planter's mailbox, which must not be disturbed."""

@@ -11,25 +11,25 @@ from cassandra.cluster import Session
 
 from checkpoints.codec import finding_to_json
 from checkpoints.journal import Journal
-from deploy.demo.connection import connected
-from deploy.demo.full_comparison import differences
-from deploy.demo.james import create_schema
-from deploy.demo.ledger import Entry, Ledger
+from deploy.comparison.full_comparison import differences
+from deploy.comparison.snapshot import read_whole
 from deploy.demo.planted import missing_row
 from deploy.demo.planter import Planter
 from deploy.demo.show import Scene, Screen
 from deploy.demo.sight import Quiet, Sight
-from deploy.demo.snapshot import read_whole
 from deploy.demo.stream import DELAY_S, SUSPECTS_TOPIC, WINDOW_S, Stream
 from deploy.demo.users import Users
 from deploy.demo.verdict import Evidence, judged
-from deploy.demo.workload import Workload
 from deploy.embedded import Stack
 from deploy.embedded.errors import StartError
 from deploy.embedded.waiting import until
+from deploy.mailserver.connection import connected
+from deploy.mailserver.james import create_schema
+from deploy.mailserver.ledger import Entry, Ledger
+from deploy.mailserver.workload import Workload
 from reconcilers.families import FAMILIES
-from streaming.own import open_own
 from streaming.settings import load
+from streaming.tables.own_keyspace import open_own
 from streaming.tables.session import disconnect
 
 LOOK_EVERY_S = 1.0

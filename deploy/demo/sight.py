@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from deploy.demo.counters import COUNTER_TABLES
+from deploy.mailserver.counters import COUNTER_TABLES
 
 Finding = tuple[str, str]
 """A projection and a kind of difference."""

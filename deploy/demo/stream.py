@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from deploy.demo.counters import COUNTER_TABLES
-from deploy.demo.history import MESSAGES
-from deploy.demo.indexes import INDEX_PROJECTIONS
 from deploy.demo.sight import Sight, look
 from deploy.embedded.jars import JARS, ROOT
 from deploy.embedded.waiting import until
+from deploy.mailserver.counters import COUNTER_TABLES
+from deploy.mailserver.history import MESSAGES
+from deploy.mailserver.indexes import INDEX_PROJECTIONS
 
 DELAY_S = 5.0
 """D: nothing is judged before."""

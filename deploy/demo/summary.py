@@ -3,9 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from deploy.demo.counters import CURRENT_QUOTA, MAILBOX_COUNTERS
-from deploy.demo.history import counter_row
-from deploy.demo.ledger import HEALED, VERIFIED
 from deploy.demo.sight import REPAIRED, REPORTED
 from deploy.demo.verdict import (
     BESIDE,
@@ -19,6 +16,9 @@ from deploy.demo.verdict import (
     repair_seconds,
     second_attempts,
 )
+from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS
+from deploy.mailserver.history import counter_row
+from deploy.mailserver.ledger import HEALED, VERIFIED
 
 STATES = (FOUND, REPAIRED, VERIFIED, "superseded", HEALED, REPORTED, "stuck", "held")
 ENDINGS = (VERIFIED, HEALED, REPORTED, NOT_FINE)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from cassandra.cluster import Session
 
-from deploy.demo.ledger import Ledger
 from deploy.demo.planted import plant_repaired, plant_reported
 from deploy.demo.planter import Planter
-from deploy.demo.workload import Workload, run
+from deploy.mailserver.ledger import Ledger
+from deploy.mailserver.workload import Workload, run
 
 
 @dataclass(slots=True)

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from deploy.demo.compare import Difference
-from deploy.demo.counters import COUNTER_TABLES, CURRENT_QUOTA, MAILBOX_COUNTERS
-from deploy.demo.history import MESSAGES, NO_UID, Place, counter_row
-from deploy.demo.indexes import APPLICABLE_FLAGS, BY_PROJECTION
-from deploy.demo.ledger import HEALED, VERIFIED, Entry, held_rows, judge
+from deploy.comparison.messages import Difference
 from deploy.demo.sight import REPAIRED, REPORTED
+from deploy.mailserver.counters import COUNTER_TABLES, CURRENT_QUOTA, MAILBOX_COUNTERS
+from deploy.mailserver.history import MESSAGES, NO_UID, Place, counter_row
+from deploy.mailserver.indexes import APPLICABLE_FLAGS, BY_PROJECTION
+from deploy.mailserver.ledger import HEALED, VERIFIED, Entry, held_rows, judge
 
 NOT_FINE = "NOT FINE"
 BESIDE = "beside_a_reported_row"

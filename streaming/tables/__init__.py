@@ -1,9 +1,8 @@
 """James's tables through the Cassandra driver. Nothing else in `streaming` imports it."""
 
 from streaming.tables.cluster import Cluster, logged_in
+from streaming.tables.collected_flags import Gathering
 from streaming.tables.counters import CounterTables
-from streaming.tables.gathering import Gathering
-from streaming.tables.rows import Tables
 from streaming.tables.session import (
     connect,
     disconnect,
@@ -12,6 +11,7 @@ from streaming.tables.session import (
     nodes_with_hints,
     schema_of,
 )
+from streaming.tables.tables import Tables
 
 __all__ = [
     "Cluster",

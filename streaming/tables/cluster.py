@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from cassandra.cluster import Session
 
-from checkpoints.cassandra.failures import in_our_words
+from checkpoints.cassandra.driver_errors import in_our_words
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings
 from streaming.tables.session import connect, node_clocks, schema_of

@@ -13,13 +13,13 @@ from cassandra.cluster import Session
 from cassandra.policies import FallthroughRetryPolicy
 from cassandra.query import BatchStatement, BatchType
 
-from checkpoints.cassandra.failures import in_our_words
+from checkpoints.cassandra.driver_errors import in_our_words
 from reconcilers.errors import NotGuarded
 from reconcilers.family import Family
 from reconcilers.tally import Cell, Listed, QuotaRoot, Sum, Sums, Tally
 from reconcilers.writes import AddToCounter
 from streaming.settings import CassandraSettings
-from streaming.tables.pace import Pace
+from streaming.tables.rate_limit import Pace
 
 PAGE = 1_000
 

@@ -18,7 +18,7 @@ from cassandra.policies import (
 )
 from cassandra.query import dict_factory
 
-from checkpoints.cassandra.failures import in_our_words
+from checkpoints.cassandra.driver_errors import in_our_words
 from reconcilers.errors import Refused, Retryable, Unreachable
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 
-from deploy.demo.filler import fill
+from deploy.mailserver.filler import fill
 from tests.bench.backlog import CHANGES, MAILBOXES, bench_settings, records, wait_until_captured
 from tests.conftest import make_mail_tables
 from tests.endpoints import Endpoints, Running

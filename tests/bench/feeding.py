@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkpoints.cassandra import CassandraLineage
-from streaming import worker
-from streaming.look import Look
-from streaming.remembering import Remembering
+from streaming.pipeline import worker
+from streaming.pipeline.worker import Job
 from streaming.settings import load
+from streaming.steps.look import Look
+from streaming.steps.record_lineage import Remembering
 from streaming.tables import Tables
-from streaming.worker import Job
 from tests.bench.backlog import CHANGES
 from tests.bench.pieces import bound
 

@@ -14,15 +14,22 @@ from pyspark.sql import DataFrame, SparkSession
 from checkpoints.lineage import Entry
 from checkpoints.memory import MemoryLineage
 from reconcilers.family import Family, bind
-from streaming import worker
 from streaming.chosen import families
-from streaming.envelope import decode
-from streaming.session import spark_session
+from streaming.pipeline import worker
+from streaming.pipeline.envelope import decode
+from streaming.pipeline.session import spark_session
+from streaming.pipeline.window import heartbeat, settle
+from streaming.pipeline.worker import (
+    KEYS_AT_ONCE,
+    RESULT_SCHEMA,
+    BatchLook,
+    Job,
+    look_task,
+    read_looks,
+)
 from streaming.settings import Settings
 from streaming.tables import connect, schema_of
 from streaming.topics import spark_options
-from streaming.window import heartbeat, settle
-from streaming.worker import KEYS_AT_ONCE, RESULT_SCHEMA, BatchLook, Job, look_task, read_looks
 from tests.bench.backlog import topics_of
 from tests.stack.streams import until
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 
-from deploy.demo.filler import touch
+from deploy.mailserver.filler import touch
 from streaming.settings import load
 from tests.bench.backlog import (
     CHANGES,

@@ -15,7 +15,7 @@ import matplotlib
 import pytest
 from matplotlib import pyplot
 
-from deploy.demo.mailserver import MailServer, new_timeuuid
+from deploy.mailserver.mailserver import MailServer, new_timeuuid
 from tests.bench.report import publish, table
 from tests.stack.fire import Fire, Writers
 from tests.stack.recomputing import Recomputing

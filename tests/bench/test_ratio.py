@@ -7,10 +7,10 @@ from itertools import islice
 import pytest
 
 from reconcilers.model import Wake
-from streaming.look import Look
+from streaming.pipeline.worker import KEYS_AT_ONCE, micros
 from streaming.settings import load
+from streaming.steps.look import Look
 from streaming.tables import Tables, connect
-from streaming.worker import KEYS_AT_ONCE, micros
 from tests.bench.conftest import Filled
 from tests.bench.pieces import Forgetful, bound
 from tests.bench.report import publish, table

@@ -11,14 +11,14 @@ import pytest
 from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraLineage, CassandraTallies, Store, create_schema
-from deploy.demo.filler import fill
+from deploy.mailserver.filler import fill
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import bind
 from reconcilers.tally import Sum
+from streaming.counters.count import Counting
+from streaming.pipeline.worker import micros
 from streaming.settings import Settings
 from streaming.tables import CounterTables, Tables, connect, schema_of
-from streaming.tallies.counting import Counting
-from streaming.worker import micros
 from tests.bench.report import publish, table
 from tests.conftest import make_mail_tables
 from tests.endpoints import Running

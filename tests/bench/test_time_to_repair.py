@@ -13,10 +13,10 @@ import pytest
 from cassandra.cluster import Session
 from cassandra.util import unix_time_from_uuid1
 
-from deploy.demo.mail import Clock, Flags, Message
-from deploy.demo.mailbag import random_content, random_flags
-from deploy.demo.mailserver import new_timeuuid
-from deploy.demo.truth import Truth
+from deploy.mailserver.mail import Clock, Flags, Message
+from deploy.mailserver.mailbag import random_content, random_flags
+from deploy.mailserver.mailserver import new_timeuuid
+from deploy.mailserver.truth import Truth
 from tests.bench.backlog import bench_settings
 from tests.bench.report import publish, table
 from tests.bench.traced import TRACE, read_trace

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from streaming.app import main
-from streaming.batches import Batches, BatchPlace
-from streaming.life import Life
-from streaming.worker import BatchLook
+from streaming.pipeline.batches import Batches, BatchPlace
+from streaming.pipeline.supervisor import Life
+from streaming.pipeline.worker import BatchLook
 
 TRACE = "BENCH_TRACE"
 """Names the file in the environment."""

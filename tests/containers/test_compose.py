@@ -192,6 +192,6 @@ def test_the_pages_are_scraped_where_the_reconciler_listens() -> None:
 
 
 def test_all_tables_that_prepare_makes_can_be_captured() -> None:
-    from deploy.demo import james
+    from deploy.mailserver import james
 
     assert set(james.CDC_TABLES) <= set(capture.TABLES)

@@ -11,7 +11,7 @@ import pytest
 from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
-from deploy.demo import james
+from deploy.mailserver import james
 from reconcilers.errors import NotGuarded, Refused
 from reconcilers.families.message import MESSAGE
 from reconcilers.model import Slot

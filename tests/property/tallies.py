@@ -29,7 +29,7 @@ from reconcilers.model import Micros
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally, summed
-from streaming.tallies.came import Came
+from streaming.counters.batch_summary import Came
 from tests.property.mail import MAILBOXES, MILLISECOND, SECOND, START, time_uuid
 
 FAMILIES = (MAILBOX_TALLY, replace(USER_TALLY, tallies=(CURRENT_QUOTA,)))

@@ -22,7 +22,7 @@ from reconcilers.finding import Finding
 from reconcilers.model import Micros, Row
 from reconcilers.tally import Listed, QuotaRoot, Sums, Tally
 from reconcilers.writes import AddToCounter
-from streaming.tallies.came import Came
+from streaming.counters.batch_summary import Came
 from tests.property.mail import DATE, MILLISECOND
 from tests.property.tallies import ROOT, RowKey, World
 

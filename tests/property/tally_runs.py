@@ -18,14 +18,14 @@ from reconcilers.errors import ReconcilerError
 from reconcilers.finding import Finding, State
 from reconcilers.model import Micros
 from reconcilers.tally import Sum, Sums, Tally
-from streaming.metrics import Metrics
-from streaming.parking import Parking
-from streaming.tallies import loop as loop_module
-from streaming.tallies.correcting import Correcting, Limits
-from streaming.tallies.counting import Counting
-from streaming.tallies.loop import TallyLoop
-from streaming.tallies.subject import Owners, Subjects
-from streaming.tallies.watch import TallyWatch, Timing, Watched
+from streaming.counters import loop as loop_module
+from streaming.counters.correct import Correcting, Limits
+from streaming.counters.count import Counting
+from streaming.counters.counter_row import Owners, Subjects
+from streaming.counters.loop import TallyLoop
+from streaming.counters.schedule import TallyWatch, Timing, Watched
+from streaming.monitoring.metrics import Metrics
+from streaming.steps.parking import Parking
 from tests.property.mail import FAMILY, SECOND, time_uuid
 from tests.property.tallies import FAMILIES, WIDTH, Climate, RowKey, Weather, World
 from tests.property.tally_ports import (

@@ -25,10 +25,10 @@ from reconcilers.finding import State
 from reconcilers.model import Micros
 from reconcilers.tally import Sum, Sums
 from reconcilers.writes import AddToCounter
-from streaming.tallies import correcting as correcting_module
-from streaming.tallies import watch as watch_module
-from streaming.tallies.correcting import Limits
-from streaming.tallies.counting import Counting
+from streaming.counters import correct as correcting_module
+from streaming.counters import schedule as watch_module
+from streaming.counters.correct import Limits
+from streaming.counters.count import Counting
 from tests.property import tally_runs
 from tests.property.tallies import CLIMATES, Weather
 from tests.property.tally_ports import POINTS, CrashError, Outcome, PointedRounds, Ports

@@ -11,11 +11,11 @@ from uuid import UUID
 
 from cassandra.cluster import Session
 
-from deploy.demo.faults import Fault, FaultKind, Faults
-from deploy.demo.history import CounterWrite, Write
-from deploy.demo.mail import Message, Numbers
-from deploy.demo.mailbag import random_change, random_content, random_flags
-from deploy.demo.mailserver import MailServer, MessageGoneError
+from deploy.mailserver.faults import Fault, FaultKind, Faults
+from deploy.mailserver.history import CounterWrite, Write
+from deploy.mailserver.mail import Message, Numbers
+from deploy.mailserver.mailbag import random_change, random_content, random_flags
+from deploy.mailserver.mailserver import MailServer, MessageGoneError
 
 Owner = UUID | str
 """A mailbox, or a quota root."""

@@ -9,8 +9,8 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, S
 from cassandra.policies import WhiteListRoundRobinPolicy
 
 from checkpoints.cassandra import create_schema
-from deploy.demo import james
 from deploy.embedded import Stack
+from deploy.mailserver import james
 
 ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
 OWN = "reconciler"

@@ -21,22 +21,22 @@ from cassandra.cluster import Session
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, create_schema
 from checkpoints.journal import Journal
 from checkpoints.lineage import Lineage
-from deploy.demo import james
-from deploy.demo.compare import Difference, compare_row
-from deploy.demo.mail import Message
+from deploy.comparison.messages import Difference, compare_row
+from deploy.mailserver import james
+from deploy.mailserver.mail import Message
 from reconcilers.errors import ReconcilerError, Retryable
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.finding import Action, Attempts, Finding
 from reconcilers.model import Micros, Row, Slot, Wake
 from reconcilers.writes import Write
-from streaming.confirmation import Confirmation
-from streaming.examine import Admission, Examiner, RepairTables, Rules
-from streaming.look import Look
-from streaming.outcome import Outcome
+from streaming.pipeline.worker import micros
 from streaming.settings import CassandraSettings, load
+from streaming.steps.confirm import Confirmation
+from streaming.steps.examine import Admission, Examiner, RepairTables, Rules
+from streaming.steps.look import Look
+from streaming.steps.outcome import Outcome
 from streaming.tables import Tables, connect, schema_of
-from streaming.worker import micros
 from tests.endpoints import Endpoints
 from tests.stack.streams import write_settings
 

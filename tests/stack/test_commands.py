@@ -22,18 +22,19 @@ from checkpoints.cassandra import (
     create_schema,
 )
 from checkpoints.lease import Lease
-from deploy.demo import james
+from deploy.mailserver import james
 from reconcilers.errors import Misconfigured, Unreachable
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Slot
 from reconcilers.policy import Breaker
-from streaming import app, status
+from streaming import app
+from streaming.commands import status
+from streaming.commands.stream import Holding, Mode
+from streaming.pipeline.worker import micros
 from streaming.settings import Settings, load
-from streaming.stream import Holding, Mode
 from streaming.tables import disconnect
 from streaming.topics import Watcher, event_topics, publish_dead_letters
-from streaming.worker import micros
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
 from tests.stack.streams import write_settings

@@ -16,8 +16,8 @@ from reconcilers.model import Kind, Slot
 from reconcilers.policy import Breaker
 from reconcilers.writes import SetCells
 from streaming import app
+from streaming.pipeline.worker import micros
 from streaming.settings import load
-from streaming.worker import micros
 from tests.contract.making import MESSAGES, a_finding
 from tests.endpoints import Endpoints
 from tests.stack.streams import Stream, until, write_settings

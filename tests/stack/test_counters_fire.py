@@ -11,7 +11,7 @@ import pytest
 
 from checkpoints import codec
 from checkpoints.cassandra import CassandraJournal, Store
-from deploy.demo.mailserver import MailServer
+from deploy.mailserver.mailserver import MailServer
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.finding import Finding, accepted

@@ -18,7 +18,7 @@ from cassandra.cluster import Session
 from checkpoints import directory
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder
-from deploy.demo.mail import Message
+from deploy.mailserver.mail import Message
 from tests.endpoints import Endpoints
 from tests.stack.scenes import records_of
 from tests.stack.streams import Stream, until

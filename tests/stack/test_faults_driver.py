@@ -14,10 +14,10 @@ from tests.stack.watched import SLOW, Restarted, Watched, watched
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
 SABOTAGE = Path(__file__).parent / "sabotage"
-LOOK = "streaming.look:Look.at"
+LOOK = "streaming.steps.look:Look.at"
 JOURNAL = "checkpoints.cassandra.journal:CassandraJournal"
-REPAIR = "streaming.tables.rows:Tables.apply"
-BATCH = "streaming.batches:Batches"
+REPAIR = "streaming.tables.tables:Tables.apply"
+BATCH = "streaming.pipeline.batches:Batches"
 
 MAIN_POINTS = (
     f"before {LOOK}",
@@ -31,11 +31,11 @@ MORE_POINTS = (
     "after checkpoints.cassandra.lineage:CassandraLineage.remember_deletes",
     "after checkpoints.cassandra.lineage:CassandraLineage.remember",
     f"after {BATCH}.admit",
-    "before streaming.confirmation:Confirmation.read",
+    "before streaming.steps.confirm:Confirmation.read",
     f"before {JOURNAL}.put",
     f"before {REPAIR}",
-    "before streaming.examine:Examiner.settle",
-    "after streaming.examine:Examiner.settle",
+    "before streaming.steps.examine:Examiner.settle",
+    "after streaming.steps.examine:Examiner.settle",
     f"before {BATCH}.settled",
     f"before {BATCH}.ended",
     "after checkpoints.cassandra.bookmarks:CassandraBookmarks.record",

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
-from deploy.demo.compare import Difference
-from deploy.demo.mail import Clock, Message
+from deploy.comparison.messages import Difference
+from deploy.mailserver.mail import Clock, Message
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.finding import State
 from reconcilers.model import Kind, Slot
-from streaming.parking import WHOLE_TABLE
-from streaming.worker import micros
+from streaming.pipeline.worker import micros
+from streaming.steps.parking import WHOLE_TABLE
 from tests.endpoints import Endpoints
 from tests.stack.rounds import (
     MOST_ATTEMPTS,

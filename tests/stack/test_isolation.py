@@ -29,7 +29,7 @@ from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding
 from reconcilers.model import Kind
 from reconcilers.projections import MESSAGE_PROJECTIONS
-from streaming.parking import WHOLE_TABLE
+from streaming.steps.parking import WHOLE_TABLE
 from tests.endpoints import Endpoints
 from tests.stack.counted import Counted
 from tests.stack.guarded import OWN, ROLE, prepare, session_of

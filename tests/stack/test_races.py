@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
-from deploy.demo.compare import Difference
-from deploy.demo.mail import Clock, Flags, Message
+from deploy.comparison.messages import Difference
+from deploy.mailserver.mail import Clock, Flags, Message
 from reconcilers.model import Kind
-from streaming.worker import micros
+from streaming.pipeline.worker import micros
 from tests.endpoints import Endpoints
 from tests.stack.rounds import (
     SECOND,

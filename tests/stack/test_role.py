@@ -12,7 +12,7 @@ from cassandra.cluster import Cluster, Session
 
 from checkpoints.cassandra import CassandraJournal, CassandraLease, Store
 from checkpoints.lease import Holder, Lease
-from deploy.demo import james
+from deploy.mailserver import james
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import State
 from reconcilers.projections import MESSAGE_PROJECTIONS

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Cluster, Session
 
-from deploy.demo.full_comparison import full_comparison
-from deploy.demo.james import create_schema
-from deploy.demo.ledger import Ledger, held_rows
+from deploy.comparison.full_comparison import full_comparison
 from deploy.demo.planted import plant_repaired
 from deploy.demo.planter import Planter
 from deploy.embedded import Stack, Wanted
+from deploy.mailserver.james import create_schema
+from deploy.mailserver.ledger import Ledger, held_rows
 from tests.endpoints import Endpoints
 from tests.stack.streams import Stream, until, write_settings
 

@@ -12,9 +12,9 @@ from uuid import UUID
 
 import pytest
 
-from deploy.demo.mail import Flags
-from deploy.demo.mailbag import random_content
-from deploy.demo.mailserver import MailServer
+from deploy.mailserver.mail import Flags
+from deploy.mailserver.mailbag import random_content
+from deploy.mailserver.mailserver import MailServer
 from tests.stack.scenes import SECOND_US, Place, RowKey, Scene, cells, now_us
 from tests.stack.streams import DELAY, until
 

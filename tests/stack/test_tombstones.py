@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 from cassandra.cluster import Session
 
-from deploy.demo.mail import Clock, Message
+from deploy.mailserver.mail import Clock, Message
 from reconcilers.finding import Finding, State, retried
 from reconcilers.model import Kind, Micros
-from streaming.worker import micros
+from streaming.pipeline.worker import micros
 from tests.endpoints import Endpoints
 from tests.stack.rounds import (
     DELAY,

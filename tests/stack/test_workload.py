@@ -6,20 +6,20 @@ from collections.abc import Iterator
 import pytest
 from cassandra.cluster import Session
 
-from deploy.demo.compare import Difference, DifferenceKind
-from deploy.demo.counters import COUNTER_TABLES
-from deploy.demo.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
-from deploy.demo.filler import fill, touch
-from deploy.demo.full_comparison import differences, full_comparison, message_differences
-from deploy.demo.history import MESSAGES, Place
-from deploy.demo.indexes import INDEX_PROJECTIONS
-from deploy.demo.james import create_schema
-from deploy.demo.ledger import HEALED, VERIFIED, Ledger, held_rows
+from deploy.comparison.full_comparison import differences, full_comparison, message_differences
+from deploy.comparison.messages import Difference, DifferenceKind
+from deploy.comparison.snapshot import read_whole
 from deploy.demo.planted import plant_repaired, plant_reported
 from deploy.demo.planter import Planter
-from deploy.demo.snapshot import read_whole
 from deploy.demo.verdict import Evidence, beside_reported_rows
-from deploy.demo.workload import Workload, run
+from deploy.mailserver.counters import COUNTER_TABLES
+from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
+from deploy.mailserver.filler import fill, touch
+from deploy.mailserver.history import MESSAGES, Place
+from deploy.mailserver.indexes import INDEX_PROJECTIONS
+from deploy.mailserver.james import create_schema
+from deploy.mailserver.ledger import HEALED, VERIFIED, Ledger, held_rows
+from deploy.mailserver.workload import Workload, run
 
 pytestmark = pytest.mark.stack
 

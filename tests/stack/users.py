@@ -13,12 +13,12 @@ from uuid import UUID
 from cassandra.cluster import Session
 from cassandra.util import uuid_from_time
 
-from deploy.demo.history import ProjectionWrite
-from deploy.demo.mail import Clock, Content, Flags, Message
-from deploy.demo.mailserver import delete_write, flags_write, insert_write, new_timeuuid
-from deploy.demo.projection import statement_of
-from deploy.demo.statements import Statements
-from deploy.demo.truth import Truth
+from deploy.mailserver.history import ProjectionWrite
+from deploy.mailserver.mail import Clock, Content, Flags, Message
+from deploy.mailserver.mailserver import delete_write, flags_write, insert_write, new_timeuuid
+from deploy.mailserver.projection import statement_of
+from deploy.mailserver.statements import Statements
+from deploy.mailserver.truth import Truth
 from reconcilers.model import Kind, Micros, Slot, Wake
 
 Half = Callable[[], list[Wake]]

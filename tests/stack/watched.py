@@ -12,13 +12,13 @@ from typing import Any
 from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, create_schema
-from deploy.demo import james
-from deploy.demo.compare import Difference
-from deploy.demo.mail import Clock, Message
+from deploy.comparison.messages import Difference
+from deploy.mailserver import james
+from deploy.mailserver.mail import Clock, Message
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding
 from reconcilers.model import Kind
-from streaming.worker import micros
+from streaming.pipeline.worker import micros
 from tests.endpoints import Endpoints
 from tests.stack.rounds import Rows
 from tests.stack.scenes import create_event_topics, records_of

@@ -18,12 +18,12 @@ from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import NO_PROJECTION, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.policy import Breaker, Limits
-from streaming.batches import Batches, Rates
-from streaming.metrics import Metrics
-from streaming.outcome import Outcome
-from streaming.parking import WHOLE_TABLE
-from streaming.worker import BatchLook, Ports
-from tests.unit.rows import DELAY, FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
+from streaming.monitoring.metrics import Metrics
+from streaming.pipeline.batches import Batches, Rates
+from streaming.pipeline.worker import BatchLook, Ports
+from streaming.steps.outcome import Outcome
+from streaming.steps.parking import WHOLE_TABLE
+from tests.builders.rows import DELAY, FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
 
 HOUR: Micros = 3600 * SECOND
 STREAM = "message"
@@ -47,7 +47,7 @@ class FlakyJournal(MemoryJournal):
 
 @dataclass
 class MemoryPorts:
-    """Stands in for `streaming.worker.Ports`; nothing here reads James's tables."""
+    """Stands in for `streaming.pipeline.worker.Ports`; nothing here reads James's tables."""
 
     journal: MemoryJournal = field(default_factory=MemoryJournal)
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
@@ -69,7 +69,7 @@ def batches(ports: MemoryPorts, bookmarks: MemoryBookmarks | None = None) -> Bat
 
 @pytest.fixture(autouse=True)
 def _clock() -> Iterator[None]:
-    with patch("streaming.batches.micros", return_value=NOW):
+    with patch("streaming.pipeline.batches.micros", return_value=NOW):
         yield
 
 

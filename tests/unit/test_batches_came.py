@@ -13,10 +13,10 @@ import pytest
 from checkpoints.directory import Planned
 from checkpoints.memory import MemoryBookmarks
 from reconcilers.model import Micros, Slot
-from streaming.batches import Batches, BatchPlace
-from streaming.tallies.came import Came
-from streaming.worker import BatchLook
-from tests.unit.rows import DELAY, MAILBOX, NOW, SECOND, SLOT
+from streaming.counters.batch_summary import Came
+from streaming.pipeline.batches import Batches, BatchPlace
+from streaming.pipeline.worker import BatchLook
+from tests.builders.rows import DELAY, MAILBOX, NOW, SECOND, SLOT
 from tests.unit.test_batches import MemoryPorts, batches, held
 
 WINDOW = SECOND
@@ -40,7 +40,7 @@ class Told:
 
 @pytest.fixture
 def told() -> Iterator[Told]:
-    with patch("streaming.batches.micros", return_value=NOW):
+    with patch("streaming.pipeline.batches.micros", return_value=NOW):
         yield Told()
 
 

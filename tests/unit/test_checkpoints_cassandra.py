@@ -24,7 +24,7 @@ from cassandra.protocol import (
     SyntaxException,
 )
 
-from checkpoints.cassandra.failures import in_our_words
+from checkpoints.cassandra.driver_errors import in_our_words
 from checkpoints.cassandra.journal import BUCKETS, bucket_of
 from checkpoints.cassandra.store import in_groups, levels, schema_statements
 from reconcilers.errors import Misconfigured, Overloaded, Refused, Unreachable

@@ -8,10 +8,10 @@ from unittest.mock import Mock, patch
 import pytest
 from prometheus_client import CollectorRegistry
 
-import streaming.clocks
+import streaming.monitoring.clocks
 from reconcilers.errors import Overloaded, Unreachable
-from streaming.clocks import ClockWatch
-from streaming.metrics import Metrics
+from streaming.monitoring.clocks import ClockWatch
+from streaming.monitoring.metrics import Metrics
 
 DELAY_SECONDS = 45.0
 GOOD, BAD = 0.1, 30.0
@@ -25,7 +25,7 @@ def troubles(answers: Sequence[Answer], members: str = "ab") -> list[str | None]
     session = Mock()
     session.cluster.metadata.all_hosts.return_value = [Mock(address=node) for node in members]
     watch = ClockWatch(session, DELAY_SECONDS, Metrics(CollectorRegistry()))
-    with patch.object(streaming.clocks, "node_clocks", side_effect=answers):
+    with patch.object(streaming.monitoring.clocks, "node_clocks", side_effect=answers):
         return [watch.trouble() for _ in answers]
 
 

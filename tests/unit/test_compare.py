@@ -10,7 +10,7 @@ import pytest
 
 from reconcilers.compare import compare, differing_columns, is_incomplete
 from reconcilers.model import Difference, Kind, Row, Seen, Value
-from tests.unit.rows import FAMILY, OTHER_ID, PROJECTION, partial, row, seen, truth
+from tests.builders.rows import FAMILY, OTHER_ID, PROJECTION, partial, row, seen, truth
 
 CHANGED: Mapping[str, Value] = {
     "messageid": OTHER_ID,

@@ -22,7 +22,7 @@ from reconcilers.model import (
     Seen,
     Verdict,
 )
-from tests.unit.rows import (
+from tests.builders.rows import (
     DELAY,
     FAMILY,
     LONG_AGO,

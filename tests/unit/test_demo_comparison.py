@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from deploy.demo.compare import DifferenceKind
-from deploy.demo.full_comparison import differences
-from deploy.demo.history import NO_UID, RowKey, counter_row
-from deploy.demo.indexes import UID_INDEXES
-from deploy.demo.snapshot import Snapshot
+from deploy.comparison.full_comparison import differences
+from deploy.comparison.messages import DifferenceKind
+from deploy.comparison.snapshot import Snapshot
+from deploy.mailserver.history import NO_UID, RowKey, counter_row
+from deploy.mailserver.indexes import UID_INDEXES
 
 INBOX, ARCHIVE, BARE = uuid.uuid1(), uuid.uuid1(), uuid.uuid1()
 ROOT = "#private&bob@example.org"

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from deploy.demo import play
-from deploy.demo.ledger import Ledger
 from deploy.demo.play import Play
 from deploy.demo.show import Scene
 from deploy.demo.sight import Sight
 from deploy.demo.verdict import Evidence
-from deploy.demo.workload import Workload
+from deploy.mailserver.ledger import Ledger
+from deploy.mailserver.workload import Workload
 
 FINE = Evidence(entries=[], log=[], standing=[], differences=[])
 NOT_YET = replace(FINE, breakers={"repairs": "too many"})

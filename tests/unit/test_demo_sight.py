@@ -5,7 +5,7 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry, generate_latest
 
 from deploy.demo.sight import Quiet, Sight, sight_of
-from streaming.metrics import Metrics
+from streaming.monitoring.metrics import Metrics
 
 
 def metrics_text() -> str:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from deploy.demo.__main__ import main, workload_of
-from deploy.demo.counters import COUNTER_TABLES
-from deploy.demo.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS
-from deploy.demo.history import MESSAGES
-from deploy.demo.indexes import INDEX_PROJECTIONS
 from deploy.demo.play import days_since
 from deploy.demo.stream import Sections, as_toml, demo_settings, metrics_port, processes_of_session
+from deploy.mailserver.counters import COUNTER_TABLES
+from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS
+from deploy.mailserver.history import MESSAGES
+from deploy.mailserver.indexes import INDEX_PROJECTIONS
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming.settings import load
 

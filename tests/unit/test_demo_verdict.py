@@ -7,9 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deploy.demo.compare import Difference, DifferenceKind
-from deploy.demo.history import MESSAGES, RowKey
-from deploy.demo.ledger import AMBIGUOUS_RANGE_DELETE, HEALED, VERIFIED, Entry
+from deploy.comparison.messages import Difference, DifferenceKind
 from deploy.demo.summary import summary
 from deploy.demo.verdict import (
     NOT_FINE,
@@ -22,6 +20,8 @@ from deploy.demo.verdict import (
     repair_seconds,
     second_attempts,
 )
+from deploy.mailserver.history import MESSAGES, RowKey
+from deploy.mailserver.ledger import AMBIGUOUS_RANGE_DELETE, HEALED, VERIFIED, Entry
 
 MAILBOX, MESSAGE = uuid.uuid1(), uuid.uuid1()
 LOST, LATE, TWICE, LAST_COPY = ((MAILBOX, uid) for uid in range(1, 5))

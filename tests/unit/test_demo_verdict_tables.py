@@ -7,9 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deploy.demo.compare import Difference, DifferenceKind
-from deploy.demo.history import MESSAGES, NO_UID, Place, RowKey, counter_row
-from deploy.demo.ledger import AMBIGUOUS_RANGE_DELETE, HEALED, VERIFIED, Entry
+from deploy.comparison.messages import Difference, DifferenceKind
 from deploy.demo.summary import summary
 from deploy.demo.verdict import (
     BESIDE,
@@ -21,6 +19,8 @@ from deploy.demo.verdict import (
     judged,
     repair_seconds,
 )
+from deploy.mailserver.history import MESSAGES, NO_UID, Place, RowKey, counter_row
+from deploy.mailserver.ledger import AMBIGUOUS_RANGE_DELETE, HEALED, VERIFIED, Entry
 
 INBOX, UNTIDY, MESSAGE = uuid.uuid1(), uuid.uuid1(), uuid.uuid1()
 BOB, EVE = "#private&bob@example.org", "#private&eve@example.org"

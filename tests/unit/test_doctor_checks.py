@@ -11,18 +11,20 @@ from typing import Any, cast
 import pytest
 
 from checkpoints.cassandra.store import schema_statements
-from deploy.demo import james
+from deploy.mailserver import james
 from reconcilers.errors import Refused
 from reconcilers.family import Schema
 from reconcilers.model import NEVER_WRITTEN
 from reconcilers.projections import MESSAGE_PROJECTIONS
-from streaming import own
-from streaming.checks import capture, rights, structure
-from streaming.checks.words import Check, Level, Subject
 from streaming.chosen import families
-from streaming.doctor import unread_segments
+from streaming.commands.checks import capture
+from streaming.commands.checks import permissions as rights
+from streaming.commands.checks import schema as structure
+from streaming.commands.checks.check import Check, Level, Subject
+from streaming.commands.doctor import unread_segments
 from streaming.settings import Settings
 from streaming.tables import Cluster
+from streaming.tables import own_keyspace as own
 
 ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
 GRANT = re.compile(r"^GRANT (\w+) ON (TABLE|KEYSPACE) ([\w.]+) TO reconciler;$", re.MULTILINE)

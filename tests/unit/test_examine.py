@@ -14,12 +14,11 @@ from reconcilers.errors import Refused
 from reconcilers.finding import Action, Attempts, Finding, State, accepted
 from reconcilers.model import Kind, Micros, Row, Suspect, Wake
 from reconcilers.writes import SetCells, Write
-from streaming.confirmation import Confirmation
-from streaming.examine import Admission, Examiner, Rules
-from streaming.outcome import Outcome
-from streaming.parking import WHOLE_TABLE
-from tests.unit.memory_tables import MemoryTables
-from tests.unit.rows import (
+from streaming.steps.confirm import Confirmation
+from streaming.steps.examine import Admission, Examiner, Rules
+from streaming.steps.outcome import Outcome
+from streaming.steps.parking import WHOLE_TABLE
+from tests.builders.rows import (
     DELAY,
     FAMILY,
     LONG_AGO,
@@ -32,6 +31,7 @@ from tests.unit.rows import (
     row,
     truth,
 )
+from tests.fakes.memory_tables import MemoryTables
 
 SHADOW = 10 * SECOND
 RULES = Rules(

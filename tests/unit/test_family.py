@@ -14,7 +14,7 @@ from reconcilers.projections.messages import every_truth_row
 from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
 from reconcilers.tally import Tally
 from reconcilers.writes import SetCells
-from tests.unit.rows import CELLS, NOW, PROJECTION, SCHEMA, SLOT
+from tests.builders.rows import CELLS, NOW, PROJECTION, SCHEMA, SLOT
 
 LISTED = keeping(MESSAGE, ())
 

@@ -31,7 +31,7 @@ from reconcilers.model import (
     Verdict,
 )
 from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
-from tests.unit.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row, seen, truth
+from tests.builders.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row, seen, truth
 
 OURS = LONG_AGO + 1
 FLAGSEEN = Difference(Kind.DIFFERING_CELLS, ("flagseen",))

@@ -7,7 +7,7 @@ import pytest
 from reconcilers.finding import Action, Attempts, Finding, Now, State, Step, advance
 from reconcilers.model import Consistent, Kind
 from reconcilers.writes import SetCells, Write
-from tests.unit.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row, seen, truth
+from tests.builders.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row, seen, truth
 
 OURS = SetCells(PROJECTION, SLOT, LONG_AGO + 1, {"flagseen": True})
 

@@ -13,9 +13,9 @@ from checkpoints.memory import MemoryJournal
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding, State
 from reconcilers.model import ACCEPTABLE, Kind, Slot, Wake
-from streaming.findings import ACCEPT, RETRY, Desk, Wanted
-from streaming.letters import place_of
-from streaming.listing import FORMATS, as_csv, as_json_lines, as_table
+from streaming.commands.dead_letters import place_of
+from streaming.commands.findings import ACCEPT, RETRY, Desk, Wanted
+from streaming.commands.listing import FORMATS, as_csv, as_json_lines, as_table
 from streaming.topics import Record
 from tests.contract.making import a_finding, a_slot
 

@@ -47,7 +47,7 @@ def test_every_product_package_is_looked_at() -> None:
     ],
 )
 def test_a_breach_is_found(rule: str, source: str) -> None:
-    assert rules("streaming/window.py", source) == [rule]
+    assert rules("streaming/pipeline/window.py", source) == [rule]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_breach_is_found(rule: str, source: str) -> None:
     ],
 )
 def test_what_is_allowed_passes(source: str) -> None:
-    assert rules("streaming/window.py", source) == []
+    assert rules("streaming/pipeline/window.py", source) == []
 
 
 @pytest.mark.parametrize(

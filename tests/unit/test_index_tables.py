@@ -22,7 +22,7 @@ from reconcilers.model import (
     Seen,
     Verdict,
 )
-from tests.unit.indexes import (
+from tests.builders.indexes import (
     APPLICABLE,
     DELETED,
     FLAG,
@@ -38,7 +38,7 @@ from tests.unit.indexes import (
     listed,
     unlisted,
 )
-from tests.unit.rows import LONG_AGO, MOMENT, NOW, SECOND, truth
+from tests.builders.rows import LONG_AGO, MOMENT, NOW, SECOND, truth
 
 by_key = pytest.mark.parametrize("index", KEY_ONLY_INDEXES, ids=lambda index: index.name)
 

@@ -13,8 +13,8 @@ from reconcilers.family import Projection, keeping
 from reconcilers.model import Difference, Kind, Report, Seen
 from reconcilers.plan import plan
 from reconcilers.writes import AddRow, AddToSet, DeleteRow, Write
-from streaming.tables.writes import as_cql
-from tests.unit.indexes import (
+from streaming.tables.cql import as_cql
+from tests.builders.indexes import (
     APPLICABLE,
     DELETED,
     INDEXED,
@@ -28,7 +28,7 @@ from tests.unit.indexes import (
     listed,
     unlisted,
 )
-from tests.unit.rows import DELAY, MAILBOX, MOMENT, NOW, SLOT, truth
+from tests.builders.rows import DELAY, MAILBOX, MOMENT, NOW, SLOT, truth
 
 SETTLED = NOW - DELAY
 KEYSPACE = "apache_james"

@@ -11,9 +11,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from reconcilers.errors import Unreachable
-from streaming import lag
-from streaming.lag import LagWatch
-from streaming.metrics import Metrics
+from streaming.monitoring import lag
+from streaming.monitoring.lag import LagWatch
+from streaming.monitoring.metrics import Metrics
 from streaming.topics import Watcher
 
 TOPIC = "james.apache_james.imapuidtable"

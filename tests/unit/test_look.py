@@ -10,9 +10,8 @@ import pytest
 from checkpoints.lineage import Entry, born_at
 from checkpoints.memory import MemoryLineage
 from reconcilers.model import Kind, Micros, Slot, Wake
-from streaming.look import Look, Looked
-from tests.unit.memory_tables import MemoryTables
-from tests.unit.rows import (
+from streaming.steps.look import Look, Looked
+from tests.builders.rows import (
     FAMILY,
     LONG_AGO,
     MAILBOX,
@@ -24,6 +23,7 @@ from tests.unit.rows import (
     row,
     truth,
 )
+from tests.fakes.memory_tables import MemoryTables
 
 WATCHED_SINCE = LONG_AGO
 BEFORE_WATCHING = LONG_AGO - SECOND

@@ -8,8 +8,8 @@ from unittest.mock import patch
 import pytest
 
 from reconcilers.errors import Unreachable
-from streaming.tallies import nodes
-from streaming.tallies.nodes import NodesWatch
+from streaming.monitoring import nodes
+from streaming.monitoring.nodes import NodesWatch
 
 PAUSE = 600.0
 

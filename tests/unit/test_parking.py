@@ -11,11 +11,11 @@ import pytest
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Row
-from streaming.examine import Admission
-from streaming.outcome import Outcome
-from streaming.parking import WHOLE_TABLE, Parking
-from tests.unit.indexes import DELETED, INDEXED, UNSEEN
-from tests.unit.refusing import RULES, SLOTS, Stream
+from streaming.steps.examine import Admission
+from streaming.steps.outcome import Outcome
+from streaming.steps.parking import WHOLE_TABLE, Parking
+from tests.builders.indexes import DELETED, INDEXED, UNSEEN
+from tests.fakes.refusing import RULES, SLOTS, Stream
 
 
 @pytest.fixture

@@ -18,11 +18,11 @@ from reconcilers.model import Kind, Micros
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Sum, Sums, Tally
 from reconcilers.writes import AddToCounter
-from streaming.parking import WHOLE_TABLE, Parking
-from streaming.tallies.correcting import Correcting, Limits, Looked
-from streaming.tallies.counting import Counting
-from streaming.tallies.subject import Subject
-from tests.unit.rows import NOW, SECOND
+from streaming.counters.correct import Correcting, Limits, Looked
+from streaming.counters.count import Counting
+from streaming.counters.counter_row import Subject
+from streaming.steps.parking import WHOLE_TABLE, Parking
+from tests.builders.rows import NOW, SECOND
 
 AGAIN = 600 * SECOND
 MAILBOXES = tuple(UUID(int=number) for number in (1, 2, 3))

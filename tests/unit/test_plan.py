@@ -7,7 +7,7 @@ import pytest
 from reconcilers.model import NEVER_WRITTEN, REPAIRED, Difference, Kind, Report, Row, Seen
 from reconcilers.plan import plan
 from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
-from tests.unit.rows import (
+from tests.builders.rows import (
     LONG_AGO,
     MESSAGE_ID,
     MOMENT,

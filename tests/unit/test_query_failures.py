@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from streaming.query import FamilyQuery, _cause
+from streaming.pipeline.query import FamilyQuery, _cause
 
 THROUGH_OUR_BATCH = """An exception was raised by the Python Proxy. Return Message: Traceback:
   File "query.py", line 120, in _batch

@@ -9,9 +9,9 @@ import pytest
 from checkpoints.lineage import Entry
 from checkpoints.memory import MemoryLineage
 from reconcilers.model import Slot
-from streaming.remembering import Remembering
-from streaming.sight import Sight
-from tests.unit.rows import FAMILY, LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID
+from streaming.steps.look_state import Sight
+from streaming.steps.record_lineage import Remembering
+from tests.builders.rows import FAMILY, LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 

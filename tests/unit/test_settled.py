@@ -8,7 +8,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from reconcilers.model import Kind, Wake
-from streaming.settled import Settled
+from streaming.pipeline.arrow import Settled
 
 MAILBOX = "11111111-0000-1000-8000-000000000001"
 MESSAGE = "22222222-0000-1000-8000-000000000002"

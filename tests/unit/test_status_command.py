@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streaming.status import as_text, lags
+from streaming.commands.status import as_text, lags
 
 CALM: dict[str, Any] = {
     "keyspace": "apache_james",

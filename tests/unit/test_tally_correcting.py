@@ -11,8 +11,8 @@ from reconcilers.errors import Refused, Retryable, Unreachable
 from reconcilers.finding import Finding, State, retried
 from reconcilers.model import Kind, Row
 from reconcilers.writes import AddToCounter
-from streaming.tallies.correcting import Correcting
-from tests.unit.counters import (
+from streaming.counters.correct import Correcting
+from tests.builders.counters import (
     AGAIN,
     OF_MAILBOX,
     OTHER,
@@ -21,7 +21,7 @@ from tests.unit.counters import (
     message,
     truth_of,
 )
-from tests.unit.rows import DELAY, MAILBOX
+from tests.builders.rows import DELAY, MAILBOX
 
 
 def wrong_counter(bench: Bench) -> Bench:

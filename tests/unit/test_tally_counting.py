@@ -10,9 +10,9 @@ import pytest
 
 from reconcilers.errors import Deferred
 from reconcilers.tally import NOTHING, Listed, Sum, Sums, by_chunk, summed, total
-from streaming.tallies.counting import IDS_A_READ
-from tests.unit.counters import BOB, OTHER, WIDTH, Bench, message, truth_of
-from tests.unit.rows import DELAY, MAILBOX, SECOND
+from streaming.counters.count import IDS_A_READ
+from tests.builders.counters import BOB, OTHER, WIDTH, Bench, message, truth_of
+from tests.builders.rows import DELAY, MAILBOX, SECOND
 
 WHOLE = (MAILBOX, 0, 2**63 - 1)
 OLD = 3600 * SECOND

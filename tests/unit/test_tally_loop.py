@@ -16,12 +16,23 @@ from prometheus_client import CollectorRegistry
 
 from reconcilers.errors import ReconcilerError, Refused, Unreachable
 from reconcilers.finding import State, retried
-from streaming.metrics import Metrics
-from streaming.tallies import loop as loop_module
-from streaming.tallies.came import Came
-from streaming.tallies.loop import PAUSE, RECALL_EVERY, REFUSED_FOR, TallyLoop
-from tests.unit.counters import AGAIN, BOB, FAMILIES, GATHER, OF_BOB, OF_MAILBOX, OTHER, Bench, K, L
-from tests.unit.rows import DELAY, MAILBOX
+from streaming.counters import loop as loop_module
+from streaming.counters.batch_summary import Came
+from streaming.counters.loop import PAUSE, RECALL_EVERY, REFUSED_FOR, TallyLoop
+from streaming.monitoring.metrics import Metrics
+from tests.builders.counters import (
+    AGAIN,
+    BOB,
+    FAMILIES,
+    GATHER,
+    OF_BOB,
+    OF_MAILBOX,
+    OTHER,
+    Bench,
+    K,
+    L,
+)
+from tests.builders.rows import DELAY, MAILBOX
 
 
 @dataclass

@@ -11,9 +11,9 @@ from reconcilers.model import Kind
 from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
 from reconcilers.tally import Sum
 from reconcilers.writes import AddToCounter
-from streaming.tallies.correcting import Looked
-from tests.unit.counters import BOB, FAMILIES, OF_BOB, OTHER, Bench, K, message
-from tests.unit.rows import MAILBOX
+from streaming.counters.correct import Looked
+from tests.builders.counters import BOB, FAMILIES, OF_BOB, OTHER, Bench, K, message
+from tests.builders.rows import MAILBOX
 
 
 def wrong_quota(bench: Bench, count: int = 3, size: int = 300) -> Bench:

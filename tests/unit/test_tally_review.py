@@ -8,7 +8,7 @@ from uuid import UUID
 from reconcilers.finding import Finding, State, accepted
 from reconcilers.model import Kind
 from reconcilers.tally import Listed, Sum
-from tests.unit.counters import (
+from tests.builders.counters import (
     OF_BOB,
     OF_MAILBOX,
     Bench,
@@ -16,7 +16,7 @@ from tests.unit.counters import (
     K,
     message,
 )
-from tests.unit.rows import MAILBOX
+from tests.builders.rows import MAILBOX
 
 
 def wrong_counter() -> Bench:

@@ -11,8 +11,8 @@ import pytest
 from reconcilers.errors import Deferred, Unreachable
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind
-from streaming.tallies.subject import Owners, Subject, Subjects
-from tests.unit.counters import (
+from streaming.counters.counter_row import Owners, Subject, Subjects
+from tests.builders.counters import (
     BOB,
     EVE,
     FAMILIES,
@@ -21,7 +21,7 @@ from tests.unit.counters import (
     OTHER,
     CounterTables,
 )
-from tests.unit.rows import MAILBOX, NOW
+from tests.builders.rows import MAILBOX, NOW
 
 
 def tables() -> CounterTables:
@@ -174,7 +174,7 @@ def test_before_a_correction_a_deleted_mailbox_is_noticed(subject: Subject) -> N
 
 def test_memory_is_bounded() -> None:
     made = tables()
-    with patch("streaming.tallies.subject.OWNERS_KNOWN", 2):
+    with patch("streaming.counters.counter_row.OWNERS_KNOWN", 2):
         owners = Owners(made)
         for _ in range(5):
             each = uuid4()

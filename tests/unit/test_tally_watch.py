@@ -10,10 +10,10 @@ import pytest
 from reconcilers.errors import Unreachable
 from reconcilers.finding import State
 from reconcilers.tally import Sums, Tally
-from streaming.tallies.came import Came
-from streaming.tallies.watch import PATIENCE
-from tests.unit.counters import BOB, GATHER, OF_BOB, OF_MAILBOX, OTHER, Bench, K, L, message
-from tests.unit.rows import DELAY, MAILBOX, SECOND
+from streaming.counters.batch_summary import Came
+from streaming.counters.schedule import PATIENCE
+from tests.builders.counters import BOB, GATHER, OF_BOB, OF_MAILBOX, OTHER, Bench, K, L, message
+from tests.builders.rows import DELAY, MAILBOX, SECOND
 
 
 @pytest.fixture

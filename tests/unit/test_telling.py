@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry
 
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind
-from streaming.metrics import Metrics
-from streaming.telling import tell, tell_end
-from tests.unit.rows import NOW, SLOT
+from streaming.monitoring.metrics import Metrics
+from streaming.monitoring.report import tell, tell_end
+from tests.builders.rows import NOW, SLOT
 
 FINDING = Finding(
     family="mailbox_tally",

@@ -8,12 +8,12 @@ from checkpoints.memory import MemoryLineage
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.finding import Action, State
 from reconcilers.model import NO_PROJECTION, Kind, Slot, Wake
-from streaming.later import in_turn
-from streaming.look import Look, Looked
-from streaming.parking import WHOLE_TABLE
-from tests.unit.indexes import DELETED, INDEXED, LISTS, UNSEEN
-from tests.unit.refusing import SLOTS, Stream, message_at
-from tests.unit.rows import NOW, SECOND
+from streaming.pipeline.scheduled import in_turn
+from streaming.steps.look import Look, Looked
+from streaming.steps.parking import WHOLE_TABLE
+from tests.builders.indexes import DELETED, INDEXED, LISTS, UNSEEN
+from tests.builders.rows import NOW, SECOND
+from tests.fakes.refusing import SLOTS, Stream, message_at
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from reconcilers.finding import State
 from reconcilers.model import Kind, Slot
-from streaming.unused import unused_flags
-from tests.unit.rows import MAILBOX, NOW
+from streaming.commands.unused_flags import unused_flags
+from tests.builders.rows import MAILBOX, NOW
 
 OTHER, EMPTY = UUID(int=2), UUID(int=3)
 

@@ -6,8 +6,8 @@ import pickle
 from dataclasses import replace
 
 from reconcilers.model import Kind, Slot, Suspect
-from streaming.worker import BatchLook, each_once, read_looks
-from tests.unit.rows import LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID, SLOT
+from streaming.pipeline.worker import BatchLook, each_once, read_looks
+from tests.builders.rows import LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID, SLOT
 
 ONE = Suspect(SLOT, frozenset({MESSAGE_ID}), None, "messages", NOW)
 OTHER = Suspect(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.demo.counters import CURRENT_QUOTA, MAILBOX_COUNTERS
-from deploy.demo.history import (
+from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS
+from deploy.mailserver.history import (
     MESSAGES,
     CounterWrite,
     ProjectionWrite,
@@ -16,7 +16,7 @@ from deploy.demo.history import (
     counter_row,
     resulting_row,
 )
-from deploy.demo.ledger import (
+from deploy.mailserver.ledger import (
     AMBIGUOUS_RANGE_DELETE,
     HEALED,
     VERIFIED,

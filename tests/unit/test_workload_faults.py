@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.demo.counters import COUNTER_TABLES
-from deploy.demo.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultPlan, Faults
-from deploy.demo.history import MESSAGES, ProjectionWrite, Statement
-from deploy.demo.indexes import INDEX_PROJECTIONS
-from deploy.demo.workload import Workload
+from deploy.mailserver.counters import COUNTER_TABLES
+from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultPlan, Faults
+from deploy.mailserver.history import MESSAGES, ProjectionWrite, Statement
+from deploy.mailserver.indexes import INDEX_PROJECTIONS
+from deploy.mailserver.workload import Workload
 
 WRITE = ProjectionWrite(Statement.DELETE, "expunge", uuid.uuid1(), uuid.uuid1(), 1)
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from deploy.demo.counters import COUNTER_TABLES
-from deploy.demo.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
-from deploy.demo.full_comparison import differences
-from deploy.demo.history import MESSAGES, Place
-from deploy.demo.indexes import BY_PROJECTION, INDEX_PROJECTIONS
-from deploy.demo.ledger import HEALED, Ledger
-from deploy.demo.snapshot import Snapshot, read_whole
-from deploy.demo.workload import Workload, run
-from tests.unit.memory_cassandra import KEYSPACE, MemoryCassandra
+from deploy.comparison.full_comparison import differences
+from deploy.comparison.snapshot import Snapshot, read_whole
+from deploy.mailserver.counters import COUNTER_TABLES
+from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
+from deploy.mailserver.history import MESSAGES, Place
+from deploy.mailserver.indexes import BY_PROJECTION, INDEX_PROJECTIONS
+from deploy.mailserver.ledger import HEALED, Ledger
+from deploy.mailserver.workload import Workload, run
+from tests.fakes.memory_cassandra import KEYSPACE, MemoryCassandra
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deploy.demo.projection.FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("deploy.mailserver.projection.FIRST_PAUSE_S", 0.0)
 
 
 LOST = {FaultKind.NOT_SENT, FaultKind.DIED_BETWEEN_WRITES}

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from deploy.demo.compare import DifferenceKind, compare_row
-from deploy.demo.directory import Directory
-from deploy.demo.history import ProjectionWrite, Statement
-from deploy.demo.james import CDC_TABLES, schema_statements
-from deploy.demo.mail import Clock, Flags, Message, Numbers
-from deploy.demo.mailbag import random_change, random_content
-from deploy.demo.mailserver import flags_write, insert_write
-from deploy.demo.projection import statement_of
-from deploy.demo.workload import Workload
+from deploy.comparison.messages import DifferenceKind, compare_row
+from deploy.mailserver.directory import Directory
+from deploy.mailserver.history import ProjectionWrite, Statement
+from deploy.mailserver.james import CDC_TABLES, schema_statements
+from deploy.mailserver.mail import Clock, Flags, Message, Numbers
+from deploy.mailserver.mailbag import random_change, random_content
+from deploy.mailserver.mailserver import flags_write, insert_write
+from deploy.mailserver.projection import statement_of
+from deploy.mailserver.workload import Workload
 
 MAILBOX, MESSAGE = uuid.uuid1(), uuid.uuid1()
 

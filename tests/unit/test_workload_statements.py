@@ -9,19 +9,19 @@ from uuid import UUID
 import pytest
 from cassandra import OperationTimedOut
 
-from deploy.demo import counters
-from deploy.demo.faults import (
+from deploy.mailserver import counters
+from deploy.mailserver.faults import (
     FaultKind,
     FaultPlan,
     Faults,
     ProcessDiedError,
     StatementTimeoutError,
 )
-from deploy.demo.history import MESSAGES
-from deploy.demo.mail import Flags, Message
-from deploy.demo.mailbag import random_content
-from deploy.demo.mailserver import MailServer, new_timeuuid
-from tests.unit.memory_cassandra import KEYSPACE, MemoryCassandra
+from deploy.mailserver.history import MESSAGES
+from deploy.mailserver.mail import Flags, Message
+from deploy.mailserver.mailbag import random_content
+from deploy.mailserver.mailserver import MailServer, new_timeuuid
+from tests.fakes.memory_cassandra import KEYSPACE, MemoryCassandra
 
 ROOT = "#private&bob@example.org"
 FULL = Flags(frozenset({"deleted"}), frozenset({"work"}))

@@ -1,0 +1,43 @@
+"""The counters of every mailbox that exists, and the quota of its user, against the truth."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from uuid import UUID
+
+from deploy.comparison.messages import Difference, DifferenceKind
+from deploy.comparison.snapshot import Snapshot
+from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS, CounterTable
+from deploy.mailserver.history import counter_row
+
+
+def counter_differences(tables: Snapshot) -> Iterator[Difference]:
+    """Every mailbox and quota root whose counters are not what the truth adds up to."""
+    mailboxes = {mailboxid: mailboxid for mailboxid in tables.roots}
+    yield from _wrong(MAILBOX_COUNTERS, mailboxes, tables)
+    yield from _wrong(CURRENT_QUOTA, tables.roots, tables)
+
+
+def _wrong(
+    table: CounterTable, owners: Mapping[UUID, UUID | str], tables: Snapshot
+) -> Iterator[Difference]:
+    """`owners` tells whose counters a mailbox adds to. One that was never written is 0."""
+    sums: dict[UUID | str, Counter[str]] = {owner: Counter() for owner in owners.values()}
+    for (mailboxid, _), claims in tables.truth.items():
+        for cells in claims:
+            if mailboxid in owners:
+                sums[owners[mailboxid]].update(table.share(cells))
+    for owner, wanted in sums.items():
+        row = tables.counted.get(table.projection, {}).get(owner, {})
+        wrong = tuple(
+            f"{counter} is {row.get(counter) or 0}, must be {wanted[counter]}"
+            for counter in table.counters
+            if (row.get(counter) or 0) != wanted[counter]
+        )
+        if wrong:
+            yield Difference(
+                DifferenceKind.WRONG_COUNTER,
+                *counter_row(owner),
+                columns=wrong,
+                projection=table.projection,
+                owner=str(owner),
+            )

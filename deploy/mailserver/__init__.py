@@ -1,0 +1,1 @@
+"""A mail server that writes to James's tables as James does, with planted faults."""

@@ -1,0 +1,131 @@
+"""The mail server's books: for each table what it should hold, and what was really written. Pure.
+
+What an index or a counter should hold follows from the messages as they were meant to be.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from uuid import UUID
+
+from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS
+from deploy.mailserver.history import (
+    ELEMENT,
+    MESSAGES,
+    NO_UID,
+    CounterWrite,
+    Place,
+    ProjectionWrite,
+    RowHistory,
+    RowKey,
+    Write,
+    counter_row,
+)
+from deploy.mailserver.indexes import APPLICABLE_FLAGS, BY_PROJECTION
+
+Sums = Mapping[Place, Counter[str]]
+
+
+class Books:
+    """The histories of all rows of all projections, and the sums of all counters."""
+
+    def __init__(self) -> None:
+        self.statements = 0
+        self._rows: defaultdict[Place, RowHistory] = defaultdict(RowHistory)
+        self._counted: defaultdict[Place, Counter[str]] = defaultdict(Counter)
+
+    def meant(self, write: Write) -> None:
+        """The mail server is about to send this statement."""
+        self.statements += 1
+        if isinstance(write, ProjectionWrite):
+            self._rows[write.place].meant.append(write)
+
+    def applied(self, write: ProjectionWrite, timestamp_us: int) -> None:
+        """Cassandra acknowledged this statement with this write time."""
+        self._rows[write.place].applied.append((timestamp_us, write))
+
+    def doubtful(self, write: ProjectionWrite) -> None:
+        """Cassandra did not answer: this statement may or may not have been applied."""
+        self._rows[write.place].in_doubt = True
+
+    def counted(self, write: CounterWrite) -> None:
+        """Cassandra acknowledged this counter update."""
+        self._counted[write.place].update(write.added)
+
+    def history(self, place: Place) -> RowHistory:
+        """All statements of one row."""
+        return self._rows.get(place, RowHistory())
+
+    def uids_of(self, mailboxid: UUID, messageid: UUID) -> set[int]:
+        """The uids that the message ever had in this mailbox."""
+        return {
+            row[1]
+            for row, history in self._messages()
+            if row[0] == mailboxid and any(each.messageid == messageid for each in history.meant)
+        }
+
+    def differing(self, roots: Mapping[UUID, str]) -> set[Place]:
+        """What is wrong in every table, as far as the mail server's own writes tell.
+
+        `roots` names the quota root of each mailbox. An index is not wrong where the message
+        itself is: that comes first.
+        """
+        messages = {
+            (MESSAGES, row)
+            for row, history in self._messages()
+            if history.meant_row() != history.applied_row()
+        }
+        indexes = {place for place in self._index_places() if not self.index_is_right(place)}
+        wanted = self._wanted_sums(roots)
+        sums = {
+            place
+            for place in wanted.keys() | self._counted.keys()
+            if wanted.get(place, Counter()) != self._counted.get(place, Counter())
+        }
+        return messages | indexes | sums
+
+    def index_is_right(self, place: Place) -> bool:
+        """Whether an index row is there just if its message belongs there now.
+
+        The flags of a mailbox are right where none in use is missing.
+        """
+        projection, row = place
+        applied = self.history(place).applied_row()
+        if projection == APPLICABLE_FLAGS:
+            return self._flags_in_use(row[0]) <= applied.keys()
+        message = self.history((MESSAGES, row)).meant_row()
+        return bool(applied) == (bool(message) and BY_PROJECTION[projection].belongs(message))
+
+    def _flags_in_use(self, mailboxid: UUID) -> set[str]:
+        return {
+            cell
+            for row, history in self._settled_messages()
+            if row[0] == mailboxid
+            for cell in history.meant_row()
+            if cell.startswith(ELEMENT)
+        }
+
+    def _index_places(self) -> Iterator[Place]:
+        for row, _ in self._settled_messages():
+            yield from ((projection, row) for projection in BY_PROJECTION)
+            yield APPLICABLE_FLAGS, (row[0], NO_UID)
+
+    def _wanted_sums(self, roots: Mapping[UUID, str]) -> Sums:
+        wanted: defaultdict[Place, Counter[str]] = defaultdict(Counter)
+        for (mailboxid, _), history in self._messages():
+            owners = {MAILBOX_COUNTERS: mailboxid, CURRENT_QUOTA: roots.get(mailboxid)}
+            cells = history.meant_row()
+            for table, owner in owners.items():
+                if cells and owner is not None:
+                    wanted[table.projection, counter_row(owner)].update(table.share(cells))
+        return wanted
+
+    def _messages(self) -> Iterator[tuple[RowKey, RowHistory]]:
+        for (projection, row), history in self._rows.items():
+            if projection == MESSAGES:
+                yield row, history
+
+    def _settled_messages(self) -> Iterator[tuple[RowKey, RowHistory]]:
+        """Those that are listed just if they exist."""
+        for row, history in self._messages():
+            if bool(history.meant_row()) == bool(history.applied_row()):
+                yield row, history

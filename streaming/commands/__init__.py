@@ -1,0 +1,1 @@
+"""The commands: one file a command, and the only place that puts parts together."""

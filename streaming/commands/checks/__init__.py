@@ -1,0 +1,22 @@
+"""What ``reconcile doctor`` looks at: every check, as plain tuples."""
+
+from collections.abc import Callable, Iterator
+
+from streaming.commands.checks import broker as broker
+from streaming.commands.checks import capture
+from streaming.commands.checks import permissions as rights
+from streaming.commands.checks import schema as structure
+from streaming.commands.checks.check import Broker, Check, Subject
+
+ON_CASSANDRA: tuple[Callable[[Subject], Iterator[Check]], ...] = (
+    structure.james_tables,
+    structure.recents,
+    structure.own_keyspace,
+    structure.clocks,
+    rights.truth_readable,
+    rights.role,
+    capture.cdc_on,
+    capture.node_settings,
+    capture.agents,
+)
+ON_KAFKA: tuple[Callable[[Broker], Iterator[Check]], ...] = (broker.topics,)

@@ -1,0 +1,48 @@
+"""Kafka: the topics are there, and keep records long enough to replay them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from streaming.commands.checks.check import Broker, Check, Level, fine, warning
+from streaming.topics import event_topics, own_topics
+
+KEPT_AT_LEAST = timedelta(hours=24)
+
+
+def topics(broker: Broker) -> Iterator[Check]:
+    """Event topics and our own exist, and their retention bridges a day."""
+    events = [
+        topic for family in broker.families for topic in event_topics(broker.settings, family)
+    ]
+    wanted = tuple(dict.fromkeys((*events, *own_topics(broker.settings.kafka))))
+    missing = broker.watcher.missing(wanted)
+    for topic in missing:
+        whose = "the agent's: is it running, and kafka.topic_prefix right?"
+        yield Check(
+            Level.PROBLEM,
+            f"topic {topic} does not exist",
+            f"create it: --fix ({whose if topic in events else 'ours'})",
+            topics=(topic,),
+        )
+    present = [topic for topic in wanted if topic not in missing]
+    if present:
+        yield fine(f"{len(present)} topics are there")
+        yield from _retention(broker, present)
+
+
+def _retention(broker: Broker, present: list[str]) -> Iterator[Check]:
+    least = KEPT_AT_LEAST // timedelta(milliseconds=1)
+    short = {
+        topic: kept
+        for topic, kept in broker.watcher.retention(present).items()
+        if kept is not None and kept < least
+    }
+    for topic, kept in short.items():
+        yield warning(
+            f"topic {topic} keeps records for {kept / 3_600_000:.1f} h",
+            "set its retention.ms to a day or more: replay needs it, and so does a long outage",
+        )
+    if not short:
+        yield fine("topics keep records for a day or more")

@@ -1,0 +1,115 @@
+"""What the role may do: everything it needs, and nothing on a truth table (promise 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from reconcilers.errors import Refused
+from reconcilers.family import Family, Projection, Schema, tallies_in
+from reconcilers.model import NEVER_WRITTEN
+from reconcilers.tally import Tally
+from streaming.commands.checks.check import Check, Level, Subject, fine, problem, warning
+from streaming.settings import Settings
+
+ROLES = "deploy/cassandra/roles.cql"
+Grants = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """A permission on a table, or on a whole keyspace where ``table`` is empty."""
+
+    permission: str
+    keyspace: str
+    table: str = ""
+
+    @property
+    def resource(self) -> str:
+        """As CQL names it."""
+        return f"TABLE {self.keyspace}.{self.table}" if self.table else f"KEYSPACE {self.keyspace}"
+
+    def granted(self, grants: Grants) -> bool:
+        """Whether one of the grants covers it."""
+        covering = {"<all keyspaces>", f"<keyspace {self.keyspace}>"}
+        if self.table:
+            covering |= {
+                f"<all tables in {self.keyspace}>",
+                f"<table {self.keyspace}.{self.table}>",
+            }
+        return any((self.permission, resource) in grants for resource in covering)
+
+
+def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> frozenset[Right]:
+    """All rights that the product uses on what there is; `ROLES` grants them for any settings."""
+    james, own = settings.cassandra.keyspace, settings.cassandra.own_keyspace
+    rights = {Right("SELECT", own), Right("MODIFY", own), Right("SELECT", "system_views")}
+    for family in families:
+        repaired: Iterable[Projection | Tally]
+        repaired = (*family.projections, *tallies_in(family, schema))
+        read = (family.truth, *family.reads, *(each.table for each in repaired))
+        rights |= {Right("SELECT", james, table) for table in read}
+        rights |= {Right("MODIFY", james, each.table) for each in repaired}
+    absent = {each for each in rights if each.keyspace == james and each.table not in schema}
+    return frozenset(rights - absent)
+
+
+def truth_readable(subject: Subject) -> Iterator[Check]:
+    """One row of each truth can be read."""
+    for truth in dict.fromkeys(family.truth for family in subject.families):
+        if truth not in subject.schema:
+            continue
+        try:
+            subject.cluster.has_rows(subject.keyspace, truth)
+        except Refused as refused:
+            yield problem(str(refused), f"grant SELECT: {ROLES}")
+        else:
+            yield fine(f"{truth} can be read")
+
+
+def role(subject: Subject) -> Iterator[Check]:
+    """The role has the rights of `ROLES`, as far as they are needed, and none on a truth."""
+    name = subject.settings.cassandra.username
+    if name is None:
+        yield warning(
+            "no role: only this program's own code keeps it from the truth",
+            f"turn authentication on, create the role of {ROLES}, set cassandra.username",
+        )
+        return
+    try:
+        if subject.cluster.is_superuser(name):
+            yield warning(
+                f"role {name} is a superuser: it may write the truth", f"use the role of {ROLES}"
+            )
+            return
+        grants = subject.cluster.permissions(name)
+    except Refused as refused:
+        yield warning(f"the rights of role {name} are not known: {refused}", f"compare {ROLES}")
+        return
+    yield from _judged(subject, name, grants)
+
+
+def _judged(subject: Subject, name: str, grants: Grants) -> Iterator[Check]:
+    written = [
+        table
+        for table in sorted(NEVER_WRITTEN & subject.schema.keys())
+        if Right("MODIFY", subject.keyspace, table).granted(grants)
+    ]
+    if written:
+        yield warning(
+            f"role {name} may write {', '.join(written)}",
+            f"revoke MODIFY there, and on the keyspace; grant what {ROLES} grants",
+        )
+    rights = needed(subject.settings, subject.families, subject.schema)
+    missing = sorted(each for each in rights if not each.granted(grants))
+    counts = any(tallies_in(each, subject.schema) for each in subject.families)
+    for each in missing:
+        only_doctor = each.keyspace == "system_views" and not counts  # pending hints are there
+        yield Check(
+            Level.WARNING if only_doctor else Level.PROBLEM,
+            f"role {name} lacks {each.permission} on {each.resource.lower()}",
+            "an admin grants it: --fix",
+            cql=(f'GRANT {each.permission} ON {each.resource} TO "{name}"',),
+        )
+    if not missing and not written:
+        yield fine(f"role {name} has the rights it needs and none on a truth table")

@@ -1,0 +1,208 @@
+"""``reconcile status``: where everything stands, also while the stream is down. Only reads."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from checkpoints.bookmarks import Bookmark, Offsets
+from checkpoints.cassandra import CassandraBookmarks, CassandraJournal, CassandraLease
+from checkpoints.lease import Holder
+from reconcilers.errors import ReconcilerError
+from reconcilers.families import FAMILIES
+from reconcilers.finding import State
+from reconcilers.model import Kind, Micros
+from streaming.chosen import families
+from streaming.commands.stream import Mode
+from streaming.settings import Settings
+from streaming.tables.own_keyspace import Own, open_own
+from streaming.topics import Watcher, event_topics
+
+MODES = ("repair", "observe")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLag:
+    """How far a stream is behind the end of one partition; None where it never began."""
+
+    topic: str
+    partition: int
+    end: int
+    read: int | None
+
+    @property
+    def records(self) -> int | None:
+        """Records that wait."""
+        return None if self.read is None else max(self.end - self.read, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """One mode of one family. ``seconds`` is the lag in time: 0 when nothing waits."""
+
+    name: str
+    last_batch: str | None
+    batch_id: int | None
+    lag: tuple[PartitionLag, ...]
+    records: int | None
+    seconds: float | None
+    holder: Holder | None = None
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile status [--json]``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "status", help="lag, open findings, breakers, who holds the lease"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Print the status. Returns 0; raises when our own keyspace cannot be read."""
+    told = status(settings)
+    print(json.dumps(told, indent=2) if arguments.json else "\n".join(as_text(told)))
+    return 0
+
+
+def status(settings: Settings) -> dict[str, Any]:
+    """Everything, JSON-ready. Times are ISO 8601 in UTC, durations seconds."""
+    own = open_own(settings)
+    broker: str | None = None
+    watcher: Watcher | None = None
+    try:
+        watcher = Watcher(settings.kafka)
+        streams = list(_streams(settings, own, watcher))
+    except ReconcilerError as failed:
+        broker = str(failed)
+        streams = list(_streams(settings, own, None))
+    finally:
+        if watcher is not None:
+            watcher.close()
+    return {
+        "keyspace": settings.cassandra.keyspace,
+        "delay": settings.stream.delay,
+        "window": settings.stream.window,
+        "kafka": broker or "reachable",
+        "streams": [_stream_json(each) for each in streams],
+        **_findings(own.journal),
+        "breakers": {breaker.value: why for breaker, why in own.journal.breakers().items()},
+        "watched_since": _iso(own.lineage.watched_since()),
+    }
+
+
+def _findings(journal: CassandraJournal) -> dict[str, Any]:
+    """Open findings, counted; they are read page by page."""
+    counts = Counter(
+        (finding.projection, finding.kind.value, finding.state.value)
+        for family in FAMILIES
+        for finding in journal.open_findings(family)
+    )
+    return {
+        "findings": [
+            {"projection": projection, "kind": kind, "state": state, "open": number}
+            for (projection, kind, state), number in sorted(counts.items())
+        ],
+        "stuck": sum(n for (_, _, state), n in counts.items() if state == State.STUCK),
+        "unresolved": sum(n for (_, kind, _), n in counts.items() if kind == Kind.UNRESOLVED),
+    }
+
+
+def _streams(settings: Settings, own: Own, watcher: Watcher | None) -> Iterator[StreamStatus]:
+    """Each mode that ever ran, or holds the lease now."""
+    bookmarks, lease = CassandraBookmarks(own.store), CassandraLease(own.store)
+    for name in MODES:
+        mode = Mode.of(settings, name)
+        holder = None if mode.observe else lease.held_by(mode.lease_name)
+        for family in (each for each in families(settings) if each.projections):
+            newest = bookmarks.newest(mode.stream_name(family))
+            if newest is None and holder is None:
+                continue
+            lag: tuple[PartitionLag, ...] = ()
+            if watcher is not None:
+                topics = (*event_topics(settings, family), mode.suspects_topic)
+                read = watcher.committed(mode.group) or (newest.end if newest else {})
+                lag = tuple(lags(watcher.end_offsets(topics), read))
+            yield _stream(mode, newest, holder, lag)
+
+
+def lags(ends: dict[str, dict[str, int]], read: Offsets) -> Iterator[PartitionLag]:
+    """How far each partition was read."""
+    for topic, partitions in sorted(ends.items()):
+        for partition, end in sorted(partitions.items()):
+            number = int(partition)
+            yield PartitionLag(topic, number, end, read.get(topic, {}).get(number))
+
+
+def _stream(
+    mode: Mode, newest: Bookmark | None, holder: Holder | None, lag: tuple[PartitionLag, ...]
+) -> StreamStatus:
+    waiting = [each.records for each in lag]
+    records = sum(each for each in waiting if each is not None) if lag else None
+    seconds = None
+    if newest is not None and records is not None:
+        seconds = max(time.time() - newest.batch_time / 1000, 0.0) if records else 0.0
+    return StreamStatus(
+        name=mode.name,
+        last_batch=_iso(newest.batch_time * 1000) if newest else None,
+        batch_id=newest.batch_id if newest else None,
+        lag=lag,
+        records=records,
+        seconds=seconds,
+        holder=holder,
+    )
+
+
+def _stream_json(stream: StreamStatus) -> dict[str, Any]:
+    told = asdict(stream)
+    told["lag"] = [asdict(each) | {"records": each.records} for each in stream.lag]
+    return told
+
+
+def _iso(at: Micros | None) -> str | None:
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at / 1_000_000, UTC).isoformat(timespec="seconds")
+
+
+# --- for people ---------------------------------------------------------------------------------
+
+
+def as_text(told: dict[str, Any]) -> Iterator[str]:
+    """The same for a person."""
+    yield f"keyspace {told['keyspace']}: D = {told['delay']:g} s, W = {told['window']:g} s"
+    yield f"watched since {told['watched_since'] or 'never: the stream has not run yet'}"
+    if told["kafka"] != "reachable":
+        yield f"Kafka does not answer, the lag is not known: {told['kafka']}"
+    for stream in told["streams"]:
+        yield from _stream_text(stream)
+    for breaker, why in told["breakers"].items():
+        yield f"breaker {breaker} is OPEN: {why}; look at the findings, then `reconcile resume`"
+    if not told["breakers"]:
+        yield "breakers closed"
+    if not told["findings"]:
+        yield "no open findings"
+    for each in told["findings"]:
+        yield (f"  {each['open']:>7}  {each['state']:<10} {each['kind']:<24} {each['projection']}")
+    if told["stuck"]:
+        yield f"{told['stuck']} stuck: `reconcile findings --state stuck`, then --retry"
+
+
+def _stream_text(stream: dict[str, Any]) -> Iterator[str]:
+    holder = stream["holder"]
+    who = f", run by {holder['host']}" if holder else ""
+    yield f"{stream['name']} stream: last batch {stream['last_batch'] or 'none yet'}{who}"
+    if stream["records"] is not None:
+        seconds = "" if stream["seconds"] is None else f", {stream['seconds']:.0f} s behind"
+        yield f"  {stream['records']} records wait{seconds}"
+    for each in stream["lag"]:
+        if each["records"] is None:
+            yield f"  {each['topic']}/{each['partition']}: nothing read yet, ends at {each['end']}"
+        elif each["records"]:
+            yield f"  {each['topic']}/{each['partition']}: {each['records']} of {each['end']} wait"

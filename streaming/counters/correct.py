@@ -1,0 +1,197 @@
+"""Correcting a counter: one more count, claim the round, journal, then the delta, once.
+
+Whether a delta was applied cannot be seen, nor can it be sent again: so each is sent under a round
+of its own, which one lightweight transaction claims. Whatever happens after that (a crash, no
+answer) costs K fresh looks and nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+from uuid import UUID
+
+from checkpoints.tallies import Rounds
+from reconcilers.drift import correction
+from reconcilers.errors import Deferred, Refused, Retryable, Soon
+from reconcilers.finding import Finding, State
+from reconcilers.model import Kind, Micros, Row
+from reconcilers.tally import Sums, Tally
+from reconcilers.writes import AddToCounter
+from streaming.counters.count import Counting
+from streaming.counters.counter_findings import CounterFindings, Limits
+from streaming.counters.counter_row import Subject
+
+__all__ = ["Correcting", "Limits", "Looked"]
+log = logging.getLogger("reconciler")
+
+
+class AddTables(Protocol):
+    """The counters; `streaming.tables.CounterTables` is the real one."""
+
+    def stored(self, tally: Tally, key: UUID | str) -> Sums | None:
+        """What a counter row holds, None when there is none."""
+
+    def add(self, write: AddToCounter) -> None:
+        """Send a claimed delta, once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What the looks have shown: of which mailboxes, in which round, wrong by how much."""
+
+    mailboxes: frozenset[UUID]
+    round: int
+    wrong: Sums
+
+
+@dataclass(slots=True, kw_only=True)
+class Correcting(CounterFindings):
+    """Corrections of tallies; ``trouble`` says why nobody may correct now (a node is away)."""
+
+    tables: AddTables
+    counting: Counting
+    rounds: Rounds
+    trouble: Callable[[], str | None]
+
+    def waits_for_table(self, subject: Subject) -> bool:
+        """Whether its table refuses writes, and was asked not long ago."""
+        parked = self.parking[subject.family].parked(subject.tally.name)
+        return parked is not None and self.clock() < parked.tried_at + self.limits.again
+
+    def correct(self, subject: Subject, looked: Looked, refused: str | None) -> None:
+        """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
+        self.may_correct(refused)
+        self._read_again(subject)
+        if self._is_anothers(self.open_at(subject)):
+            return
+        before = self.tables.stored(subject.tally, subject.key)
+        right = self.counting.anew(looked.mailboxes)
+        after = self.tables.stored(subject.tally, subject.key)
+        if before != after:
+            raise Soon("it changes while it is counted")
+        if after is None and not subject.tally.creates:
+            return
+        stored = after or dict.fromkeys(subject.tally.cells, 0)
+        deltas = correction(looked.wrong, {each: stored[each] - right[each] for each in stored})
+        if not deltas:
+            return
+        finding = self._found(subject, stored, right, deltas)
+        if self._waits_for_a_person(subject, looked, deltas, finding):
+            return
+        claimed = self.clock()
+        if not self.rounds.claim(subject.tally.name, str(subject.key), looked.round):
+            log.info("somebody else has corrected %s: looking again", subject)
+            return
+        self._supersede(subject, deltas)
+        self._send(
+            finding,
+            AddToCounter(subject.tally, subject.slot, subject.key, looked.round + 1, deltas),
+            claimed,
+        )
+
+    def may_correct(self, refused: str | None) -> None:
+        """Raises `Deferred` when nothing may be corrected now."""
+        why = refused or self.trouble()
+        if why is not None:
+            raise Deferred(why)
+
+    def _found(self, subject: Subject, stored: Sums, right: Sums, deltas: Sums) -> Finding:
+        """The finding of this correction, going on from one that tried the same."""
+        before = self._same(subject, deltas)
+        told = ", ".join(f"{each} {stored[each]} should be {right[each]}" for each in deltas)
+        finding = self._finding(
+            subject,
+            Kind.COUNTER_DRIFT,
+            State.INTENDED,
+            f"{subject}: {told}; adding {_said(deltas)}",
+        )
+        return replace(
+            finding,
+            attempts=before.attempts if before is not None else 0,
+            before=Row({str(each): value for each, value in stored.items()}),
+            truth=(Row({str(each): value for each, value in right.items()}),),
+        )
+
+    def _same(self, subject: Subject, deltas: Sums) -> Finding | None:
+        """The open finding, but for one that corrected another error."""
+        before = self.open_at(subject)
+        writes = before.writes if before is not None else ()
+        tried = [each.deltas for each in writes if isinstance(each, AddToCounter)]
+        return before if not tried or tried == [deltas] else None
+
+    def _supersede(self, subject: Subject, deltas: Sums) -> None:
+        """The open finding ends where another error is found."""
+        before = self.open_at(subject)
+        if before is not None and self._same(subject, deltas) is None:
+            self._close(before, State.SUPERSEDED)
+
+    def _waits_for_a_person(
+        self, subject: Subject, looked: Looked, deltas: Sums, finding: Finding
+    ) -> bool:
+        """Where it is not sent, the finding says why."""
+        same = self._same(subject, deltas)
+        first = looked.round == 0 and subject.tally.of_users and not finding.accepted
+        too_large = [each for each in deltas if abs(deltas[each]) > self.limits.first.get(each, 0)]
+        if self.limits.observe:
+            finding = replace(finding, state=State.OBSERVED)
+        elif finding.attempts >= self.limits.attempts:
+            finding = replace(
+                finding,
+                state=State.STUCK,
+                writes=same.writes if same is not None else (),
+                sentence=f"{finding.sentence}; {finding.attempts} such corrections did not hold:"
+                " who else corrects it? then `reconcile findings --retry`",
+            )
+        elif first and too_large:
+            finding = replace(
+                finding,
+                kind=Kind.LARGE_CORRECTION,
+                state=State.HELD,
+                sentence=f"{finding.sentence}; the first correction of this root, and a large one",
+            )
+        else:
+            return False
+        self._supersede(subject, deltas)
+        self._hold(finding)
+        return True
+
+    def _send(self, finding: Finding, write: AddToCounter, claimed: Micros) -> None:
+        """Write it down, then send it; but not so late that others may have looked by now."""
+        intended = replace(
+            finding,
+            attempts=finding.attempts + 1,
+            tried_at=self.clock(),
+            batch=f"round {write.round}",
+            writes=(write,),
+        )
+        self._put(intended)
+        if self.clock() > claimed + self.limits.prompt:
+            self._no_attempt(intended, "this process was held up, it is not sent")
+            return
+        parking = self.parking[intended.family]
+        try:
+            self.tables.add(write)
+        except Refused as refused:
+            parked = parking.refuses_writes(intended.projection, write.tally.table, refused)
+            if parked is not None:
+                self.told(parked, None)
+            parking.give_up(intended)
+            self._open.pop((intended.projection, intended.slot), None)
+            return
+        except Retryable as unknown:
+            self._no_attempt(intended, f"applied or not? ({unknown})")
+            return
+        freed = parking.took_a_write(intended.projection)
+        if freed is not None:
+            self.told(freed, State.HEALED)
+
+    def _no_attempt(self, intended: Finding, why: str) -> None:
+        log.warning("%s: %s; looking again", intended.sentence, why)
+        self._touch(replace(intended, attempts=intended.attempts - 1))
+
+
+def _said(deltas: Sums) -> str:
+    return " and ".join(f"{value:+d} to {each}" for each, value in deltas.items())

@@ -1,0 +1,129 @@
+"""The open findings of counters: told once, held with a reason, ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from checkpoints.journal import Journal
+from reconcilers.finding import Finding, State
+from reconcilers.model import Kind, Micros, Slot
+from reconcilers.tally import Sums
+from streaming.counters.counter_row import Subject
+from streaming.steps.parking import Parking
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``attempts`` of the same correction, and how large a root's first may be without a person.
+
+    ``observe``: nothing is corrected; ``again`` (µs): how long a refusing table is left alone;
+    ``prompt`` (µs): how long after its claim a delta may be sent, less than any look takes.
+    """
+
+    attempts: int
+    first: Sums
+    again: Micros
+    prompt: Micros
+    observe: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class CounterFindings:
+    """The open findings as the journal has them. ``told`` hears of each, and how it ended."""
+
+    journal: Journal
+    parking: dict[str, Parking]
+    clock: Callable[[], Micros]
+    limits: Limits
+    told: Callable[[Finding, State | None], None]
+    _open: dict[tuple[str, Slot], Finding] = field(default_factory=dict)
+
+    def recall(self, findings: Iterable[Finding]) -> None:
+        """The open findings, as the journal has them: a person may have changed one."""
+        self._open = {(each.projection, each.slot): each for each in findings}
+
+    def open_at(self, subject: Subject) -> Finding | None:
+        """The open finding of a subject."""
+        return self._open.get((subject.tally.name, subject.slot))
+
+    def settled(self, subject: Subject) -> None:
+        """It is right: an open finding ends."""
+        finding = self.open_at(subject)
+        if finding is not None and not self._is_anothers(finding):
+            self._close(finding, State.VERIFIED if finding.writes else State.HEALED)
+
+    def gone(self, subject: Subject) -> None:
+        """There is no such counter any more: an open finding ends, whatever was tried."""
+        finding = self.open_at(subject)
+        if finding is not None and not self._is_anothers(finding):
+            self._close(finding, State.HEALED)
+
+    def defer(self, subject: Subject, why: str) -> None:
+        """It cannot be corrected now: held, with the reason; unless its table has one for all.
+
+        What was tried, stuck ones too, and what waits for a person stands as it is.
+        """
+        if self.limits.observe or self.parking[subject.family].parked(subject.tally.name):
+            return
+        self._read_again(subject)
+        sentence = f"{subject} may be wrong; not corrected yet: {why}"
+        before = self.open_at(subject)
+        if before is None or not (before.writes or before.kind is Kind.LARGE_CORRECTION):
+            self._hold(self._finding(subject, Kind.COUNTER_DRIFT, State.HELD, sentence))
+
+    def _read_again(self, subject: Subject) -> None:
+        """A person may have decided since the findings were read."""
+        name, slot = subject.tally.name, subject.slot
+        family = self.parking[subject.family].family
+        found = self.journal.recall(family, name, [slot]).get(slot)
+        if found is None:
+            self._open.pop((name, slot), None)
+        else:
+            self._open[name, slot] = found
+
+    def _is_anothers(self, finding: Finding | None) -> bool:
+        """Whether an observer has found a finding of the stream that repairs."""
+        return self.limits.observe and finding is not None and finding.state is not State.OBSERVED
+
+    def _finding(self, subject: Subject, kind: Kind, state: State, sentence: str) -> Finding:
+        before = self.open_at(subject)
+        return Finding(
+            family=subject.family,
+            projection=subject.tally.name,
+            slot=subject.slot,
+            messageid=None if subject.root is None else str(subject.root),
+            kind=kind,
+            state=state,
+            sentence=sentence,
+            found_at=self.clock() if before is None else before.found_at,
+            accepted=before is not None and before.accepted,
+        )
+
+    def _put(self, finding: Finding) -> None:
+        self.journal.put(finding)
+        self._open[finding.projection, finding.slot] = finding
+        self.told(finding, None)
+
+    def _hold(self, finding: Finding) -> None:
+        """It waits: told once, and looked at again now and then, whatever changes there."""
+        before = self._open.get((finding.projection, finding.slot))
+        held = replace(finding, next_look=self.clock() + self.limits.again)
+        if before is not None and (before.state, before.sentence) == (held.state, held.sentence):
+            self._touch(held)
+        else:
+            self._put(held)
+
+    def _touch(self, finding: Finding) -> None:
+        self.journal.touch(finding)
+        self._open[finding.projection, finding.slot] = finding
+
+    def waits(self, subject: Subject) -> bool:
+        """Whether it is to be left alone until its next look is due."""
+        finding = self.open_at(subject)
+        return finding is not None and finding.next_look is not None
+
+    def _close(self, finding: Finding, end: State) -> None:
+        self.journal.close(finding, end, self.clock())
+        self._open.pop((finding.projection, finding.slot), None)
+        self.told(finding, end)

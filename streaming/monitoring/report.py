@@ -1,0 +1,42 @@
+"""What is told of a finding: one human sentence in the log, and its metrics."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from reconcilers.finding import Finding, State
+from streaming.monitoring.metrics import Metrics
+
+log = logging.getLogger("reconciler")
+
+REPAIRED_AS = {State.VERIFIED: "verified", State.SUPERSEDED: "superseded"}
+
+
+def tell(metrics: Metrics, finding: Finding) -> None:
+    """It is new, or it has come to another state."""
+    metrics.findings.labels(finding.projection, finding.kind, finding.state).inc()
+    log.info("%s", finding.sentence, extra={"finding": _facts(finding)})
+    if finding.state is State.STUCK:
+        metrics.repairs.labels(finding.projection, "stuck").inc()
+
+
+def tell_end(metrics: Metrics, finding: Finding, ended: State) -> None:
+    """It is closed."""
+    metrics.findings.labels(finding.projection, finding.kind, ended).inc()
+    if ended in REPAIRED_AS:
+        metrics.repairs.labels(finding.projection, REPAIRED_AS[ended]).inc()
+    facts = _facts(replace(finding, state=ended))
+    log.info("%s: %s", ended.value, finding.sentence, extra={"finding": facts})
+
+
+def _facts(finding: Finding) -> dict[str, object]:
+    return {
+        "projection": finding.projection,
+        "mailboxid": str(finding.slot.mailboxid),
+        "uid": finding.slot.uid,
+        "messageid": finding.messageid,
+        "kind": finding.kind.value,
+        "state": finding.state.value,
+        "attempts": finding.attempts,
+    }

@@ -1,0 +1,298 @@
+"""What the driver decides for each batch: the breaker, admission, the agenda of later looks.
+
+Between the two passes of a batch it counts the suspects *before* anything is written, and only then
+says what may be repaired.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from checkpoints.bookmarks import Bookmark, Bookmarks, Offsets
+from checkpoints.directory import Planned
+from checkpoints.expiries import KEPT_AFTER_DUE
+from checkpoints.journal import Journal
+from checkpoints.lease import Lease
+from checkpoints.tallies import MARKS_KEPT_DAYS
+from reconcilers.family import Family
+from reconcilers.finding import Action
+from reconcilers.model import Kind, Micros, Wake
+from reconcilers.policy import Breaker, BreakerState, Count, Limits, after_batch
+from streaming.counters.batch_summary import Came
+from streaming.monitoring.metrics import Metrics
+from streaming.monitoring.report import tell, tell_end
+from streaming.pipeline.open_findings import Agenda, finding_wake
+from streaming.pipeline.scheduled import later_wake
+from streaming.pipeline.worker import BatchLook, Ports, micros
+from streaming.settings import Settings
+from streaming.steps.examine import Admission
+from streaming.steps.outcome import Outcome
+from streaming.steps.parking import WHOLE_TABLE
+
+log = logging.getLogger("reconciler")
+
+FEW_KEYS = 20
+HOUR: Micros = 3_600_000_000
+EXPIRIES_KEPT: Micros = round(KEPT_AFTER_DUE.total_seconds() * 1e6)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlace:
+    """Which batch, of which checkpoint, and what it read.
+
+    ``start`` lacks the partitions that were read from their beginning, as far as is known.
+    """
+
+    checkpoint: str
+    batch_id: int
+    start: Offsets
+    plan: Planned
+
+    @property
+    def name(self) -> str:
+        """The same when the batch is executed again."""
+        return f"{self.checkpoint}/{self.batch_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The settings that decide here; durations in µs."""
+
+    limits: Limits
+    delay: Micros
+    report_again: Micros
+    window: Micros
+
+    @classmethod
+    def of(cls, settings: Settings) -> Rates:
+        """From the settings."""
+        repair = settings.repair
+        limits = Limits(
+            repair.suspects_per_minute,
+            repair.suspect_share,
+            repair.removals_per_minute,
+            repair.removal_share,
+            repair.share_needs_keys,
+        )
+        seconds = settings.stream.delay, repair.report_again, settings.stream.window
+        return cls(limits, *(round(each * 1e6) for each in seconds))
+
+
+@dataclass(slots=True)
+class Batches:
+    """One family's decisions, batch after batch. ``stream`` names its bookmarks.
+
+    ``tallies`` hears of each batch; ``lag`` is how far the stream is behind Kafka, seconds.
+    """
+
+    family: Family
+    stream: str
+    ports: Ports
+    bookmarks: Bookmarks
+    lease: Lease | None
+    metrics: Metrics
+    rates: Rates
+    commit: Callable[[Offsets], None]
+    observe: bool = False
+    agenda: Agenda = field(default_factory=Agenda)
+    tallies: Callable[[Came], None] | None = None
+    clock_trouble: str | None = None
+    lag: float = 0.0
+    read_up_to: Offsets = field(default_factory=dict)
+    _state: BreakerState = field(default_factory=BreakerState)
+    _freshest: Micros = 0
+    _read_at: Micros = 0
+    _expired_up_to: Micros = 0
+
+    @property
+    def journal(self) -> Journal:
+        """Where findings are kept."""
+        return self.ports.journal
+
+    def start(self) -> list[Wake]:
+        """Read the journal; returns the keys to look at at once (mode switched, breaker closed)."""
+        if self.ports.lineage.watched_since() is None:
+            self.ports.lineage.watch_from(micros())
+        self.recall()
+        self._read_at = micros()
+        self._state = BreakerState(self.journal.breakers())
+        self._show()
+        if self.observe or self._state.opened:
+            return []
+        return [finding_wake(finding) for finding in self.agenda.held()]
+
+    def recall(self) -> None:
+        """Begin the agenda anew from the journal: a batch that failed told nothing of its work."""
+        self.agenda = Agenda()
+        for finding in self.journal.open_findings(self.family):
+            self.agenda.keep(finding)
+        newest = self.bookmarks.newest(self.stream)
+        now = micros()
+        told = now - EXPIRIES_KEPT if newest is None else newest.recorded_at - HOUR
+        self._expired_up_to = min(told, now - HOUR)
+
+    def marks_begin(self) -> Micros:
+        """From when on marks of tallies may not have been gone through: all that are kept."""
+        return micros() - MARKS_KEPT_DAYS * 24 * HOUR
+
+    def admit(self, look: BatchLook, now: Micros) -> Admission:
+        """Count this batch's suspects and say what may be repaired.
+
+        Raises `AlreadyRunning` when the lease is lost: this process may not write any more.
+        """
+        self.check_lease()
+        new = [suspect for suspect in look.suspects if suspect.kind and not suspect.looked_again]
+        first = self.family.first.name
+        removals = sum(
+            suspect.kind is Kind.EXTRA_ROW and suspect.projection == first for suspect in new
+        )
+        before = self._state
+        after = after_batch(
+            before, Count(now, look.examined, len(new), removals), self.rates.limits
+        )
+        for breaker in after.opened.keys() - before.opened.keys():
+            reason = after.opened[breaker]
+            self.journal.open_breaker(breaker, reason, now)
+            log.error(
+                "breaker %s opened: %s; repairs pause until `reconcile resume`",
+                breaker.value,
+                reason,
+            )
+        self._state = after  # only now: what the journal does not hold would look closed
+        trouble = self.clock_trouble or self._fast_writers(look)
+        return Admission(
+            repairs=trouble or self._reason(Breaker.REPAIRS),
+            removals=self._reason(Breaker.REMOVALS),
+            observe=self.observe,
+        )
+
+    def _fast_writers(self, look: BatchLook) -> str | None:
+        """Writers whose clocks run ahead by more than D/2, unless it is a stray key."""
+        if look.fast_writers < max(FEW_KEYS, look.examined // 100):
+            return None
+        return f"{look.fast_writers} keys were written by clocks ahead by more than half the delay"
+
+    def _reason(self, breaker: Breaker) -> str | None:
+        reason = self._state.opened.get(breaker)
+        return None if reason is None else f"breaker {breaker.value}: {reason}"
+
+    def later_looks(self, now: Micros) -> list[Wake]:
+        """Keys to look at again now: those due, those a person let go, those with expired cells."""
+        return [*self._resumed(), *self._due(now), *self._expired(now)]
+
+    def _expired(self, now: Micros) -> Iterator[Wake]:
+        """After a restart once more those of the last hour: the batch may not have come so far."""
+        self._expired_up_to = min(self._expired_up_to, now)  # the clock may have stepped back
+        for expiry in self.ports.expiries.between(self._expired_up_to, now):
+            yield later_wake(expiry)
+        self._expired_up_to = now
+
+    def _resumed(self) -> list[Wake]:
+        """The held keys to look at, if somebody has closed the breakers; else none."""
+        opened = self.journal.breakers()
+        if not self._state.opened or opened:
+            return []
+        self._state = BreakerState()
+        log.info("breakers closed: looking again at what was held")
+        return [finding_wake(finding) for finding in self.agenda.held()]
+
+    def _due(self, now: Micros) -> list[Wake]:
+        """Keys whose next look has come; they are not due again until it must have happened."""
+        due = list(self.agenda.due(now))
+        for finding in due:
+            later = now + max(self.rates.report_again, 4 * self.rates.delay)
+            self.agenda.keep(replace(finding, next_look=later))
+        return [finding_wake(finding) for finding in due]
+
+    def check_lease(self) -> None:
+        """Raises `AlreadyRunning` when another live stream may hold the lease by now."""
+        if self.lease is not None and not self.lease.holds():
+            self.lease.acquire()
+
+    def recent_bookmarks(self) -> list[Bookmark]:
+        """Where a fresh checkpoint may begin."""
+        return self.bookmarks.recent(self.stream)
+
+    def events_lost(self) -> None:
+        """Events are known to be lost: what was remembered as complete no longer is."""
+        self.ports.lineage.watch_from(micros())
+
+    def ended(self, look: BatchLook, batch: BatchPlace) -> None:
+        """The batch is done: its bookmark, the consumer group's offsets, its metrics."""
+        plan = batch.plan
+        self.bookmarks.record(
+            Bookmark(
+                self.stream,
+                batch.checkpoint,
+                batch.batch_id,
+                plan.batch_time,
+                plan.watermark,
+                batch.start,
+                plan.end,
+            )
+        )
+        self.commit(plan.end)
+        self.read_up_to = plan.end
+        family = self.family.name
+        self.metrics.examined.labels(family).inc(look.examined)
+        self.metrics.unresolved.inc(look.unresolved)
+        self.metrics.last_batch.labels(family).set_to_current_time()
+        for reason, number in look.bad.items():
+            self.metrics.dead_letters.labels(reason).inc(number)
+        delay: Micros = 0
+        if look.freshest is not None and look.freshest[0] > self._freshest:
+            self._freshest, delay = look.freshest
+            self.metrics.capture_delay.set(delay / 1e6)
+        if self.tallies is not None:
+            self.tallies(self._came(look, plan, delay))
+        age = 0.0 if look.oldest is None else (micros() - look.oldest) / 1e6
+        self.metrics.window_age.set(age)
+
+    def _came(self, look: BatchLook, plan: Planned, captured_in: Micros) -> Came:
+        """What a batch read had waited since the one before it at most: 2 L are for both."""
+        open_ones, first = list(self.agenda.findings), self.family.first.name
+        read_at = plan.batch_time * 1000
+        waited, self._read_at = read_at - (self._read_at or read_at), read_at
+        return Came(
+            settled=plan.watermark * 1000 - self.rates.window,
+            changes=look.changes,
+            late=max(round(self.lag * 1e6), captured_in, (captured_in + waited) // 2),
+            refused=self.clock_trouble or self._reason(Breaker.REPAIRS),
+            unsettled=frozenset(slot.mailboxid for name, slot in open_ones if name == first),
+        )
+
+    def settled(self, outcomes: Iterable[Outcome]) -> None:
+        """Take in what became of the suspects: agenda, metrics, one sentence a finding.
+
+        That a table refuses, or no longer does, several workers may have found out.
+        """
+        for outcome in outcomes:
+            self._take(outcome)
+        self._show()
+
+    def _take(self, outcome: Outcome) -> None:
+        finding = outcome.finding
+        if finding is None:
+            if outcome.action is Action.NOTHING:
+                self.agenda.forget(outcome.projection, outcome.slot)
+            return
+        if outcome.action is Action.CLOSE:
+            told_already = outcome.slot == WHOLE_TABLE and self.agenda.of(finding) is None
+            self.agenda.drop(finding)
+            if outcome.ended is not None and not told_already:
+                tell_end(self.metrics, finding, outcome.ended)
+            return
+        before = self.agenda.of(finding)
+        self.agenda.keep(finding)
+        if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
+            return
+        tell(self.metrics, finding)
+        if outcome.action is Action.REPAIR and finding.oldest is not None:
+            self.metrics.time_to_repair.observe((outcome.at - finding.oldest) / 1e6)
+
+    def _show(self) -> None:
+        self.metrics.show_open(self.stream, self.agenda.counts())
+        for breaker in Breaker:
+            self.metrics.breaker.labels(breaker.value).set(breaker in self._state.opened)

@@ -1,0 +1,287 @@
+"""What runs inside Spark's Python workers: steps 3–4 for keys, steps 5–7 for suspects.
+
+The functions made here are sent to the workers, so they hold values only; each worker process makes
+its own sessions and prepared statements, once.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import cache, partial
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from checkpoints.cassandra import (
+    CassandraExpiries,
+    CassandraJournal,
+    CassandraLineage,
+    CassandraTallies,
+    Store,
+    levels,
+)
+from checkpoints.expiries import Expiry
+from reconcilers.family import Family, Projection
+from reconcilers.finding import Attempts
+from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
+from streaming.pipeline.arrow import Settled
+from streaming.pipeline.scheduled import expiring, in_turn
+from streaming.settings import Settings
+from streaming.steps.confirm import Confirmation
+from streaming.steps.examine import Admission, Examiner, Rules
+from streaming.steps.look import Look, Looked
+from streaming.steps.outcome import Outcome
+from streaming.tables import Tables, connect
+from streaming.topics import publish_dead_letters, publish_wakes
+
+RESULT_SCHEMA = "result binary"
+KEYS_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a worker needs to know: settings, the family bound to the cluster's schema, the mode."""
+
+    settings: Settings
+    family: Family
+    suspects_topic: str
+
+
+@dataclass(slots=True)
+class BatchLook:
+    """What one worker found in its share of a batch. Times are µs.
+
+    ``freshest`` is the newest write and how long its capture took (old events are sent again);
+    ``changes`` are how many changes each mailbox had.
+    """
+
+    suspects: list[Suspect] = field(default_factory=list)
+    examined: int = 0
+    unresolved: int = 0
+    bad: Counter[str] = field(default_factory=Counter)
+    oldest: Micros | None = None
+    freshest: tuple[Micros, Micros] | None = None
+    fast_writers: int = 0
+    changes: Counter[UUID] = field(default_factory=Counter)
+
+    def add(self, looked: Looked) -> None:
+        """Take in one look."""
+        self.suspects.extend(looked.suspects)
+        self.examined += looked.examined
+        self.unresolved += looked.unresolved
+        self.changes.update(looked.changes)
+
+    def merge(self, other: BatchLook) -> None:
+        """Take in another worker's share."""
+        self.suspects.extend(other.suspects)
+        self.examined += other.examined
+        self.unresolved += other.unresolved
+        self.bad.update(other.bad)
+        self.changes.update(other.changes)
+        self.fast_writers += other.fast_writers
+        oldest = [at for at in (self.oldest, other.oldest) if at is not None]
+        freshest = [each for each in (self.freshest, other.freshest) if each is not None]
+        self.oldest, self.freshest = min(oldest, default=None), max(freshest, default=None)
+
+
+def read_looks(pickled: Iterable[bytes]) -> BatchLook:
+    """The shares of all workers as one."""
+    whole = BatchLook()
+    for each in pickled:
+        share = pickle.loads(each)  # made by our own workers a moment ago
+        assert isinstance(share, BatchLook)
+        whole.merge(share)
+    whole.suspects = each_once(whole.suspects)
+    return whole
+
+
+def each_once(suspects: Iterable[Suspect]) -> list[Suspect]:
+    """One suspect for each slot of a projection: several looks may have found it.
+
+    Settled twice in a batch, its own repair would at once look like one that held.
+    """
+    found: dict[tuple[str, Slot], Suspect] = {}
+    for suspect in suspects:
+        place = suspect.projection, suspect.slot
+        before = found.get(place)
+        found[place] = suspect if before is None else _merged(before, suspect)
+    return list(found.values())
+
+
+def _merged(one: Suspect, other: Suspect) -> Suspect:
+    oldest = [at for at in (one.oldest, other.oldest) if at is not None]
+    return replace(
+        one,
+        messageids=one.messageids | other.messageids,
+        kind=one.kind or other.kind,
+        oldest=min(oldest, default=None),
+        looked_again=one.looked_again or other.looked_again,
+        suspected=one.suspected or other.suspected,
+    )
+
+
+def micros() -> Micros:
+    """Our clock: µs since the epoch."""
+    return time.time_ns() // 1000
+
+
+def rules_of(settings: Settings) -> Rules:
+    """The rules of steps 5 to 7 from the settings."""
+    repair, delay = settings.repair, round(settings.stream.delay * 1e6)
+    shadowed = frozenset({Kind.SHADOWED_DELETE} if repair.re_add_shadowed else ())
+    return Rules(
+        delay=delay,
+        shadow=round(repair.shadow * 1e6),
+        report_again=round(repair.report_again * 1e6),
+        attempts=Attempts(repair.attempts, apart=delay),
+        held_mailbox_rows=repair.held_mailbox_rows,
+        always_accepted=shadowed,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """One process's connections to what it reads and writes."""
+
+    tables: Tables
+    lineage: CassandraLineage
+    journal: CassandraJournal
+    expiries: CassandraExpiries
+    tallies: CassandraTallies
+
+
+def ports(settings: Settings, family: Family) -> Ports:
+    """This process's ports; made at the first call for this family."""
+    return _ports(settings, _ByName(family))
+
+
+@dataclass(frozen=True, slots=True)
+class _ByName:
+    """A family as a cache key: by its name and columns (its functions do not compare)."""
+
+    family: Family
+
+    def __hash__(self) -> int:
+        columns = self.family.first.columns
+        return hash((self.family.name, len(self.family.projections), columns))
+
+
+@cache
+def _ports(settings: Settings, of: _ByName) -> Ports:
+    session = connect(settings.cassandra)
+    consistency = levels(settings.cassandra.local_dc)
+    store = Store(session, settings.cassandra.own_keyspace, consistency)
+    return Ports(
+        Tables(session, settings.cassandra, of.family),
+        CassandraLineage(store),
+        CassandraJournal(
+            store,
+            scope=settings.cassandra.keyspace,
+            log_kept=timedelta(days=settings.repair.log_days),
+        ),
+        CassandraExpiries(store),
+        CassandraTallies(store, settings.tally.chunk),
+    )
+
+
+# --- steps 3 and 4
+
+
+def look_task(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """For ``mapInArrow``: settled rows in, one pickled `BatchLook` out."""
+    return partial(_look_share, job)
+
+
+def _look_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    found = BatchLook()
+    wakes: list[Wake] = []
+    for batch in batches:
+        settled = Settled.of(batch)
+        _keep_undecodable(job, settled.bad, found)
+        _account(settled, found, job.settings.stream.delay)
+        wakes.extend(settled.wakes())
+        if len(wakes) >= KEYS_AT_ONCE:
+            _look(job, wakes, found)
+            wakes = []
+    if wakes:
+        _look(job, wakes, found)
+    yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(found)]})
+
+
+def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
+    ours = ports(job.settings, job.family)
+    since, now = ours.lineage.watched_since(), micros()
+    look = Look(job.family, ours.tables, ours.lineage, since)
+    looked = look.at(wakes, now)
+    ours.tallies.mark(_chunks(looked, job.settings.tally.chunk), now)
+    ours.expiries.expect(expiring(wakes, now, round(job.settings.stream.delay * 1e6)))
+    every = round(job.settings.repair.report_again * 1e6)
+    ours.expiries.expect(Expiry(slot, None, in_turn(slot, now, every)) for slot in looked.later)
+    if looked.again:
+        _publish(job, looked.again)
+    found.add(looked)
+
+
+def _chunks(looked: Looked, width: int) -> dict[UUID, set[int]]:
+    return {mailbox: {uid // width for uid in uids} for mailbox, uids in looked.touched.items()}
+
+
+def _account(settled: Settled, found: BatchLook, delay: float) -> None:
+    """Capture delay, oldest write, and writers whose clock is ahead by more than half the delay."""
+    times = settled.write_times(fast=round(delay / 2 * 1e6))
+    if times is not None:
+        freshest = (times.newest, times.captured_in)
+        found.oldest = min(found.oldest or times.oldest, times.oldest)
+        found.freshest = max(found.freshest or freshest, freshest)
+        found.fast_writers += times.fast_writers
+
+
+def _keep_undecodable(job: Job, rows: list[dict[str, Any]], found: BatchLook) -> None:
+    if rows:
+        publish_dead_letters(job.settings.kafka, rows)
+        found.bad.update(row["reason"] for row in rows)
+
+
+def _publish(job: Job, wakes: Iterable[Wake]) -> None:
+    publish_wakes(job.settings.kafka, job.suspects_topic, job.family.name, wakes)
+
+
+# --- steps 5 to 7
+
+
+def settle_task(
+    job: Job, admission: Admission, batch: str
+) -> Callable[[Iterable[list[Suspect]]], Iterator[Outcome]]:
+    """For ``mapPartitions``: lists of suspects in, outcomes out."""
+    return partial(_settle_share, job, admission, batch)
+
+
+def _settle_share(
+    job: Job, admission: Admission, batch: str, shares: Iterable[list[Suspect]]
+) -> Iterator[Outcome]:
+    for suspects in shares:
+        for projection in job.family.projections:
+            concerned = [each for each in suspects if each.projection == projection.name]
+            for outcome in _examiner(job, projection).settle(concerned, admission, batch):
+                finding = outcome.finding
+                yield replace(outcome, finding=finding.without_rows() if finding else None)
+
+
+def _examiner(job: Job, projection: Projection) -> Examiner:
+    ours, rules = ports(job.settings, job.family), rules_of(job.settings)
+    return Examiner(
+        family=job.family,
+        projection=projection,
+        tables=ours.tables,
+        confirmation=Confirmation(job.family, projection, ours.tables, ours.lineage, rules.shadow),
+        journal=ours.journal,
+        publish=partial(_publish, job),
+        clock=micros,
+        rules=rules,
+    )

@@ -1,0 +1,263 @@
+"""Steps 5 to 7 for the suspects of some mailboxes: confirm, repair, schedule the next look.
+
+Runs on executors, over ports. The order is the guard: the projection is read first and the truth
+second; the journal is written before the write; after the write nothing is believed until a later
+look has seen it hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from checkpoints.journal import Journal
+from reconcilers.compare import compare
+from reconcilers.confirm import Moment, judge
+from reconcilers.family import Family, Projection
+from reconcilers.finding import Action, Attempts, Finding, State, Step, advance
+from reconcilers.model import (
+    ACCEPTABLE,
+    Kind,
+    Micros,
+    Repair,
+    Report,
+    Suspect,
+    Verdict,
+    Wake,
+)
+from reconcilers.plan import plan
+from streaming.steps.confirm import Confirmation, Unreadable
+from streaming.steps.confirmed import Case
+from streaming.steps.outcome import Outcome
+from streaming.steps.parking import Parking
+from streaming.steps.removals import MailboxTables, Removals
+from streaming.steps.repair import Repairing, WriteTables
+
+CONFIRMED_TOGETHER = 100
+"""Suspects confirmed under one C: few, so that the reads are near the writes."""
+
+
+class RepairTables(MailboxTables, WriteTables, Protocol):
+    """What step 6 needs; `streaming.tables.Tables` is the real one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What the driver lets through for this batch: None, or why not."""
+
+    repairs: str | None = None
+    removals: str | None = None
+    observe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The settings that steps 5 to 7 obey; durations in µs."""
+
+    delay: Micros
+    shadow: Micros
+    report_again: Micros
+    attempts: Attempts
+    held_mailbox_rows: int
+    always_accepted: frozenset[Kind] = frozenset()
+
+
+@dataclass(slots=True)
+class Examiner:
+    """Settles suspects of one projection. ``publish`` sends keys to the suspects topic (step 7)."""
+
+    family: Family
+    projection: Projection
+    tables: RepairTables
+    confirmation: Confirmation
+    journal: Journal
+    publish: Callable[[Iterable[Wake]], None]
+    clock: Callable[[], Micros]
+    rules: Rules
+    _removals: Removals = field(init=False)
+    _repairing: Repairing = field(init=False)
+
+    def __post_init__(self) -> None:
+        """What it asks of whole mailboxes, and what it writes with."""
+        rules, projection = self.rules, self.projection
+        self._removals = Removals(self.family, projection, self.tables, rules.held_mailbox_rows)
+        self._repairing = Repairing(
+            projection=projection,
+            tables=self.tables,
+            journal=self.journal,
+            parking=Parking(self.family, self.journal, self.clock),
+            publish=self.publish,
+            clock=self.clock,
+            report_again=rules.report_again,
+        )
+
+    def settle(
+        self, suspects: Sequence[Suspect], admission: Admission, batch: str
+    ) -> list[Outcome]:
+        """Confirm each suspect and act. ``batch`` names the batch, the same when re-executed.
+
+        Raises `reconcilers.errors.Retryable` when the surroundings fail: the batch is done again,
+        and what had been written by then is recognised.
+        """
+        outcomes: list[Outcome] = []
+        if suspects:
+            suspects = self._repairing.in_turn(suspects, batch)
+        for start in range(0, len(suspects), CONFIRMED_TOGETHER):
+            some = suspects[start : start + CONFIRMED_TOGETHER]
+            try:
+                cases = self._confirmed(some, batch)
+            except Unreadable as refused:
+                return [*outcomes, *self._repairing.unreadable(suspects[start:], refused)]
+            outcomes += self._repairing.readable()
+            for case in cases:
+                outcomes += self._settle_one(case, admission)
+        return outcomes
+
+    def _confirmed(self, suspects: Sequence[Suspect], batch: str) -> list[Case]:
+        moment = Moment(self.clock(), self.rules.delay, self.rules.shadow)
+        slots = [suspect.slot for suspect in suspects]
+        open_ones = self.journal.recall(self.family, self.projection.name, slots)
+        return [
+            Case(suspect, seen, open_ones.get(suspect.slot), moment, batch)
+            for suspect, seen in zip(suspects, self.confirmation.read(suspects), strict=True)
+        ]
+
+    # --- steps 6 and 7
+
+    def _settle_one(self, case: Case, admission: Admission) -> Iterator[Outcome]:
+        verdict = self._verdict(case)
+        previous = case.previous
+        if admission.observe and previous is not None and previous.state is State.INTENDED:
+            yield Outcome(case.slot, Action.NOTHING, None)  # the live stream's own
+            return
+        step = advance(previous, verdict, case.seen, case.now, self.rules.attempts)
+        if step.ends_as is not None:
+            yield self._close(case, step.ends_as)
+            case = replace(case, previous=None)
+        if step.action is not Action.CLOSE:
+            yield from self._act(case, verdict, step, admission)
+
+    def _act(
+        self, case: Case, verdict: Verdict, step: Step, admission: Admission
+    ) -> Iterator[Outcome]:
+        match step.action, verdict:
+            case Action.KEEP, _:
+                yield self._keep(case)
+            case Action.STICK, _:
+                yield self._stick(case)
+            case Action.REPORT, Report(kind=kind, sentence=sentence):
+                yield self._report(case, kind, sentence)
+            case Action.REPAIR, Repair():
+                yield from self._repair(case, verdict, step, admission)
+            case action, _:
+                if action is Action.LOOK_AGAIN:
+                    difference = compare(self.family, self.projection, case.seen)
+                    self.publish([case.wake(difference.kind if difference is not None else None)])
+                yield Outcome(case.slot, action, None, projection=self.projection.name)
+
+    def _verdict(self, case: Case) -> Verdict:
+        seen, previous = case.seen, case.previous
+        if case.suspect.kind is Kind.UNRESOLVED and seen.actual is None and not seen.consulted:
+            return Report(
+                Kind.UNRESOLVED,
+                "a projection row was deleted, its message is not remembered and no truth delete"
+                " of its mailbox came near: the next sweep will tell",
+            )
+        accepted = self.rules.always_accepted
+        if previous is not None and previous.accepted:
+            accepted |= ACCEPTABLE  # its kind is by now that of the repair
+        return judge(self.family, self.projection, seen, case.moment, accepted)
+
+    def _close(self, case: Case, state: State) -> Outcome:
+        assert case.previous is not None
+        now = self.clock()
+        self.journal.close(case.previous, state, now)
+        return Outcome(case.slot, Action.CLOSE, case.previous, state, now)
+
+    def _keep(self, case: Case) -> Outcome:
+        assert case.previous is not None
+        kept = replace(case.previous, next_look=self.clock() + self.rules.report_again)
+        self.journal.touch(kept)
+        return Outcome(case.slot, Action.KEEP, kept)
+
+    def _stick(self, case: Case) -> Outcome:
+        assert case.previous is not None
+        sentence = (
+            f"{case.previous.sentence}; {case.previous.attempts} repairs did not hold:"
+            " look at it, then `reconcile findings --retry`"
+        )
+        next_look = self.clock() + self.rules.report_again
+        stuck = replace(case.previous, state=State.STUCK, sentence=sentence, next_look=next_look)
+        self.journal.put(stuck)
+        return Outcome(case.slot, Action.STICK, stuck)
+
+    def _report(self, case: Case, kind: Kind, sentence: str) -> Outcome:
+        previous = case.previous
+        if previous is not None and (previous.state, previous.kind) == (State.REPORTED, kind):
+            return self._keep(case)
+        now = self.clock()
+        next_look = None if kind is Kind.UNRESOLVED else now + self.rules.report_again
+        finding = self._finding(case, kind, State.REPORTED, sentence)
+        finding = replace(finding, next_look=next_look)
+        self.journal.put(finding)
+        return Outcome(case.slot, Action.REPORT, finding, at=now)
+
+    def _finding(self, case: Case, kind: Kind, state: State, sentence: str) -> Finding:
+        previous = case.previous
+        return Finding(
+            family=self.family.name,
+            projection=self.projection.name,
+            slot=case.slot,
+            messageid=case.messageid(),
+            kind=kind,
+            state=state,
+            sentence=sentence,
+            found_at=previous.found_at if previous is not None else case.moment.began,
+            oldest=case.suspect.oldest,
+            before=case.seen.actual,
+            accepted=previous.accepted if previous is not None else False,
+            truth=case.seen.truths,
+        )
+
+    def _repair(
+        self, case: Case, verdict: Repair, step: Step, admission: Admission
+    ) -> Iterator[Outcome]:
+        kind, sentence = verdict.difference.kind, verdict.sentence
+        removal = kind is Kind.EXTRA_ROW and not self.projection.is_index
+        refusal = admission.repairs or (admission.removals if removal else None)
+        if admission.observe:
+            yield self._hold(case, kind, State.OBSERVED, sentence)
+        elif refusal is not None:
+            yield self._hold(case, kind, State.HELD, f"{sentence}; held: {refusal}")
+        elif removal and not self._may_remove(case):
+            why = "but no row of this mailbox has its truth: held for a person"
+            yield self._report(case, Kind.MAILBOX_WITHOUT_TRUTH, f"{sentence}; {why}")
+        else:
+            yield from self._carry_out(case, verdict, step.attempt)
+
+    def _may_remove(self, case: Case) -> bool:
+        accepted = case.previous is not None and case.previous.accepted
+        return accepted or self._removals.may_lose_rows(case.slot.mailboxid)
+
+    def _carry_out(self, case: Case, verdict: Repair, attempt: int) -> Iterator[Outcome]:
+        kind, sentence = verdict.difference.kind, verdict.sentence
+        planned = plan(self.projection, case.seen, verdict.difference, case.moment, attempt)
+        if isinstance(planned, Report):
+            yield self._report(case, planned.kind, f"{sentence}; {planned.sentence}")
+            return
+        finding = replace(
+            self._finding(case, kind, State.INTENDED, sentence),
+            attempts=attempt + 1,
+            tried_at=case.moment.began,
+            batch=case.batch,
+            next_look=self.clock() + 4 * self.rules.delay,
+        )
+        yield from self._repairing.send(case, finding, planned)
+
+    def _hold(self, case: Case, kind: Kind, state: State, sentence: str) -> Outcome:
+        finding = self._finding(case, kind, state, sentence)
+        finding = replace(finding, next_look=self.clock() + self.rules.report_again)
+        same = case.previous is not None and case.previous.state is state
+        (self.journal.touch if same else self.journal.put)(finding)
+        return Outcome(case.slot, Action.KEEP, finding)

@@ -1,0 +1,101 @@
+"""A table that refuses is parked: one finding, however many rows wait for it (promise 7).
+
+What was found wrong there is looked at again, one delay later and again, until the table takes a
+write. What merely changed while it could not be read is looked at again later (`look`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from checkpoints.journal import Journal
+from reconcilers.errors import Refused
+from reconcilers.family import Family
+from reconcilers.finding import Finding, State
+from reconcilers.model import Kind, Micros, Slot
+
+WHOLE_TABLE = Slot(UUID(int=0), 0)
+"""Where the finding of a table stands. It is no row: nobody looks at it, or publishes it."""
+
+
+@dataclass(slots=True)
+class Parking:
+    """The tables of one family that refuse. Who parks or frees one tells of its finding."""
+
+    family: Family
+    journal: Journal
+    clock: Callable[[], Micros]
+    _parked: dict[str, Finding] = field(default_factory=dict)
+
+    def recall(self, projection: str) -> None:
+        """Read from the journal whether it is parked."""
+        found = self.journal.recall(self.family, projection, [WHOLE_TABLE]).get(WHOLE_TABLE)
+        if found is None:
+            self._parked.pop(projection, None)
+        else:
+            self._parked[projection] = found
+
+    def parked(self, projection: str) -> Finding | None:
+        """The finding of its table, if that refuses; it tells when that was last tried."""
+        return self._parked.get(projection)
+
+    def refuses_writes(self, projection: str, table: str, refused: Refused) -> Finding | None:
+        """A write was refused: its table's finding, if new. `give_up` the intent then."""
+        sentence = f"table {table} refuses writes: {refused}; what is wrong there waits"
+        return self._park(projection, Kind.TABLE_REFUSES, sentence)
+
+    def refuses_reads(self, projection: str, table: str, refused: Refused) -> Finding | None:
+        """A read was refused: its table's finding, if new."""
+        sentence = f"table {table} cannot be read: {refused}; what changes there is looked at later"
+        return self._park(projection, Kind.TABLE_UNREADABLE, sentence)
+
+    def _park(self, projection: str, kind: Kind, sentence: str) -> Finding | None:
+        now = self.clock()
+        if projection in self._parked:
+            self._parked[projection] = replace(self._parked[projection], tried_at=now)
+            self.journal.touch(self._parked[projection])
+            return None
+        parked = Finding(
+            family=self.family.name,
+            projection=projection,
+            slot=WHOLE_TABLE,
+            messageid=None,
+            kind=kind,
+            state=State.REPORTED,
+            sentence=sentence,
+            found_at=now,
+            tried_at=now,
+        )
+        self.journal.put(parked)
+        self._parked[projection] = parked
+        return parked
+
+    def give_up(self, finding: Finding) -> Finding | None:
+        """Close the finding of a row that waits for its table, which has one for all.
+
+        What a person has accepted is not forgotten: that one stays, held, and is returned.
+        """
+        if not finding.accepted:
+            self.journal.close(finding, State.PARKED, self.clock())
+            return None
+        held = replace(finding, state=State.HELD, attempts=0, writes=(), next_look=None)
+        if held != finding:
+            self.journal.put(held)
+        return held
+
+    def took_a_write(self, projection: str) -> Finding | None:
+        """The table's finding, now closed, if there was one."""
+        return self._free(self._parked.get(projection))
+
+    def was_read(self, projection: str) -> Finding | None:
+        """The finding of a table that could not be read, now closed, if there was one."""
+        parked = self._parked.get(projection)
+        return self._free(parked if parked and parked.kind is Kind.TABLE_UNREADABLE else None)
+
+    def _free(self, parked: Finding | None) -> Finding | None:
+        if parked is not None:
+            self._parked.pop(parked.projection)
+            self.journal.close(parked, State.HEALED, self.clock())
+        return parked

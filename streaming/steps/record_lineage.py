@@ -1,0 +1,113 @@
+"""What a look leaves in lineage: the rows it read on both sides, and the deletes it was told of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from checkpoints.lineage import WHOLE_RANGE, Entry, Lineage, ProjectionDelete, TruthDelete
+from reconcilers.family import Family
+from reconcilers.model import Micros, Slot, Wake
+from streaming.steps.look_state import Sight
+
+
+@dataclass(frozen=True, slots=True)
+class Remembering:
+    """Writes one look into lineage."""
+
+    family: Family
+    lineage: Lineage
+    watched_since: Micros | None = None
+
+    def deletes(self, wakes: Iterable[Wake]) -> None:
+        """What the wakes tell of deletes."""
+        seen: list[TruthDelete | ProjectionDelete] = []
+        for wake in wakes:
+            at, mailboxid, uid = wake.deleted_at, wake.mailboxid, wake.uid
+            if at is None or mailboxid is None or wake.looked_again:
+                continue
+            if wake.deleted_from == self.family.truth and wake.messageid is not None:
+                named = WHOLE_RANGE if uid is None else uid
+                seen.append(TruthDelete(wake.messageid, mailboxid, named, at))
+            elif wake.deleted_from == self.family.first.table and uid is not None:
+                seen.append(ProjectionDelete(Slot(mailboxid, uid), at))
+        if seen:
+            self.lineage.remember_deletes(seen)
+
+    def partition_deletes(self, wakes: Iterable[Wake], sight: Sight) -> None:
+        """A delete of a message's whole truth partition is one of each row that is gone."""
+        seen = [
+            TruthDelete(entry.messageid, entry.mailboxid, entry.uid, wake.deleted_at)
+            for wake in wakes
+            if wake.deleted_at is not None and not wake.looked_again
+            if wake.deleted_from == self.family.truth and wake.mailboxid is None
+            if wake.messageid is not None
+            for entry in sight.remembered.get(wake.messageid, ())
+            if not sight.claimed(Slot(entry.mailboxid, entry.uid), (entry.messageid,))
+        ]
+        if seen:
+            self.lineage.remember_deletes(seen)
+
+    def rows(self, wakes: Iterable[Wake], sight: Sight, now: Micros) -> None:
+        """Write to lineage only what it does not hold yet; let go of what is gone on both sides.
+
+        Each row counts as read from the truth, else as told by its event, else as projected.
+        """
+        seen = (*self._projected(sight), *self._told(wakes, sight), *self._read(sight, now))
+        new = {_place(entry): entry for entry in seen}
+        if new:
+            self.lineage.remember(new.values())
+        gone = [
+            entry
+            for slot in sight.targets.keys() - sight.rows.keys()
+            for entry in sight.entries.get(slot, ())
+            if not entry.expiring and not sight.claimed(slot, (entry.messageid,))
+        ]
+        if gone:
+            self.lineage.expire(self._forgettable(gone))
+
+    def _forgettable(self, gone: Sequence[Entry]) -> Iterator[Entry]:
+        """Those of messages that are gone from the mailbox with all their UIDs.
+
+        While one is left, what became of the others is evidence about it.
+        """
+        going = {_place(entry) for entry in gone}
+        left: set[tuple[UUID, UUID]] = set()
+        for entries in self.lineage.of_messages(list({each.messageid for each in gone})).values():
+            left |= {
+                (each.messageid, each.mailboxid)
+                for each in entries
+                if not each.expiring and _place(each) not in going
+            }
+        yield from (each for each in gone if (each.messageid, each.mailboxid) not in left)
+
+    def _projected(self, sight: Sight) -> Iterator[Entry]:
+        for slot, row in sight.rows.items():
+            named = self.family.first.message_of(row)
+            if named is not None and sight.entry(slot, named) is None:
+                yield Entry(named, slot.mailboxid, slot.uid, in_truth=False)
+
+    def _told(self, wakes: Iterable[Wake], sight: Sight) -> Iterator[Entry]:
+        for wake in wakes:
+            if wake.from_truth and wake.messageid and wake.mailboxid and wake.uid is not None:
+                before = sight.entry(Slot(wake.mailboxid, wake.uid), wake.messageid)
+                if before is None or not before.in_truth:
+                    yield Entry(wake.messageid, wake.mailboxid, wake.uid, in_truth=True)
+
+    def _read(self, sight: Sight, now: Micros) -> Iterator[Entry]:
+        """The earliest read since watching began is kept; what was expiring is renewed as it is."""
+        for slot, claims in sight.claims.items():
+            for messageid, _row in claims:
+                before = sight.entry(slot, messageid)
+                if before is None or not before.in_truth or self._outdated(before):
+                    yield Entry(messageid, slot.mailboxid, slot.uid, True, recorded_at=now)
+                elif before.expiring:
+                    yield before
+
+    def _outdated(self, before: Entry) -> bool:
+        return before.recorded_at is None or before.recorded_at < (self.watched_since or 0)
+
+
+def _place(entry: Entry) -> tuple[UUID, UUID, int]:
+    return entry.messageid, entry.mailboxid, entry.uid

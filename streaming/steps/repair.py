@@ -1,0 +1,134 @@
+"""Step 6: the journal first, then the guarded write, then only the promise to look again.
+
+A table that refuses is parked (`parking`): in each batch one suspect tries a write there,
+the others wait without a finding of their own, and come back one delay later.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from checkpoints.journal import Journal
+from reconcilers.errors import Refused
+from reconcilers.family import Projection
+from reconcilers.finding import Action, Finding, State
+from reconcilers.model import Kind, Micros, Suspect, Wake
+from reconcilers.writes import Write
+from streaming.steps.confirmed import Case
+from streaming.steps.outcome import Outcome
+from streaming.steps.parking import Parking
+
+
+class WriteTables(Protocol):
+    """Where repairs go; `streaming.tables.Tables` is the real one."""
+
+    def apply(self, writes: Sequence[Write]) -> None:
+        """Send the guarded writes of one row."""
+
+
+@dataclass(slots=True)
+class Repairing:
+    """Sends one batch's repairs of one projection. ``publish`` sends keys to the suspects topic.
+
+    ``report_again``: after how long (µs) a row that is held by itself is looked at again.
+    """
+
+    projection: Projection
+    tables: WriteTables
+    journal: Journal
+    parking: Parking
+    publish: Callable[[Iterable[Wake]], None]
+    clock: Callable[[], Micros]
+    report_again: Micros
+    _tried: bool = False
+    _taken: bool = False
+
+    def in_turn(self, suspects: Sequence[Suspect], batch: str) -> Sequence[Suspect]:
+        """The suspects in the order in which they may try a parked table: of each batch another.
+
+        So a row that any table would refuse does not keep the others waiting for ever.
+        """
+        self._tried = self._taken = False
+        self.parking.recall(self.projection.name)
+        if not self._parked:
+            return suspects
+        first = zlib.crc32(batch.encode()) % len(suspects)
+        return [*suspects[first:], *suspects[:first]]
+
+    @property
+    def _parked(self) -> bool:
+        return self.parking.parked(self.projection.name) is not None
+
+    def send(self, case: Case, finding: Finding, writes: tuple[Write, ...]) -> Iterator[Outcome]:
+        """Write what repairs this finding, unless its table is known to refuse."""
+        if self._parked and self._tried:
+            yield from self._wait(case, finding.kind, case.previous)
+            return
+        intended = replace(finding, state=State.INTENDED, writes=writes)
+        self.journal.put(intended)
+        self._tried = True
+        try:
+            self.tables.apply(writes)
+        except Refused as refused:
+            yield from self._refused(case, intended, refused)
+            return
+        self._taken = True
+        yield from self._freed(self.parking.took_a_write(self.projection.name))
+        self.publish([case.wake(intended.kind)])
+        yield Outcome(case.slot, Action.REPAIR, intended, at=self.clock())
+
+    def unreadable(self, suspects: Iterable[Suspect], refused: Refused) -> Iterator[Outcome]:
+        """The table could not be read: one finding, and the suspects come back later."""
+        self.publish([each.wake(each.kind) for each in suspects])  # they end the finding
+        name, table = self.projection.name, self.projection.table
+        yield from self._parked_now(self.parking.refuses_reads(name, table, refused))
+
+    def readable(self) -> Iterator[Outcome]:
+        """The table was read: if it could not be before, that has ended."""
+        yield from self._freed(self.parking.was_read(self.projection.name))
+
+    def _freed(self, freed: Finding | None) -> Iterator[Outcome]:
+        if freed is not None:
+            yield Outcome(freed.slot, Action.CLOSE, freed, State.HEALED, self.clock())
+
+    def _parked_now(self, parked: Finding | None) -> Iterator[Outcome]:
+        if parked is not None:
+            yield Outcome(parked.slot, Action.REPORT, parked, at=self.clock())
+
+    def _refused(self, case: Case, intended: Finding, refused: Refused) -> Iterator[Outcome]:
+        """The table's fault, unless it has just taken another write: then the row is held."""
+        taken, self._taken = self._taken, False
+        if not self._parked and (taken or _held_by_itself(case.previous)):
+            yield self._hold(case, intended, refused)
+            return
+        name, table = self.projection.name, self.projection.table
+        yield from self._parked_now(self.parking.refuses_writes(name, table, refused))
+        yield from self._wait(case, intended.kind, intended)
+
+    def _hold(self, case: Case, intended: Finding, refused: Refused) -> Outcome:
+        """An attempt like any that does not hold: after the last one it is stuck."""
+        held = replace(
+            intended,
+            state=State.HELD,
+            sentence=f"{intended.sentence}; held: its table takes others, not this: {refused}",
+            next_look=self.clock() + self.report_again,
+        )
+        self.journal.put(held)
+        return Outcome(case.slot, Action.KEEP, held)
+
+    def _wait(self, case: Case, kind: Kind, standing: Finding | None) -> Iterator[Outcome]:
+        """It has no finding of its own any more, but for what a person has accepted."""
+        held = None if standing is None else self.parking.give_up(standing)
+        if held is not None:
+            yield Outcome(case.slot, Action.KEEP, held)
+        elif case.previous is not None:
+            yield Outcome(case.slot, Action.CLOSE, case.previous, State.PARKED, self.clock())
+        self.publish([case.wake(kind)])
+        yield Outcome(case.slot, Action.LOOK_AGAIN, None, projection=self.projection.name)
+
+
+def _held_by_itself(finding: Finding | None) -> bool:
+    return finding is not None and finding.state is State.HELD and bool(finding.writes)

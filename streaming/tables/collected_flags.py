@@ -1,0 +1,57 @@
+"""What mailboxes gather in one row, and what their messages have of it: read, never written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from cassandra.cluster import Session
+
+from checkpoints.cassandra.driver_errors import in_our_words
+from reconcilers.family import Family, Projection
+from streaming.settings import CassandraSettings
+from streaming.tables.rate_limit import Pace
+
+Elements = frozenset[str]
+
+
+class Gathering:
+    """One gathering projection, in one keyspace; at most ``rows_per_second`` are read."""
+
+    def __init__(
+        self, session: Session, settings: CassandraSettings, family: Family, projection: Projection
+    ) -> None:
+        self._session = session
+        self._keyspace = settings.keyspace
+        self._first = family.first
+        self._projection = projection
+        self._column = str(projection.gathers)
+        self._pace = Pace(settings.rows_per_second)
+
+    def rows(self, mailboxid: UUID | None) -> Iterator[tuple[UUID, Elements]]:
+        """What each mailbox has gathered, or one of them. Raises `Refused`, `Unreachable`."""
+        (mailbox,) = self._projection.key
+        query = f"SELECT {mailbox}, {self._column} FROM {self._table(self._projection)}"
+        for row in self._read(query, mailbox, mailboxid):
+            yield row[mailbox], frozenset(row[self._column] or ())
+
+    def in_use(self, mailboxid: UUID) -> Elements:
+        """All that the messages have which a mailbox lists now; the whole mailbox is read."""
+        found = set[str]()
+        query = f"SELECT {self._column} FROM {self._table(self._first)}"
+        for row in self._read(query, self._first.key[0], mailboxid):
+            found.update(row[self._column] or ())
+        return frozenset(found)
+
+    def _table(self, projection: Projection) -> str:
+        return f"{self._keyspace}.{projection.table}"
+
+    def _read(self, query: str, mailbox: str, mailboxid: UUID | None) -> Iterator[dict[str, Any]]:
+        values: tuple[object, ...] = ()
+        if mailboxid is not None:
+            query, values = f"{query} WHERE {mailbox} = %s", (mailboxid,)
+        with in_our_words("reading James's tables"):
+            for row in self._session.execute(query, values):
+                self._pace.took(1)
+                yield row

@@ -1,0 +1,269 @@
+"""Counters in dictionaries, and the parts of the tally thread over them, on a clock set by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from checkpoints.lineage import Entry
+from checkpoints.memory import MemoryJournal, MemoryLineage
+from checkpoints.memory_tallies import MemoryRounds, MemoryTallies
+from reconcilers.drift import Evidence
+from reconcilers.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.families.user_tally import USER_TALLY
+from reconcilers.family import Family
+from reconcilers.finding import Finding, State
+from reconcilers.model import Micros, Row, Value
+from reconcilers.tallies.current_quota import CURRENT_QUOTA
+from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
+from reconcilers.writes import AddToCounter
+from streaming.counters.batch_summary import Came
+from streaming.counters.correct import Correcting, Limits
+from streaming.counters.count import Counting
+from streaming.counters.counter_row import Owners, Subject, Subjects
+from streaming.counters.schedule import TallyWatch, Timing
+from streaming.steps.parking import Parking
+from tests.builders.rows import DELAY, FAMILY, MAILBOX, NOW, SECOND, truth
+
+L: Micros = 10 * SECOND
+GATHER: Micros = 60 * SECOND
+AGAIN: Micros = 600 * SECOND
+K = 3
+WIDTH = 10
+FAMILIES: tuple[Family, ...] = (MAILBOX_TALLY, replace(USER_TALLY, tallies=(CURRENT_QUOTA,)))
+"""As `bind` leaves them where the keyspace has the older shape of quotas."""
+OTHER = UUID("11111111-0000-1000-8000-00000000000f")
+BOB, EVE = QuotaRoot("#private", "bob"), QuotaRoot("#private", "eve")
+OF_MAILBOX = Subject(MAILBOX_TALLY.name, MAILBOX_COUNTERS, MAILBOX)
+OF_BOB = Subject(USER_TALLY.name, CURRENT_QUOTA, str(BOB), BOB)
+NO_CHANGES: Mapping[UUID, int] = {}
+
+
+def message(uid: int, *, seen: bool = False, size: int = 100) -> Listed:
+    return Listed(uid, UUID(int=uid, version=1), seen, size)
+
+
+@dataclass
+class CounterTables:
+    """The mail server's tables. ``fails`` raises at the next call of that name, once."""
+
+    rows: dict[tuple[str, UUID | str], Sums | None] = field(default_factory=dict)
+    listing: dict[UUID, list[Listed]] = field(default_factory=dict)
+    truths: dict[UUID, list[Row]] = field(default_factory=dict)
+    owners: dict[UUID, QuotaRoot] = field(default_factory=dict)
+    paths: dict[QuotaRoot, set[UUID]] = field(default_factory=dict)
+    fails: dict[str, Exception] = field(default_factory=dict)
+    added: list[AddToCounter] = field(default_factory=list)
+    read: list[tuple[UUID, int, int]] = field(default_factory=list)
+    """Which UIDs of which mailbox were listed."""
+
+    def _may_fail(self, call: str) -> None:
+        failure = self.fails.pop(call, None)
+        if failure is not None:
+            raise failure
+
+    def stored(self, tally: Tally, key: UUID | str) -> Sums | None:
+        self._may_fail("stored")
+        return self.rows.get((tally.name, key))
+
+    def add(self, write: AddToCounter) -> None:
+        self._may_fail("add")
+        self.added.append(write)
+        had = self.rows.get((write.tally.name, write.key)) or dict.fromkeys(write.tally.cells, 0)
+        now = {each: value + write.deltas.get(each, 0) for each, value in had.items()}
+        self.rows[write.tally.name, write.key] = now
+
+    def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
+        self._may_fail("listed")
+        self.read.append((mailboxid, first, last))
+        yield from (each for each in self.listing.get(mailboxid, ()) if first <= each.uid <= last)
+
+    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+        return {each: tuple(self.truths[each]) for each in messageids if each in self.truths}
+
+    def owner(self, mailboxid: UUID) -> QuotaRoot | None:
+        self._may_fail("owner")
+        return self.owners.get(mailboxid)
+
+    def mailboxes(self, of: QuotaRoot) -> frozenset[UUID]:
+        return frozenset(self.paths.get(of, ()))
+
+    # --- to set them up
+
+    def give(self, mailboxid: UUID, root: QuotaRoot | None) -> None:
+        """Make a mailbox, or (without a root) delete it: both tables of mailboxes agree."""
+        for paths in self.paths.values():
+            paths.discard(mailboxid)
+        self.owners.pop(mailboxid, None)
+        if root is not None:
+            self.owners[mailboxid] = root
+            self.paths.setdefault(root, set()).add(mailboxid)
+
+    def hold(self, mailboxid: UUID, *messages: Listed) -> None:
+        """The mailbox holds these, in the truth and in the projection."""
+        self.listing[mailboxid] = sorted(messages, key=lambda each: each.uid)
+        for each in messages:
+            self.truths[each.messageid] = [truth_of(mailboxid, each)]
+
+
+def truth_of(mailboxid: UUID, each: Listed, **cells: Value) -> Row:
+    named: dict[str, Value] = {
+        "messageid": each.messageid,
+        "mailboxid": mailboxid,
+        "uid": each.uid,
+        "flagseen": each.seen,
+        "fullcontentoctets": each.size,
+    }
+    return truth({**named, **cells})
+
+
+@dataclass
+class Bench:
+    """The watch of one installation: mailbox `MAILBOX` of user bob, two messages, one unseen.
+
+    Its counters are right. ``trouble`` says why nobody may correct.
+    """
+
+    families: tuple[Family, ...] = FAMILIES
+    observe: bool = False
+    first: Sums = field(default_factory=lambda: {Sum.COUNT: 100, Sum.SIZE: 10_000})
+    now: Micros = NOW
+    trouble: str | None = None
+    tables: CounterTables = field(default_factory=CounterTables)
+    tallies: MemoryTallies = field(default_factory=MemoryTallies)
+    lineage: MemoryLineage = field(default_factory=MemoryLineage)
+    rounds: MemoryRounds = field(default_factory=MemoryRounds)
+    journal: MemoryJournal = field(init=False)
+    owners: Owners = field(init=False)
+    correcting: Correcting = field(init=False)
+    watch: TallyWatch = field(init=False)
+    told: list[tuple[Finding, State | None]] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.tables.give(MAILBOX, BOB)
+        self.tables.hold(MAILBOX, message(1), message(2, seen=True))
+        self.set_counter(count=2, unseen=1)
+        self.set_quota(count=2, size=200)
+        self.journal = MemoryJournal(self.clock)
+        self.begin()
+
+    def begin(self) -> None:
+        """A new process, over what was kept."""
+        self.owners = Owners(self.tables)
+        self.correcting = self._correcting()
+        self.watch = self._watch()
+
+    def _correcting(self) -> Correcting:
+        return Correcting(
+            tables=self.tables,
+            counting=self.counting(),
+            rounds=self.rounds,
+            journal=self.journal,
+            parking={each.name: Parking(each, self.journal, self.clock) for each in self.families},
+            clock=self.clock,
+            limits=Limits(3, self.first, AGAIN, prompt=DELAY, observe=self.observe),
+            trouble=lambda: self.trouble,
+            told=lambda finding, ended: self.told.append((finding, ended)),
+        )
+
+    def _watch(self) -> TallyWatch:
+        return TallyWatch(
+            tables=self.tables,
+            counting=self.counting(),
+            owners=self.owners,
+            rounds=self.rounds,
+            correcting=self.correcting,
+            clock=self.clock,
+            timing=Timing(DELAY, GATHER, L),
+            evidence=Evidence(K, 2 * K),
+            count=lambda tally, outcome: self.counts.update([outcome]),
+        )
+
+    def counting(self) -> Counting:
+        return Counting(
+            FAMILY,
+            self.tables,
+            self.tables,
+            self.lineage,
+            self.tallies,
+            self.clock,
+            WIDTH,
+            slack=DELAY // 2,
+        )
+
+    @property
+    def subjects(self) -> Subjects:
+        return Subjects(self.families, self.owners)
+
+    def clock(self) -> Micros:
+        return self.now
+
+    # --- what is stored
+
+    def set_counter(self, count: int, unseen: int) -> None:
+        self.tables.rows[MAILBOX_COUNTERS.name, MAILBOX] = {Sum.COUNT: count, Sum.UNSEEN: unseen}
+
+    def set_quota(self, count: int, size: int) -> None:
+        self.tables.rows[CURRENT_QUOTA.name, str(BOB)] = {Sum.COUNT: count, Sum.SIZE: size}
+
+    def counter(self) -> tuple[int, int]:
+        row = self.tables.rows[MAILBOX_COUNTERS.name, MAILBOX] or {}
+        return row[Sum.COUNT], row[Sum.UNSEEN]
+
+    def remember(self, mailboxid: UUID, *messages: Listed) -> None:
+        """Lineage knows of these."""
+        self.lineage.remember(
+            Entry(each.messageid, mailboxid, each.uid, in_truth=True) for each in messages
+        )
+
+    # --- what happens
+
+    def expect(self, *subjects: Subject) -> None:
+        """A batch has told of a change there; the time of gathering passes."""
+        self.watch.expect(subjects)
+        self.now += GATHER
+
+    def work(self) -> None:
+        """One step of each subject that is due."""
+        for watched in self.watch.ready():
+            self.watch.work(watched)
+
+    def come(
+        self,
+        changes: Mapping[UUID, int] = NO_CHANGES,
+        late: Micros = 0,
+        refused: str | None = None,
+        unsettled: Iterable[UUID] = (),
+    ) -> None:
+        """Time passes, and all that was under way comes out of the stream."""
+        self.now += DELAY + 3 * L
+        settled = self.now - DELAY
+        self.watch.take(Came(settled, changes, late, refused, frozenset(unsettled)))
+
+    def look(self, times: int = 1, **came: object) -> None:
+        """Whole looks: a glance, the wait, the judgement."""
+        for _ in range(times):
+            self.work()
+            self.come(**came)  # type: ignore[arg-type]
+            self.work()
+            self.now += DELAY
+
+    def recall(self) -> None:
+        """Read the open findings, as the loop does now and then."""
+        families = self.families
+        found = [each for family in families for each in self.journal.open_findings(family)]
+        self.correcting.recall(found)
+
+    def finding(self, subject: Subject = OF_MAILBOX) -> Finding | None:
+        """What the journal holds of a subject."""
+        family = next(each for each in self.families if each.name == subject.family)
+        found = self.journal.recall(family, subject.tally.name, [subject.slot])
+        return found.get(subject.slot)
+
+    def states(self) -> list[State]:
+        """What was told of findings, in order."""
+        return [ended or finding.state for finding, ended in self.told]

@@ -1,0 +1,60 @@
+"""The index tables for the tests of the pure core: their schema, the family with them."""
+
+from __future__ import annotations
+
+from reconcilers.families.message import MESSAGE
+from reconcilers.family import Family, Projection, Schema, bind
+from reconcilers.model import Kind, Micros, Row, Seen, Value
+from tests.builders.rows import LONG_AGO, MAILBOX, MESSAGE_ID, SCHEMA, SLOT, truth
+
+FLAGS = {"flagdeleted": "boolean", "flagrecent": "boolean"}
+KEY_ONLY = {"mailboxid": "timeuuid", "uid": "bigint"}
+INDEX_SCHEMA: Schema = {
+    **{table: columns | FLAGS for table, columns in SCHEMA.items()},
+    "messagedeleted": KEY_ONLY,
+    "firstunseen": KEY_ONLY,
+    "mailboxrecents": {"mailboxid": "timeuuid", "recent_mesage_uid": "bigint"},
+    "applicableflag": {"mailboxid": "timeuuid", "userflags": "set<text>"},
+}
+INDEXED: Family = bind(MESSAGE, INDEX_SCHEMA)
+LISTS, DELETED, UNSEEN, RECENT, APPLICABLE = INDEXED.projections
+
+KEY_ONLY_INDEXES = (DELETED, UNSEEN, RECENT)
+FLAG: dict[str, tuple[str, Value, Value]] = {
+    DELETED.name: ("flagdeleted", True, False),
+    UNSEEN.name: ("flagseen", False, True),
+    RECENT.name: ("flagrecent", True, False),
+}
+"""By index: the flag it goes by, its value for what belongs there, and for what does not."""
+
+THERE = Row({"mailboxid": MAILBOX, "uid": 7})
+"""A row that is nothing but its key."""
+
+
+def belonging(index: Projection, at: Micros = LONG_AGO) -> Row:
+    """A truth row that has a place in this index."""
+    column, inside, _ = FLAG[index.name]
+    return truth({column: inside}, at=at)
+
+
+def elsewhere(index: Projection, at: Micros = LONG_AGO) -> Row:
+    """A truth row that has none, its flag cleared."""
+    column, _, outside = FLAG[index.name]
+    return truth({column: outside}, at=at)
+
+
+def gathered(*flags: str) -> Row:
+    """The one row of a mailbox in `applicableFlag`."""
+    return Row({"mailboxid": MAILBOX, "userflags": frozenset(flags)})
+
+
+def listed(actual: Row | None, *truths: Row, suspected: Kind | None = None) -> Seen:
+    """One look at `SLOT` in an index, of a message that the first projection lists."""
+    ids = frozenset({MESSAGE_ID})
+    return Seen(SLOT, actual, truths, ids, suspected=suspected, listed=True)
+
+
+def unlisted(actual: Row | None, *truths: Row, suspected: Kind | None = None) -> Seen:
+    """The same, of a message that the first projection does not list."""
+    ids = frozenset({MESSAGE_ID})
+    return Seen(SLOT, actual, truths, ids, suspected=suspected)

@@ -1,0 +1,128 @@
+"""Step 1 on real Spark, without Kafka: which key each shape of event leads to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from reconcilers.families.message import MESSAGE
+from reconcilers.family import keeping
+from streaming.pipeline.envelope import decode
+
+KEYSPACE, SUSPECTS = "apache_james", "reconciler.suspects"
+MAILBOX = "11111111-0000-1000-8000-000000000001"
+MESSAGEID = "22222222-0000-1000-8000-000000000002"
+TRUTH, PROJECTION = "imapuidtable", "messageidtable"
+RECORDS = "topic string, partition int, offset long, key binary, value binary"
+
+Event = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    builder = SparkSession.builder.master("local[1]").appName("envelope")
+    session = builder.config("spark.ui.enabled", "false").getOrCreate()
+    yield session
+    session.stop()
+
+
+def event(table: str, op: str, key: Event, after: Event | None = None) -> tuple[Any, ...]:
+    source = {"ts_us": 5_000_000, "keyspace": KEYSPACE, "table": table}
+    value = {"op": op, "ts_ms": 6_000, "source": source, "after": after or {}}
+    text = json.dumps(value, separators=(",", ":"))
+    return f"james.{KEYSPACE}.{table}", 0, 1, json.dumps(key).encode(), text.encode()
+
+
+def decoded(spark: SparkSession, *records: tuple[Any, ...]) -> list[Row]:
+    family = keeping(MESSAGE, [each.name for each in MESSAGE.projections])
+    return decode(spark.createDataFrame(records, RECORDS), family, KEYSPACE, SUSPECTS).collect()
+
+
+def bound(**values: str) -> Event:
+    return {"values": [{"name": name, "value": value} for name, value in values.items()]}
+
+
+def ranged(table: str, key: Event, start: Event, end: Event) -> tuple[Any, ...]:
+    return event(table, "r", key, {"_range_start": start, "_range_end": end})
+
+
+def test_a_range_delete_names_the_mailbox_that_both_its_bounds_name(spark: SparkSession) -> None:
+    here = bound(mailboxid=MAILBOX)
+    (row,) = decoded(spark, ranged(TRUTH, {"messageid": MESSAGEID}, here, here))
+    assert (row.mailboxid, row.messageid, row.uid) == (MAILBOX, MESSAGEID, None)
+    assert (row.deleted_from, row.deleted_at) == (TRUTH, 5_000_000)
+
+
+def test_a_slice_of_a_message_wakes_it_and_is_no_evidence(spark: SparkSession) -> None:
+    """Which rows it took is not known; nor do bounds without a mailbox stop the stream."""
+    here, nowhere, uids = bound(mailboxid=MAILBOX), bound(), bound(uid="5")
+    for start, end in ((here, nowhere), (nowhere, here), (uids, nowhere), (nowhere, nowhere)):
+        (row,) = decoded(spark, ranged(TRUTH, {"messageid": MESSAGEID}, start, end))
+        assert (row.mailboxid, row.messageid, row.reason) == (None, MESSAGEID, None)
+        assert (row.deleted_from, row.deleted_at) == (None, None)
+
+
+def test_a_range_of_a_mailbox_and_a_partition_name_what_they_took(spark: SparkSession) -> None:
+    uids = ranged(PROJECTION, {"mailboxid": MAILBOX}, bound(uid="5"), bound())
+    whole = event(TRUTH, "d", {"messageid": MESSAGEID})
+    mailbox, message = decoded(spark, uids, whole)
+    assert (mailbox.mailboxid, mailbox.uid, mailbox.deleted_from) == (MAILBOX, None, PROJECTION)
+    assert (message.mailboxid, message.messageid, message.deleted_from) == (None, MESSAGEID, TRUTH)
+
+
+def test_bounds_that_name_no_uuid_are_a_bad_record(spark: SparkSession) -> None:
+    bad = bound(mailboxid="not-a-uuid")
+    (row,) = decoded(spark, ranged(TRUTH, {"messageid": MESSAGEID}, bad, bad))
+    assert row.reason == "wrong type: mailboxid is not a UUID"
+    assert row.mailboxid is None
+
+
+def test_recent_uids_are_spelled_as_the_mail_server_does(spark: SparkSession) -> None:
+    (row,) = decoded(
+        spark, event("mailboxrecents", "i", {"mailboxid": MAILBOX, "recent_mesage_uid": 7})
+    )
+    assert (row.mailboxid, row.uid, row.reason) == (MAILBOX, 7, None)
+
+
+def test_the_last_expiry_of_a_cell_is_told_and_that_of_a_delete_is_not(
+    spark: SparkSession,
+) -> None:
+    key = {"messageid": MESSAGEID, "mailboxid": MAILBOX, "uid": 1}
+    soon, late = 1_900_000_000_000_000, 2_100_000_000_000_000
+    cells = {
+        "flagseen": {"value": True, "deletion_ts": soon, "set": True},
+        "modseq": {"value": 1, "deletion_ts": late, "set": True},
+        "threadid": {"value": None, "deletion_ts": None, "set": True},
+    }
+    written, far, plain, deleted = decoded(
+        spark,
+        event(TRUTH, "u", key, cells),
+        event(TRUTH, "u", key, {"modseq": cells["modseq"]}),
+        event(TRUTH, "u", key, {"threadid": cells["threadid"]}),
+        event(TRUTH, "d", key, cells),
+    )
+    assert (written.expires_at, far.expires_at) == (late, late)
+    assert (plain.expires_at, deleted.expires_at) == (None, None)
+
+
+@pytest.mark.parametrize("lost", ["ts_ms", "ts_us"])
+def test_an_event_without_one_of_its_times_is_a_bad_record(spark: SparkSession, lost: str) -> None:
+    topic, partition, offset, key, value = event(TRUTH, "d", {"messageid": MESSAGEID})
+    changed = value.replace(f'"{lost}"'.encode(), b'"other"')
+    (row,) = decoded(spark, (topic, partition, offset, key, changed))
+    assert (row.reason, row.messageid) == ("no write time: not an event", None)
+
+
+def test_what_is_looked_at_again_without_a_projection_is_of_the_first(spark: SparkSession) -> None:
+    def suspect(**wake: object) -> tuple[Any, ...]:
+        value = {"family": "message", "wake": {"mailboxid": MAILBOX, "uid": 7, **wake}}
+        return SUSPECTS, 0, 1, b"", json.dumps(value).encode()
+
+    unnamed, named = decoded(spark, suspect(), suspect(projection="unseen_uids"))
+    assert (unnamed.projection, named.projection) == ("messages", "unseen_uids")
+    (changed,) = decoded(spark, event(TRUTH, "d", {"messageid": MESSAGEID}))
+    assert changed.projection is None
