@@ -5,6 +5,6 @@ import time
 from reconcilers.model import Micros
 
 
-def wall_clock() -> Micros:
+def now_micros() -> Micros:
     """Now (µs since the epoch)."""
     return time.time_ns() // 1000

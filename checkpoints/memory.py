@@ -15,7 +15,7 @@ from uuid import UUID
 
 from checkpoints import codec
 from checkpoints.bookmarks import Bookmark, after
-from checkpoints.clock import wall_clock
+from checkpoints.clock import now_micros
 from checkpoints.expiries import Expiry
 from checkpoints.lease import Holder
 from checkpoints.lineage import Deletes, Entry, ProjectionDelete, TruthDelete
@@ -30,7 +30,7 @@ Place = tuple[str, str, Slot]
 class MemoryJournal:
     """`checkpoints.journal.Journal` in dictionaries."""
 
-    def __init__(self, clock: Callable[[], Micros] = wall_clock) -> None:
+    def __init__(self, clock: Callable[[], Micros] = now_micros) -> None:
         self._clock = clock
         self._open: dict[Place, str] = {}
         self._log: list[tuple[Micros, str]] = []
@@ -225,7 +225,7 @@ class MemoryLease:
 class MemoryBookmarks:
     """`checkpoints.bookmarks.Bookmarks` in lists."""
 
-    def __init__(self, clock: Callable[[], Micros] = wall_clock) -> None:
+    def __init__(self, clock: Callable[[], Micros] = now_micros) -> None:
         self._clock = clock
         self._recorded: dict[str, list[Bookmark]] = defaultdict(list)
         self._named: dict[tuple[str, str], Bookmark] = {}

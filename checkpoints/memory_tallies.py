@@ -7,7 +7,7 @@ from dataclasses import replace
 from threading import Lock
 from uuid import UUID
 
-from checkpoints.tallies import Book, Chunk
+from checkpoints.tallies import Chunk, ChunkSums
 from reconcilers.model import Micros
 from reconcilers.tally import NOTHING, Sums
 
@@ -35,9 +35,9 @@ class MemoryTallies:
             if noted >= at:
                 yield mailboxid
 
-    def of_mailbox(self, mailboxid: UUID) -> Book:
+    def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         """What is known of a mailbox."""
-        return Book(dict(self._chunks.get(mailboxid, {})), mailboxid in self._whole)
+        return ChunkSums(dict(self._chunks.get(mailboxid, {})), mailboxid in self._whole)
 
     def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
         """Chunks were counted."""

@@ -40,7 +40,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class ChunkSums:
     """The chunks of a mailbox by number; ``whole`` when all that it had were counted once."""
 
     chunks: Mapping[int, Chunk]
@@ -56,7 +56,7 @@ class Tallies(Protocol):
     def marked_since(self, at: Micros) -> Iterator[UUID]:
         """The mailboxes with a mark since then, or up to an hour earlier; some more than once."""
 
-    def of_mailbox(self, mailboxid: UUID) -> Book:
+    def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         """What is known of a mailbox."""
 
     def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:

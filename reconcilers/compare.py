@@ -38,15 +38,15 @@ def _compare_index(family: Family, projection: Projection, seen: Seen) -> Differ
     if bool(seen.truths) != seen.listed or any(is_incomplete(family, each) for each in seen.truths):
         return None
     wanted = [truth for truth in seen.truths if projection.belongs(truth)]
-    if projection.gathers is not None:
-        missing = ungathered(projection.gathers, wanted, seen.actual)
-        return Difference(Kind.DIFFERING_CELLS, (projection.gathers,)) if missing else None
+    if projection.collects is not None:
+        missing = not_collected(projection.collects, wanted, seen.actual)
+        return Difference(Kind.DIFFERING_CELLS, (projection.collects,)) if missing else None
     if bool(wanted) == (seen.actual is not None):
         return None
     return Difference(Kind.MISSING_ROW if wanted else Kind.EXTRA_ROW)
 
 
-def ungathered(column: str, truths: Iterable[Row], actual: Row | None) -> frozenset[str]:
+def not_collected(column: str, truths: Iterable[Row], actual: Row | None) -> frozenset[str]:
     """The elements of these truth rows that the row of their mailbox lacks."""
     there = elements(actual, column) if actual is not None else frozenset()
     return frozenset[str]().union(*(elements(truth, column) for truth in truths)) - there

@@ -31,16 +31,16 @@ SECOND: Micros = 1_000_000
 class Moment:
     """When a confirmation began (µs, our clock), the delay D, and how near a delete may be.
 
-    ``shadow`` is the longest distance between a delete and a row that outlived it by clock
-    difference alone.
+    ``delete_clock_tolerance`` is the longest distance between a delete and a row that outlived it
+    by clock difference alone.
     """
 
     began: Micros
     delay: Micros
-    shadow: Micros = 10 * SECOND
+    delete_clock_tolerance: Micros = 10 * SECOND
 
     @property
-    def settled(self) -> Micros:
+    def horizon(self) -> Micros:
         """C − D: what was written up to here has arrived (promise 2's assumption)."""
         return self.began - self.delay
 
@@ -66,7 +66,7 @@ def judge(
             Kind.FUTURE_WRITE_TIME,
             f"{difference.kind}, but a cell was written {ahead} s in the future: a clock is wrong",
         )
-    if newest > moment.settled:
+    if newest > moment.horizon:
         return LookAgain("young: written within the delay")
     if difference.kind is Kind.EXTRA_ROW and not seen.truths and not _absence_is_settled(seen):
         return LookAgain("absent from the truth, and no delete heard of: it may be on its way")
@@ -111,7 +111,7 @@ def _shadowed_delete(seen: Seen, moment: Moment) -> Report | None:
     """A truth row that a delete missed only because two clocks differ: its user deleted it."""
     truth, memory = seen.truths[0], seen.memory
     near = any(
-        abs(written - deleted) <= moment.shadow
+        abs(written - deleted) <= moment.delete_clock_tolerance
         for deleted in memory.range_deletes | memory.row_deletes
         for written in truth.written.values()
     )

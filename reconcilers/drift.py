@@ -7,7 +7,7 @@ yet. With c the changes that may be under way, a look yields the **interval** [d
 in which the true error lies. (That several looks show the same sign proves nothing: the noise has
 one.)
 
-Only when K intervals, at least one delay apart, lie on one side of zero is the counter wrong for
+Only when K intervals, at bound one delay apart, lie on one side of zero is the counter wrong for
 sure; by no less than the bound nearest to zero. That much is corrected, once; then K fresh looks.
 
 The cheap count behind a look misses a change that was never captured, every time: so the last of
@@ -26,7 +26,7 @@ from reconcilers.tally import Sum, Sums
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Observation:
     """A look at a counter row at a time (µs): its drift, stored minus expected.
 
     ``stored`` stood still while it was made. ``round`` is the number of corrections that had been
@@ -46,7 +46,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Interval:
     """What a look has shown for sure: the bound of each interval that is nearest to zero.
 
     0 where the interval contains zero. ``exact`` when nothing was under way.
@@ -54,23 +54,23 @@ class Measured:
 
     at: Micros
     round: int
-    least: Sums
+    bound: Sums
     exact: bool
     whole: bool = False
 
     @property
     def agrees(self) -> bool:
         """Whether each sum was right, for sure."""
-        return self.exact and not any(self.least.values())
+        return self.exact and not any(self.bound.values())
 
 
-def measured(look: Look, changes: int) -> Measured:
+def interval_of(look: Observation, changes: int) -> Interval:
     """The look, given how many changes may have been under way (each of one message)."""
-    least = {each: _least(each, drift, changes) for each, drift in look.drift.items()}
-    return Measured(look.at, look.round, least, changes == 0, look.whole)
+    bound = {each: _bound(each, drift, changes) for each, drift in look.drift.items()}
+    return Interval(look.at, look.round, bound, changes == 0, look.whole)
 
 
-def _least(of: Sum, drift: int, changes: int) -> int:
+def _bound(of: Sum, drift: int, changes: int) -> int:
     if changes and of is Sum.SIZE:
         return 0  # how large the messages are that are under way is not known
     if abs(drift) <= changes:
@@ -87,22 +87,22 @@ class Evidence:
 
 
 def remembered(
-    before: Sequence[Measured], newest: Measured, evidence: Evidence
-) -> tuple[Measured, ...]:
+    before: Sequence[Interval], newest: Interval, evidence: Evidence
+) -> tuple[Interval, ...]:
     """The looks that still count: of the newest's round, since the counter was last right."""
     if newest.agrees:
         return ()
     return (*(each for each in before if each.round == newest.round), newest)[-evidence.of :]
 
 
-def suspected(looks: Sequence[Measured], evidence: Evidence) -> bool:
+def whole_count_is_due(looks: Sequence[Interval], evidence: Evidence) -> bool:
     """Whether one more look may be enough: it has to count everything."""
     before, kept = evidence.looks - 1, looks[1 - evidence.of :]
-    sums = looks[-1].least if looks else {}
+    sums = looks[-1].bound if looks else {}
     return not before or any(_one_side(each, kept, before) for each in sums)
 
 
-def wrong_by(looks: Sequence[Measured], evidence: Evidence) -> Sums:
+def proven_drift(looks: Sequence[Interval], evidence: Evidence) -> Sums:
     """By how much each sum is wrong at least (its sign tells the side); only those that are.
 
     An interval that contains zero speaks for no side; one on the other side against both. The
@@ -110,20 +110,20 @@ def wrong_by(looks: Sequence[Measured], evidence: Evidence) -> Sums:
     """
     if not looks or not looks[-1].whole:
         return {}
-    told = [each for each, least in looks[-1].least.items() if least]
-    return {each: least for each in told if (least := _one_side(each, looks, evidence.looks))}
+    off = [each for each, bound in looks[-1].bound.items() if bound]
+    return {each: bound for each in off if (bound := _one_side(each, looks, evidence.looks))}
 
 
-def _one_side(of: Sum, looks: Iterable[Measured], enough: int) -> int:
-    told: list[int] = []
+def _one_side(of: Sum, looks: Iterable[Interval], enough: int) -> int:
+    bounds: list[int] = []
     for look in looks:
-        if look.least[of]:
-            told.append(look.least[of])
+        if look.bound[of]:
+            bounds.append(look.bound[of])
         elif look.exact:
-            told.clear()  # it was right then
-    if len(told) < enough or min(told) < 0 < max(told):
+            bounds.clear()  # it was right then
+    if len(bounds) < enough or min(bounds) < 0 < max(bounds):
         return 0
-    return min(told, key=abs)
+    return min(bounds, key=abs)
 
 
 def correction(wrong: Sums, now: Sums) -> Sums:
@@ -132,8 +132,8 @@ def correction(wrong: Sums, now: Sums) -> Sums:
     It is a while since the looks were made: somebody else may have corrected it.
     """
     deltas = {}
-    for each, least in wrong.items():
+    for each, bound in wrong.items():
         drift = now[each]
-        if (drift > 0) == (least > 0) and drift:
-            deltas[each] = -min(least, drift, key=abs)
+        if (drift > 0) == (bound > 0) and drift:
+            deltas[each] = -min(bound, drift, key=abs)
     return deltas

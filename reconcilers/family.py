@@ -17,11 +17,11 @@ class Projection:
 
     ``key`` names its primary key in the order of the family's ``slot``; ``belongs`` says whether a
     truth row has a row here; ``identity`` is the column that leads back to the truth, None in an
-    index; ``guard`` is the column written with every change of a set column, whose write time
-    stands for the set's (Cassandra 4 cannot read that of a set). ``gathers`` names the set column
-    of an index that has one row a mailbox, where the elements of all its messages are; it only
-    grows. ``columns`` (all but the key) and ``sets`` come from the cluster's schema, see `bind`:
-    James never alters a table, so installations differ.
+    index; ``write_time_of_sets`` is the column written with every change of a set column, whose
+    write time stands for the set's (Cassandra 4 cannot read that of a set). ``collects`` names the
+    set column of an index that has one row a mailbox, where the elements of all its messages are;
+    it only grows. ``columns`` (all but the key) and ``sets`` come from the cluster's schema, see
+    `bind`: James never alters a table, so installations differ.
     """
 
     name: str
@@ -29,8 +29,8 @@ class Projection:
     key: tuple[str, ...]
     belongs: Callable[[Row], bool]
     identity: str | None = None
-    guard: str | None = None
-    gathers: str | None = None
+    write_time_of_sets: str | None = None
+    collects: str | None = None
     columns: tuple[str, ...] = ()
     sets: frozenset[str] = frozenset()
 
@@ -84,7 +84,7 @@ class Family:
         return tuple(dict.fromkeys(each.name for each in self.repaired))
 
     @property
-    def first(self) -> Projection:
+    def listing(self) -> Projection:
         """The one that lists the messages: its rows lead back to the truth."""
         return self.projections[0]
 
@@ -92,7 +92,7 @@ class Family:
 def keeping(family: Family, names: Collection[str]) -> Family:
     """The family with those projections or tallies only. A first projection always stays.
 
-    The tables of indexes wake it too, but for one that gathers: which message a change of its row
+    The tables of indexes wake it too, but for one that collects: which message a change of its row
     came from cannot be told.
     """
     if family.tallies:
@@ -100,7 +100,7 @@ def keeping(family: Family, names: Collection[str]) -> Family:
         return replace(family, tallies=kept_tallies)
     first, *others = family.projections
     kept = [each for each in others if each.name in names]
-    tables = [each.table for each in kept if each.gathers is None]
+    tables = [each.table for each in kept if each.collects is None]
     return replace(family, projections=(first, *kept), wakes_on=(*family.wakes_on, *tables))
 
 
@@ -137,12 +137,12 @@ def tallies_in(family: Family, schema: Schema) -> tuple[Tally, ...]:
 
 
 def _bind(projection: Projection, truth: dict[str, str], schema: Schema) -> Projection:
-    named = (projection.identity, projection.gathers)
+    named = (projection.identity, projection.collects)
     needed = (*projection.key, *(column for column in named if column is not None))
     own = _columns(schema, projection.table, needed)
     if projection.is_index:
-        gathered = needed[len(projection.key) :]
-        return replace(projection, columns=gathered, sets=frozenset(gathered))
+        collected = needed[len(projection.key) :]
+        return replace(projection, columns=collected, sets=frozenset(collected))
     copied = tuple(
         sorted(column for column in own if column in truth and column not in projection.key)
     )

@@ -190,8 +190,8 @@ def newer_than_ours(previous: Finding, difference: Difference, seen: Seen) -> bo
 def _written(row: Row, column: str, write: Write) -> Micros:
     """When a cell was written; a set's time is that of its guard; 0 when not known."""
     projection = write.projection
-    if column in projection.sets and projection.guard is not None:
-        column = projection.guard
+    if column in projection.sets and projection.write_time_of_sets is not None:
+        column = projection.write_time_of_sets
     return row.written.get(column, 0)
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from reconcilers.compare import elements, ungathered
+from reconcilers.compare import elements, not_collected
 from reconcilers.confirm import Moment
 from reconcilers.family import Projection
 from reconcilers.model import Difference, Kind, Micros, Report, Row, Seen, Slot, Value
@@ -58,10 +58,10 @@ def _index_write(
     projection: Projection, seen: Seen, difference: Difference, moment: Moment
 ) -> Write:
     """Whatever a user wrote within the last D is newer and stays."""
-    slot, at = seen.slot, moment.settled
-    if projection.gathers is not None:
-        missing = ungathered(projection.gathers, seen.truths, seen.actual)
-        return AddToSet(projection, slot, at, projection.gathers, missing)
+    slot, at = seen.slot, moment.horizon
+    if projection.collects is not None:
+        missing = not_collected(projection.collects, seen.truths, seen.actual)
+        return AddToSet(projection, slot, at, projection.collects, missing)
     if difference.kind is Kind.MISSING_ROW:
         return AddRow(projection, slot, at)
     return DeleteRow(projection, slot, at)
@@ -74,8 +74,8 @@ def _add_row(projection: Projection, slot: Slot, truth: Row, moment: Moment, att
 
 def _time_guard(truth: Row, moment: Moment, attempt: int) -> Micros:
     if attempt == 0 and truth.newest is not None:
-        return min(truth.newest, moment.settled)
-    return moment.settled
+        return min(truth.newest, moment.horizon)
+    return moment.horizon
 
 
 def _fill(
@@ -108,12 +108,12 @@ def _correct(
     if actual.newest is None:  # a row that shows its key or sets only: nothing to aim at but time
         behind_tombstones = _time_guard(truth, moment, attempt)
     else:
-        behind_tombstones = actual.newest + 1 if attempt == 0 else moment.settled
+        behind_tombstones = actual.newest + 1 if attempt == 0 else moment.horizon
     sets = [column for column in columns if column in projection.sets]
     single = [column for column in columns if column not in projection.sets]
     writes: list[Write] = []
     if sets:
-        single = [column for column in single if column != projection.guard]
+        single = [column for column in single if column != projection.write_time_of_sets]
         writes.extend(_correct_sets(projection, seen, sets, behind_tombstones, attempt))
     there = [column for column in single if column in actual.written]
     if there:
@@ -136,10 +136,15 @@ def _correct_sets(
     """Element by element, with the guard cell, whose write time stands for the elements'."""
     truth, actual = seen.truths[0], seen.actual
     assert actual is not None
-    assert projection.guard is not None
-    guard_time = actual.written.get(projection.guard)
+    assert projection.write_time_of_sets is not None
+    guard_time = actual.written.get(projection.write_time_of_sets)
     at = behind_tombstones if guard_time is None or attempt > 0 else guard_time + 1
-    yield SetCells(projection, seen.slot, at, {projection.guard: truth.get(projection.guard)})
+    yield SetCells(
+        projection,
+        seen.slot,
+        at,
+        {projection.write_time_of_sets: truth.get(projection.write_time_of_sets)},
+    )
     for column in columns:
         wanted, there = elements(truth, column), elements(actual, column)
         if there - wanted:

@@ -23,14 +23,14 @@ class Breaker(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BreakerLimits:
     """How many suspects are believable: a number a minute, or a share of enough keys."""
 
     suspects_per_minute: int = 1000
     suspect_share: float = 0.05
     removals_per_minute: int = 100
     removal_share: float = 0.01
-    share_needs_keys: int = 1000
+    share_min_keys: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class BreakerState:
         return breaker not in self.opened and Breaker.REPAIRS not in self.opened
 
 
-def after_batch(state: BreakerState, count: Count, limits: Limits) -> BreakerState:
+def after_batch(state: BreakerState, count: Count, limits: BreakerLimits) -> BreakerState:
     """The state that decides on this very batch: one over the limit is not repaired.
 
     A batch that is executed again has the same time, and counts once.
@@ -76,7 +76,7 @@ def resumed(state: BreakerState) -> BreakerState:
     return replace(state, opened={}, recent=())
 
 
-def _excesses(recent: tuple[Count, ...], limits: Limits) -> Iterable[tuple[Breaker, str]]:
+def _excesses(recent: tuple[Count, ...], limits: BreakerLimits) -> Iterable[tuple[Breaker, str]]:
     keys = sum(count.keys for count in recent)
     checks = (
         (
@@ -95,5 +95,5 @@ def _excesses(recent: tuple[Count, ...], limits: Limits) -> Iterable[tuple[Break
     for breaker, found, per_minute, share in checks:
         if found > per_minute:
             yield breaker, f"{found} in a minute, the limit is {per_minute}"
-        elif keys >= limits.share_needs_keys and found > share * keys:
+        elif keys >= limits.share_min_keys and found > share * keys:
             yield breaker, f"{found} of {keys} keys in a minute, the limit is {share:.1%}"

@@ -37,16 +37,16 @@ class Cell:
 class Tally:
     """Counters by ``key``, each cell a sum over the messages that belong there.
 
-    ``of_users`` tells a row for each quota root from one for each mailbox; ``creates`` says whether
-    a correction may make a row that does not exist.
+    ``per_quota_root`` tells a row for each quota root from one for each mailbox;
+    ``may_create_row`` says whether a correction may make a row that does not exist.
     """
 
     name: str
     table: str
     key: str
     cells: Mapping[Sum, Cell]
-    of_users: bool = False
-    creates: bool = False
+    per_quota_root: bool = False
+    may_create_row: bool = False
 
     def __post_init__(self) -> None:
         """A truth table can never be declared a tally (promise 1)."""

@@ -16,7 +16,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from reconcilers.errors import Misconfigured
-from reconcilers.family import Projection
+from reconcilers.families import FAMILIES
+from reconcilers.family import Family, Projection, keeping
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from reconcilers.tallies import MAILBOX_TALLIES, USER_TALLIES
 from reconcilers.tally import Tally
@@ -37,6 +38,19 @@ SECONDS = "seconds"
 Seconds = Annotated[float, Field(gt=0), SECONDS]
 Count = Annotated[int, Field(gt=0)]
 Share = Annotated[float, Field(gt=0, le=1)]
+
+
+RENAMED = {
+    ("stream", "restart_most"): "restart_backoff_max",
+    ("repair", "report_again"): "recheck_interval",
+    ("repair", "share_needs_keys"): "share_min_keys",
+    ("repair", "held_mailbox_rows"): "empty_truth_min_rows",
+    ("repair", "shadow"): "delete_clock_tolerance",
+    ("tally", "latest"): "max_update_lag",
+    ("tally", "first_messages"): "first_correction_max_messages",
+    ("tally", "first_octets"): "first_correction_max_octets",
+}
+"""Settings of version 0.1 by section and old name; see CHANGELOG.md."""
 
 
 class Section(BaseModel):
@@ -94,7 +108,9 @@ class StreamSettings(Section):
     shuffle_partitions: Count = Field(2, description="frozen in the checkpoint")
     jars: Path = Field(Path(".jars/spark"), description="folder of the Kafka connector's jars")
     driver_memory: str = Field("1g", description="heap of the Spark driver")
-    restart_most: Seconds = Field(60.0, description="longest pause before a dead query restarts")
+    restart_backoff_max: Seconds = Field(
+        60.0, description="longest pause before a dead query restarts"
+    )
 
 
 class RepairSettings(Section):
@@ -105,17 +121,21 @@ class RepairSettings(Section):
         description="what is kept true; messages always is",
     )
     attempts: Count = Field(3, description="repairs of one difference before it is stuck")
-    shadow: Seconds = Field(10.0, description="a row that outlives its delete by less is held")
+    delete_clock_tolerance: Seconds = Field(
+        10.0, description="a row that outlives its delete by less is held"
+    )
     re_add_shadowed: bool = Field(False, description="re-add rows that outlived their delete")
-    report_again: Seconds = Field(600.0, description="reported findings are looked at again after")
-    held_mailbox_rows: Count = Field(
+    recheck_interval: Seconds = Field(
+        600.0, description="reported findings are looked at again after"
+    )
+    empty_truth_min_rows: Count = Field(
         10, description="mailboxes of this size without any truth are held for a person"
     )
     suspects_per_minute: Count = Field(1000, description="breaker: most suspects a minute")
     suspect_share: Share = Field(0.05, description="breaker: largest share of suspects")
     removals_per_minute: Count = Field(100, description="breaker: most removals a minute")
     removal_share: Share = Field(0.01, description="breaker: largest share of removals")
-    share_needs_keys: Count = Field(1000, description="the shares count from so many keys on")
+    share_min_keys: Count = Field(1000, description="the shares count from so many keys on")
     log_days: Count = Field(90, description="how long the log (and so undo) is kept, days")
 
     @field_validator("projections")
@@ -132,7 +152,7 @@ class TallySettings(Section):
         description="what is kept right",
     )
     window: Seconds = Field(60.0, description="a mailbox that changes is counted once in this time")
-    latest: Seconds = Field(
+    max_update_lag: Seconds = Field(
         10.0, description="L: a counter is written, a change captured, its record read within"
     )
     looks: Count = Field(3, description="K: looks on one side, a delay apart, before a correction")
@@ -141,10 +161,12 @@ class TallySettings(Section):
     after_outage: Seconds = Field(
         600.0, description="no correction while a node is down, nor this long after"
     )
-    first_messages: Count = Field(
+    first_correction_max_messages: Count = Field(
         1_000, description="a quota root's first correction above it waits for a person, messages"
     )
-    first_octets: Count = Field(100_000_000, description="the same for its size, octets")
+    first_correction_max_octets: Count = Field(
+        100_000_000, description="the same for its size, octets"
+    )
 
     @field_validator("projections")
     @classmethod
@@ -184,12 +206,18 @@ class Settings(Section):
     metrics: MetricsSettings = MetricsSettings()
     agent: AgentSettings = AgentSettings()
 
+    def families(self) -> tuple[Family, ...]:
+        """Each family with the projections or tallies that are named; the first is of messages."""
+        named = (*self.repair.projections, *self.tally.projections)
+        kept = (keeping(family, named) for family in FAMILIES)
+        return tuple(family for family in kept if family.repaired)
+
     @model_validator(mode="after")
     def _delay_spans_windows(self) -> Settings:
         if self.stream.window > self.stream.delay:
             raise ValueError("stream.window must not be longer than stream.delay")
-        if self.tally.projections and self.tally.latest > self.stream.delay:
-            raise ValueError("tally.latest must not be longer than stream.delay")
+        if self.tally.projections and self.tally.max_update_lag > self.stream.delay:
+            raise ValueError("tally.max_update_lag must not be longer than stream.delay")
         return self
 
 
@@ -197,6 +225,7 @@ def load(path: Path | None, environment: Mapping[str, str] = os.environ) -> Sett
     """The settings of a file and the environment. Raises `Misconfigured` in one clear line."""
     values = _from_file(path) if path is not None else {}
     _overlay(values, environment)
+    _refuse_old_names(values)
     try:
         return Settings.model_validate(values)
     except ValidationError as wrong:
@@ -212,6 +241,13 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise Misconfigured(f"cannot read settings {path}: {unreadable.strerror}") from unreadable
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
         raise Misconfigured(f"settings {path} is not TOML: {broken}") from broken
+
+
+def _refuse_old_names(values: Mapping[str, Any]) -> None:
+    for (section, old), new in RENAMED.items():
+        given = values.get(section)
+        if isinstance(given, Mapping) and old in given:
+            raise Misconfigured(f"setting {section}.{old} is now called {section}.{new}")
 
 
 def _overlay(values: dict[str, Any], environment: Mapping[str, str]) -> None:

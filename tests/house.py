@@ -59,6 +59,19 @@ def breaches(path: str, source: str) -> list[Breach]:
     return found
 
 
+def twin_classes(root: Path) -> dict[str, list[str]]:
+    """The names that two classes of the product share, with their files: one word, one meaning."""
+    found: dict[str, list[str]] = {}
+    for path in source_files(root):
+        name = path.relative_to(root).as_posix()
+        if not name.startswith(PRODUCT):
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(name)
+    return {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
 def _file_length(path: str, source: str) -> Iterator[Breach]:
     parts = PurePosixPath(path).parts
     if parts[0] == "tests":

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from checkpoints import codec
 from checkpoints.bookmarks import Bookmark, Offsets, after
 from checkpoints.cassandra.store import Store
-from checkpoints.clock import wall_clock
+from checkpoints.clock import now_micros
 from reconcilers.model import Micros
 
 BOOKMARKS_KEPT = timedelta(days=7)
@@ -24,7 +24,7 @@ class CassandraBookmarks:
         self,
         store: Store,
         kept: timedelta = BOOKMARKS_KEPT,
-        clock: Callable[[], Micros] = wall_clock,
+        clock: Callable[[], Micros] = now_micros,
     ) -> None:
         self._store = store
         self._kept = int(kept.total_seconds())

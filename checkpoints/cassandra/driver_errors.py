@@ -57,7 +57,7 @@ NEVER = (
 
 
 @contextmanager
-def in_our_words(doing: str) -> Iterator[None]:
+def translated(doing: str) -> Iterator[None]:
     """Raise the driver's errors as `Unreachable`, `Overloaded` or `Refused`.
 
     ``doing`` says in a few words what was tried ("reading lineage"), for the message.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from checkpoints.cassandra.store import Store
-from checkpoints.clock import wall_clock
+from checkpoints.clock import now_micros
 from checkpoints.expiries import KEPT_AFTER_DUE, Expiry
 from reconcilers.model import Micros, Slot
 
@@ -17,7 +17,7 @@ MOST_TTL = 20 * 365 * 24 * 3600
 class CassandraExpiries:
     """`checkpoints.expiries.Expiries`."""
 
-    def __init__(self, store: Store, clock: Callable[[], Micros] = wall_clock) -> None:
+    def __init__(self, store: Store, clock: Callable[[], Micros] = now_micros) -> None:
         self._store = store
         self._clock = clock
         self._insert = store.prepare(

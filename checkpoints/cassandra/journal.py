@@ -13,7 +13,7 @@ from uuid import UUID
 
 from checkpoints import codec
 from checkpoints.cassandra.store import Request, Store, in_groups
-from checkpoints.clock import wall_clock
+from checkpoints.clock import now_micros
 from checkpoints.lineage import UUID_EPOCH_100NS
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
@@ -43,7 +43,7 @@ class CassandraJournal:
         store: Store,
         scope: str = "stream",
         log_kept: timedelta = UNDO_PERIOD,
-        clock: Callable[[], Micros] = wall_clock,
+        clock: Callable[[], Micros] = now_micros,
     ) -> None:
         self._store = store
         self._scope = scope

@@ -14,7 +14,7 @@ from cassandra import ConsistencyLevel
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ResponseFuture, Session
 from cassandra.query import BatchStatement, BatchType, PreparedStatement, tuple_factory
 
-from checkpoints.cassandra.driver_errors import in_our_words
+from checkpoints.cassandra.driver_errors import translated
 from reconcilers.errors import Misconfigured
 
 KEYSPACE = "reconciler"
@@ -71,7 +71,7 @@ class Store:
 
         Raises `Refused` when a table is missing, `Unreachable` when nobody answers.
         """
-        with in_our_words(f"preparing a statement on keyspace {self.keyspace}"):
+        with translated(f"preparing a statement on keyspace {self.keyspace}"):
             prepared = self._session.prepare(cql.replace("$ks", self.keyspace))
         prepared.is_idempotent = True
         return prepared
@@ -90,7 +90,7 @@ class Store:
 
     def rows(self, doing: str, statement: PreparedStatement, *values: object) -> Iterator[Any]:
         """Rows of one statement as tuples, page by page."""
-        with in_our_words(doing):
+        with translated(doing):
             yield from self._send((statement, values)).result()
 
     def run(self, doing: str, requests: Iterable[Request]) -> None:
@@ -104,7 +104,7 @@ class Store:
     def gather(self, doing: str, requests: Iterable[Request]) -> Iterator[Any]:
         """The rows of many statements, a bounded number of them in flight."""
         pending: deque[Any] = deque()
-        with in_our_words(doing):
+        with translated(doing):
             for request in requests:
                 if len(pending) >= self._in_flight:
                     yield from pending.popleft().result()
@@ -183,7 +183,7 @@ def create_schema(
 
     Raises `Refused` without the right to create, `Unreachable` when nobody answers.
     """
-    with in_our_words(f"creating keyspace {keyspace}"):
+    with translated(f"creating keyspace {keyspace}"):
         for statement in schema_statements(keyspace, replication):
             session.execute(statement)
 

@@ -9,8 +9,8 @@ from uuid import UUID
 from cassandra import ConsistencyLevel
 
 from checkpoints.cassandra.store import Request, Store
-from checkpoints.clock import wall_clock
-from checkpoints.tallies import MARKS_KEPT_DAYS, Book, Chunk
+from checkpoints.clock import now_micros
+from checkpoints.tallies import MARKS_KEPT_DAYS, Chunk, ChunkSums
 from reconcilers.model import Micros
 from reconcilers.tally import NOTHING, Sum, Sums
 
@@ -29,7 +29,7 @@ class CassandraTallies:
     ``width`` is how many UIDs a chunk spans; with another width everything is counted anew.
     """
 
-    def __init__(self, store: Store, width: int, clock: Callable[[], Micros] = wall_clock) -> None:
+    def __init__(self, store: Store, width: int, clock: Callable[[], Micros] = now_micros) -> None:
         self._store = store
         self._width = width
         self._clock = clock
@@ -73,7 +73,7 @@ class CassandraTallies:
                 for (mailboxid,) in self._store.rows("reading marks", self._noted, hour, bucket):
                     yield mailboxid
 
-    def of_mailbox(self, mailboxid: UUID) -> Book:
+    def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         """One partition."""
         chunks: dict[int, Chunk] = {}
         for chunk, marked, counted, messages, unseen, size in self._store.rows(
@@ -81,7 +81,7 @@ class CassandraTallies:
         ):
             sums = {Sum.COUNT: messages, Sum.UNSEEN: unseen, Sum.SIZE: size}
             chunks[chunk] = Chunk(None if counted is None else sums, counted, marked)
-        return Book(chunks, whole=chunks.pop(ALL_OF_IT, None) is not None)
+        return ChunkSums(chunks, whole=chunks.pop(ALL_OF_IT, None) is not None)
 
     def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
         """Older than what stands there, it changes nothing."""

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
-from deploy.comparison.messages import Difference, DifferenceKind
+from deploy.comparison.messages import DifferenceKind, Mismatch
 from deploy.comparison.snapshot import Snapshot
 from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS, CounterTable
 from deploy.mailserver.history import counter_row
 
 
-def counter_differences(tables: Snapshot) -> Iterator[Difference]:
+def counter_differences(tables: Snapshot) -> Iterator[Mismatch]:
     """Every mailbox and quota root whose counters are not what the truth adds up to."""
     mailboxes = {mailboxid: mailboxid for mailboxid in tables.roots}
     yield from _wrong(MAILBOX_COUNTERS, mailboxes, tables)
@@ -19,7 +19,7 @@ def counter_differences(tables: Snapshot) -> Iterator[Difference]:
 
 def _wrong(
     table: CounterTable, owners: Mapping[UUID, UUID | str], tables: Snapshot
-) -> Iterator[Difference]:
+) -> Iterator[Mismatch]:
     """`owners` tells whose counters a mailbox adds to. One that was never written is 0."""
     sums: dict[UUID | str, Counter[str]] = {owner: Counter() for owner in owners.values()}
     for (mailboxid, _), claims in tables.truth.items():
@@ -34,7 +34,7 @@ def _wrong(
             if (row.get(counter) or 0) != wanted[counter]
         )
         if wrong:
-            yield Difference(
+            yield Mismatch(
                 DifferenceKind.WRONG_COUNTER,
                 *counter_row(owner),
                 columns=wrong,

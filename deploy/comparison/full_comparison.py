@@ -16,12 +16,12 @@ from cassandra.cluster import Session
 
 from deploy.comparison.counters import counter_differences
 from deploy.comparison.indexes import index_differences
-from deploy.comparison.messages import Difference, compare_row
+from deploy.comparison.messages import Mismatch, compare_row
 from deploy.comparison.snapshot import Snapshot, read_whole
 from deploy.mailserver.connection import add_options, connected
 
 
-def full_comparison(session: Session, keyspace: str) -> Iterator[Difference]:
+def full_comparison(session: Session, keyspace: str) -> Iterator[Mismatch]:
     """Every difference between the truth and all that repeats it; reads all tables whole.
 
     The session's rows must be named tuples, as they are by default.
@@ -29,14 +29,14 @@ def full_comparison(session: Session, keyspace: str) -> Iterator[Difference]:
     return differences(read_whole(session, keyspace))
 
 
-def differences(tables: Snapshot) -> Iterator[Difference]:
+def differences(tables: Snapshot) -> Iterator[Mismatch]:
     """Every difference in the tables as they were read."""
     yield from message_differences(tables)
     yield from index_differences(tables)
     yield from counter_differences(tables)
 
 
-def message_differences(tables: Snapshot) -> Iterator[Difference]:
+def message_differences(tables: Snapshot) -> Iterator[Mismatch]:
     """Every difference between imapuidtable and messageidtable."""
     for row in tables.truth.keys() | tables.listed.keys():
         yield from compare_row(tables.truth.get(row, []), tables.listed.get(row))

@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from uuid import UUID
 
-from deploy.comparison.messages import Cells, Difference, DifferenceKind, absent_cells
+from deploy.comparison.messages import Cells, DifferenceKind, Mismatch, absent_cells
 from deploy.comparison.snapshot import Snapshot
 from deploy.mailserver.history import NO_UID, RowKey
 from deploy.mailserver.indexes import APPLICABLE_FLAGS, UID_INDEXES
 
 
-def index_differences(tables: Snapshot) -> Iterator[Difference]:
+def index_differences(tables: Snapshot) -> Iterator[Mismatch]:
     """Every difference of an index.
 
     Where truth and messageidtable disagree on whether a message is there, or its truth row is
@@ -27,10 +27,10 @@ def index_differences(tables: Snapshot) -> Iterator[Difference]:
         ):
             for row in sorted(rows):
                 told = (messages[row]["messageid"],) if row in messages else ()
-                yield Difference(kind, *row, told, projection=index.projection)
+                yield Mismatch(kind, *row, told, projection=index.projection)
     for mailboxid, flags in _flags_in_use(messages).items():
         if missing := flags - tables.applicable.get(mailboxid, frozenset()):
-            yield Difference(
+            yield Mismatch(
                 DifferenceKind.CELLS,
                 mailboxid,
                 NO_UID,

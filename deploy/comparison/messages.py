@@ -37,7 +37,7 @@ class DifferenceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Mismatch:
     """One difference. `columns` names the cells that differ, or are absent from the truth.
 
     Of counters `columns` tells what they are, and `owner` whose.
@@ -68,21 +68,21 @@ class Difference:
         return f"{self.projection}: {self.kind}{columns}: {self.owner or where}"
 
 
-def compare_row(claims: list[Cells], projected: Cells | None) -> Iterator[Difference]:
+def compare_row(claims: list[Cells], projected: Cells | None) -> Iterator[Mismatch]:
     """Compare what the truth has at one (mailboxid, uid) with what the projection has."""
     rows = [*claims, projected] if projected else claims
     key = (rows[0]["mailboxid"], rows[0]["uid"])
     messages = tuple(sorted({row["messageid"] for row in rows if row["messageid"]}))
     if len(claims) > 1:
-        yield Difference(DifferenceKind.DUPLICATE_UID, *key, messages)
+        yield Mismatch(DifferenceKind.DUPLICATE_UID, *key, messages)
     elif not claims:
-        yield Difference(DifferenceKind.EXTRA, *key, messages)
+        yield Mismatch(DifferenceKind.EXTRA, *key, messages)
     elif absent := absent_cells(claims[0]):
-        yield Difference(DifferenceKind.INCOMPLETE_TRUTH, *key, messages, absent)
+        yield Mismatch(DifferenceKind.INCOMPLETE_TRUTH, *key, messages, absent)
     elif projected is None:
-        yield Difference(DifferenceKind.MISSING, *key, messages)
+        yield Mismatch(DifferenceKind.MISSING, *key, messages)
     elif columns := differing_columns(claims[0], projected):
-        yield Difference(DifferenceKind.CELLS, *key, messages, columns)
+        yield Mismatch(DifferenceKind.CELLS, *key, messages, columns)
 
 
 def absent_cells(truth: Cells) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from cassandra.cluster import Session
 
 from deploy.mailserver.faults import Faults
 from deploy.mailserver.history import ProjectionWrite, RowKey, Statement
-from deploy.mailserver.ledger import Entry, Ledger
+from deploy.mailserver.ledger import Ledger, LedgerEntry
 from deploy.mailserver.mail import Flags, Message
 from deploy.mailserver.mailbag import random_content
 from deploy.mailserver.mailserver import MailServer, insert_write, new_timeuuid
@@ -94,7 +94,7 @@ class Planter:
     def note(self, kind: str, message: Message, ending: str, *others: RowKey) -> None:
         """Enter an oddity of this message's row (and perhaps others) with its ending."""
         self._ledger.planted(
-            Entry(
+            LedgerEntry(
                 id=f"planted-{kind}-{message.uid}",
                 kind=kind,
                 operation="planted",

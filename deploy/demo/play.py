@@ -19,13 +19,13 @@ from deploy.demo.show import Scene, Screen
 from deploy.demo.sight import Quiet, Sight
 from deploy.demo.stream import DELAY_S, SUSPECTS_TOPIC, WINDOW_S, Stream
 from deploy.demo.users import Users
-from deploy.demo.verdict import Evidence, judged
+from deploy.demo.verdict import Exhibits, judged
 from deploy.embedded import Stack
 from deploy.embedded.errors import StartError
 from deploy.embedded.waiting import until
 from deploy.mailserver.connection import connected
 from deploy.mailserver.james import create_schema
-from deploy.mailserver.ledger import Entry, Ledger
+from deploy.mailserver.ledger import Ledger, LedgerEntry
 from deploy.mailserver.workload import Workload
 from reconcilers.families import FAMILIES
 from streaming.settings import load
@@ -52,7 +52,7 @@ class Play:
     folder: Path
     screen: Screen
 
-    def run(self, stack: Stack) -> Evidence:
+    def run(self, stack: Stack) -> Exhibits:
         """All acts on a stack that is up. Raises StreamDiedError, embedded's StartError."""
         with ExitStack() as open_things:
             session = open_things.enter_context(connected("127.0.0.1", stack.cassandra_port))
@@ -107,8 +107,8 @@ class Play:
                 time.sleep(LOOK_EVERY_S)
 
     def _await_the_end(
-        self, stream: Stream, ledger: Ledger, look: Callable[[], Evidence]
-    ) -> Evidence:
+        self, stream: Stream, ledger: Ledger, look: Callable[[], Exhibits]
+    ) -> Exhibits:
         """Until nothing happens to rows any more, and all tables and findings are as they must be.
 
         Returns what was there then, or at the deadline.
@@ -151,11 +151,11 @@ def journal_of(config: Path) -> Iterator[Journal]:
 
 
 def evidence_of(
-    session: Session, keyspace: str, journal: Journal, entries: Sequence[Entry]
-) -> Evidence:
+    session: Session, keyspace: str, journal: Journal, entries: Sequence[LedgerEntry]
+) -> Exhibits:
     """The ledger's entries, what the journal says now, and the full comparison of all tables."""
     tables = read_whole(session, keyspace)
-    return Evidence(
+    return Exhibits(
         entries=entries,
         log=[line for day in days_since(entries[0].time) for line in journal.log(day)],
         standing=[

@@ -87,7 +87,7 @@ def _monotonic() -> float:
 
 
 @dataclass(slots=True)
-class Clock:
+class Stopwatch:
     """Minutes and seconds since the demo began."""
 
     now: Callable[[], float] = _monotonic
@@ -111,7 +111,7 @@ class Plain:
     """For files and pipes: a line at a time, the scene every few seconds."""
 
     stream: TextIO
-    clock: Clock = field(default_factory=Clock)
+    clock: Stopwatch = field(default_factory=Stopwatch)
     _shown_at: float = float("-inf")
 
     def say(self, text: str) -> None:
@@ -130,7 +130,7 @@ class Terminal:
     """For people: the scene is drawn over the one before."""
 
     stream: TextIO
-    clock: Clock = field(default_factory=Clock)
+    clock: Stopwatch = field(default_factory=Stopwatch)
     _drawn: int = 0
 
     def say(self, text: str) -> None:

@@ -51,7 +51,7 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path) -> Secti
         },
         "repair": {
             "projections": [MESSAGES, *INDEX_PROJECTIONS],
-            "report_again": REPORT_AGAIN_S,
+            "recheck_interval": REPORT_AGAIN_S,
             "suspects_per_minute": 5000,
             "suspect_share": 1.0,
             "removals_per_minute": 1000,
@@ -60,10 +60,10 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path) -> Secti
         "tally": {
             "projections": list(COUNTER_TABLES),
             "window": WINDOW_S,
-            "latest": LATEST_S,
+            "max_update_lag": LATEST_S,
             "after_outage": DELAY_S,
-            "first_messages": 10_000,
-            "first_octets": 10**12,
+            "first_correction_max_messages": 10_000,
+            "first_correction_max_octets": 10**12,
         },
         "metrics": {"port": 0},
     }

@@ -8,7 +8,7 @@ from deploy.demo.verdict import (
     BESIDE,
     FOUND,
     NOT_FINE,
-    Evidence,
+    Exhibits,
     Verdict,
     endings_by_kind,
     findings_by_kind,
@@ -51,7 +51,7 @@ WHY = {
 }
 
 
-def summary(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
+def summary(evidence: Exhibits, verdict: Verdict) -> Iterator[str]:
     """All of it, line by line."""
     faults = {
         kind: endings | Counter(seeded=endings.total())
@@ -90,7 +90,7 @@ def classes(verdict: Verdict) -> Iterator[str]:
         yield f"  {name} ({number}): {WHY.get(name, 'held for a person')}"
 
 
-def closing(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
+def closing(evidence: Exhibits, verdict: Verdict) -> Iterator[str]:
     """The verdict in one line, after what is wrong, if anything is."""
     for problem in verdict.problems[:MOST_PROBLEMS]:
         yield f"WRONG  {problem}"
@@ -108,7 +108,7 @@ def closing(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
         yield f"NOT OK: {len(verdict.problems)} things are not as they should be"
 
 
-def counted(evidence: Evidence, verdict: Verdict) -> str:
+def counted(evidence: Exhibits, verdict: Verdict) -> str:
     """Of how many mailboxes and quota roots the counters were judged, and are right."""
     mailboxes = {(MAILBOX_COUNTERS.projection, counter_row(each)) for each in evidence.roots}
     roots = {(CURRENT_QUOTA.projection, counter_row(each)) for each in evidence.roots.values()}

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from deploy.comparison.messages import Difference
+from deploy.comparison.messages import Mismatch
 from deploy.demo.sight import REPAIRED, REPORTED
 from deploy.mailserver.counters import COUNTER_TABLES, CURRENT_QUOTA, MAILBOX_COUNTERS
 from deploy.mailserver.history import MESSAGES, NO_UID, Place, counter_row
 from deploy.mailserver.indexes import APPLICABLE_FLAGS, BY_PROJECTION
-from deploy.mailserver.ledger import HEALED, VERIFIED, Entry, held_rows, judge
+from deploy.mailserver.ledger import HEALED, VERIFIED, LedgerEntry, held_rows, judge
 
 NOT_FINE = "NOT FINE"
 BESIDE = "beside_a_reported_row"
@@ -29,16 +29,16 @@ Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Exhibits:
     """All that is judged. `log` is what became of findings, oldest first; `standing` are open.
 
     `roots` names the quota root of each mailbox.
     """
 
-    entries: Sequence[Entry]
+    entries: Sequence[LedgerEntry]
     log: Sequence[Line]
     standing: Sequence[Line]
-    differences: Sequence[Difference]
+    differences: Sequence[Mismatch]
     roots: Mapping[UUID, str] = field(default_factory=dict)
     breakers: Mapping[str, str] = field(default_factory=dict)
 
@@ -51,7 +51,7 @@ class Verdict:
     nobody can judge for them.
     """
 
-    endings: Sequence[tuple[Entry, str]]
+    endings: Sequence[tuple[LedgerEntry, str]]
     remaining: frozenset[Place]
     beside: frozenset[Place]
     problems: Sequence[str]
@@ -62,7 +62,7 @@ class Verdict:
         return not self.problems
 
 
-def judged(evidence: Evidence) -> Verdict:
+def judged(evidence: Exhibits) -> Verdict:
     """Judge every entry by its own ledger line, and every difference and finding by the entries."""
     differing = frozenset(difference.place for difference in evidence.differences)
     said = what_was_said(evidence)
@@ -85,7 +85,7 @@ def judged(evidence: Evidence) -> Verdict:
     return Verdict(endings, differing & classes.keys(), beside, problems)
 
 
-def what_was_said(evidence: Evidence) -> Mapping[Place, frozenset[str]]:
+def what_was_said(evidence: Exhibits) -> Mapping[Place, frozenset[str]]:
     """For each place `verified`, if a repair of it held, and the classes it is reported as now."""
     said: defaultdict[Place, set[str]] = defaultdict(set)
     for line in evidence.log:
@@ -110,7 +110,7 @@ def place_of(line: Line) -> Place:
     return (projection, (mailboxid, int(line["uid"])))
 
 
-def beside_reported_rows(evidence: Evidence) -> frozenset[Place]:
+def beside_reported_rows(evidence: Exhibits) -> frozenset[Place]:
     """The index rows and counters of which nobody can say what they must be.
 
     That follows from the plan and the tables alone: where a message that may end as reported
@@ -127,7 +127,7 @@ def beside_reported_rows(evidence: Evidence) -> frozenset[Place]:
 
 
 def _ending(
-    entry: Entry,
+    entry: LedgerEntry,
     said: Mapping[Place, frozenset[str]],
     differing: frozenset[Place],
     beside: frozenset[Place],
@@ -137,7 +137,7 @@ def _ending(
 
 
 def _bad_endings(
-    endings: Sequence[tuple[Entry, str]],
+    endings: Sequence[tuple[LedgerEntry, str]],
     said: Mapping[Place, frozenset[str]],
     differing: frozenset[Place],
     roots: Mapping[UUID, str],
@@ -159,7 +159,7 @@ def _bad_endings(
 
 
 def _differences_nobody_planted(
-    differences: Sequence[Difference], expected: Set[Place]
+    differences: Sequence[Mismatch], expected: Set[Place]
 ) -> Iterator[str]:
     for difference in differences:
         if difference.place not in expected:
@@ -185,7 +185,7 @@ def _findings_nobody_planted(
             )
 
 
-def _nothing_shown(endings: Sequence[tuple[Entry, str]]) -> Iterator[str]:
+def _nothing_shown(endings: Sequence[tuple[LedgerEntry, str]]) -> Iterator[str]:
     """What is not judged must not be all there is."""
     told: defaultdict[str, set[str]] = defaultdict(set)
     for entry, ending in endings:

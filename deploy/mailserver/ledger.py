@@ -36,7 +36,7 @@ AMBIGUOUS_RANGE_DELETE = "ambiguous_range_delete"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One fault or oddity. `accepts` names the legitimate endings (any one of them).
 
     It is empty as long as the row's history is to decide. `projection` is whose rows they are.
@@ -64,7 +64,7 @@ class Ledger:
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._entries: list[Entry] = []
+        self._entries: list[LedgerEntry] = []
         self._books = Books()
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ class Ledger:
     def fault(self, fault_id: str, kind: str, write: Write) -> None:
         """A fault was injected into this statement."""
         self.planted(
-            Entry(
+            LedgerEntry(
                 id=fault_id,
                 kind=kind,
                 operation=write.operation,
@@ -85,7 +85,7 @@ class Ledger:
             )
         )
 
-    def planted(self, entry: Entry) -> None:
+    def planted(self, entry: LedgerEntry) -> None:
         """Something was planted, by a fault or by hand."""
         with self._lock:
             self._entries.append(entry)
@@ -111,12 +111,12 @@ class Ledger:
         with self._lock:
             self._books.counted(write)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LedgerEntry]:
         """All entries, each with the endings that its row's history so far allows."""
         with self._lock:
             return [self._with_endings(entry) for entry in self._entries]
 
-    def settle(self) -> list[Entry]:
+    def settle(self) -> list[LedgerEntry]:
         """Write the ending lines; call it when all late statements have been sent."""
         entries = self.entries()
         with self._lock:
@@ -137,7 +137,7 @@ class Ledger:
         with self._lock:
             return self._books.differing(roots)
 
-    def _with_endings(self, entry: Entry) -> Entry:
+    def _with_endings(self, entry: LedgerEntry) -> LedgerEntry:
         if entry.accepts:
             return entry
         [row] = entry.rows
@@ -175,7 +175,7 @@ def legitimate_endings(history: RowHistory, copies: int) -> tuple[str, ...]:
 
 
 def judge(
-    entry: Entry, reported: Mapping[Place, frozenset[str]], differing: frozenset[Place]
+    entry: LedgerEntry, reported: Mapping[Place, frozenset[str]], differing: frozenset[Place]
 ) -> str | None:
     """The ending of one entry, or None where it did not end legitimately.
 
@@ -194,14 +194,14 @@ def judge(
     return HEALED if HEALED in entry.accepts else None
 
 
-def held_rows(entries: Iterable[Entry]) -> frozenset[RowKey]:
+def held_rows(entries: Iterable[LedgerEntry]) -> frozenset[RowKey]:
     """The rows that may still differ at the end: those planted for a reported class."""
     return frozenset(
         row for entry in entries if set(entry.accepts) - {VERIFIED, HEALED} for row in entry.rows
     )
 
 
-def read_entries(path: Path) -> Iterator[Entry]:
+def read_entries(path: Path) -> Iterator[LedgerEntry]:
     """The entries of a ledger file, with their endings where it was settled.
 
     Raises OSError where there is no such file and ValueError where a line is not JSON.
@@ -210,7 +210,7 @@ def read_entries(path: Path) -> Iterator[Entry]:
     endings = {line["id"]: tuple(line["accepts"]) for line in lines if line["event"] == "ending"}
     for line in lines:
         if line["event"] == "entry":
-            yield Entry(
+            yield LedgerEntry(
                 id=line["id"],
                 kind=line["kind"],
                 operation=line["operation"],
@@ -223,7 +223,7 @@ def read_entries(path: Path) -> Iterator[Entry]:
             )
 
 
-def _jsonable(entry: Entry) -> dict[str, object]:
+def _jsonable(entry: LedgerEntry) -> dict[str, object]:
     rows = [[str(mailboxid), uid] for mailboxid, uid in entry.rows]
     return asdict(entry) | {
         "messageid": str(entry.messageid),

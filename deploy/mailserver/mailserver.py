@@ -21,7 +21,7 @@ from deploy.mailserver.faults import Faults, StatementTimeoutError
 from deploy.mailserver.history import ProjectionWrite, Statement
 from deploy.mailserver.indexes import index_writes
 from deploy.mailserver.mail import Change, Clock, Content, Flags, Message, Numbers
-from deploy.mailserver.projection import Projection
+from deploy.mailserver.projection import ProjectionWriter
 from deploy.mailserver.statements import SERVER_TROUBLE, Statements
 from deploy.mailserver.truth import Truth
 
@@ -37,8 +37,8 @@ class MailServer:
     """One mail server process. May be used from several threads.
 
     Servers that share mailboxes share `numbers`. Every operation raises what
-    Projection.send raises when a statement to messageidtable or to an index fails; the truth is
-    then written.
+    ProjectionWriter.send raises when a statement to messageidtable or to an index fails; the truth
+    is then written.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class MailServer:
         self._numbers = numbers or Numbers()
         self._statements = Statements(session)
         self._truth = Truth(session, keyspace, clock)
-        self._projection = Projection(session, keyspace, clock, faults)
+        self._projection = ProjectionWriter(session, keyspace, clock, faults)
         self._counters = Counters(session, keyspace, faults)
         self._quota_root_of = functools.cache(self._read_quota_root)
 

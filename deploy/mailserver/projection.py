@@ -24,7 +24,7 @@ FIRST_PAUSE_S = 0.010
 LONGEST_PAUSE_S = 1.0
 
 
-class Projection:
+class ProjectionWriter:
     """Sends statements to a message's projections as one mail server does; safe for threads."""
 
     def __init__(self, session: Session, keyspace: str, clock: Clock, faults: Faults) -> None:

@@ -19,5 +19,5 @@ APPLICABLE_FLAGS = Projection(
     table="applicableflag",
     key=("mailboxid",),
     belongs=has_user_flags,
-    gathers="userflags",
+    collects="userflags",
 )

@@ -32,5 +32,5 @@ MESSAGES = Projection(
     key=("mailboxid", "uid"),
     belongs=every_truth_row,
     identity="messageid",
-    guard="modseq",
+    write_time_of_sets="modseq",
 )

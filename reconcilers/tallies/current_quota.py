@@ -11,7 +11,7 @@ CURRENT_QUOTA = Tally(
     table="currentquota",
     key="quotaroot",
     cells={Sum.COUNT: Cell("messagecount"), Sum.SIZE: Cell("storage")},
-    of_users=True,
+    per_quota_root=True,
 )
 
 QUOTA_CURRENT_VALUE = Tally(
@@ -22,5 +22,5 @@ QUOTA_CURRENT_VALUE = Tally(
         Sum.COUNT: Cell("currentvalue", {"quotacomponent": "MAILBOX", "quotatype": "COUNT"}),
         Sum.SIZE: Cell("currentvalue", {"quotacomponent": "MAILBOX", "quotatype": "SIZE"}),
     },
-    of_users=True,
+    per_quota_root=True,
 )

@@ -11,5 +11,5 @@ MAILBOX_COUNTERS = Tally(
     table="mailboxcounters",
     key="mailboxid",
     cells={Sum.COUNT: Cell("count"), Sum.UNSEEN: Cell("unseen")},
-    creates=True,
+    may_create_row=True,
 )

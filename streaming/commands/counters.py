@@ -6,67 +6,67 @@ from collections.abc import Callable
 from functools import partial
 
 from checkpoints.cassandra import CassandraRounds, Store
+from checkpoints.clock import now_micros
 from checkpoints.lease import Lease
 from reconcilers.drift import Evidence
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
 from reconcilers.model import Micros
 from reconcilers.tally import Sum, Tally
-from streaming.counters.correct import Correcting, Limits
-from streaming.counters.count import Counting
-from streaming.counters.counter_row import Owners, Subjects
-from streaming.counters.loop import TallyLoop
-from streaming.counters.schedule import TallyWatch, Timing
+from streaming.counters.correct import CorrectionLimits, Corrector
+from streaming.counters.count import MailboxCounter
+from streaming.counters.counter_row import CounterRows, Owners
+from streaming.counters.loop import CounterLoop
+from streaming.counters.schedule import CounterScheduler, Timing
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.nodes import NodesWatch
-from streaming.monitoring.report import tell, tell_end
+from streaming.monitoring.report import report_change, report_end
 from streaming.pipeline.batches import Batches
-from streaming.pipeline.worker import micros
 from streaming.settings import Settings
 from streaming.steps.parking import Parking
 from streaming.tables import CounterTables, Tables, connect
 
 
-def tally_loop(
+def build_counter_loop(
     settings: Settings, families: tuple[Family, ...], store: Store, stream: Batches
-) -> TallyLoop:
+) -> CounterLoop:
     """The loop for these families of tallies, beside a stream of the messages that they sum up."""
     ports, metrics, tally = stream.ports, stream.metrics, settings.tally
     tables = _tables(settings, stream)
     owners, rounds = Owners(tables), CassandraRounds(store)
     counting = _counting(settings, stream, tables)
-    correcting = Correcting(
+    correcting = Corrector(
         tables=tables,
         counting=counting,
         rounds=rounds,
         journal=ports.journal,
         parking=_parking(families, stream),
-        clock=micros,
+        clock=now_micros,
         limits=_limits(settings, stream),
         trouble=_trouble(settings, stream.lease),
         told=partial(_told, metrics),
     )
-    watch = TallyWatch(
+    watch = CounterScheduler(
         tables=tables,
         counting=counting,
         owners=owners,
         rounds=rounds,
         correcting=correcting,
-        clock=micros,
+        clock=now_micros,
         timing=_timing(settings),
         evidence=Evidence(tally.looks, 2 * tally.looks),
         count=partial(_count, metrics),
     )
-    return TallyLoop(
+    return CounterLoop(
         families=families,
         journal=ports.journal,
-        watch=watch,
+        scheduler=watch,
         correcting=correcting,
         parking=correcting.parking,
-        subjects=Subjects(families, owners),
+        counters=CounterRows(families, owners),
         marked=partial(ports.tallies.marked_since, stream.marks_begin()),
         metrics=metrics,
-        clock=micros,
+        clock=now_micros,
     )
 
 
@@ -83,31 +83,34 @@ def _truth(settings: Settings, stream: Batches) -> Tables:
 
 
 def _parking(families: tuple[Family, ...], stream: Batches) -> dict[str, Parking]:
-    return {each.name: Parking(each, stream.ports.journal, micros) for each in families}
+    return {each.name: Parking(each, stream.ports.journal, now_micros) for each in families}
 
 
-def _counting(settings: Settings, stream: Batches, tables: CounterTables) -> Counting:
-    return Counting(
+def _counting(settings: Settings, stream: Batches, tables: CounterTables) -> MailboxCounter:
+    return MailboxCounter(
         family=stream.family,
         lists=tables,
         truth=_truth(settings, stream),
         lineage=stream.ports.lineage,
         tallies=stream.ports.tallies,
-        clock=micros,
+        clock=now_micros,
         width=settings.tally.chunk,
         slack=_micros(settings.stream.delay) // 2,
     )
 
 
 def _timing(settings: Settings) -> Timing:
-    seconds = settings.stream.delay, settings.tally.window, settings.tally.latest
+    seconds = settings.stream.delay, settings.tally.window, settings.tally.max_update_lag
     return Timing(*(_micros(each) for each in seconds))
 
 
-def _limits(settings: Settings, stream: Batches) -> Limits:
-    first = {Sum.COUNT: settings.tally.first_messages, Sum.SIZE: settings.tally.first_octets}
-    again, prompt = _micros(settings.repair.report_again), _micros(settings.stream.delay)
-    return Limits(settings.repair.attempts, first, again, prompt, stream.observe)
+def _limits(settings: Settings, stream: Batches) -> CorrectionLimits:
+    first = {
+        Sum.COUNT: settings.tally.first_correction_max_messages,
+        Sum.SIZE: settings.tally.first_correction_max_octets,
+    }
+    again, prompt = _micros(settings.repair.recheck_interval), _micros(settings.stream.delay)
+    return CorrectionLimits(settings.repair.attempts, first, again, prompt, stream.observe)
 
 
 def _micros(seconds: float) -> Micros:
@@ -131,6 +134,6 @@ def _count(metrics: Metrics, tally: Tally, outcome: str) -> None:
 
 def _told(metrics: Metrics, finding: Finding, ended: State | None) -> None:
     if ended is None:
-        tell(metrics, finding)
+        report_change(metrics, finding)
     else:
-        tell_end(metrics, finding, ended)
+        report_end(metrics, finding, ended)

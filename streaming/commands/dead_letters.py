@@ -35,7 +35,7 @@ def retry(settings: Settings) -> int:
     """Publish again what the letters since the last call stand for; returns 1 if some is gone."""
     watcher = Watcher(settings.kafka)
     try:
-        tried, gone = Retry(watcher, settings.kafka).all()
+        tried, gone = DeadLetterRetry(watcher, settings.kafka).all()
     finally:
         watcher.close()
     print(f"{tried - gone} published again, {gone} cannot be" if tried else "no new dead letters")
@@ -43,7 +43,7 @@ def retry(settings: Settings) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
+class DeadLetterRetry:
     """One call's way through the dead-letter topic."""
 
     watcher: Watcher

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reconcilers.errors import Misconfigured, ReconcilerError
-from streaming.chosen import families
 from streaming.commands.checks import ON_CASSANDRA, ON_KAFKA
-from streaming.commands.checks.check import Broker, Check, Level, Subject, problem
+from streaming.commands.checks.check import CassandraContext, Check, KafkaContext, Level, problem
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import Cluster, logged_in
 from streaming.topics import Watcher
@@ -64,8 +63,8 @@ def examine(settings: Settings) -> Iterator[Check]:
     try:
         with logged_in(settings.cassandra) as cluster:
             schema = cluster.schema(settings.cassandra.keyspace)
-            subject = Subject(settings, families(settings), cluster, schema)
-            yield from _each(ON_CASSANDRA, subject)
+            context = CassandraContext(settings, settings.families(), cluster, schema)
+            yield from _each(ON_CASSANDRA, context)
     except ReconcilerError as failed:
         yield problem(str(failed), "is it up; are cassandra.hosts, port, username, password right?")
     try:
@@ -74,16 +73,16 @@ def examine(settings: Settings) -> Iterator[Check]:
         yield problem(str(failed), "start it, or correct the setting")
         return
     try:
-        yield from _each(ON_KAFKA, Broker(settings, families(settings), watcher))
+        yield from _each(ON_KAFKA, KafkaContext(settings, settings.families(), watcher))
     finally:
         watcher.close()
 
 
-def _each(checks: Iterable[Callable[[S], Iterator[Check]]], subject: S) -> Iterator[Check]:
+def _each(checks: Iterable[Callable[[S], Iterator[Check]]], context: S) -> Iterator[Check]:
     """The lines of each check; one that cannot be made does not stop the others."""
     for check in checks:
         try:
-            yield from check(subject)
+            yield from check(context)
         except ReconcilerError as failed:
             yield problem(str(failed), "could not be checked; try again")
 
@@ -159,7 +158,7 @@ def _run(cluster: Cluster, statements: Iterable[str]) -> None:
 
 def _off(settings: Settings, admin: CassandraSettings | None, wait: float) -> int:
     """CDC off, cdc_raw emptied, then the agents: stopping those first loses events or mail."""
-    watched = dict.fromkeys(table for family in families(settings) for table in family.wakes_on)
+    watched = dict.fromkeys(table for family in settings.families() for table in family.wakes_on)
     with logged_in(admin or settings.cassandra) as cluster:
         keyspace = settings.cassandra.keyspace
         captured = cluster.tables_with_cdc(keyspace) & watched.keys()

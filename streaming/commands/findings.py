@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
+from checkpoints.clock import now_micros
 from checkpoints.codec import Json, finding_to_json
 from checkpoints.journal import Journal
 from reconcilers.errors import Misconfigured
@@ -19,9 +20,8 @@ from reconcilers.finding import Finding, State, accepted, retried
 from reconcilers.model import ACCEPTABLE, Kind, Micros, Slot, Wake
 from streaming.commands import dead_letters as letters
 from streaming.commands.listing import FORMATS
-from streaming.commands.unused_flags import gathering_of, unused_flags
+from streaming.commands.unused_flags import collected_flags_of, unused_flags
 from streaming.pipeline.open_findings import finding_wake
-from streaming.pipeline.worker import micros
 from streaming.settings import Settings
 from streaming.tables.own_keyspace import open_own
 from streaming.topics import publish_wakes
@@ -93,7 +93,7 @@ def _read(read: Callable[[str], T], text: str, wanted: str) -> T:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FindingFilter:
     """Which findings are meant; None takes any."""
 
     state: str | None = None
@@ -115,14 +115,14 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """List, or decide. Returns 1 when something that was named could not be decided."""
     if arguments.retry_dead_letters:
         return letters.retry(settings)
-    wanted = Wanted(arguments.state, arguments.kind, arguments.mailbox, arguments.projection)
+    wanted = FindingFilter(arguments.state, arguments.kind, arguments.mailbox, arguments.projection)
     if arguments.unused_flags:
-        unused = unused_flags(gathering_of(settings), arguments.mailbox, micros)
+        unused = unused_flags(collected_flags_of(settings), arguments.mailbox, now_micros)
         _list(filter(wanted.has, map(finding_to_json, unused)), arguments)
         return 0
     own = open_own(settings)
     topic = settings.kafka.suspects_topic
-    desk = Desk(own.journal, partial(publish_wakes, settings.kafka, topic), micros)
+    desk = Desk(own.journal, partial(publish_wakes, settings.kafka, topic), now_micros)
     for slots, decision in ((arguments.retry, RETRY), (arguments.accept, ACCEPT)):
         if slots is not None:
             return desk.decide(decision, _chosen(slots, arguments), wanted)
@@ -135,7 +135,7 @@ def resume(settings: Settings, _arguments: argparse.Namespace) -> int:
     """Close the breakers; the running stream sees it with its next batch."""
     journal = open_own(settings).journal
     opened = journal.breakers()
-    journal.close_breakers(micros())
+    journal.close_breakers(now_micros())
     for breaker, why in opened.items():
         print(f"closed breaker {breaker.value}: it had opened for {why}")
     if opened:
@@ -211,7 +211,9 @@ class Desk:
     publish: Publish
     clock: Callable[[], Micros]
 
-    def decide(self, decision: Decision, slots: frozenset[Slot] | None, wanted: Wanted) -> int:
+    def decide(
+        self, decision: Decision, slots: frozenset[Slot] | None, wanted: FindingFilter
+    ) -> int:
         """Decide on the slots named, or (None) on all that match and may be decided.
 
         Returns 1 when one that was named is not open, does not match, or may not be decided.
@@ -237,7 +239,7 @@ class Desk:
         )
         return int(bool(refused or missing))
 
-    def _matching(self, slots: frozenset[Slot] | None, wanted: Wanted) -> Iterator[Finding]:
+    def _matching(self, slots: frozenset[Slot] | None, wanted: FindingFilter) -> Iterator[Finding]:
         for family in FAMILIES:
             findings: Iterable[Finding] = self.journal.open_findings(family)
             if slots is not None:

@@ -18,10 +18,9 @@ from reconcilers.errors import ReconcilerError
 from reconcilers.families import FAMILIES
 from reconcilers.finding import State
 from reconcilers.model import Kind, Micros
-from streaming.chosen import families
 from streaming.commands.stream import Mode
 from streaming.settings import Settings
-from streaming.tables.own_keyspace import Own, open_own
+from streaming.tables.own_keyspace import OwnStores, open_own
 from streaming.topics import Watcher, event_topics
 
 MODES = ("repair", "observe")
@@ -114,13 +113,13 @@ def _findings(journal: CassandraJournal) -> dict[str, Any]:
     }
 
 
-def _streams(settings: Settings, own: Own, watcher: Watcher | None) -> Iterator[StreamStatus]:
+def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Iterator[StreamStatus]:
     """Each mode that ever ran, or holds the lease now."""
     bookmarks, lease = CassandraBookmarks(own.store), CassandraLease(own.store)
     for name in MODES:
         mode = Mode.of(settings, name)
         holder = None if mode.observe else lease.held_by(mode.lease_name)
-        for family in (each for each in families(settings) if each.projections):
+        for family in (each for each in settings.families() if each.projections):
             newest = bookmarks.newest(mode.stream_name(family))
             if newest is None and holder is None:
                 continue

@@ -27,16 +27,15 @@ from checkpoints.cassandra import CassandraBookmarks, CassandraLease, Store
 from checkpoints.lease import Holder, Lease
 from reconcilers.errors import AlreadyRunning, Misconfigured
 from reconcilers.family import Family, bind
-from streaming.chosen import families
-from streaming.commands.counters import tally_loop
+from streaming.commands.counters import build_counter_loop
 from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
 from streaming.monitoring.metrics import Metrics, serve
 from streaming.pipeline.batches import Batches, Rates
 from streaming.pipeline.query import FamilyQuery
 from streaming.pipeline.session import spark_session
-from streaming.pipeline.supervisor import Life
-from streaming.pipeline.worker import Job, ports
+from streaming.pipeline.supervisor import QuerySupervisor
+from streaming.pipeline.worker import Job, connections
 from streaming.settings import Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import make_own
@@ -70,7 +69,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     mode = Mode.of(settings, arguments.mode)
     store = make_own(settings.cassandra)
     schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)
-    message, *others = families(settings)
+    message, *others = settings.families()
     family = bind(message, schema)
     watcher = Watcher(settings.kafka)
     topics = _topics(settings, family, mode, watcher)
@@ -81,7 +80,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         decisions = Batches(
             family=family,
             stream=mode.stream_name(family),
-            ports=ports(settings, family),
+            ports=connections(settings, family),
             bookmarks=CassandraBookmarks(store),
             lease=lease,
             metrics=metrics,
@@ -91,7 +90,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         )
         tallies = tuple(bind(each, schema) for each in others)
         if tallies:
-            loop = tally_loop(settings, tallies, store, decisions)
+            loop = build_counter_loop(settings, tallies, store, decisions)
             decisions.tallies = loop.take
             Thread(target=loop.run, args=(stop,), name="tallies", daemon=True).start()
         if arguments.fresh_checkpoint:
@@ -105,7 +104,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 def _life(
     job: Job, mode: Mode, decisions: Batches, watcher: Watcher, topics: tuple[str, ...]
-) -> Life:
+) -> QuerySupervisor:
     """Raises `IncompatibleCheckpoint` before Spark is started, which takes long."""
     settings, metrics = job.settings, decisions.metrics
     publish = partial(publish_wakes, settings.kafka, job.suspects_topic, job.family.name)
@@ -117,7 +116,7 @@ def _life(
     )
     fingerprint.check(mode.checkpoint, made_with)
     spark = spark_session(settings.stream)
-    return Life(
+    return QuerySupervisor(
         query=FamilyQuery(spark, job, mode.checkpoint, decisions, publish, watcher.partitions),
         decisions=decisions,
         watcher=watcher,
@@ -127,7 +126,7 @@ def _life(
         clocks=ClockWatch(connect(settings.cassandra), settings.stream.delay, metrics),
         fingerprint=made_with,
         window_ms=round(settings.stream.window * 1000),
-        restart_most=settings.stream.restart_most,
+        restart_backoff_max=settings.stream.restart_backoff_max,
     )
 
 

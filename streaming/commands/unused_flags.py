@@ -15,13 +15,13 @@ from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Micros, Slot
 from reconcilers.projections.applicable_flags import APPLICABLE_FLAGS
 from streaming.settings import Settings
-from streaming.tables import Gathering, connect
+from streaming.tables import CollectedFlags, connect
 
 NO_UID = 0
 
 
 class Gathered(Protocol):
-    """What is read; `streaming.tables.Gathering` is the real one."""
+    """What is read; `streaming.tables.CollectedFlags` is the real one."""
 
     def rows(self, mailboxid: UUID | None) -> Iterator[tuple[UUID, frozenset[str]]]:
         """What each mailbox has gathered, or one of them."""
@@ -50,7 +50,7 @@ def unused_flags(
             )
 
 
-def gathering_of(settings: Settings) -> Gathering:
+def collected_flags_of(settings: Settings) -> CollectedFlags:
     """James's own tables. Raises `Unreachable`, `Refused`."""
     session = connect(settings.cassandra)
-    return Gathering(session, settings.cassandra, MESSAGE, APPLICABLE_FLAGS)
+    return CollectedFlags(session, settings.cassandra, MESSAGE, APPLICABLE_FLAGS)

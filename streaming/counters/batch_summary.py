@@ -10,16 +10,16 @@ from reconcilers.model import Micros
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class BatchSummary:
     """How many changes of each mailbox came out of the settle window. Times are µs.
 
-    What was read up to ``settled`` has come out. ``late`` is how long the newest change took to be
-    captured, or how far the stream is behind Kafka. ``refused`` says why nothing may be repaired
-    now, ``unsettled`` which mailboxes have an open finding of a message.
+    What was read up to ``settled_up_to`` has come out. ``lag`` is how long the newest change took
+    to be captured, or how far the stream is behind Kafka. ``paused_because`` says why nothing may
+    be repaired now, ``mailboxes_with_findings`` which mailboxes have an open finding of a message.
     """
 
-    settled: Micros = 0
+    settled_up_to: Micros = 0
     changes: Mapping[UUID, int] = field(default_factory=dict)
-    late: Micros = 0
-    refused: str | None = None
-    unsettled: frozenset[UUID] = frozenset()
+    lag: Micros = 0
+    paused_because: str | None = None
+    mailboxes_with_findings: frozenset[UUID] = frozenset()

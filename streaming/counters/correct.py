@@ -20,11 +20,11 @@ from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Micros, Row
 from reconcilers.tally import Sums, Tally
 from reconcilers.writes import AddToCounter
-from streaming.counters.count import Counting
-from streaming.counters.counter_findings import CounterFindings, Limits
-from streaming.counters.counter_row import Subject
+from streaming.counters.count import MailboxCounter
+from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
+from streaming.counters.counter_row import CounterRow
 
-__all__ = ["Correcting", "Limits", "Looked"]
+__all__ = ["Conclusion", "CorrectionLimits", "Corrector"]
 log = logging.getLogger("reconciler")
 
 
@@ -39,7 +39,7 @@ class AddTables(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Conclusion:
     """What the looks have shown: of which mailboxes, in which round, wrong by how much."""
 
     mailboxes: frozenset[UUID]
@@ -48,47 +48,47 @@ class Looked:
 
 
 @dataclass(slots=True, kw_only=True)
-class Correcting(CounterFindings):
+class Corrector(CounterFindings):
     """Corrections of tallies; ``trouble`` says why nobody may correct now (a node is away)."""
 
     tables: AddTables
-    counting: Counting
+    counting: MailboxCounter
     rounds: Rounds
     trouble: Callable[[], str | None]
 
-    def waits_for_table(self, subject: Subject) -> bool:
+    def waits_for_table(self, counter: CounterRow) -> bool:
         """Whether its table refuses writes, and was asked not long ago."""
-        parked = self.parking[subject.family].parked(subject.tally.name)
+        parked = self.parking[counter.family].parked(counter.tally.name)
         return parked is not None and self.clock() < parked.tried_at + self.limits.again
 
-    def correct(self, subject: Subject, looked: Looked, refused: str | None) -> None:
+    def correct(self, counter: CounterRow, looked: Conclusion, refused: str | None) -> None:
         """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
         self.may_correct(refused)
-        self._read_again(subject)
-        if self._is_anothers(self.open_at(subject)):
+        self._read_again(counter)
+        if self._is_anothers(self.open_at(counter)):
             return
-        before = self.tables.stored(subject.tally, subject.key)
+        before = self.tables.stored(counter.tally, counter.key)
         right = self.counting.anew(looked.mailboxes)
-        after = self.tables.stored(subject.tally, subject.key)
+        after = self.tables.stored(counter.tally, counter.key)
         if before != after:
             raise Soon("it changes while it is counted")
-        if after is None and not subject.tally.creates:
+        if after is None and not counter.tally.may_create_row:
             return
-        stored = after or dict.fromkeys(subject.tally.cells, 0)
+        stored = after or dict.fromkeys(counter.tally.cells, 0)
         deltas = correction(looked.wrong, {each: stored[each] - right[each] for each in stored})
         if not deltas:
             return
-        finding = self._found(subject, stored, right, deltas)
-        if self._waits_for_a_person(subject, looked, deltas, finding):
+        finding = self._found(counter, stored, right, deltas)
+        if self._waits_for_a_person(counter, looked, deltas, finding):
             return
         claimed = self.clock()
-        if not self.rounds.claim(subject.tally.name, str(subject.key), looked.round):
-            log.info("somebody else has corrected %s: looking again", subject)
+        if not self.rounds.claim(counter.tally.name, str(counter.key), looked.round):
+            log.info("somebody else has corrected %s: looking again", counter)
             return
-        self._supersede(subject, deltas)
+        self._supersede(counter, deltas)
         self._send(
             finding,
-            AddToCounter(subject.tally, subject.slot, subject.key, looked.round + 1, deltas),
+            AddToCounter(counter.tally, counter.slot, counter.key, looked.round + 1, deltas),
             claimed,
         )
 
@@ -98,15 +98,15 @@ class Correcting(CounterFindings):
         if why is not None:
             raise Deferred(why)
 
-    def _found(self, subject: Subject, stored: Sums, right: Sums, deltas: Sums) -> Finding:
+    def _found(self, counter: CounterRow, stored: Sums, right: Sums, deltas: Sums) -> Finding:
         """The finding of this correction, going on from one that tried the same."""
-        before = self._same(subject, deltas)
+        before = self._same(counter, deltas)
         told = ", ".join(f"{each} {stored[each]} should be {right[each]}" for each in deltas)
         finding = self._finding(
-            subject,
+            counter,
             Kind.COUNTER_DRIFT,
             State.INTENDED,
-            f"{subject}: {told}; adding {_said(deltas)}",
+            f"{counter}: {told}; adding {_said(deltas)}",
         )
         return replace(
             finding,
@@ -115,25 +115,25 @@ class Correcting(CounterFindings):
             truth=(Row({str(each): value for each, value in right.items()}),),
         )
 
-    def _same(self, subject: Subject, deltas: Sums) -> Finding | None:
+    def _same(self, counter: CounterRow, deltas: Sums) -> Finding | None:
         """The open finding, but for one that corrected another error."""
-        before = self.open_at(subject)
+        before = self.open_at(counter)
         writes = before.writes if before is not None else ()
         tried = [each.deltas for each in writes if isinstance(each, AddToCounter)]
         return before if not tried or tried == [deltas] else None
 
-    def _supersede(self, subject: Subject, deltas: Sums) -> None:
+    def _supersede(self, counter: CounterRow, deltas: Sums) -> None:
         """The open finding ends where another error is found."""
-        before = self.open_at(subject)
-        if before is not None and self._same(subject, deltas) is None:
+        before = self.open_at(counter)
+        if before is not None and self._same(counter, deltas) is None:
             self._close(before, State.SUPERSEDED)
 
     def _waits_for_a_person(
-        self, subject: Subject, looked: Looked, deltas: Sums, finding: Finding
+        self, counter: CounterRow, looked: Conclusion, deltas: Sums, finding: Finding
     ) -> bool:
         """Where it is not sent, the finding says why."""
-        same = self._same(subject, deltas)
-        first = looked.round == 0 and subject.tally.of_users and not finding.accepted
+        same = self._same(counter, deltas)
+        first = looked.round == 0 and counter.tally.per_quota_root and not finding.accepted
         too_large = [each for each in deltas if abs(deltas[each]) > self.limits.first.get(each, 0)]
         if self.limits.observe:
             finding = replace(finding, state=State.OBSERVED)
@@ -154,7 +154,7 @@ class Correcting(CounterFindings):
             )
         else:
             return False
-        self._supersede(subject, deltas)
+        self._supersede(counter, deltas)
         self._hold(finding)
         return True
 

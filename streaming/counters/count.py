@@ -35,7 +35,7 @@ class TruthTables(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class MailboxCounter:
     """Counts the mailboxes of one keyspace.
 
     ``width`` is how many UIDs a chunk spans; two clocks differ by less than ``slack`` (µs).

@@ -9,12 +9,12 @@ from checkpoints.journal import Journal
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Micros, Slot
 from reconcilers.tally import Sums
-from streaming.counters.counter_row import Subject
+from streaming.counters.counter_row import CounterRow
 from streaming.steps.parking import Parking
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CorrectionLimits:
     """``attempts`` of the same correction, and how large a root's first may be without a person.
 
     ``observe``: nothing is corrected; ``again`` (µs): how long a refusing table is left alone;
@@ -35,7 +35,7 @@ class CounterFindings:
     journal: Journal
     parking: dict[str, Parking]
     clock: Callable[[], Micros]
-    limits: Limits
+    limits: CorrectionLimits
     told: Callable[[Finding, State | None], None]
     _open: dict[tuple[str, Slot], Finding] = field(default_factory=dict)
 
@@ -43,39 +43,39 @@ class CounterFindings:
         """The open findings, as the journal has them: a person may have changed one."""
         self._open = {(each.projection, each.slot): each for each in findings}
 
-    def open_at(self, subject: Subject) -> Finding | None:
-        """The open finding of a subject."""
-        return self._open.get((subject.tally.name, subject.slot))
+    def open_at(self, counter: CounterRow) -> Finding | None:
+        """The open finding of a counter."""
+        return self._open.get((counter.tally.name, counter.slot))
 
-    def settled(self, subject: Subject) -> None:
+    def close_as_right(self, counter: CounterRow) -> None:
         """It is right: an open finding ends."""
-        finding = self.open_at(subject)
+        finding = self.open_at(counter)
         if finding is not None and not self._is_anothers(finding):
             self._close(finding, State.VERIFIED if finding.writes else State.HEALED)
 
-    def gone(self, subject: Subject) -> None:
+    def gone(self, counter: CounterRow) -> None:
         """There is no such counter any more: an open finding ends, whatever was tried."""
-        finding = self.open_at(subject)
+        finding = self.open_at(counter)
         if finding is not None and not self._is_anothers(finding):
             self._close(finding, State.HEALED)
 
-    def defer(self, subject: Subject, why: str) -> None:
+    def defer(self, counter: CounterRow, why: str) -> None:
         """It cannot be corrected now: held, with the reason; unless its table has one for all.
 
         What was tried, stuck ones too, and what waits for a person stands as it is.
         """
-        if self.limits.observe or self.parking[subject.family].parked(subject.tally.name):
+        if self.limits.observe or self.parking[counter.family].parked(counter.tally.name):
             return
-        self._read_again(subject)
-        sentence = f"{subject} may be wrong; not corrected yet: {why}"
-        before = self.open_at(subject)
+        self._read_again(counter)
+        sentence = f"{counter} may be wrong; not corrected yet: {why}"
+        before = self.open_at(counter)
         if before is None or not (before.writes or before.kind is Kind.LARGE_CORRECTION):
-            self._hold(self._finding(subject, Kind.COUNTER_DRIFT, State.HELD, sentence))
+            self._hold(self._finding(counter, Kind.COUNTER_DRIFT, State.HELD, sentence))
 
-    def _read_again(self, subject: Subject) -> None:
+    def _read_again(self, counter: CounterRow) -> None:
         """A person may have decided since the findings were read."""
-        name, slot = subject.tally.name, subject.slot
-        family = self.parking[subject.family].family
+        name, slot = counter.tally.name, counter.slot
+        family = self.parking[counter.family].family
         found = self.journal.recall(family, name, [slot]).get(slot)
         if found is None:
             self._open.pop((name, slot), None)
@@ -86,13 +86,13 @@ class CounterFindings:
         """Whether an observer has found a finding of the stream that repairs."""
         return self.limits.observe and finding is not None and finding.state is not State.OBSERVED
 
-    def _finding(self, subject: Subject, kind: Kind, state: State, sentence: str) -> Finding:
-        before = self.open_at(subject)
+    def _finding(self, counter: CounterRow, kind: Kind, state: State, sentence: str) -> Finding:
+        before = self.open_at(counter)
         return Finding(
-            family=subject.family,
-            projection=subject.tally.name,
-            slot=subject.slot,
-            messageid=None if subject.root is None else str(subject.root),
+            family=counter.family,
+            projection=counter.tally.name,
+            slot=counter.slot,
+            messageid=None if counter.root is None else str(counter.root),
             kind=kind,
             state=state,
             sentence=sentence,
@@ -118,9 +118,9 @@ class CounterFindings:
         self.journal.touch(finding)
         self._open[finding.projection, finding.slot] = finding
 
-    def waits(self, subject: Subject) -> bool:
+    def waits(self, counter: CounterRow) -> bool:
         """Whether it is to be left alone until its next look is due."""
-        finding = self.open_at(subject)
+        finding = self.open_at(counter)
         return finding is not None and finding.next_look is not None
 
     def _close(self, finding: Finding, end: State) -> None:

@@ -18,7 +18,7 @@ OWNERS_KNOWN = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class CounterRow:
     """One row of a tally: of a mailbox, or of a user's ``root``."""
 
     family: str
@@ -48,7 +48,7 @@ class OwnerTables(Protocol):
 
 @dataclass(slots=True)
 class Owners:
-    """Which mailboxes make up a subject. An owner is read once, and again before a correction."""
+    """Which mailboxes make up a counter. An owner is read once, and again before a correction."""
 
     tables: OwnerTables
     _known: dict[UUID, QuotaRoot] = field(default_factory=dict)
@@ -69,10 +69,10 @@ class Owners:
             self._theirs.setdefault(root, set()).add(mailboxid)
         return root
 
-    def read_again(self, subject: Subject) -> None:
+    def read_again(self, counter: CounterRow) -> None:
         """Read the owners of its mailboxes again: of those, too, that no path of the user names."""
-        named = self._theirs.get(subject.root, ()) if subject.root is not None else ()
-        for each in [subject.key] if isinstance(subject.key, UUID) else list(named):
+        named = self._theirs.get(counter.root, ()) if counter.root is not None else ()
+        for each in [counter.key] if isinstance(counter.key, UUID) else list(named):
             self._forget(each)
             self.root_of(each)
 
@@ -81,15 +81,15 @@ class Owners:
         if root is not None:
             self._theirs[root].discard(mailboxid)
 
-    def mailboxes(self, subject: Subject) -> frozenset[UUID]:
-        """The mailboxes that a subject sums up; none when it does not exist (any more).
+    def mailboxes(self, counter: CounterRow) -> frozenset[UUID]:
+        """The mailboxes that a counter sums up; none when it does not exist (any more).
 
         Raises `Deferred` where the tables of mailboxes and paths disagree on a user's mailboxes.
         """
-        if subject.root is None:
-            assert isinstance(subject.key, UUID)
-            return frozenset() if self.root_of(subject.key) is None else frozenset({subject.key})
-        root, named = subject.root, self.tables.mailboxes(subject.root)
+        if counter.root is None:
+            assert isinstance(counter.key, UUID)
+            return frozenset() if self.root_of(counter.key) is None else frozenset({counter.key})
+        root, named = counter.root, self.tables.mailboxes(counter.root)
         odd = {each for each in named if self.root_of(each) != root}
         odd |= self._theirs.get(root, set()) - named
         for each in odd:
@@ -103,31 +103,31 @@ class Owners:
 
 
 @dataclass(frozen=True, slots=True)
-class Subjects:
+class CounterRows:
     """The rows that change with a mailbox: its own, and that of the user whose it is."""
 
     families: tuple[Family, ...]
     owners: Owners
 
-    def of_mailbox(self, mailboxid: UUID) -> Iterator[Subject]:
+    def of_mailbox(self, mailboxid: UUID) -> Iterator[CounterRow]:
         """Those of a mailbox that has changed; none of a user when it does not exist."""
         for family in self.families:
             for tally in family.tallies:
-                if tally.of_users:
+                if tally.per_quota_root:
                     root = self.owners.root_of(mailboxid)
                     if root is not None:
-                        yield Subject(family.name, tally, str(root), root)
+                        yield CounterRow(family.name, tally, str(root), root)
                 else:
-                    yield Subject(family.name, tally, mailboxid)
+                    yield CounterRow(family.name, tally, mailboxid)
 
-    def of_finding(self, finding: Finding) -> Iterator[Subject]:
+    def of_finding(self, finding: Finding) -> Iterator[CounterRow]:
         """The one that a finding is about."""
         for family in self.families:
             for tally in family.tallies:
                 if (family.name, tally.name) != (finding.family, finding.projection):
                     continue
-                if not tally.of_users:
-                    yield Subject(family.name, tally, finding.slot.mailboxid)
+                if not tally.per_quota_root:
+                    yield CounterRow(family.name, tally, finding.slot.mailboxid)
                 elif finding.messageid is not None:
                     root = QuotaRoot(*finding.messageid.split("&", 1))
-                    yield Subject(family.name, tally, str(root), root)
+                    yield CounterRow(family.name, tally, str(root), root)

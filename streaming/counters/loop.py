@@ -16,10 +16,10 @@ from reconcilers.errors import ReconcilerError, Refused
 from reconcilers.family import Family
 from reconcilers.finding import Finding
 from reconcilers.model import Micros
-from streaming.counters.batch_summary import Came
-from streaming.counters.correct import Correcting
-from streaming.counters.counter_row import Subjects
-from streaming.counters.schedule import TallyWatch, Watched
+from streaming.counters.batch_summary import BatchSummary
+from streaming.counters.correct import Corrector
+from streaming.counters.counter_row import CounterRows
+from streaming.counters.schedule import CounterScheduler, PendingCounter
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import WHOLE_TABLE, Parking
 
@@ -36,26 +36,26 @@ REFUSED_FOR = 60.0
 
 
 @dataclass(slots=True)
-class TallyLoop:
+class CounterLoop:
     """Keeps the tallies of an installation; `take` is called by another thread than `run`."""
 
     families: tuple[Family, ...]
     journal: Journal
-    watch: TallyWatch
-    correcting: Correcting
+    scheduler: CounterScheduler
+    correcting: Corrector
     parking: dict[str, Parking]
-    subjects: Subjects
+    counters: CounterRows
     marked: Callable[[], Iterable[UUID]]
     metrics: Metrics
     clock: Callable[[], Micros]
-    _queue: SimpleQueue[Came] = field(default_factory=SimpleQueue)
+    _queue: SimpleQueue[BatchSummary] = field(default_factory=SimpleQueue)
     _changed: set[UUID] = field(default_factory=set)
     _recalled_at: float = float("-inf")
     _begun: bool = False
 
-    def take(self, came: Came) -> None:
+    def take(self, batch: BatchSummary) -> None:
         """A batch of the stream has ended."""
-        self._queue.put(came)
+        self._queue.put(batch)
 
     def run(self, stop: Event) -> None:
         """Until told to stop. What fails is tried again: nothing here ends the stream."""
@@ -77,31 +77,31 @@ class TallyLoop:
         self._recall()
         end = time.monotonic() + TURN
         self._expect(end)
-        for watched in self.watch.ready():
+        for pending in self.scheduler.ready():
             if stop.is_set() or time.monotonic() > end:
                 break
             self._take_in(0)
-            self._work(watched)
-        self.metrics.tally_waiting.set(len(self.watch) + len(self._changed))
+            self._work(pending)
+        self.metrics.tally_waiting.set(len(self.scheduler) + len(self._changed))
 
     def _expect(self, end: float) -> None:
         for mailboxid in list(self._changed):
             if time.monotonic() > end:
                 return
             try:
-                self.watch.expect(self.subjects.of_mailbox(mailboxid))
+                self.scheduler.expect(self.counters.of_mailbox(mailboxid))
             except Refused as refused:
                 log.warning("whose mailboxes are is not known: %s", refused)
                 return
             self._changed.discard(mailboxid)
 
     def _take_in(self, wait: float) -> None:
-        """Every batch that has ended: a look must not miss what came out before it is judged."""
-        for came in self._ended(wait):
-            self.watch.take(came)
-            self._changed.update(came.changes)
+        """Every batch that has ended: a look must not miss what batch out before it is judged."""
+        for batch in self._ended(wait):
+            self.scheduler.take(batch)
+            self._changed.update(batch.changes)
 
-    def _ended(self, wait: float) -> Iterator[Came]:
+    def _ended(self, wait: float) -> Iterator[BatchSummary]:
         try:
             yield self._queue.get(timeout=wait) if wait else self._queue.get_nowait()
             while True:
@@ -109,15 +109,15 @@ class TallyLoop:
         except Empty:
             return
 
-    def _work(self, watched: Watched) -> None:
+    def _work(self, pending: PendingCounter) -> None:
         """What one table refuses holds up no other; where servers do not answer, all wait."""
         try:
-            self.watch.work(watched)
+            self.scheduler.work(pending)
         except Refused as refused:
-            log.warning("%s is not looked at: %s", watched.subject, refused)
-            self.watch.put_off(watched, round(REFUSED_FOR * 1e6))
+            log.warning("%s is not looked at: %s", pending.counter, refused)
+            self.scheduler.put_off(pending, round(REFUSED_FOR * 1e6))
         except ReconcilerError:
-            self.watch.put_off(watched, round(PAUSE * 1e6))
+            self.scheduler.put_off(pending, round(PAUSE * 1e6))
             raise
 
     def _recall(self) -> None:
@@ -133,7 +133,7 @@ class TallyLoop:
         self.correcting.recall(rows)
         for each in rows:
             if each.next_look is None or each.next_look <= self.clock():
-                self.watch.expect(self.subjects.of_finding(each))
+                self.scheduler.expect(self.counters.of_finding(each))
         counts = Counter((each.projection, each.kind.value, each.state.value) for each in found)
         self.metrics.show_open("tallies", counts)
         self.correcting.trouble()  # an outage is remembered though nobody was to correct

@@ -1,7 +1,7 @@
-"""Looks at tallies, one subject at a time: glance, look, wait for what is under way, correct.
+"""Looks at tallies, one counter at a time: glance, look, wait for what is under way, correct.
 
 A look is worth something only with the changes that may have been under way when it was made. All
-of those come out of the settle window after it: what came out before is at least one delay old, so
+of those come out of the settle window after it: what batch out before is at least one delay old, so
 its counter was written (L is no longer than the delay) and its chunk marked. So a look waits until
 everything that was written by its end has come out, and counts it.
 """
@@ -16,20 +16,20 @@ from uuid import UUID
 from checkpoints.tallies import Rounds
 from reconcilers.drift import (
     Evidence,
-    Look,
-    Measured,
-    measured,
+    Interval,
+    Observation,
+    interval_of,
+    proven_drift,
     remembered,
-    suspected,
-    wrong_by,
+    whole_count_is_due,
 )
 from reconcilers.errors import Deferred, Soon
 from reconcilers.model import Micros
 from reconcilers.tally import NOTHING, Sums, Tally
-from streaming.counters.batch_summary import Came
-from streaming.counters.correct import Correcting, Looked
-from streaming.counters.count import Counting
-from streaming.counters.counter_row import Owners, Subject
+from streaming.counters.batch_summary import BatchSummary
+from streaming.counters.correct import Conclusion, Corrector
+from streaming.counters.count import MailboxCounter
+from streaming.counters.counter_row import CounterRow, Owners
 
 PATIENCE: Micros = 600_000_000
 """How long a look waits for the stream before it is void."""
@@ -39,13 +39,13 @@ PATIENCE: Micros = 600_000_000
 class Timing:
     """When looks are made; µs.
 
-    ``delay`` is D, ``window`` how long changes are gathered for one glance, ``latest`` is L: so
-    long after the truth a counter is written, a change captured, its record read.
+    ``delay`` is D, ``window`` how long changes are gathered for one glance. ``max_update_lag`` is
+    L: so long after the truth a counter is written, a change captured, its record read.
     """
 
     delay: Micros
     window: Micros
-    latest: Micros
+    max_update_lag: Micros
 
 
 class StoredTables(Protocol):
@@ -56,219 +56,221 @@ class StoredTables(Protocol):
 
 
 @dataclass(slots=True)
-class Watched:
-    """A subject that is due at a time (µs); its looks so far, and the one that waits.
+class PendingCounter:
+    """A counter that is due at a time (µs); its looks so far, and the one that waits.
 
     That one is ``complete`` when what was read by then (µs) has come out.
     """
 
-    subject: Subject
+    counter: CounterRow
     due: Micros
-    looks: tuple[Measured, ...] = ()
-    waiting: Look | None = None
+    looks: tuple[Interval, ...] = ()
+    waiting: Observation | None = None
     complete: Micros = 0
     mailboxes: frozenset[UUID] = frozenset()
     changes: int = 0
-    late: Micros = 0
+    lag: Micros = 0
     in_doubt: bool = False
 
 
 @dataclass(slots=True)
-class TallyWatch:
-    """The subjects that are watched now. Used by one thread; ``count`` counts looks by outcome."""
+class CounterScheduler:
+    """The counters that are pending now. Used by one thread; ``count`` counts looks by outcome."""
 
     tables: StoredTables
-    counting: Counting
+    counting: MailboxCounter
     owners: Owners
     rounds: Rounds
-    correcting: Correcting
+    correcting: Corrector
     clock: Callable[[], Micros]
     timing: Timing
     evidence: Evidence
     count: Callable[[Tally, str], None]
-    _came: Came = field(default_factory=Came)
-    _watched: dict[tuple[str, UUID | str], Watched] = field(default_factory=dict)
+    _batch: BatchSummary = field(default_factory=BatchSummary)
+    _pending: dict[tuple[str, UUID | str], PendingCounter] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        """How many subjects are due or waited for."""
-        return len(self._watched)
+        """How many counters are due or waited for."""
+        return len(self._pending)
 
-    def take(self, came: Came) -> None:
+    def take(self, batch: BatchSummary) -> None:
         """Take in a batch: what it tells of the looks that wait.
 
         What comes out when a look is complete was not under way when it was made. A fresh
         checkpoint reads some changes once more: they come out later than a look waits.
         """
-        before, self._came = self._came, came
-        for each in self._watched.values():
-            if each.waiting is None or before.settled >= each.complete:
+        before, self._batch = self._batch, batch
+        for each in self._pending.values():
+            if each.waiting is None or before.settled_up_to >= each.complete:
                 continue
-            if came.settled < before.settled:
+            if batch.settled_up_to < before.settled_up_to:
                 self._void(each, "behind")
             else:
-                each.changes += sum(came.changes.get(one, 0) for one in each.mailboxes)
-                each.late = max(each.late, came.late)
+                each.changes += sum(batch.changes.get(one, 0) for one in each.mailboxes)
+                each.lag = max(each.lag, batch.lag)
 
-    def expect(self, subjects: Iterable[Subject]) -> None:
+    def expect(self, counters: Iterable[CounterRow]) -> None:
         """These are due soon: what changes within the window makes one look."""
         due = self.clock() + self.timing.window
-        for subject in subjects:
-            self._watched.setdefault((subject.tally.name, subject.key), Watched(subject, due))
+        for counter in counters:
+            self._pending.setdefault(
+                (counter.tally.name, counter.key), PendingCounter(counter, due)
+            )
 
-    def ready(self) -> list[Watched]:
-        """The subjects to work on now: looks that are complete, then those due first."""
+    def ready(self) -> list[PendingCounter]:
+        """The counters to work on now: looks that are complete, then those due first."""
         now = self.clock()
-        ready = [each for each in self._watched.values() if self._ready_at(each) <= now]
+        ready = [each for each in self._pending.values() if self._ready_at(each) <= now]
         return sorted(ready, key=lambda each: (each.waiting is None, each.due))
 
-    def _ready_at(self, watched: Watched) -> Micros:
-        if watched.waiting is None:
-            return watched.due
-        return watched.due if self._complete(watched) else watched.waiting.at + PATIENCE
+    def _ready_at(self, pending: PendingCounter) -> Micros:
+        if pending.waiting is None:
+            return pending.due
+        return pending.due if self._complete(pending) else pending.waiting.at + PATIENCE
 
-    def _complete(self, watched: Watched) -> bool:
-        return self._came.settled >= watched.complete
+    def _complete(self, pending: PendingCounter) -> bool:
+        return self._batch.settled_up_to >= pending.complete
 
-    def put_off(self, watched: Watched, by: Micros) -> None:
+    def put_off(self, pending: PendingCounter, by: Micros) -> None:
         """It could not be worked on: not before so long (µs)."""
-        watched.due = self.clock() + by
+        pending.due = self.clock() + by
 
-    def work(self, watched: Watched) -> None:
-        """One step of one subject. Raises `Retryable` when the surroundings fail."""
-        if watched.waiting is None:
-            self._glance(watched)
+    def work(self, pending: PendingCounter) -> None:
+        """One step of one counter. Raises `Retryable` when the surroundings fail."""
+        if pending.waiting is None:
+            self._glance(pending)
         else:
-            self._judge(watched, watched.waiting)
+            self._judge(pending, pending.waiting)
 
     # --- a look
 
-    def _glance(self, watched: Watched) -> None:
+    def _glance(self, pending: PendingCounter) -> None:
         """Only where the counter differs is it looked at more closely."""
-        subject, tally = watched.subject, watched.subject.tally
-        mailboxes = self._mailboxes(watched)
+        counter, tally = pending.counter, pending.counter.tally
+        mailboxes = self._mailboxes(pending)
         if not mailboxes:
             return
-        stored = self.tables.stored(tally, subject.key)
-        if stored is None and not tally.creates:
-            self._gone(watched)
+        stored = self.tables.stored(tally, counter.key)
+        if stored is None and not tally.may_create_row:
+            self._gone(pending)
             return
         expected = self.counting.sums(mailboxes)
         agrees = all(value == expected[each] for each, value in (stored or NOTHING).items())
-        if agrees and not watched.looks and not self.correcting.open_at(subject):
+        if agrees and not pending.looks and not self.correcting.open_at(counter):
             self.count(tally, "agrees")
-            self._drop(watched)
+            self._drop(pending)
             return
         try:
-            self._look(watched, mailboxes)
+            self._look(pending, mailboxes)
         except Deferred as why:
-            self._deferred(watched, why)
+            self._deferred(pending, why)
 
-    def _look(self, watched: Watched, mailboxes: frozenset[UUID]) -> None:
+    def _look(self, pending: PendingCounter, mailboxes: frozenset[UUID]) -> None:
         """The last one counts everything. Raises `Deferred` where that would be of no use."""
-        subject, tally = watched.subject, watched.subject.tally
-        if watched.mailboxes != mailboxes:
-            watched.looks, watched.mailboxes = (), mailboxes
-        whole = suspected(watched.looks, self.evidence)
-        if whole and not self._may_correct(watched):
+        counter, tally = pending.counter, pending.counter.tally
+        if pending.mailboxes != mailboxes:
+            pending.looks, pending.mailboxes = (), mailboxes
+        whole = whole_count_is_due(pending.looks, self.evidence)
+        if whole and not self._may_correct(pending):
             return
         began = self.clock()
-        round_ = self.rounds.current(tally.name, str(subject.key))  # before the counter is read
-        before = self.tables.stored(tally, subject.key)
+        round_ = self.rounds.current(tally.name, str(counter.key))  # before the counter is read
+        before = self.tables.stored(tally, counter.key)
         expected = (self.counting.recounted if whole else self.counting.sums)(mailboxes)
-        after = self.tables.stored(tally, subject.key)
+        after = self.tables.stored(tally, counter.key)
         if before != after:
-            self._void(watched, "moved")
+            self._void(pending, "moved")
             return
         stored = after or dict.fromkeys(tally.cells, 0)
-        watched.waiting = Look(began, round_, stored, expected, whole)
-        watched.changes, watched.late = 0, 0
+        pending.waiting = Observation(began, round_, stored, expected, whole)
+        pending.changes, pending.lag = 0, 0
         # what is written by now is captured within L, and read within another
-        watched.complete = self.clock() + 2 * self.timing.latest
+        pending.complete = self.clock() + 2 * self.timing.max_update_lag
 
-    def _mailboxes(self, watched: Watched) -> frozenset[UUID]:
-        """Nothing to be looked at: of a subject that is gone, or in doubt."""
+    def _mailboxes(self, pending: PendingCounter) -> frozenset[UUID]:
+        """Nothing to be looked at: of a counter that is gone, or in doubt."""
         try:
-            mailboxes = self.owners.mailboxes(watched.subject)
+            mailboxes = self.owners.mailboxes(pending.counter)
         except Deferred as why:
-            if watched.in_doubt:  # a mailbox that is being made is so for a moment
-                self.correcting.defer(watched.subject, str(why))
-            watched.in_doubt = True
-            self._void(watched, "in doubt")
+            if pending.in_doubt:  # a mailbox that is being made is so for a moment
+                self.correcting.defer(pending.counter, str(why))
+            pending.in_doubt = True
+            self._void(pending, "in doubt")
             return frozenset()
-        watched.in_doubt = False
+        pending.in_doubt = False
         if not mailboxes:
-            self._gone(watched)
+            self._gone(pending)
         return mailboxes
 
-    def _gone(self, watched: Watched) -> None:
-        self.correcting.gone(watched.subject)
-        self._drop(watched)
+    def _gone(self, pending: PendingCounter) -> None:
+        self.correcting.gone(pending.counter)
+        self._drop(pending)
 
-    def _void(self, watched: Watched, why: str) -> None:
-        self.count(watched.subject.tally, why)
-        watched.waiting = None
-        watched.due = self.clock() + self.timing.delay
+    def _void(self, pending: PendingCounter, why: str) -> None:
+        self.count(pending.counter.tally, why)
+        pending.waiting = None
+        pending.due = self.clock() + self.timing.delay
 
-    def _drop(self, watched: Watched) -> None:
-        self._watched.pop((watched.subject.tally.name, watched.subject.key), None)
+    def _drop(self, pending: PendingCounter) -> None:
+        self._pending.pop((pending.counter.tally.name, pending.counter.key), None)
 
     # --- what it has shown
 
-    def _judge(self, watched: Watched, look: Look) -> None:
-        watched.waiting = None
-        watched.due = max(look.at + self.timing.delay, self.clock())
-        if watched.late > self.timing.latest or not self._complete(watched):
-            self._void(watched, "behind")
+    def _judge(self, pending: PendingCounter, look: Observation) -> None:
+        pending.waiting = None
+        pending.due = max(look.at + self.timing.delay, self.clock())
+        if pending.lag > self.timing.max_update_lag or not self._complete(pending):
+            self._void(pending, "behind")
             return
-        shown = measured(look, watched.changes)
-        watched.looks = remembered(watched.looks, shown, self.evidence)
-        wrong = wrong_by(watched.looks, self.evidence)
+        shown = interval_of(look, pending.changes)
+        pending.looks = remembered(pending.looks, shown, self.evidence)
+        wrong = proven_drift(pending.looks, self.evidence)
         if shown.agrees:
-            self.count(watched.subject.tally, "agrees")
-            self.correcting.settled(watched.subject)
-            self._drop(watched)
+            self.count(pending.counter.tally, "agrees")
+            self.correcting.close_as_right(pending.counter)
+            self._drop(pending)
         elif not wrong:
-            self.count(watched.subject.tally, "wrong" if any(shown.least.values()) else "unsure")
+            self.count(pending.counter.tally, "wrong" if any(shown.bound.values()) else "unsure")
         else:
-            self.count(watched.subject.tally, "wrong")
-            self._correct(watched, wrong)
+            self.count(pending.counter.tally, "wrong")
+            self._correct(pending, wrong)
 
-    def _may_correct(self, watched: Watched) -> bool:
+    def _may_correct(self, pending: PendingCounter) -> bool:
         """Raises `Deferred` with the reason where it is not so.
 
         While its table refuses writes nothing is told of it; a mark brings it back after a restart.
         """
-        if self.correcting.waits_for_table(watched.subject):
-            self.counting.tallies.mark(dict.fromkeys(watched.mailboxes, ()), self.clock())
-            watched.due = self.clock() + self.correcting.limits.again
+        if self.correcting.waits_for_table(pending.counter):
+            self.counting.tallies.mark(dict.fromkeys(pending.mailboxes, ()), self.clock())
+            pending.due = self.clock() + self.correcting.limits.again
             return False
-        if watched.mailboxes & self._came.unsettled:
+        if pending.mailboxes & self._batch.mailboxes_with_findings:
             raise Deferred("a message there has an open finding")
-        self.correcting.may_correct(self._came.refused)
+        self.correcting.may_correct(self._batch.paused_because)
         return True
 
-    def _correct(self, watched: Watched, wrong: Sums) -> None:
+    def _correct(self, pending: PendingCounter, wrong: Sums) -> None:
         """Whatever comes of it, only fresh looks count from now on."""
-        looked = Looked(watched.mailboxes, watched.looks[-1].round, wrong)
-        watched.looks = ()
+        looked = Conclusion(pending.mailboxes, pending.looks[-1].round, wrong)
+        pending.looks = ()
         try:
-            self.owners.read_again(watched.subject)
-            if self.owners.mailboxes(watched.subject) != watched.mailboxes:
+            self.owners.read_again(pending.counter)
+            if self.owners.mailboxes(pending.counter) != pending.mailboxes:
                 raise Soon("its mailboxes have changed")
-            if self._may_correct(watched):
-                self.correcting.correct(watched.subject, looked, self._came.refused)
+            if self._may_correct(pending):
+                self.correcting.correct(pending.counter, looked, self._batch.paused_because)
                 # a delta without an answer is applied by then
-                watched.due = self.clock() + self.timing.delay
+                pending.due = self.clock() + self.timing.delay
         except Deferred as why:
-            self._deferred(watched, why)
-        if self.correcting.waits(watched.subject):
-            self._drop(watched)
+            self._deferred(pending, why)
+        if self.correcting.waits(pending.counter):
+            self._drop(pending)
 
-    def _deferred(self, watched: Watched, why: Deferred) -> None:
-        self.count(watched.subject.tally, "deferred")
-        watched.looks = ()
-        watched.due = self.clock() + self.timing.delay
+    def _deferred(self, pending: PendingCounter, why: Deferred) -> None:
+        self.count(pending.counter.tally, "deferred")
+        pending.looks = ()
+        pending.due = self.clock() + self.timing.delay
         if not isinstance(why, Soon):
-            self.correcting.defer(watched.subject, str(why))
-        if self.correcting.waits(watched.subject):
-            self._drop(watched)
+            self.correcting.defer(pending.counter, str(why))
+        if self.correcting.waits(pending.counter):
+            self._drop(pending)

@@ -13,7 +13,7 @@ log = logging.getLogger("reconciler")
 REPAIRED_AS = {State.VERIFIED: "verified", State.SUPERSEDED: "superseded"}
 
 
-def tell(metrics: Metrics, finding: Finding) -> None:
+def report_change(metrics: Metrics, finding: Finding) -> None:
     """It is new, or it has come to another state."""
     metrics.findings.labels(finding.projection, finding.kind, finding.state).inc()
     log.info("%s", finding.sentence, extra={"finding": _facts(finding)})
@@ -21,7 +21,7 @@ def tell(metrics: Metrics, finding: Finding) -> None:
         metrics.repairs.labels(finding.projection, "stuck").inc()
 
 
-def tell_end(metrics: Metrics, finding: Finding, ended: State) -> None:
+def report_end(metrics: Metrics, finding: Finding, ended: State) -> None:
     """It is closed."""
     metrics.findings.labels(finding.projection, finding.kind, ended).inc()
     if ended in REPAIRED_AS:

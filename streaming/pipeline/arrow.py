@@ -42,7 +42,7 @@ class WriteTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledKeys:
     """One Arrow batch of `window.SETTLED_COLUMNS`, without the heartbeat's own row."""
 
     keys: pa.RecordBatch
@@ -50,7 +50,7 @@ class Settled:
     """Records that could not be decoded, with their reason."""
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch) -> Settled:
+    def of(cls, batch: pa.RecordBatch) -> SettledKeys:
         """Keys and bad records apart."""
         good = pc.is_null(batch["reason"])
         keys = batch.filter(pc.and_(good, pc.invert(batch["heartbeat"])))

@@ -1,4 +1,4 @@
-"""What the driver decides for each batch: the breaker, admission, the agenda of later looks.
+"""What the driver decides for each batch: the breaker, admission, which looks are due later.
 
 Between the two passes of a batch it counts the suspects *before* anything is written, and only then
 says what may be repaired.
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, Offsets
+from checkpoints.clock import now_micros
 from checkpoints.directory import Planned
 from checkpoints.expiries import KEPT_AFTER_DUE
 from checkpoints.journal import Journal
@@ -19,13 +20,13 @@ from checkpoints.tallies import MARKS_KEPT_DAYS
 from reconcilers.family import Family
 from reconcilers.finding import Action
 from reconcilers.model import Kind, Micros, Wake
-from reconcilers.policy import Breaker, BreakerState, Count, Limits, after_batch
-from streaming.counters.batch_summary import Came
+from reconcilers.policy import Breaker, BreakerLimits, BreakerState, Count, after_batch
+from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.metrics import Metrics
-from streaming.monitoring.report import tell, tell_end
-from streaming.pipeline.open_findings import Agenda, finding_wake
-from streaming.pipeline.scheduled import later_wake
-from streaming.pipeline.worker import BatchLook, Ports, micros
+from streaming.monitoring.report import report_change, report_end
+from streaming.pipeline.open_findings import OpenFindings, finding_wake
+from streaming.pipeline.scheduled import scheduled_wake
+from streaming.pipeline.worker import BatchLook, Connections
 from streaming.settings import Settings
 from streaming.steps.examine import Admission
 from streaming.steps.outcome import Outcome
@@ -60,23 +61,23 @@ class BatchPlace:
 class Rates:
     """The settings that decide here; durations in µs."""
 
-    limits: Limits
+    limits: BreakerLimits
     delay: Micros
-    report_again: Micros
+    recheck_interval: Micros
     window: Micros
 
     @classmethod
     def of(cls, settings: Settings) -> Rates:
         """From the settings."""
         repair = settings.repair
-        limits = Limits(
+        limits = BreakerLimits(
             repair.suspects_per_minute,
             repair.suspect_share,
             repair.removals_per_minute,
             repair.removal_share,
-            repair.share_needs_keys,
+            repair.share_min_keys,
         )
-        seconds = settings.stream.delay, repair.report_again, settings.stream.window
+        seconds = settings.stream.delay, repair.recheck_interval, settings.stream.window
         return cls(limits, *(round(each * 1e6) for each in seconds))
 
 
@@ -89,15 +90,15 @@ class Batches:
 
     family: Family
     stream: str
-    ports: Ports
+    ports: Connections
     bookmarks: Bookmarks
     lease: Lease | None
     metrics: Metrics
     rates: Rates
     commit: Callable[[Offsets], None]
     observe: bool = False
-    agenda: Agenda = field(default_factory=Agenda)
-    tallies: Callable[[Came], None] | None = None
+    open_findings: OpenFindings = field(default_factory=OpenFindings)
+    tallies: Callable[[BatchSummary], None] | None = None
     clock_trouble: str | None = None
     lag: float = 0.0
     read_up_to: Offsets = field(default_factory=dict)
@@ -114,28 +115,28 @@ class Batches:
     def start(self) -> list[Wake]:
         """Read the journal; returns the keys to look at at once (mode switched, breaker closed)."""
         if self.ports.lineage.watched_since() is None:
-            self.ports.lineage.watch_from(micros())
+            self.ports.lineage.watch_from(now_micros())
         self.recall()
-        self._read_at = micros()
+        self._read_at = now_micros()
         self._state = BreakerState(self.journal.breakers())
         self._show()
         if self.observe or self._state.opened:
             return []
-        return [finding_wake(finding) for finding in self.agenda.held()]
+        return [finding_wake(finding) for finding in self.open_findings.held()]
 
     def recall(self) -> None:
-        """Begin the agenda anew from the journal: a batch that failed told nothing of its work."""
-        self.agenda = Agenda()
+        """Read the open findings anew: a batch that failed told nothing of its work."""
+        self.open_findings = OpenFindings()
         for finding in self.journal.open_findings(self.family):
-            self.agenda.keep(finding)
+            self.open_findings.keep(finding)
         newest = self.bookmarks.newest(self.stream)
-        now = micros()
+        now = now_micros()
         told = now - EXPIRIES_KEPT if newest is None else newest.recorded_at - HOUR
         self._expired_up_to = min(told, now - HOUR)
 
     def marks_begin(self) -> Micros:
         """From when on marks of tallies may not have been gone through: all that are kept."""
-        return micros() - MARKS_KEPT_DAYS * 24 * HOUR
+        return now_micros() - MARKS_KEPT_DAYS * 24 * HOUR
 
     def admit(self, look: BatchLook, now: Micros) -> Admission:
         """Count this batch's suspects and say what may be repaired.
@@ -144,7 +145,7 @@ class Batches:
         """
         self.check_lease()
         new = [suspect for suspect in look.suspects if suspect.kind and not suspect.looked_again]
-        first = self.family.first.name
+        first = self.family.listing.name
         removals = sum(
             suspect.kind is Kind.EXTRA_ROW and suspect.projection == first for suspect in new
         )
@@ -186,7 +187,7 @@ class Batches:
         """After a restart once more those of the last hour: the batch may not have come so far."""
         self._expired_up_to = min(self._expired_up_to, now)  # the clock may have stepped back
         for expiry in self.ports.expiries.between(self._expired_up_to, now):
-            yield later_wake(expiry)
+            yield scheduled_wake(expiry)
         self._expired_up_to = now
 
     def _resumed(self) -> list[Wake]:
@@ -196,14 +197,14 @@ class Batches:
             return []
         self._state = BreakerState()
         log.info("breakers closed: looking again at what was held")
-        return [finding_wake(finding) for finding in self.agenda.held()]
+        return [finding_wake(finding) for finding in self.open_findings.held()]
 
     def _due(self, now: Micros) -> list[Wake]:
         """Keys whose next look has come; they are not due again until it must have happened."""
-        due = list(self.agenda.due(now))
+        due = list(self.open_findings.due(now))
         for finding in due:
-            later = now + max(self.rates.report_again, 4 * self.rates.delay)
-            self.agenda.keep(replace(finding, next_look=later))
+            later = now + max(self.rates.recheck_interval, 4 * self.rates.delay)
+            self.open_findings.keep(replace(finding, next_look=later))
         return [finding_wake(finding) for finding in due]
 
     def check_lease(self) -> None:
@@ -217,7 +218,7 @@ class Batches:
 
     def events_lost(self) -> None:
         """Events are known to be lost: what was remembered as complete no longer is."""
-        self.ports.lineage.watch_from(micros())
+        self.ports.lineage.watch_from(now_micros())
 
     def ended(self, look: BatchLook, batch: BatchPlace) -> None:
         """The batch is done: its bookmark, the consumer group's offsets, its metrics."""
@@ -247,24 +248,25 @@ class Batches:
             self.metrics.capture_delay.set(delay / 1e6)
         if self.tallies is not None:
             self.tallies(self._came(look, plan, delay))
-        age = 0.0 if look.oldest is None else (micros() - look.oldest) / 1e6
+        age = 0.0 if look.oldest is None else (now_micros() - look.oldest) / 1e6
         self.metrics.window_age.set(age)
 
-    def _came(self, look: BatchLook, plan: Planned, captured_in: Micros) -> Came:
+    def _came(self, look: BatchLook, plan: Planned, captured_in: Micros) -> BatchSummary:
         """What a batch read had waited since the one before it at most: 2 L are for both."""
-        open_ones, first = list(self.agenda.findings), self.family.first.name
+        listing = self.family.listing.name
+        found = {slot.mailboxid for name, slot in self.open_findings.findings if name == listing}
         read_at = plan.batch_time * 1000
         waited, self._read_at = read_at - (self._read_at or read_at), read_at
-        return Came(
-            settled=plan.watermark * 1000 - self.rates.window,
+        return BatchSummary(
+            settled_up_to=plan.watermark * 1000 - self.rates.window,
             changes=look.changes,
-            late=max(round(self.lag * 1e6), captured_in, (captured_in + waited) // 2),
-            refused=self.clock_trouble or self._reason(Breaker.REPAIRS),
-            unsettled=frozenset(slot.mailboxid for name, slot in open_ones if name == first),
+            lag=max(round(self.lag * 1e6), captured_in, (captured_in + waited) // 2),
+            paused_because=self.clock_trouble or self._reason(Breaker.REPAIRS),
+            mailboxes_with_findings=frozenset(found),
         )
 
-    def settled(self, outcomes: Iterable[Outcome]) -> None:
-        """Take in what became of the suspects: agenda, metrics, one sentence a finding.
+    def record_outcomes(self, outcomes: Iterable[Outcome]) -> None:
+        """Take in what became of the suspects: open findings, metrics, one sentence a finding.
 
         That a table refuses, or no longer does, several workers may have found out.
         """
@@ -276,23 +278,23 @@ class Batches:
         finding = outcome.finding
         if finding is None:
             if outcome.action is Action.NOTHING:
-                self.agenda.forget(outcome.projection, outcome.slot)
+                self.open_findings.forget(outcome.projection, outcome.slot)
             return
         if outcome.action is Action.CLOSE:
-            told_already = outcome.slot == WHOLE_TABLE and self.agenda.of(finding) is None
-            self.agenda.drop(finding)
+            told_already = outcome.slot == WHOLE_TABLE and self.open_findings.of(finding) is None
+            self.open_findings.drop(finding)
             if outcome.ended is not None and not told_already:
-                tell_end(self.metrics, finding, outcome.ended)
+                report_end(self.metrics, finding, outcome.ended)
             return
-        before = self.agenda.of(finding)
-        self.agenda.keep(finding)
+        before = self.open_findings.of(finding)
+        self.open_findings.keep(finding)
         if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
             return
-        tell(self.metrics, finding)
+        report_change(self.metrics, finding)
         if outcome.action is Action.REPAIR and finding.oldest is not None:
             self.metrics.time_to_repair.observe((outcome.at - finding.oldest) / 1e6)
 
     def _show(self) -> None:
-        self.metrics.show_open(self.stream, self.agenda.counts())
+        self.metrics.show_open(self.stream, self.open_findings.counts())
         for breaker in Breaker:
             self.metrics.breaker.labels(breaker.value).set(breaker in self._state.opened)

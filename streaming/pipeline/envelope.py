@@ -143,7 +143,7 @@ def _as_keys(parsed: DataFrame, family: Family) -> DataFrame:
         of(value.wake.deleted_from, F.when(told, value.source["table"])).alias("deleted_from"),
         of(value.wake.deleted_at, F.when(told, value.source.ts_us)).alias("deleted_at"),
         F.col("looked_again"),
-        of(F.coalesce(value.wake.projection, F.lit(family.first.name)), F.lit(None)).alias(
+        of(F.coalesce(value.wake.projection, F.lit(family.listing.name)), F.lit(None)).alias(
             "projection"
         ),
         of(value.wake.suspected, F.lit(None)).alias("suspected"),

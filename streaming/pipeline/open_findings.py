@@ -25,7 +25,7 @@ def place_of(finding: Finding) -> Place:
 
 
 @dataclass(slots=True)
-class Agenda:
+class OpenFindings:
     """Open findings in memory: what is due to be looked at again, and how many of which kind."""
 
     findings: dict[Place, Finding] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from checkpoints.bookmarks import Offsets
+from checkpoints.clock import now_micros
 from checkpoints.directory import planned, query_id
 from reconcilers.errors import CorruptCheckpoint, SparkDied
 from reconcilers.model import Micros, Suspect, Wake
@@ -27,9 +28,8 @@ from streaming.pipeline.worker import (
     BatchLook,
     Job,
     look_task,
-    micros,
     read_looks,
-    settle_task,
+    repair_task,
 )
 from streaming.steps.examine import Admission
 from streaming.steps.outcome import Outcome
@@ -47,7 +47,7 @@ class Decisions(Protocol):
     def admit(self, look: BatchLook, now: Micros) -> Admission:
         """What may be repaired in this batch. Raises when this process may not write at all."""
 
-    def settled(self, outcomes: list[Outcome]) -> None:
+    def record_outcomes(self, outcomes: list[Outcome]) -> None:
         """What became of the suspects."""
 
     def later_looks(self, now: Micros) -> list[Wake]:
@@ -80,7 +80,7 @@ class FamilyQuery:
         stream = self.job.settings.stream
         self._reported = -1
         self._query = (
-            self._settled()
+            self._settled_keys()
             .writeStream.queryName(f"reconciler-{self.job.family.name}")
             .outputMode("append")
             .option("checkpointLocation", str(self.checkpoint))
@@ -89,7 +89,7 @@ class FamilyQuery:
             .start()
         )
 
-    def _settled(self) -> DataFrame:
+    def _settled_keys(self) -> DataFrame:
         settings, family = self.job.settings, self.job.family
         topics = (*event_topics(settings, family), self.job.suspects_topic)
         records = (
@@ -122,9 +122,9 @@ class FamilyQuery:
         place = self._place(batch_id)
         look = self._look(settled)
         admission = self.decisions.admit(look, place.plan.batch_time * 1000)
-        outcomes = self._settle(look.suspects, admission, place.name)
-        self.decisions.settled(outcomes)
-        self.publish(self.decisions.later_looks(micros()))
+        outcomes = self._confirm_and_repair(look.suspects, admission, place.name)
+        self.decisions.record_outcomes(outcomes)
+        self.publish(self.decisions.later_looks(now_micros()))
         self.decisions.ended(look, place)
 
     def _place(self, batch_id: int) -> BatchPlace:
@@ -148,7 +148,9 @@ class FamilyQuery:
         )
         return read_looks(row.result for row in shares.collect())
 
-    def _settle(self, suspects: list[Suspect], admission: Admission, batch: str) -> list[Outcome]:
+    def _confirm_and_repair(
+        self, suspects: list[Suspect], admission: Admission, batch: str
+    ) -> list[Outcome]:
         """Steps 5 to 7 on the workers, again a mailbox in one task."""
         if not suspects:
             return []
@@ -156,7 +158,7 @@ class FamilyQuery:
         shares: list[list[Suspect]] = [[] for _ in range(count)]
         for suspect in suspects:
             shares[suspect.slot.mailboxid.int % count].append(suspect)
-        task = settle_task(self.job, admission, batch)
+        task = repair_task(self.job, admission, batch)
         return self.spark.sparkContext.parallelize(shares, count).mapPartitions(task).collect()
 
     # --- its life
@@ -226,6 +228,6 @@ def _cause(told: str) -> str:
 PYTHONS_ERROR = re.compile(r"[A-Za-z_.]+(Error|Exception): ")
 
 
-def patience(restarts: int, most: float) -> float:
+def backoff(restarts: int, most: float) -> float:
     """Seconds to wait before the next restart: 1, 2, 4 … up to ``most``."""
     return min(most, 2.0 ** min(restarts, 16))

@@ -11,7 +11,7 @@ from checkpoints.expiries import Expiry
 from reconcilers.model import NO_PROJECTION, Micros, Slot, Wake
 
 
-def expiring(wakes: Iterable[Wake], now: Micros, delay: Micros) -> Iterator[Expiry]:
+def looks_after_expiry(wakes: Iterable[Wake], now: Micros, delay: Micros) -> Iterator[Expiry]:
     """The later looks that cells with a TTL need, each two delays (µs) after the expiry."""
     for wake in wakes:
         expires, mailboxid, uid = wake.expires_at, wake.mailboxid, wake.uid
@@ -21,7 +21,7 @@ def expiring(wakes: Iterable[Wake], now: Micros, delay: Micros) -> Iterator[Expi
             yield Expiry(Slot(mailboxid, uid), wake.messageid, expires + 2 * delay)
 
 
-def in_turn(slot: Slot, now: Micros, every: Micros) -> Micros:
+def spread(slot: Slot, now: Micros, every: Micros) -> Micros:
     """When a slot is looked at later: one to two periods from now, at its own time of each (µs).
 
     So whoever asks for it again, in another batch or another process, asks for the same look.
@@ -30,7 +30,7 @@ def in_turn(slot: Slot, now: Micros, every: Micros) -> Micros:
     return (now - phase) // every * every + phase + 2 * every
 
 
-def later_wake(expiry: Expiry) -> Wake:
+def scheduled_wake(expiry: Expiry) -> Wake:
     """The key of a look that is due; only what differs is confirmed."""
     return Wake(
         mailboxid=expiry.slot.mailboxid,

@@ -16,7 +16,7 @@ from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.batches import Batches
-from streaming.pipeline.query import FamilyQuery, patience
+from streaming.pipeline.query import FamilyQuery, backoff
 from streaming.topics import Watcher
 
 log = logging.getLogger("reconciler")
@@ -29,7 +29,7 @@ BAD_STARTS = 2
 
 
 @dataclass(slots=True)
-class Life:
+class QuerySupervisor:
     """Keeps one query alive until told to stop. Durations are seconds."""
 
     query: FamilyQuery
@@ -41,7 +41,7 @@ class Life:
     lag: LagWatch
     fingerprint: fingerprint.Fingerprint
     window_ms: int
-    restart_most: float
+    restart_backoff_max: float
     accept_loss: bool = False
     _deaths: int = 0
     _clocks_at: float = field(default=float("-inf"))
@@ -54,7 +54,7 @@ class Life:
             try:
                 self._watch()
                 if not self.query.alive:
-                    self._revive(stop)
+                    self._restart(stop)
             except Retryable as gone:
                 log.warning("waiting: %s", gone)
         self.query.stop()
@@ -68,14 +68,14 @@ class Life:
         plan = directory.newest(self.query.checkpoint)
         if plan is not None and plan.watermark > time.time() * 1000:
             ahead = plan.watermark / 1000 - time.time()
-            self._afresh(f"its watermark is {ahead:.0f} s ahead of the clock")
+            self._start_fresh(f"its watermark is {ahead:.0f} s ahead of the clock")
         elif plan is None or directory.query_id(self.query.checkpoint) is None:
-            self._afresh("there is no checkpoint to go on from")
+            self._start_fresh("there is no checkpoint to go on from")
         else:
             self._check_retention(plan.end)
             self.query.start()
 
-    def _afresh(self, why: str) -> None:
+    def _start_fresh(self, why: str) -> None:
         offsets = safe_start(self.decisions.recent_bookmarks(), self.window_ms)
         self.query.stop()
         kept = directory.set_aside(self.query.checkpoint)
@@ -134,7 +134,7 @@ class Life:
             dropped = _sum(told, "numRowsDroppedByWatermark")
             if dropped:
                 self.metrics.dropped.inc(dropped)
-                self._afresh("the clock is behind the watermark: rows would be dropped")
+                self._start_fresh("the clock is behind the watermark: rows would be dropped")
                 return
         now = time.monotonic()
         if now - self._clocks_at > CLOCKS_EVERY:
@@ -148,23 +148,23 @@ class Life:
         self.metrics.batch_duration.set(told["durationMs"]["triggerExecution"] / 1000)
         self.metrics.state_rows.set(_sum(told, "numRowsTotal"))
 
-    def _revive(self, stop: Event) -> None:
+    def _restart(self, stop: Event) -> None:
         """Restart a dead query; give its checkpoint up when that is what kills it."""
         self.decisions.check_lease()
         why = self.query.failure()
         self._deaths += 1
         self.metrics.restarts.labels(self.query.job.family.name).inc()
-        pause = patience(self._deaths - 1, self.restart_most)
+        pause = backoff(self._deaths - 1, self.restart_backoff_max)
         log.warning("the query died: %s; restarting in %.0f s", why, pause)
         stop.wait(pause)
         if stop.is_set():
             return
         self.decisions.recall()
         if self.query.lost_events():
-            self._afresh(why)  # raises EventsLost unless the loss is accepted
+            self._start_fresh(why)  # raises EventsLost unless the loss is accepted
         elif self._deaths >= BAD_STARTS and self.query.blames_checkpoint():
             self._deaths = 0
-            self._afresh(why)
+            self._start_fresh(why)
         else:
             self.query.start()
 

@@ -7,7 +7,6 @@ its own sessions and prepared statements, once.
 from __future__ import annotations
 
 import pickle
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -26,16 +25,17 @@ from checkpoints.cassandra import (
     Store,
     levels,
 )
+from checkpoints.clock import now_micros
 from checkpoints.expiries import Expiry
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Attempts
 from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
-from streaming.pipeline.arrow import Settled
-from streaming.pipeline.scheduled import expiring, in_turn
+from streaming.pipeline.arrow import SettledKeys
+from streaming.pipeline.scheduled import looks_after_expiry, spread
 from streaming.settings import Settings
-from streaming.steps.confirm import Confirmation
+from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Admission, Examiner, Rules
-from streaming.steps.look import Look, Looked
+from streaming.steps.look import Look, LookResult
 from streaming.steps.outcome import Outcome
 from streaming.tables import Tables, connect
 from streaming.topics import publish_dead_letters, publish_wakes
@@ -70,7 +70,7 @@ class BatchLook:
     fast_writers: int = 0
     changes: Counter[UUID] = field(default_factory=Counter)
 
-    def add(self, looked: Looked) -> None:
+    def add(self, looked: LookResult) -> None:
         """Take in one look."""
         self.suspects.extend(looked.suspects)
         self.examined += looked.examined
@@ -104,7 +104,7 @@ def read_looks(pickled: Iterable[bytes]) -> BatchLook:
 def each_once(suspects: Iterable[Suspect]) -> list[Suspect]:
     """One suspect for each slot of a projection: several looks may have found it.
 
-    Settled twice in a batch, its own repair would at once look like one that held.
+    Examined twice in a batch, its own repair would at once look like one that held.
     """
     found: dict[tuple[str, Slot], Suspect] = {}
     for suspect in suspects:
@@ -126,27 +126,22 @@ def _merged(one: Suspect, other: Suspect) -> Suspect:
     )
 
 
-def micros() -> Micros:
-    """Our clock: µs since the epoch."""
-    return time.time_ns() // 1000
-
-
 def rules_of(settings: Settings) -> Rules:
     """The rules of steps 5 to 7 from the settings."""
     repair, delay = settings.repair, round(settings.stream.delay * 1e6)
     shadowed = frozenset({Kind.SHADOWED_DELETE} if repair.re_add_shadowed else ())
     return Rules(
         delay=delay,
-        shadow=round(repair.shadow * 1e6),
-        report_again=round(repair.report_again * 1e6),
+        delete_clock_tolerance=round(repair.delete_clock_tolerance * 1e6),
+        recheck_interval=round(repair.recheck_interval * 1e6),
         attempts=Attempts(repair.attempts, apart=delay),
-        held_mailbox_rows=repair.held_mailbox_rows,
+        empty_truth_min_rows=repair.empty_truth_min_rows,
         always_accepted=shadowed,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class Connections:
     """One process's connections to what it reads and writes."""
 
     tables: Tables
@@ -156,9 +151,9 @@ class Ports:
     tallies: CassandraTallies
 
 
-def ports(settings: Settings, family: Family) -> Ports:
-    """This process's ports; made at the first call for this family."""
-    return _ports(settings, _ByName(family))
+def connections(settings: Settings, family: Family) -> Connections:
+    """This process's connections; made at the first call for this family."""
+    return _connections(settings, _ByName(family))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +163,16 @@ class _ByName:
     family: Family
 
     def __hash__(self) -> int:
-        columns = self.family.first.columns
+        columns = self.family.listing.columns
         return hash((self.family.name, len(self.family.projections), columns))
 
 
 @cache
-def _ports(settings: Settings, of: _ByName) -> Ports:
+def _connections(settings: Settings, of: _ByName) -> Connections:
     session = connect(settings.cassandra)
     consistency = levels(settings.cassandra.local_dc)
     store = Store(session, settings.cassandra.own_keyspace, consistency)
-    return Ports(
+    return Connections(
         Tables(session, settings.cassandra, of.family),
         CassandraLineage(store),
         CassandraJournal(
@@ -202,7 +197,7 @@ def _look_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
     found = BatchLook()
     wakes: list[Wake] = []
     for batch in batches:
-        settled = Settled.of(batch)
+        settled = SettledKeys.of(batch)
         _keep_undecodable(job, settled.bad, found)
         _account(settled, found, job.settings.stream.delay)
         wakes.extend(settled.wakes())
@@ -215,24 +210,24 @@ def _look_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 
 
 def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
-    ours = ports(job.settings, job.family)
-    since, now = ours.lineage.watched_since(), micros()
+    ours = connections(job.settings, job.family)
+    since, now = ours.lineage.watched_since(), now_micros()
     look = Look(job.family, ours.tables, ours.lineage, since)
     looked = look.at(wakes, now)
     ours.tallies.mark(_chunks(looked, job.settings.tally.chunk), now)
-    ours.expiries.expect(expiring(wakes, now, round(job.settings.stream.delay * 1e6)))
-    every = round(job.settings.repair.report_again * 1e6)
-    ours.expiries.expect(Expiry(slot, None, in_turn(slot, now, every)) for slot in looked.later)
+    ours.expiries.expect(looks_after_expiry(wakes, now, round(job.settings.stream.delay * 1e6)))
+    every = round(job.settings.repair.recheck_interval * 1e6)
+    ours.expiries.expect(Expiry(slot, None, spread(slot, now, every)) for slot in looked.later)
     if looked.again:
         _publish(job, looked.again)
     found.add(looked)
 
 
-def _chunks(looked: Looked, width: int) -> dict[UUID, set[int]]:
+def _chunks(looked: LookResult, width: int) -> dict[UUID, set[int]]:
     return {mailbox: {uid // width for uid in uids} for mailbox, uids in looked.touched.items()}
 
 
-def _account(settled: Settled, found: BatchLook, delay: float) -> None:
+def _account(settled: SettledKeys, found: BatchLook, delay: float) -> None:
     """Capture delay, oldest write, and writers whose clock is ahead by more than half the delay."""
     times = settled.write_times(fast=round(delay / 2 * 1e6))
     if times is not None:
@@ -255,33 +250,35 @@ def _publish(job: Job, wakes: Iterable[Wake]) -> None:
 # --- steps 5 to 7
 
 
-def settle_task(
+def repair_task(
     job: Job, admission: Admission, batch: str
 ) -> Callable[[Iterable[list[Suspect]]], Iterator[Outcome]]:
     """For ``mapPartitions``: lists of suspects in, outcomes out."""
-    return partial(_settle_share, job, admission, batch)
+    return partial(_repair_share, job, admission, batch)
 
 
-def _settle_share(
+def _repair_share(
     job: Job, admission: Admission, batch: str, shares: Iterable[list[Suspect]]
 ) -> Iterator[Outcome]:
     for suspects in shares:
         for projection in job.family.projections:
             concerned = [each for each in suspects if each.projection == projection.name]
-            for outcome in _examiner(job, projection).settle(concerned, admission, batch):
+            for outcome in _examiner(job, projection).examine(concerned, admission, batch):
                 finding = outcome.finding
                 yield replace(outcome, finding=finding.without_rows() if finding else None)
 
 
 def _examiner(job: Job, projection: Projection) -> Examiner:
-    ours, rules = ports(job.settings, job.family), rules_of(job.settings)
+    ours, rules = connections(job.settings, job.family), rules_of(job.settings)
     return Examiner(
         family=job.family,
         projection=projection,
         tables=ours.tables,
-        confirmation=Confirmation(job.family, projection, ours.tables, ours.lineage, rules.shadow),
+        confirmation=Confirmer(
+            job.family, projection, ours.tables, ours.lineage, rules.delete_clock_tolerance
+        ),
         journal=ours.journal,
         publish=partial(_publish, job),
-        clock=micros,
+        clock=now_micros,
         rules=rules,
     )

@@ -34,14 +34,14 @@ class Unreadable(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmation:
-    """Reads suspects of one projection again; ``shadow`` (µs) is that of `Moment`."""
+class Confirmer:
+    """Reads suspects of one projection again; the tolerance (µs) is that of `Moment`."""
 
     family: Family
     projection: Projection
     tables: ConfirmTables
     lineage: Lineage
-    shadow: Micros = 10 * SECOND
+    delete_clock_tolerance: Micros = 10 * SECOND
 
     def read(self, suspects: Sequence[Suspect]) -> list[Seen]:
         """Each suspect as it is now: projection FIRST, truth SECOND, at serial consistency.
@@ -58,11 +58,11 @@ class Confirmation:
             raise Unreadable(str(refused)) from refused
         listed = rows
         if self.projection.is_index:
-            listed = self.tables.projection_rows(self.family.first, slots)
+            listed = self.tables.projection_rows(self.family.listing, slots)
         remembered = self.lineage.of_slots(slots)
         claims: dict[Slot, set[UUID]] = {}
         for suspect in suspects:
-            message = self.family.first.message_of(listed.get(suspect.slot))
+            message = self.family.listing.message_of(listed.get(suspect.slot))
             named = set() if message is None else {message}
             entries = remembered.get(suspect.slot, ())
             claims[suspect.slot] = (
@@ -113,7 +113,7 @@ class Confirmation:
     def _outlived_its_delete(self, truth: Row, memory: Memory) -> bool:
         """Its user deleted it; only the clocks differ."""
         return any(
-            abs(written - deleted) <= self.shadow
+            abs(written - deleted) <= self.delete_clock_tolerance
             for deleted in memory.range_deletes
             for written in truth.written.values()
         )

@@ -10,7 +10,7 @@ from reconcilers.model import Kind, Seen, Slot, Suspect, Wake
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ConfirmedSuspect:
     """A suspect as confirmed at ``moment``, in ``batch``; ``previous`` is its open finding."""
 
     suspect: Suspect

@@ -27,12 +27,12 @@ from reconcilers.model import (
     Wake,
 )
 from reconcilers.plan import plan
-from streaming.steps.confirm import Confirmation, Unreadable
-from streaming.steps.confirmed import Case
+from streaming.steps.confirm import Confirmer, Unreadable
+from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import Parking
 from streaming.steps.removals import MailboxTables, Removals
-from streaming.steps.repair import Repairing, WriteTables
+from streaming.steps.repair import Repairer, WriteTables
 
 CONFIRMED_TOGETHER = 100
 """Suspects confirmed under one C: few, so that the reads are near the writes."""
@@ -56,10 +56,10 @@ class Rules:
     """The settings that steps 5 to 7 obey; durations in µs."""
 
     delay: Micros
-    shadow: Micros
-    report_again: Micros
+    delete_clock_tolerance: Micros
+    recheck_interval: Micros
     attempts: Attempts
-    held_mailbox_rows: int
+    empty_truth_min_rows: int
     always_accepted: frozenset[Kind] = frozenset()
 
 
@@ -70,29 +70,29 @@ class Examiner:
     family: Family
     projection: Projection
     tables: RepairTables
-    confirmation: Confirmation
+    confirmation: Confirmer
     journal: Journal
     publish: Callable[[Iterable[Wake]], None]
     clock: Callable[[], Micros]
     rules: Rules
     _removals: Removals = field(init=False)
-    _repairing: Repairing = field(init=False)
+    _repairing: Repairer = field(init=False)
 
     def __post_init__(self) -> None:
         """What it asks of whole mailboxes, and what it writes with."""
         rules, projection = self.rules, self.projection
-        self._removals = Removals(self.family, projection, self.tables, rules.held_mailbox_rows)
-        self._repairing = Repairing(
+        self._removals = Removals(self.family, projection, self.tables, rules.empty_truth_min_rows)
+        self._repairing = Repairer(
             projection=projection,
             tables=self.tables,
             journal=self.journal,
             parking=Parking(self.family, self.journal, self.clock),
             publish=self.publish,
             clock=self.clock,
-            report_again=rules.report_again,
+            recheck_interval=rules.recheck_interval,
         )
 
-    def settle(
+    def examine(
         self, suspects: Sequence[Suspect], admission: Admission, batch: str
     ) -> list[Outcome]:
         """Confirm each suspect and act. ``batch`` names the batch, the same when re-executed.
@@ -102,7 +102,7 @@ class Examiner:
         """
         outcomes: list[Outcome] = []
         if suspects:
-            suspects = self._repairing.in_turn(suspects, batch)
+            suspects = self._repairing.rotated(suspects, batch)
         for start in range(0, len(suspects), CONFIRMED_TOGETHER):
             some = suspects[start : start + CONFIRMED_TOGETHER]
             try:
@@ -111,21 +111,21 @@ class Examiner:
                 return [*outcomes, *self._repairing.unreadable(suspects[start:], refused)]
             outcomes += self._repairing.readable()
             for case in cases:
-                outcomes += self._settle_one(case, admission)
+                outcomes += self._examine_one(case, admission)
         return outcomes
 
-    def _confirmed(self, suspects: Sequence[Suspect], batch: str) -> list[Case]:
-        moment = Moment(self.clock(), self.rules.delay, self.rules.shadow)
+    def _confirmed(self, suspects: Sequence[Suspect], batch: str) -> list[ConfirmedSuspect]:
+        moment = Moment(self.clock(), self.rules.delay, self.rules.delete_clock_tolerance)
         slots = [suspect.slot for suspect in suspects]
         open_ones = self.journal.recall(self.family, self.projection.name, slots)
         return [
-            Case(suspect, seen, open_ones.get(suspect.slot), moment, batch)
+            ConfirmedSuspect(suspect, seen, open_ones.get(suspect.slot), moment, batch)
             for suspect, seen in zip(suspects, self.confirmation.read(suspects), strict=True)
         ]
 
     # --- steps 6 and 7
 
-    def _settle_one(self, case: Case, admission: Admission) -> Iterator[Outcome]:
+    def _examine_one(self, case: ConfirmedSuspect, admission: Admission) -> Iterator[Outcome]:
         verdict = self._verdict(case)
         previous = case.previous
         if admission.observe and previous is not None and previous.state is State.INTENDED:
@@ -139,7 +139,7 @@ class Examiner:
             yield from self._act(case, verdict, step, admission)
 
     def _act(
-        self, case: Case, verdict: Verdict, step: Step, admission: Admission
+        self, case: ConfirmedSuspect, verdict: Verdict, step: Step, admission: Admission
     ) -> Iterator[Outcome]:
         match step.action, verdict:
             case Action.KEEP, _:
@@ -156,7 +156,7 @@ class Examiner:
                     self.publish([case.wake(difference.kind if difference is not None else None)])
                 yield Outcome(case.slot, action, None, projection=self.projection.name)
 
-    def _verdict(self, case: Case) -> Verdict:
+    def _verdict(self, case: ConfirmedSuspect) -> Verdict:
         seen, previous = case.seen, case.previous
         if case.suspect.kind is Kind.UNRESOLVED and seen.actual is None and not seen.consulted:
             return Report(
@@ -169,41 +169,41 @@ class Examiner:
             accepted |= ACCEPTABLE  # its kind is by now that of the repair
         return judge(self.family, self.projection, seen, case.moment, accepted)
 
-    def _close(self, case: Case, state: State) -> Outcome:
+    def _close(self, case: ConfirmedSuspect, state: State) -> Outcome:
         assert case.previous is not None
         now = self.clock()
         self.journal.close(case.previous, state, now)
         return Outcome(case.slot, Action.CLOSE, case.previous, state, now)
 
-    def _keep(self, case: Case) -> Outcome:
+    def _keep(self, case: ConfirmedSuspect) -> Outcome:
         assert case.previous is not None
-        kept = replace(case.previous, next_look=self.clock() + self.rules.report_again)
+        kept = replace(case.previous, next_look=self.clock() + self.rules.recheck_interval)
         self.journal.touch(kept)
         return Outcome(case.slot, Action.KEEP, kept)
 
-    def _stick(self, case: Case) -> Outcome:
+    def _stick(self, case: ConfirmedSuspect) -> Outcome:
         assert case.previous is not None
         sentence = (
             f"{case.previous.sentence}; {case.previous.attempts} repairs did not hold:"
             " look at it, then `reconcile findings --retry`"
         )
-        next_look = self.clock() + self.rules.report_again
+        next_look = self.clock() + self.rules.recheck_interval
         stuck = replace(case.previous, state=State.STUCK, sentence=sentence, next_look=next_look)
         self.journal.put(stuck)
         return Outcome(case.slot, Action.STICK, stuck)
 
-    def _report(self, case: Case, kind: Kind, sentence: str) -> Outcome:
+    def _report(self, case: ConfirmedSuspect, kind: Kind, sentence: str) -> Outcome:
         previous = case.previous
         if previous is not None and (previous.state, previous.kind) == (State.REPORTED, kind):
             return self._keep(case)
         now = self.clock()
-        next_look = None if kind is Kind.UNRESOLVED else now + self.rules.report_again
+        next_look = None if kind is Kind.UNRESOLVED else now + self.rules.recheck_interval
         finding = self._finding(case, kind, State.REPORTED, sentence)
         finding = replace(finding, next_look=next_look)
         self.journal.put(finding)
         return Outcome(case.slot, Action.REPORT, finding, at=now)
 
-    def _finding(self, case: Case, kind: Kind, state: State, sentence: str) -> Finding:
+    def _finding(self, case: ConfirmedSuspect, kind: Kind, state: State, sentence: str) -> Finding:
         previous = case.previous
         return Finding(
             family=self.family.name,
@@ -221,7 +221,7 @@ class Examiner:
         )
 
     def _repair(
-        self, case: Case, verdict: Repair, step: Step, admission: Admission
+        self, case: ConfirmedSuspect, verdict: Repair, step: Step, admission: Admission
     ) -> Iterator[Outcome]:
         kind, sentence = verdict.difference.kind, verdict.sentence
         removal = kind is Kind.EXTRA_ROW and not self.projection.is_index
@@ -236,11 +236,13 @@ class Examiner:
         else:
             yield from self._carry_out(case, verdict, step.attempt)
 
-    def _may_remove(self, case: Case) -> bool:
+    def _may_remove(self, case: ConfirmedSuspect) -> bool:
         accepted = case.previous is not None and case.previous.accepted
         return accepted or self._removals.may_lose_rows(case.slot.mailboxid)
 
-    def _carry_out(self, case: Case, verdict: Repair, attempt: int) -> Iterator[Outcome]:
+    def _carry_out(
+        self, case: ConfirmedSuspect, verdict: Repair, attempt: int
+    ) -> Iterator[Outcome]:
         kind, sentence = verdict.difference.kind, verdict.sentence
         planned = plan(self.projection, case.seen, verdict.difference, case.moment, attempt)
         if isinstance(planned, Report):
@@ -255,9 +257,9 @@ class Examiner:
         )
         yield from self._repairing.send(case, finding, planned)
 
-    def _hold(self, case: Case, kind: Kind, state: State, sentence: str) -> Outcome:
+    def _hold(self, case: ConfirmedSuspect, kind: Kind, state: State, sentence: str) -> Outcome:
         finding = self._finding(case, kind, state, sentence)
-        finding = replace(finding, next_look=self.clock() + self.rules.report_again)
+        finding = replace(finding, next_look=self.clock() + self.rules.recheck_interval)
         same = case.previous is not None and case.previous.state is state
         (self.journal.touch if same else self.journal.put)(finding)
         return Outcome(case.slot, Action.KEEP, finding)

@@ -21,7 +21,7 @@ class Target:
     looked_again: dict[str | None, Kind | None] = field(default_factory=dict)
     """What was suspected, by the projection that was to be looked at again."""
 
-    def learn(self, wake: Wake, messageid: UUID | None) -> None:
+    def add(self, wake: Wake, messageid: UUID | None) -> None:
         """Take in one more wake of this slot."""
         if messageid is not None:
             self.messageids.add(messageid)
@@ -47,7 +47,7 @@ class Target:
 
 
 @dataclass(slots=True)
-class Sight:
+class LookState:
     """Both sides as read so far; ``claims`` are the truth rows, with their message, by slot.
 
     ``rows`` are those of the family's first projection, ``indexes`` those of the others, by name;
@@ -72,7 +72,7 @@ class Sight:
             found = self.targets[slot] = Target(slot)
         return found
 
-    def sounding(self, unread: str) -> Suspect:
+    def probe(self, unread: str) -> Suspect:
         """Of all slots of an index that could not be read one is confirmed, to tell of its table.
 
         One that was to be looked at again, if there is any: it comes back until it can be read.

@@ -10,7 +10,7 @@ from reconcilers.model import Micros, Slot
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one suspect's finding, for the driver's agenda, metrics and log.
+    """What became of one suspect's finding, for the driver's open findings, metrics and log.
 
     ``ended`` says how it was closed; what supersedes it has an outcome of its own. So has the
     finding of a table that refuses writes, at `streaming.steps.parking.WHOLE_TABLE`.

@@ -9,11 +9,11 @@ from uuid import UUID
 from checkpoints.lineage import WHOLE_RANGE, Entry, Lineage, ProjectionDelete, TruthDelete
 from reconcilers.family import Family
 from reconcilers.model import Micros, Slot, Wake
-from streaming.steps.look_state import Sight
+from streaming.steps.look_state import LookState
 
 
 @dataclass(frozen=True, slots=True)
-class Remembering:
+class LineageRecorder:
     """Writes one look into lineage."""
 
     family: Family
@@ -30,12 +30,12 @@ class Remembering:
             if wake.deleted_from == self.family.truth and wake.messageid is not None:
                 named = WHOLE_RANGE if uid is None else uid
                 seen.append(TruthDelete(wake.messageid, mailboxid, named, at))
-            elif wake.deleted_from == self.family.first.table and uid is not None:
+            elif wake.deleted_from == self.family.listing.table and uid is not None:
                 seen.append(ProjectionDelete(Slot(mailboxid, uid), at))
         if seen:
             self.lineage.remember_deletes(seen)
 
-    def partition_deletes(self, wakes: Iterable[Wake], sight: Sight) -> None:
+    def partition_deletes(self, wakes: Iterable[Wake], state: LookState) -> None:
         """A delete of a message's whole truth partition is one of each row that is gone."""
         seen = [
             TruthDelete(entry.messageid, entry.mailboxid, entry.uid, wake.deleted_at)
@@ -43,26 +43,26 @@ class Remembering:
             if wake.deleted_at is not None and not wake.looked_again
             if wake.deleted_from == self.family.truth and wake.mailboxid is None
             if wake.messageid is not None
-            for entry in sight.remembered.get(wake.messageid, ())
-            if not sight.claimed(Slot(entry.mailboxid, entry.uid), (entry.messageid,))
+            for entry in state.remembered.get(wake.messageid, ())
+            if not state.claimed(Slot(entry.mailboxid, entry.uid), (entry.messageid,))
         ]
         if seen:
             self.lineage.remember_deletes(seen)
 
-    def rows(self, wakes: Iterable[Wake], sight: Sight, now: Micros) -> None:
+    def rows(self, wakes: Iterable[Wake], state: LookState, now: Micros) -> None:
         """Write to lineage only what it does not hold yet; let go of what is gone on both sides.
 
         Each row counts as read from the truth, else as told by its event, else as projected.
         """
-        seen = (*self._projected(sight), *self._told(wakes, sight), *self._read(sight, now))
+        seen = (*self._projected(state), *self._told(wakes, state), *self._read(state, now))
         new = {_place(entry): entry for entry in seen}
         if new:
             self.lineage.remember(new.values())
         gone = [
             entry
-            for slot in sight.targets.keys() - sight.rows.keys()
-            for entry in sight.entries.get(slot, ())
-            if not entry.expiring and not sight.claimed(slot, (entry.messageid,))
+            for slot in state.targets.keys() - state.rows.keys()
+            for entry in state.entries.get(slot, ())
+            if not entry.expiring and not state.claimed(slot, (entry.messageid,))
         ]
         if gone:
             self.lineage.expire(self._forgettable(gone))
@@ -82,24 +82,24 @@ class Remembering:
             }
         yield from (each for each in gone if (each.messageid, each.mailboxid) not in left)
 
-    def _projected(self, sight: Sight) -> Iterator[Entry]:
-        for slot, row in sight.rows.items():
-            named = self.family.first.message_of(row)
-            if named is not None and sight.entry(slot, named) is None:
+    def _projected(self, state: LookState) -> Iterator[Entry]:
+        for slot, row in state.rows.items():
+            named = self.family.listing.message_of(row)
+            if named is not None and state.entry(slot, named) is None:
                 yield Entry(named, slot.mailboxid, slot.uid, in_truth=False)
 
-    def _told(self, wakes: Iterable[Wake], sight: Sight) -> Iterator[Entry]:
+    def _told(self, wakes: Iterable[Wake], state: LookState) -> Iterator[Entry]:
         for wake in wakes:
             if wake.from_truth and wake.messageid and wake.mailboxid and wake.uid is not None:
-                before = sight.entry(Slot(wake.mailboxid, wake.uid), wake.messageid)
+                before = state.entry(Slot(wake.mailboxid, wake.uid), wake.messageid)
                 if before is None or not before.in_truth:
                     yield Entry(wake.messageid, wake.mailboxid, wake.uid, in_truth=True)
 
-    def _read(self, sight: Sight, now: Micros) -> Iterator[Entry]:
+    def _read(self, state: LookState, now: Micros) -> Iterator[Entry]:
         """The earliest read since watching began is kept; what was expiring is renewed as it is."""
-        for slot, claims in sight.claims.items():
+        for slot, claims in state.claims.items():
             for messageid, _row in claims:
-                before = sight.entry(slot, messageid)
+                before = state.entry(slot, messageid)
                 if before is None or not before.in_truth or self._outdated(before):
                     yield Entry(messageid, slot.mailboxid, slot.uid, True, recorded_at=now)
                 elif before.expiring:

@@ -30,12 +30,12 @@ class MailboxTables(Protocol):
 
 @dataclass(slots=True)
 class Removals:
-    """Asks once for each mailbox. Smaller ones than ``held_mailbox_rows`` may lose every row."""
+    """Asks once for each mailbox. Smaller ones than ``empty_truth_min_rows`` may lose every row."""
 
     family: Family
     projection: Projection
     tables: MailboxTables
-    held_mailbox_rows: int
+    empty_truth_min_rows: int
     _trusted: dict[UUID, bool] = field(default_factory=dict)
 
     def may_lose_rows(self, mailboxid: UUID) -> bool:
@@ -46,7 +46,7 @@ class Removals:
 
     def _has_truth(self, mailboxid: UUID) -> bool:
         rows = list(self.tables.mailbox_slots(self.projection, mailboxid))
-        if len(rows) < self.held_mailbox_rows:
+        if len(rows) < self.empty_truth_min_rows:
             return True
         messageids = [messageid for _, messageid in rows if messageid is not None]
         for start in range(0, len(messageids), IDS_A_READ):

@@ -17,7 +17,7 @@ from reconcilers.family import Projection
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Micros, Suspect, Wake
 from reconcilers.writes import Write
-from streaming.steps.confirmed import Case
+from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import Parking
 
@@ -30,10 +30,10 @@ class WriteTables(Protocol):
 
 
 @dataclass(slots=True)
-class Repairing:
+class Repairer:
     """Sends one batch's repairs of one projection. ``publish`` sends keys to the suspects topic.
 
-    ``report_again``: after how long (µs) a row that is held by itself is looked at again.
+    ``recheck_interval``: after how long (µs) a row that is held by itself is looked at again.
     """
 
     projection: Projection
@@ -42,11 +42,11 @@ class Repairing:
     parking: Parking
     publish: Callable[[Iterable[Wake]], None]
     clock: Callable[[], Micros]
-    report_again: Micros
+    recheck_interval: Micros
     _tried: bool = False
     _taken: bool = False
 
-    def in_turn(self, suspects: Sequence[Suspect], batch: str) -> Sequence[Suspect]:
+    def rotated(self, suspects: Sequence[Suspect], batch: str) -> Sequence[Suspect]:
         """The suspects in the order in which they may try a parked table: of each batch another.
 
         So a row that any table would refuse does not keep the others waiting for ever.
@@ -62,7 +62,9 @@ class Repairing:
     def _parked(self) -> bool:
         return self.parking.parked(self.projection.name) is not None
 
-    def send(self, case: Case, finding: Finding, writes: tuple[Write, ...]) -> Iterator[Outcome]:
+    def send(
+        self, case: ConfirmedSuspect, finding: Finding, writes: tuple[Write, ...]
+    ) -> Iterator[Outcome]:
         """Write what repairs this finding, unless its table is known to refuse."""
         if self._parked and self._tried:
             yield from self._wait(case, finding.kind, case.previous)
@@ -98,7 +100,9 @@ class Repairing:
         if parked is not None:
             yield Outcome(parked.slot, Action.REPORT, parked, at=self.clock())
 
-    def _refused(self, case: Case, intended: Finding, refused: Refused) -> Iterator[Outcome]:
+    def _refused(
+        self, case: ConfirmedSuspect, intended: Finding, refused: Refused
+    ) -> Iterator[Outcome]:
         """The table's fault, unless it has just taken another write: then the row is held."""
         taken, self._taken = self._taken, False
         if not self._parked and (taken or _held_by_itself(case.previous)):
@@ -108,18 +112,20 @@ class Repairing:
         yield from self._parked_now(self.parking.refuses_writes(name, table, refused))
         yield from self._wait(case, intended.kind, intended)
 
-    def _hold(self, case: Case, intended: Finding, refused: Refused) -> Outcome:
+    def _hold(self, case: ConfirmedSuspect, intended: Finding, refused: Refused) -> Outcome:
         """An attempt like any that does not hold: after the last one it is stuck."""
         held = replace(
             intended,
             state=State.HELD,
             sentence=f"{intended.sentence}; held: its table takes others, not this: {refused}",
-            next_look=self.clock() + self.report_again,
+            next_look=self.clock() + self.recheck_interval,
         )
         self.journal.put(held)
         return Outcome(case.slot, Action.KEEP, held)
 
-    def _wait(self, case: Case, kind: Kind, standing: Finding | None) -> Iterator[Outcome]:
+    def _wait(
+        self, case: ConfirmedSuspect, kind: Kind, standing: Finding | None
+    ) -> Iterator[Outcome]:
         """It has no finding of its own any more, but for what a person has accepted."""
         held = None if standing is None else self.parking.give_up(standing)
         if held is not None:

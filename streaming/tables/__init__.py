@@ -1,7 +1,7 @@
 """James's tables through the Cassandra driver. Nothing else in `streaming` imports it."""
 
 from streaming.tables.cluster import Cluster, logged_in
-from streaming.tables.collected_flags import Gathering
+from streaming.tables.collected_flags import CollectedFlags
 from streaming.tables.counters import CounterTables
 from streaming.tables.session import (
     connect,
@@ -15,8 +15,8 @@ from streaming.tables.tables import Tables
 
 __all__ = [
     "Cluster",
+    "CollectedFlags",
     "CounterTables",
-    "Gathering",
     "Tables",
     "connect",
     "disconnect",

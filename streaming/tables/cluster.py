@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from cassandra.cluster import Session
 
-from checkpoints.cassandra.driver_errors import in_our_words
+from checkpoints.cassandra.driver_errors import translated
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings
 from streaming.tables.session import connect, node_clocks, schema_of
@@ -30,14 +30,14 @@ class Cluster:
     def tables_with_cdc(self, keyspace: str) -> frozenset[str]:
         """The tables of a keyspace that have change capture on."""
         query = "SELECT table_name, cdc FROM system_schema.tables WHERE keyspace_name = %s"
-        with in_our_words("reading which tables have CDC"):
+        with translated("reading which tables have CDC"):
             rows = self._session.execute(query, (keyspace,))
             return frozenset(row["table_name"] for row in rows if row["cdc"])
 
     def gc_grace(self, keyspace: str) -> dict[str, int]:
         """gc_grace_seconds of each table of a keyspace."""
         query = "SELECT table_name, gc_grace_seconds FROM system_schema.tables"
-        with in_our_words("reading the tables' settings"):
+        with translated("reading the tables' settings"):
             rows = self._session.execute(f"{query} WHERE keyspace_name = %s", (keyspace,))
             return {row["table_name"]: row["gc_grace_seconds"] for row in rows}
 
@@ -47,7 +47,7 @@ class Cluster:
         wanted = tuple(names)
         told: dict[str, dict[str, str]] = {}
         for host in self._session.cluster.metadata.all_hosts():
-            with in_our_words(f"reading the settings of {host.address}"):
+            with translated(f"reading the settings of {host.address}"):
                 rows = [self._session.execute(query, (name,), host=host).one() for name in wanted]
             told[host.address] = {
                 row["name"]: row["value"] for row in rows if row and row["value"] is not None
@@ -56,25 +56,25 @@ class Cluster:
 
     def has_rows(self, keyspace: str, table: str) -> bool:
         """Whether there is any row: one is read. Raises `Refused` when the role may not."""
-        with in_our_words(f"reading {keyspace}.{table}"):
+        with translated(f"reading {keyspace}.{table}"):
             found = self._session.execute(f"SELECT * FROM {keyspace}.{table} LIMIT 1")
             return found.one() is not None
 
     def is_superuser(self, role: str) -> bool:
         """Whether the role may do everything. Raises `Refused` where roles are not used."""
-        with in_our_words(f"asking what role {role} is"):
+        with translated(f"asking what role {role} is"):
             rows = list(self._session.execute(f"LIST ROLES OF {_quoted(role)}"))
         return any(row["super"] for row in rows)
 
     def permissions(self, role: str) -> frozenset[tuple[str, str]]:
         """What is granted to the role: ``("SELECT", "<table apache_james.imapuidtable>")``."""
-        with in_our_words(f"listing the rights of role {role}"):
+        with translated(f"listing the rights of role {role}"):
             rows = list(self._session.execute(f"LIST ALL PERMISSIONS OF {_quoted(role)}"))
         return frozenset((row["permission"], row["resource"]) for row in rows)
 
     def run(self, statement: str) -> None:
         """Change the schema or grant a right, as an admin. Raises `Refused`."""
-        with in_our_words(statement):
+        with translated(statement):
             self._session.execute(statement, timeout=60)
 
 

@@ -8,15 +8,15 @@ from uuid import UUID
 
 from cassandra.cluster import Session
 
-from checkpoints.cassandra.driver_errors import in_our_words
+from checkpoints.cassandra.driver_errors import translated
 from reconcilers.family import Family, Projection
 from streaming.settings import CassandraSettings
-from streaming.tables.rate_limit import Pace
+from streaming.tables.rate_limit import RateLimiter
 
 Elements = frozenset[str]
 
 
-class Gathering:
+class CollectedFlags:
     """One gathering projection, in one keyspace; at most ``rows_per_second`` are read."""
 
     def __init__(
@@ -24,10 +24,10 @@ class Gathering:
     ) -> None:
         self._session = session
         self._keyspace = settings.keyspace
-        self._first = family.first
+        self._first = family.listing
         self._projection = projection
-        self._column = str(projection.gathers)
-        self._pace = Pace(settings.rows_per_second)
+        self._column = str(projection.collects)
+        self._pace = RateLimiter(settings.rows_per_second)
 
     def rows(self, mailboxid: UUID | None) -> Iterator[tuple[UUID, Elements]]:
         """What each mailbox has gathered, or one of them. Raises `Refused`, `Unreachable`."""
@@ -51,7 +51,7 @@ class Gathering:
         values: tuple[object, ...] = ()
         if mailboxid is not None:
             query, values = f"{query} WHERE {mailbox} = %s", (mailboxid,)
-        with in_our_words("reading James's tables"):
+        with translated("reading James's tables"):
             for row in self._session.execute(query, values):
-                self._pace.took(1)
+                self._pace.spend(1)
                 yield row

@@ -13,13 +13,13 @@ from cassandra.cluster import Session
 from cassandra.policies import FallthroughRetryPolicy
 from cassandra.query import BatchStatement, BatchType
 
-from checkpoints.cassandra.driver_errors import in_our_words
+from checkpoints.cassandra.driver_errors import translated
 from reconcilers.errors import NotGuarded
 from reconcilers.family import Family
 from reconcilers.tally import Cell, Listed, QuotaRoot, Sum, Sums, Tally
 from reconcilers.writes import AddToCounter
 from streaming.settings import CassandraSettings
-from streaming.tables.rate_limit import Pace
+from streaming.tables.rate_limit import RateLimiter
 
 PAGE = 1_000
 
@@ -36,7 +36,7 @@ class CounterTables:
         self._session = session
         self._keyspace = settings.keyspace
         self._family = family
-        self._pace = Pace(rows_per_second)
+        self._pace = RateLimiter(rows_per_second)
         self._prepared: dict[str, Any] = {}
 
     # --- counters
@@ -69,22 +69,22 @@ class CounterTables:
             batch.add(self._prepare(query), (*deltas, *values))
         if not len(batch):
             raise NotGuarded("a correction that adds nothing")
-        with in_our_words(f"correcting {write.tally.table}"):
+        with translated(f"correcting {write.tally.table}"):
             self._session.execute(batch)
 
     # --- what they sum up
 
     def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
         """The messages of a mailbox by UID, in that range; rows that name no message are none."""
-        mailbox, uid = self._family.first.key
+        mailbox, uid = self._family.listing.key
         rows = self._rows(
             f"SELECT {uid}, messageid, flagseen, fullcontentoctets"
-            f" FROM {self._table(self._family.first.table)}"
+            f" FROM {self._table(self._family.listing.table)}"
             f" WHERE {mailbox} = ? AND {uid} >= ? AND {uid} <= ?",
             (mailboxid, first, last),
         )
         for row in rows:
-            self._pace.took(1)
+            self._pace.spend(1)
             if row["messageid"] is not None:
                 size = row["fullcontentoctets"] or 0
                 yield Listed(row[uid], row["messageid"], row["flagseen"] is True, size)
@@ -111,13 +111,13 @@ class CounterTables:
 
     def _prepare(self, query: str) -> Any:
         if query not in self._prepared:
-            with in_our_words("preparing a statement on James's tables"):
+            with translated("preparing a statement on James's tables"):
                 self._prepared[query] = self._session.prepare(query)
                 self._prepared[query].fetch_size = PAGE
         return self._prepared[query]
 
     def _rows(self, query: str, values: tuple[object, ...]) -> Iterator[dict[str, Any]]:
-        with in_our_words("reading James's tables"):
+        with translated("reading James's tables"):
             yield from self._session.execute(self._prepare(query), values)
 
 

@@ -19,7 +19,7 @@ COLUMN = re.compile(r"^    ([a-z_]+) ([a-z<>, ]+),$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnStores:
     """What survives a crash, for a command."""
 
     store: Store
@@ -28,14 +28,14 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
+class SchemaGap:
     """The tables and columns that are not there yet, and what an admin runs to add them."""
 
     what: tuple[str, ...] = ()
     cql: tuple[str, ...] = ()
 
 
-def open_own(settings: Settings) -> Own:
+def open_own(settings: Settings) -> OwnStores:
     """Open it. Raises `Misconfigured` when it was not made yet, `Unreachable`, `Refused`."""
     cassandra = settings.cassandra
     session = connect(cassandra)
@@ -48,7 +48,7 @@ def open_own(settings: Settings) -> Own:
     store = Store(session, cassandra.own_keyspace, levels(cassandra.local_dc))
     kept = timedelta(days=settings.repair.log_days)
     journal = CassandraJournal(store, scope=cassandra.keyspace, log_kept=kept)
-    return Own(store, journal, CassandraLineage(store))
+    return OwnStores(store, journal, CassandraLineage(store))
 
 
 def make_own(settings: CassandraSettings) -> Store:
@@ -61,7 +61,7 @@ def make_own(settings: CassandraSettings) -> Store:
     return Store(session, settings.own_keyspace, levels(settings.local_dc))
 
 
-def lacking(settings: CassandraSettings, schema: Schema) -> Lacking:
+def lacking(settings: CassandraSettings, schema: Schema) -> SchemaGap:
     """What this version needs in its keyspace and ``schema`` does not have."""
     statements = schema_statements(settings.own_keyspace, replication(settings))
     wanted = expected(statements)
@@ -79,7 +79,7 @@ def lacking(settings: CassandraSettings, schema: Schema) -> Lacking:
         f"ALTER TABLE {settings.own_keyspace}.{table} ADD {column} {kind}"
         for table, column, kind in columns
     ]
-    return Lacking(tuple(what), (*(statements if tables else ()), *cql))
+    return SchemaGap(tuple(what), (*(statements if tables else ()), *cql))
 
 
 def replication(settings: CassandraSettings) -> Mapping[str, str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 
 
-class Pace:
+class RateLimiter:
     """Keeps reads below a number of rows a second, so that production does not feel them."""
 
     def __init__(self, rows_per_second: int) -> None:
         self._seconds_per_row = 1 / rows_per_second
         self._free_at = time.monotonic()
 
-    def took(self, rows: int) -> None:
+    def spend(self, rows: int) -> None:
         """Account for rows just read; sleeps as long as they were too fast."""
         now = time.monotonic()
         self._free_at = max(self._free_at, now - 1) + rows * self._seconds_per_row

@@ -18,7 +18,7 @@ from cassandra.policies import (
 )
 from cassandra.query import dict_factory
 
-from checkpoints.cassandra.driver_errors import in_our_words
+from checkpoints.cassandra.driver_errors import translated
 from reconcilers.errors import Refused, Retryable, Unreachable
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings
@@ -55,9 +55,7 @@ def connect(settings: CassandraSettings) -> Session:
         connect_timeout=settings.request_timeout,
         control_connection_timeout=settings.request_timeout,
     )
-    with in_our_words(
-        f"connecting to Cassandra at {', '.join(settings.hosts)} port {settings.port}"
-    ):
+    with translated(f"connecting to Cassandra at {', '.join(settings.hosts)} port {settings.port}"):
         return cluster.connect()
 
 
@@ -81,7 +79,7 @@ def serial(settings: CassandraSettings) -> int:
 def schema_of(session: Session, keyspace: str) -> Schema:
     """Column types by table, as the cluster has them now; empty when there is no such keyspace."""
     found: Schema = defaultdict(dict)
-    with in_our_words(f"reading the schema of keyspace {keyspace}"):
+    with translated(f"reading the schema of keyspace {keyspace}"):
         rows = session.execute(
             "SELECT table_name, column_name, type FROM system_schema.columns"
             " WHERE keyspace_name = %s",
@@ -103,7 +101,7 @@ def node_clocks(session: Session) -> dict[str, float]:
     for host in session.cluster.metadata.all_hosts():
         before = time.time()
         try:
-            with in_our_words(f"asking {host.address} for its time"):
+            with translated(f"asking {host.address} for its time"):
                 row = session.execute(query, host=host).one()
         except Retryable as failed:
             away.append(str(failed))
@@ -128,7 +126,7 @@ def nodes_with_hints(session: Session) -> list[str]:
     found = []
     for host in session.cluster.metadata.all_hosts():
         try:
-            with in_our_words(f"asking {host.address} for its hints"):
+            with translated(f"asking {host.address} for its hints"):
                 rows = list(session.execute(query, host=host))
         except (Refused, Retryable):
             continue  # it cannot tell; a node that is away is known by another sign

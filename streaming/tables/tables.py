@@ -14,14 +14,14 @@ from uuid import UUID
 from cassandra.cluster import Session
 from cassandra.query import BatchStatement, BatchType
 
-from checkpoints.cassandra.driver_errors import in_our_words
+from checkpoints.cassandra.driver_errors import translated
 from reconcilers.errors import NotGuarded
 from reconcilers.family import Family, Projection
 from reconcilers.model import Row, Slot
 from reconcilers.writes import Write
 from streaming.settings import CassandraSettings
 from streaming.tables.cql import as_cql
-from streaming.tables.rate_limit import Pace
+from streaming.tables.rate_limit import RateLimiter
 from streaming.tables.session import serial
 
 KEYS_PER_READ = 100
@@ -36,7 +36,7 @@ class Tables:
         self._session = session
         self._settings = settings
         self._family = family
-        self._pace = Pace(settings.rows_per_second)
+        self._pace = RateLimiter(settings.rows_per_second)
         self._prepared: dict[str, Any] = {}
         self._truth_columns = _copied(family)
         self._sets = frozenset[str]().union(*(each.sets for each in family.projections))
@@ -58,7 +58,7 @@ class Tables:
 
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
         """The projection's rows at these slots; absent ones are left out."""
-        if projection.gathers is not None:
+        if projection.collects is not None:
             return self._gathered(projection, slots)
         rows = self._projection_rows(projection, slots, projection.columns)
         return {slot: Row(cells) for slot, cells in rows}
@@ -72,7 +72,7 @@ class Tables:
             f"SELECT {uid}, {projection.identity} FROM {self._table(projection.table)}"
             f" WHERE {mailbox} = ?"
         )
-        with in_our_words("reading a mailbox of the projection"):
+        with translated("reading a mailbox of the projection"):
             result = self._session.execute(query, (mailboxid,))
             for row in result:
                 yield Slot(mailboxid, row[uid]), row[projection.identity]
@@ -120,7 +120,7 @@ class Tables:
         if len({(write.projection.table, write.slot) for write in writes}) != 1:
             raise NotGuarded("the writes of one repair are to one row")
         bound = [self._bind(*as_cql(write, self._settings.keyspace)) for write in writes]
-        with in_our_words("repairing a projection row"):
+        with translated("repairing a projection row"):
             if len(bound) == 1:
                 self._session.execute(bound[0])
                 return
@@ -143,7 +143,7 @@ class Tables:
 
     def _prepare(self, cql: str, consistency: int | None = None) -> Any:
         if cql not in self._prepared:
-            with in_our_words("preparing a statement on James's tables"):
+            with translated("preparing a statement on James's tables"):
                 prepared = self._session.prepare(cql)
             if consistency is not None:
                 prepared.consistency_level = consistency
@@ -155,12 +155,12 @@ class Tables:
     ) -> Iterator[list[dict[str, Any]]]:
         """The rows of each execution, in order, with some executions in flight."""
         remaining = iter(arguments)
-        with in_our_words("reading James's tables"):
+        with translated("reading James's tables"):
             flying = [self._send(query, each) for each in islice(remaining, READS_IN_FLIGHT)]
             while flying:
                 rows = list(flying.pop(0).result())
                 flying.extend(self._send(query, each) for each in islice(remaining, 1))
-                self._pace.took(len(rows))
+                self._pace.spend(len(rows))
                 yield rows
 
     def _send(self, query: Any, arguments: tuple[object, ...]) -> Any:

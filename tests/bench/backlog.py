@@ -47,7 +47,11 @@ class Measured:
 
 EVERYTHING: dict[str, dict[str, Any]] = {
     "repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]},
-    "tally": {"projections": ["mailbox_counters", "current_quota"], "window": 5, "latest": 2},
+    "tally": {
+        "projections": ["mailbox_counters", "current_quota"],
+        "window": 5,
+        "max_update_lag": 2,
+    },
 }
 """The settings with which all systems are kept."""
 

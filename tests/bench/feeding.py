@@ -22,7 +22,7 @@ from streaming.pipeline import worker
 from streaming.pipeline.worker import Job
 from streaming.settings import load
 from streaming.steps.look import Look
-from streaming.steps.record_lineage import Remembering
+from streaming.steps.record_lineage import LineageRecorder
 from streaming.tables import Tables
 from tests.bench.backlog import CHANGES
 from tests.bench.pieces import bound
@@ -35,7 +35,7 @@ TIMED: tuple[tuple[type, str, str], ...] = (
     (Tables, "truth_rows", "look: truth rows"),
     (CassandraLineage, "of_messages", "lineage: read"),
     (CassandraLineage, "of_slots", "lineage: read"),
-    (Remembering, "rows", "lineage: what is new"),
+    (LineageRecorder, "rows", "lineage: what is new"),
     (CassandraLineage, "remember", "lineage: write"),
     (Look, "_compared", "compare"),
 )

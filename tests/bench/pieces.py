@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 from checkpoints.lineage import Entry
 from checkpoints.memory import MemoryLineage
 from reconcilers.family import Family, bind
-from streaming.chosen import families
 from streaming.pipeline import worker
 from streaming.pipeline.envelope import decode
 from streaming.pipeline.session import spark_session
@@ -144,11 +143,11 @@ class Pieces:
 def bound(settings: Settings) -> Family:
     """The message family with the columns of this keyspace."""
     session = connect(settings.cassandra)
-    return bind(families(settings)[0], schema_of(session, settings.cassandra.keyspace))
+    return bind(settings.families()[0], schema_of(session, settings.cassandra.keyspace))
 
 
 def _forgetful_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    ours: Any = replace(worker.ports(job.settings, job.family), lineage=Forgetful())  # type: ignore[arg-type]
+    ours: Any = replace(worker.connections(job.settings, job.family), lineage=Forgetful())  # type: ignore[arg-type]
     with patch.object(worker, "ports", lambda *_: ours):
         yield from worker._look_share(job, batches)
 

@@ -6,8 +6,9 @@ from itertools import islice
 
 import pytest
 
+from checkpoints.clock import now_micros
 from reconcilers.model import Wake
-from streaming.pipeline.worker import KEYS_AT_ONCE, micros
+from streaming.pipeline.worker import KEYS_AT_ONCE
 from streaming.settings import load
 from streaming.steps.look import Look
 from streaming.tables import Tables, connect
@@ -57,6 +58,6 @@ def test_a_look_together_is_faster_than_row_by_row(filled: Filled) -> None:
 def _rate(look: Look, wakes: Sequence[Wake], at_once: int) -> float:
     began = time.monotonic()
     for start in range(0, len(wakes), at_once):
-        found = look.at(wakes[start : start + at_once], micros())
+        found = look.at(wakes[start : start + at_once], now_micros())
         assert not found.suspects
     return len(wakes) / (time.monotonic() - began)

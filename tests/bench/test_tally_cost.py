@@ -11,12 +11,12 @@ import pytest
 from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraLineage, CassandraTallies, Store, create_schema
+from checkpoints.clock import now_micros
 from deploy.mailserver.filler import fill
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import bind
 from reconcilers.tally import Sum
-from streaming.counters.count import Counting
-from streaming.pipeline.worker import micros
+from streaming.counters.count import MailboxCounter
 from streaming.settings import Settings
 from streaming.tables import CounterTables, Tables, connect, schema_of
 from tests.bench.report import publish, table
@@ -107,18 +107,18 @@ def _cost(settings: Settings, keyspace: str, mailboxid: UUID, size: int) -> tupl
     store = Store(session.session, f"{keyspace}_own")
     tallies = CassandraTallies(store, WIDTH)
     tables: Any = session
-    counting = Counting(
+    counting = MailboxCounter(
         family=family,
         lists=CounterTables(tables, settings.cassandra, family, 10_000_000),
         truth=Tables(session.session, settings.cassandra, family),
         lineage=CassandraLineage(store),
         tallies=tallies,
-        clock=micros,
+        clock=now_micros,
         width=WIDTH,
         slack=0,
     )
     assert counting.sums([mailboxid])[Sum.COUNT] == size
-    tallies.mark({mailboxid: {size // 2 // WIDTH}}, micros())
+    tallies.mark({mailboxid: {size // 2 // WIDTH}}, now_micros())
     chunks = len(tallies.of_mailbox(mailboxid).chunks)
     session.on = True
     assert counting.sums([mailboxid])[Sum.COUNT] == size

@@ -13,7 +13,7 @@ from typing import Any
 
 from streaming.app import main
 from streaming.pipeline.batches import Batches, BatchPlace
-from streaming.pipeline.supervisor import Life
+from streaming.pipeline.supervisor import QuerySupervisor
 from streaming.pipeline.worker import BatchLook
 
 TRACE = "BENCH_TRACE"
@@ -56,7 +56,7 @@ def _write(**facts: Any) -> None:
 
 
 def _trace() -> None:
-    end, show = Batches.ended, Life._show
+    end, show = Batches.ended, QuerySupervisor._show
 
     def ended(self: Batches, look: BatchLook, batch: BatchPlace) -> None:
         end(self, look, batch)
@@ -68,7 +68,7 @@ def _trace() -> None:
             capture_delay=None if look.freshest is None else look.freshest[1] / 1e6,
         )
 
-    def shown(self: Life, told: dict[str, Any]) -> None:
+    def shown(self: QuerySupervisor, told: dict[str, Any]) -> None:
         show(self, told)
         _write(
             number=told["batchId"],
@@ -78,7 +78,7 @@ def _trace() -> None:
         )
 
     Batches.ended = ended  # type: ignore[method-assign]
-    Life._show = shown  # type: ignore[method-assign]
+    QuerySupervisor._show = shown  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -20,11 +20,11 @@ from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
 from reconcilers.writes import AddToCounter
-from streaming.counters.batch_summary import Came
-from streaming.counters.correct import Correcting, Limits
-from streaming.counters.count import Counting
-from streaming.counters.counter_row import Owners, Subject, Subjects
-from streaming.counters.schedule import TallyWatch, Timing
+from streaming.counters.batch_summary import BatchSummary
+from streaming.counters.correct import CorrectionLimits, Corrector
+from streaming.counters.count import MailboxCounter
+from streaming.counters.counter_row import CounterRow, CounterRows, Owners
+from streaming.counters.schedule import CounterScheduler, Timing
 from streaming.steps.parking import Parking
 from tests.builders.rows import DELAY, FAMILY, MAILBOX, NOW, SECOND, truth
 
@@ -37,8 +37,8 @@ FAMILIES: tuple[Family, ...] = (MAILBOX_TALLY, replace(USER_TALLY, tallies=(CURR
 """As `bind` leaves them where the keyspace has the older shape of quotas."""
 OTHER = UUID("11111111-0000-1000-8000-00000000000f")
 BOB, EVE = QuotaRoot("#private", "bob"), QuotaRoot("#private", "eve")
-OF_MAILBOX = Subject(MAILBOX_TALLY.name, MAILBOX_COUNTERS, MAILBOX)
-OF_BOB = Subject(USER_TALLY.name, CURRENT_QUOTA, str(BOB), BOB)
+OF_MAILBOX = CounterRow(MAILBOX_TALLY.name, MAILBOX_COUNTERS, MAILBOX)
+OF_BOB = CounterRow(USER_TALLY.name, CURRENT_QUOTA, str(BOB), BOB)
 NO_CHANGES: Mapping[UUID, int] = {}
 
 
@@ -138,8 +138,8 @@ class Bench:
     rounds: MemoryRounds = field(default_factory=MemoryRounds)
     journal: MemoryJournal = field(init=False)
     owners: Owners = field(init=False)
-    correcting: Correcting = field(init=False)
-    watch: TallyWatch = field(init=False)
+    correcting: Corrector = field(init=False)
+    watch: CounterScheduler = field(init=False)
     told: list[tuple[Finding, State | None]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -157,21 +157,21 @@ class Bench:
         self.correcting = self._correcting()
         self.watch = self._watch()
 
-    def _correcting(self) -> Correcting:
-        return Correcting(
+    def _correcting(self) -> Corrector:
+        return Corrector(
             tables=self.tables,
             counting=self.counting(),
             rounds=self.rounds,
             journal=self.journal,
             parking={each.name: Parking(each, self.journal, self.clock) for each in self.families},
             clock=self.clock,
-            limits=Limits(3, self.first, AGAIN, prompt=DELAY, observe=self.observe),
+            limits=CorrectionLimits(3, self.first, AGAIN, prompt=DELAY, observe=self.observe),
             trouble=lambda: self.trouble,
             told=lambda finding, ended: self.told.append((finding, ended)),
         )
 
-    def _watch(self) -> TallyWatch:
-        return TallyWatch(
+    def _watch(self) -> CounterScheduler:
+        return CounterScheduler(
             tables=self.tables,
             counting=self.counting(),
             owners=self.owners,
@@ -183,8 +183,8 @@ class Bench:
             count=lambda tally, outcome: self.counts.update([outcome]),
         )
 
-    def counting(self) -> Counting:
-        return Counting(
+    def counting(self) -> MailboxCounter:
+        return MailboxCounter(
             FAMILY,
             self.tables,
             self.tables,
@@ -196,8 +196,8 @@ class Bench:
         )
 
     @property
-    def subjects(self) -> Subjects:
-        return Subjects(self.families, self.owners)
+    def subjects(self) -> CounterRows:
+        return CounterRows(self.families, self.owners)
 
     def clock(self) -> Micros:
         return self.now
@@ -222,7 +222,7 @@ class Bench:
 
     # --- what happens
 
-    def expect(self, *subjects: Subject) -> None:
+    def expect(self, *subjects: CounterRow) -> None:
         """A batch has told of a change there; the time of gathering passes."""
         self.watch.expect(subjects)
         self.now += GATHER
@@ -242,7 +242,7 @@ class Bench:
         """Time passes, and all that was under way comes out of the stream."""
         self.now += DELAY + 3 * L
         settled = self.now - DELAY
-        self.watch.take(Came(settled, changes, late, refused, frozenset(unsettled)))
+        self.watch.take(BatchSummary(settled, changes, late, refused, frozenset(unsettled)))
 
     def look(self, times: int = 1, **came: object) -> None:
         """Whole looks: a glance, the wait, the judgement."""
@@ -258,7 +258,7 @@ class Bench:
         found = [each for family in families for each in self.journal.open_findings(family)]
         self.correcting.recall(found)
 
-    def finding(self, subject: Subject = OF_MAILBOX) -> Finding | None:
+    def finding(self, subject: CounterRow = OF_MAILBOX) -> Finding | None:
         """What the journal holds of a subject."""
         family = next(each for each in self.families if each.name == subject.family)
         found = self.journal.recall(family, subject.tally.name, [subject.slot])

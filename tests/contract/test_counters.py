@@ -74,7 +74,7 @@ def mailbox() -> UUID:
 
 def key_of(tally: Tally) -> UUID | str:
     """A row that no other test uses."""
-    return f"#private&{uuid.uuid4().hex}" if tally.of_users else uuid.uuid1()
+    return f"#private&{uuid.uuid4().hex}" if tally.per_quota_root else uuid.uuid1()
 
 
 def adding(tally: Tally, key: UUID | str, deltas: Sums) -> AddToCounter:

@@ -10,7 +10,7 @@ import pytest
 
 from checkpoints.cassandra import CassandraRounds, CassandraTallies, Store
 from checkpoints.memory_tallies import MemoryRounds, MemoryTallies
-from checkpoints.tallies import Book, Chunk, Rounds, Tallies
+from checkpoints.tallies import Chunk, ChunkSums, Rounds, Tallies
 from reconcilers.errors import Retryable
 from reconcilers.tally import NOTHING, Sum, Sums
 
@@ -69,12 +69,12 @@ def sums(count: int, unseen: int = 0, size: int = 0) -> Sums:
 
 
 def test_of_a_mailbox_that_nobody_counted_nothing_is_known(tallies: Tallies, mailbox: UUID) -> None:
-    assert tallies.of_mailbox(mailbox) == Book({}, whole=False)
+    assert tallies.of_mailbox(mailbox) == ChunkSums({}, whole=False)
 
 
 def test_a_mark_stands_until_its_chunk_is_counted(tallies: Tallies, mailbox: UUID) -> None:
     tallies.mark({mailbox: {0, 7}}, AT)
-    assert tallies.of_mailbox(mailbox) == Book(
+    assert tallies.of_mailbox(mailbox) == ChunkSums(
         {0: Chunk(marked_at=AT), 7: Chunk(marked_at=AT)}, whole=False
     )
     tallies.counted(mailbox, {7: sums(3, 1, 2**40)}, AT + 5)
@@ -135,7 +135,7 @@ def test_a_count_leaves_marks_alone_and_a_mark_counts(tallies: Tallies, mailbox:
 
 def test_a_mailbox_that_was_counted_whole_says_so(tallies: Tallies, mailbox: UUID) -> None:
     tallies.counted_whole(mailbox, {0: sums(1000), 3: sums(2)}, AT)
-    assert tallies.of_mailbox(mailbox) == Book(
+    assert tallies.of_mailbox(mailbox) == ChunkSums(
         {0: Chunk(sums(1000), AT), 3: Chunk(sums(2), AT)}, whole=True
     )
     tallies.counted(mailbox, {3: sums(1)}, AT + 1)
@@ -148,14 +148,14 @@ def test_a_mailbox_that_was_counted_whole_says_so(tallies: Tallies, mailbox: UUI
 
 def test_an_empty_mailbox_can_be_counted_whole(tallies: Tallies, mailbox: UUID) -> None:
     tallies.counted_whole(mailbox, {}, AT)
-    assert tallies.of_mailbox(mailbox) == Book({}, whole=True)
+    assert tallies.of_mailbox(mailbox) == ChunkSums({}, whole=True)
 
 
 def test_chunks_that_a_whole_count_does_not_name_are_empty(tallies: Tallies, mailbox: UUID) -> None:
     tallies.counted(mailbox, {0: sums(5), 1: sums(6)}, AT)
     tallies.mark({mailbox: [1, 2]}, AT + 1)
     tallies.counted_whole(mailbox, {0: sums(4)}, AT + 2)
-    assert tallies.of_mailbox(mailbox) == Book(
+    assert tallies.of_mailbox(mailbox) == ChunkSums(
         {
             0: Chunk(sums(4), AT + 2),
             1: Chunk(NOTHING, AT + 2, AT + 1),
@@ -224,7 +224,9 @@ def test_thousands_of_counts_at_once(tallies: Tallies, mailbox: UUID) -> None:
     counts = {number: sums(number, 1, 2) for number in range(2500)}
     tallies.counted_whole(mailbox, counts, AT)
     book = tallies.of_mailbox(mailbox)
-    assert book == Book({number: Chunk(each, AT) for number, each in counts.items()}, whole=True)
+    assert book == ChunkSums(
+        {number: Chunk(each, AT) for number, each in counts.items()}, whole=True
+    )
 
 
 # --- of Cassandra only ---------------------------------------------------------------------------
@@ -237,9 +239,9 @@ def test_with_another_width_everything_is_counted_anew(
     wide, narrow = (CassandraTallies(store, width, clock) for width in (WIDTH, WIDTH // 10))
     wide.mark({mailbox: [1]}, clock.now)
     wide.counted_whole(mailbox, {0: sums(5)}, AT)
-    assert narrow.of_mailbox(mailbox) == Book({}, whole=False)
+    assert narrow.of_mailbox(mailbox) == ChunkSums({}, whole=False)
     narrow.counted_whole(mailbox, {9: sums(5)}, AT + 1)
-    assert narrow.of_mailbox(mailbox) == Book({9: Chunk(sums(5), AT + 1)}, whole=True)
+    assert narrow.of_mailbox(mailbox) == ChunkSums({9: Chunk(sums(5), AT + 1)}, whole=True)
     assert wide.of_mailbox(mailbox).chunks.keys() == {0, 1}
     assert set(narrow.marked_since(clock.now)) == {mailbox}
 

@@ -1,4 +1,4 @@
-"""James's tables in dictionaries, as `Look`, `Confirmation` and `Examiner` want them."""
+"""James's tables in dictionaries, as `Look`, `Confirmer` and `Examiner` want them."""
 
 from __future__ import annotations
 

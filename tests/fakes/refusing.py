@@ -13,7 +13,7 @@ from reconcilers.family import Projection
 from reconcilers.finding import Attempts, Finding, State
 from reconcilers.model import Kind, Micros, Row, Slot, Suspect, Value, Wake
 from reconcilers.writes import Write
-from streaming.steps.confirm import Confirmation
+from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Admission, Examiner, Rules
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import WHOLE_TABLE
@@ -24,9 +24,9 @@ from tests.fakes.memory_tables import MemoryTables
 RULES = Rules(
     DELAY,
     10 * SECOND,
-    report_again=3600 * SECOND,
+    recheck_interval=3600 * SECOND,
     attempts=Attempts(3, apart=DELAY),
-    held_mailbox_rows=10,
+    empty_truth_min_rows=10,
 )
 OPEN = Admission()
 SLOTS = tuple(Slot(MAILBOX, uid) for uid in range(1, 8))
@@ -139,11 +139,11 @@ class Stream:
             Suspect(slot, frozenset({message_at(slot)}), kind, name, LONG_AGO, suspected=kind)
             for slot in slots
         ]
-        return self._examiner(projection).settle(suspects, admission, f"batch {self.batches}")
+        return self._examiner(projection).examine(suspects, admission, f"batch {self.batches}")
 
     def _examiner(self, projection: Projection) -> Examiner:
         """As each worker makes one for its share."""
-        confirmation = Confirmation(INDEXED, projection, self.tables, MemoryLineage())
+        confirmation = Confirmer(INDEXED, projection, self.tables, MemoryLineage())
         return Examiner(
             INDEXED,
             projection,

@@ -255,7 +255,7 @@ class Reconciler:
 
 def _outlived(truth: Row, memory: Memory) -> bool:
     return any(
-        abs(written - deleted) <= Moment(0, 0).shadow
+        abs(written - deleted) <= Moment(0, 0).delete_clock_tolerance
         for deleted in memory.range_deletes
         for written in truth.written.values()
     )

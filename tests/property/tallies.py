@@ -29,7 +29,7 @@ from reconcilers.model import Micros
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally, summed
-from streaming.counters.batch_summary import Came
+from streaming.counters.batch_summary import BatchSummary
 from tests.property.mail import MAILBOXES, MILLISECOND, SECOND, START, time_uuid
 
 FAMILIES = (MAILBOX_TALLY, replace(USER_TALLY, tallies=(CURRENT_QUOTA,)))
@@ -107,7 +107,7 @@ class World:
     disturbed: dict[RowKey, list[Micros]] = field(default_factory=lambda: defaultdict(list))
     tallies: MemoryTallies = field(default_factory=MemoryTallies)
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
-    streams: list[Callable[[Came], None]] = field(default_factory=list)
+    streams: list[Callable[[BatchSummary], None]] = field(default_factory=list)
     unseen_by_capture: Callable[[], bool] = lambda: False
     unlisted: Callable[[], bool] = lambda: False
     pauses: Callable[[], Micros] = lambda: 0
@@ -346,7 +346,7 @@ class World:
         marked_in = self.rng.randrange(took + 1)
         changes = Counter(mailbox for (mailbox, _), _ in out)
         self.later(marked_in, lambda: self._mark(out, began))
-        came = Came(settled, changes, late=(self.captured_in + waited) // 2)
+        came = BatchSummary(settled, changes, lag=(self.captured_in + waited) // 2)
         self.later(took, lambda: self._ended(came))
         gap = max(self.rng.randrange(self.climate.latest), took) + 1 + self.pauses()
         self.later(gap, self.batch)
@@ -359,7 +359,7 @@ class World:
                 self.lineage.remember([Entry(messageid, mailbox, uid, in_truth=True)])
         self.tallies.mark(touched, began)
 
-    def _ended(self, came: Came) -> None:
+    def _ended(self, came: BatchSummary) -> None:
         for each in list(self.streams):
             each(came)
         if self.rng.random() < self.weather.repeated:

@@ -15,14 +15,14 @@ from uuid import UUID
 
 from checkpoints.memory import MemoryJournal
 from checkpoints.memory_tallies import MemoryRounds
-from checkpoints.tallies import Book
-from reconcilers.drift import Measured
+from checkpoints.tallies import ChunkSums
+from reconcilers.drift import Interval
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Finding
 from reconcilers.model import Micros, Row
 from reconcilers.tally import Listed, QuotaRoot, Sums, Tally
 from reconcilers.writes import AddToCounter
-from streaming.counters.batch_summary import Came
+from streaming.counters.batch_summary import BatchSummary
 from tests.property.mail import DATE, MILLISECOND
 from tests.property.tallies import ROOT, RowKey, World
 
@@ -91,10 +91,10 @@ class Ports:
         elif draw < 0.5:
             self.world.pass_time(self.world.rng.randrange(20 * MILLISECOND))
 
-    def judge(self, row: RowKey, shown: Measured) -> None:
+    def judge(self, row: RowKey, shown: Interval) -> None:
         """Was any sum wrong by that much, on that side, while it was looked at?"""
         errors = list(self.world.errors_between(row, shown.at, self.ended[row]))
-        for each, least in shown.least.items():
+        for each, least in shown.bound.items():
             if not any(least * error[each] >= least * least for error in errors):
                 told = f"{row} {each} was told to be wrong by {least}, and was by"
                 self.false.append(f"{told} {[error[each] for error in errors]}")
@@ -198,7 +198,7 @@ class SlowTallies:
     def marked_since(self, at: Micros) -> Iterator[UUID]:
         return self.ports.world.tallies.marked_since(at)
 
-    def of_mailbox(self, mailboxid: UUID) -> Book:
+    def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         self.ports.hiccup()
         book = self.ports.world.tallies.of_mailbox(mailboxid)
         self.ports.hiccup()
@@ -272,17 +272,17 @@ class Inbox:
     """`SimpleQueue` on the world's time: to wait for something lets it happen."""
 
     world: World
-    waiting: list[Came] = field(default_factory=list)
+    waiting: list[BatchSummary] = field(default_factory=list)
 
-    def put(self, came: Came) -> None:
+    def put(self, came: BatchSummary) -> None:
         self.waiting.append(came)
 
-    def get(self, timeout: float = 0) -> Came:
+    def get(self, timeout: float = 0) -> BatchSummary:
         if not self.waiting:
             self.world.pass_time(round(timeout * 1e6))
         return self.get_nowait()
 
-    def get_nowait(self) -> Came:
+    def get_nowait(self) -> BatchSummary:
         if not self.waiting:
             raise Empty
         return self.waiting.pop(0)

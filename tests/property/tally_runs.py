@@ -13,17 +13,17 @@ from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
-from reconcilers.drift import Evidence, Look
+from reconcilers.drift import Evidence, Observation
 from reconcilers.errors import ReconcilerError
 from reconcilers.finding import Finding, State
 from reconcilers.model import Micros
 from reconcilers.tally import Sum, Sums, Tally
 from streaming.counters import loop as loop_module
-from streaming.counters.correct import Correcting, Limits
-from streaming.counters.count import Counting
-from streaming.counters.counter_row import Owners, Subjects
-from streaming.counters.loop import TallyLoop
-from streaming.counters.schedule import TallyWatch, Timing, Watched
+from streaming.counters.correct import CorrectionLimits, Corrector
+from streaming.counters.count import MailboxCounter
+from streaming.counters.counter_row import CounterRows, Owners
+from streaming.counters.loop import CounterLoop
+from streaming.counters.schedule import CounterScheduler, PendingCounter, Timing
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
 from tests.property.mail import FAMILY, SECOND, time_uuid
@@ -51,30 +51,30 @@ def metrics() -> Metrics:
     return Metrics(CollectorRegistry())
 
 
-class Observed(TallyWatch):
+class Observed(CounterScheduler):
     """Holds each look against the true error, and tells the ports which look a correction has."""
 
-    def _look(self, watched: Watched, mailboxes: frozenset[UUID]) -> None:
+    def _look(self, watched: PendingCounter, mailboxes: frozenset[UUID]) -> None:
         super()._look(watched, mailboxes)
         tables(self).ended[row_of(watched)] = self.clock()
 
-    def _judge(self, watched: Watched, look: Look) -> None:
+    def _judge(self, watched: PendingCounter, look: Observation) -> None:
         super()._judge(watched, look)
         if watched.looks and watched.looks[-1].at == look.at:
             tables(self).judge(row_of(watched), watched.looks[-1])
 
-    def _correct(self, watched: Watched, wrong: Sums) -> None:
+    def _correct(self, watched: PendingCounter, wrong: Sums) -> None:
         """The looks are gone after it."""
         tables(self).judge(row_of(watched), watched.looks[-1])
         tables(self).looked_at[row_of(watched)] = watched.looks[-1].at
         super()._correct(watched, wrong)
 
 
-def row_of(watched: Watched) -> RowKey:
-    return watched.subject.tally.name, watched.subject.key
+def row_of(watched: PendingCounter) -> RowKey:
+    return watched.counter.tally.name, watched.counter.key
 
 
-def tables(watch: TallyWatch) -> Ports:
+def tables(watch: CounterScheduler) -> Ports:
     assert isinstance(watch.tables, Ports)
     return watch.tables
 
@@ -89,7 +89,7 @@ class Instance:
     counts: Counter[str]
     told: Counter[str]
     inbox: Inbox = field(init=False)
-    loop: TallyLoop = field(init=False)
+    loop: CounterLoop = field(init=False)
     busy: bool = False
 
     def __post_init__(self) -> None:
@@ -98,7 +98,7 @@ class Instance:
         world.streams.append(self.inbox.put)
         clock = lambda: world.now  # noqa: E731
         tallies = SlowTallies(self.ports)
-        counting = Counting(
+        counting = MailboxCounter(
             family=FAMILY,
             lists=self.ports,
             truth=self.ports,
@@ -110,14 +110,16 @@ class Instance:
         )
         owners = Owners(self.ports)
         parking = {each.name: Parking(each, self.journal, clock) for each in FAMILIES}
-        correcting = Correcting(
+        correcting = Corrector(
             tables=self.ports,
             counting=counting,
             rounds=self.rounds,
             journal=self.journal,
             parking=parking,
             clock=clock,
-            limits=Limits(ATTEMPTS, NO_LIMIT, 10 * world.climate.cycle, world.climate.delay),
+            limits=CorrectionLimits(
+                ATTEMPTS, NO_LIMIT, 10 * world.climate.cycle, world.climate.delay
+            ),
             trouble=lambda: None,
             told=self._hear,
         )
@@ -133,13 +135,13 @@ class Instance:
             evidence=Evidence(K, 2 * K),
             count=self._count,
         )
-        self.loop = TallyLoop(
+        self.loop = CounterLoop(
             families=FAMILIES,
             journal=self.journal,
-            watch=watch,
+            scheduler=watch,
             correcting=correcting,
             parking=parking,
-            subjects=Subjects(FAMILIES, owners),
+            counters=CounterRows(FAMILIES, owners),
             marked=self._marked,
             metrics=metrics(),
             clock=clock,

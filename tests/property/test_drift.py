@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from checkpoints.tallies import Chunk
 from reconcilers import drift
-from reconcilers.drift import Evidence, Look, Measured
+from reconcilers.drift import Evidence, Interval, Observation
 from reconcilers.errors import Unreachable
 from reconcilers.finding import State
 from reconcilers.model import Micros
@@ -27,8 +27,8 @@ from reconcilers.tally import Sum, Sums
 from reconcilers.writes import AddToCounter
 from streaming.counters import correct as correcting_module
 from streaming.counters import schedule as watch_module
-from streaming.counters.correct import Limits
-from streaming.counters.count import Counting
+from streaming.counters.correct import CorrectionLimits
+from streaming.counters.count import MailboxCounter
 from tests.property import tally_runs
 from tests.property.tallies import CLIMATES, Weather
 from tests.property.tally_ports import POINTS, CrashError, Outcome, PointedRounds, Ports
@@ -336,9 +336,9 @@ def breaks(holds: Property, seeds: int = 300) -> bool:
     return False
 
 
-def no_changes(look: Look, changes: int) -> Measured:
+def no_changes(look: Observation, changes: int) -> Interval:
     """What may be under way is not asked."""
-    return drift.measured(look, 0)
+    return drift.interval_of(look, 0)
 
 
 def always(rounds: PointedRounds, tally: str, key: str, after: int) -> bool:
@@ -368,28 +368,28 @@ def the_whole_drift(wrong: Sums, now: Sums) -> Sums:
     return {each: -now[each] for each in wrong if now[each]}
 
 
-def any_time(*limits: object) -> Limits:
+def any_time(*limits: object) -> CorrectionLimits:
     """A delta may be sent long after its claim."""
-    return replace(Limits(*limits), prompt=HOUR)  # type: ignore[arg-type]
+    return replace(CorrectionLimits(*limits), prompt=HOUR)  # type: ignore[arg-type]
 
 
-def as_often_as_it_takes(*limits: object) -> Limits:
+def as_often_as_it_takes(*limits: object) -> CorrectionLimits:
     """Nothing is ever stuck."""
-    return replace(Limits(*limits), attempts=1_000)  # type: ignore[arg-type]
+    return replace(CorrectionLimits(*limits), attempts=1_000)  # type: ignore[arg-type]
 
 
 BROKEN: tuple[tuple[object, str, object, Property], ...] = (
-    (watch_module, "measured", no_changes, without_faults),
+    (watch_module, "interval_of", no_changes, without_faults),
     (tally_runs, "K", 1, with_a_straggler),
     (Chunk, "stale", never_marked, without_faults),
     (correcting_module, "correction", the_whole_drift, with_faults),
     (Ports, "add", sent_again(Ports.add), with_unknown_outcomes),
     (PointedRounds, "claim", always, with_two_instances),
-    (tally_runs, "Limits", any_time, with_two_instances),
-    (tally_runs, "Limits", as_often_as_it_takes, beside_wrong_read_repair),
-    (Counting, "recounted", Counting.sums, with_events_lost),
-    (Counting, "recounted", Counting.sums, with_rows_missing),
-    (Counting, "recounted", Counting.sums, with_stale_tallies),
+    (tally_runs, "CorrectionLimits", any_time, with_two_instances),
+    (tally_runs, "CorrectionLimits", as_often_as_it_takes, beside_wrong_read_repair),
+    (MailboxCounter, "recounted", MailboxCounter.sums, with_events_lost),
+    (MailboxCounter, "recounted", MailboxCounter.sums, with_rows_missing),
+    (MailboxCounter, "recounted", MailboxCounter.sums, with_stale_tallies),
 )
 
 
@@ -412,25 +412,25 @@ LOOKS = st.lists(st.tuples(DRIFTS, st.integers(0, 6)), min_size=1, max_size=8)
 EVIDENCE = Evidence(K, 2 * K)
 
 
-def shown(drift_: int, changes: int, whole: bool = True) -> Measured:
-    look = Look(0, 0, {Sum.COUNT: drift_}, {Sum.COUNT: 0}, whole)
-    return drift.measured(look, changes)
+def shown(drift_: int, changes: int, whole: bool = True) -> Interval:
+    look = Observation(0, 0, {Sum.COUNT: drift_}, {Sum.COUNT: 0}, whole)
+    return drift.interval_of(look, changes)
 
 
 @given(DRIFTS, st.integers(0, 6), st.integers(-6, 6))
 def test_an_interval_never_tells_more_than_the_error(error: int, changes: int, noise: int) -> None:
     """Whatever was under way: no more than there were changes."""
-    told = shown(error + max(-changes, min(noise, changes)), changes).least[Sum.COUNT]
+    told = shown(error + max(-changes, min(noise, changes)), changes).bound[Sum.COUNT]
     assert told * error >= told * told
 
 
 @given(LOOKS)
 def test_what_is_told_is_told_by_so_many_looks_and_the_newest(looks: list[tuple[int, int]]) -> None:
-    kept: tuple[Measured, ...] = ()
+    kept: tuple[Interval, ...] = ()
     for drift_, changes in looks:
         kept = drift.remembered(kept, shown(drift_, changes), EVIDENCE)
-    for wrong in drift.wrong_by(kept, EVIDENCE).values():
-        told = [each.least[Sum.COUNT] for each in kept]
+    for wrong in drift.proven_drift(kept, EVIDENCE).values():
+        told = [each.bound[Sum.COUNT] for each in kept]
         assert sum(each * wrong > 0 for each in told) >= K
         assert not any(each * wrong < 0 for each in told)
         assert told[-1] * wrong > 0
@@ -439,13 +439,13 @@ def test_what_is_told_is_told_by_so_many_looks_and_the_newest(looks: list[tuple[
 
 @given(LOOKS)
 def test_only_a_look_at_the_whole_may_be_the_last(looks: list[tuple[int, int]]) -> None:
-    kept: tuple[Measured, ...] = ()
+    kept: tuple[Interval, ...] = ()
     for drift_, changes in looks:
         kept = drift.remembered(kept, shown(drift_, changes, whole=False), EVIDENCE)
-        assert not drift.wrong_by(kept, EVIDENCE)
+        assert not drift.proven_drift(kept, EVIDENCE)
         told = shown(drift_, changes)
-        if drift.wrong_by(drift.remembered(kept, told, EVIDENCE), EVIDENCE):
-            assert drift.suspected(kept, EVIDENCE)
+        if drift.proven_drift(drift.remembered(kept, told, EVIDENCE), EVIDENCE):
+            assert drift.whole_count_is_due(kept, EVIDENCE)
 
 
 @given(DRIFTS, DRIFTS)
@@ -457,16 +457,18 @@ def test_a_correction_adds_no_more_than_either_shows(wrong: int, now: int) -> No
 
 
 def test_a_size_is_unsure_while_anything_is_under_way() -> None:
-    look = Look(0, 0, {Sum.SIZE: 10_000}, {Sum.SIZE: 0})
-    assert drift.measured(look, 1).least == {Sum.SIZE: 0}
-    assert drift.measured(look, 0).least == {Sum.SIZE: 10_000}
+    look = Observation(0, 0, {Sum.SIZE: 10_000}, {Sum.SIZE: 0})
+    assert drift.interval_of(look, 1).bound == {Sum.SIZE: 0}
+    assert drift.interval_of(look, 0).bound == {Sum.SIZE: 10_000}
 
 
 def test_looks_from_before_a_sum_was_right_do_not_count_for_it() -> None:
-    def look(count: int, changes: int) -> Measured:
+    def look(count: int, changes: int) -> Interval:
         stored = {Sum.COUNT: count, Sum.UNSEEN: 5}
-        return drift.measured(Look(0, 0, stored, {Sum.COUNT: 0, Sum.UNSEEN: 0}, True), changes)
+        return drift.interval_of(
+            Observation(0, 0, stored, {Sum.COUNT: 0, Sum.UNSEEN: 0}, True), changes
+        )
 
     for changes, told in ((0, {Sum.UNSEEN: 5}), (1, {Sum.COUNT: 1, Sum.UNSEEN: 4})):
         looks = (look(2, 1), look(2, 1), look(0, changes), look(2, 0))
-        assert drift.wrong_by(looks, EVIDENCE) == told | {Sum.UNSEEN: 4}
+        assert drift.proven_drift(looks, EVIDENCE) == told | {Sum.UNSEEN: 4}

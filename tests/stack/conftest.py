@@ -26,7 +26,7 @@ def scene(
 
     What it reported is not looked at again by itself, so that metrics count the tests' keys only.
     """
-    yield from _scene(running, cassandra, tmp_path_factory, {"repair": {"report_again": 600}})
+    yield from _scene(running, cassandra, tmp_path_factory, {"repair": {"recheck_interval": 600}})
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +50,9 @@ def counted_scene(
 TALLIES = {
     "projections": ["mailbox_counters", "current_quota"],
     "window": 1,
-    "latest": 2,
+    "max_update_lag": 2,
     "after_outage": 1,
-    "first_messages": 50,
+    "first_correction_max_messages": 50,
 }
 """The section [tally] of a stream whose delay is a test's."""
 

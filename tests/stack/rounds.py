@@ -19,9 +19,10 @@ from uuid import UUID
 from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, create_schema
+from checkpoints.clock import now_micros
 from checkpoints.journal import Journal
 from checkpoints.lineage import Lineage
-from deploy.comparison.messages import Difference, compare_row
+from deploy.comparison.messages import Mismatch, compare_row
 from deploy.mailserver import james
 from deploy.mailserver.mail import Message
 from reconcilers.errors import ReconcilerError, Retryable
@@ -30,9 +31,8 @@ from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.finding import Action, Attempts, Finding
 from reconcilers.model import Micros, Row, Slot, Wake
 from reconcilers.writes import Write
-from streaming.pipeline.worker import micros
 from streaming.settings import CassandraSettings, load
-from streaming.steps.confirm import Confirmation
+from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Admission, Examiner, RepairTables, Rules
 from streaming.steps.look import Look
 from streaming.steps.outcome import Outcome
@@ -201,13 +201,13 @@ class Rounds:
         lineage = self.lineage or ground.lineage
         since = lineage.watched_since()
         look = Look(ground.family, tables, lineage, since)  # type: ignore[arg-type]
-        looked = look.at(wakes, micros())
+        looked = look.at(wakes, now_micros())
         self.due += looked.again
-        return self._examiner(tables, lineage).settle(looked.suspects, self.admission, batch)
+        return self._examiner(tables, lineage).examine(looked.suspects, self.admission, batch)
 
     def _examiner(self, tables: RepairTables, lineage: Lineage) -> Examiner:
         ground = self.ground
-        confirmation = Confirmation(
+        confirmation = Confirmer(
             ground.family,
             ground.projection,
             tables,  # type: ignore[arg-type]
@@ -221,8 +221,10 @@ class Rounds:
             confirmation,
             self.journal or ground.journal,
             self._publish,
-            micros,
-            Rules(DELAY, SHADOW, DELAY, Attempts(MOST_ATTEMPTS, apart=DELAY), held_mailbox_rows=10),
+            now_micros,
+            Rules(
+                DELAY, SHADOW, DELAY, Attempts(MOST_ATTEMPTS, apart=DELAY), empty_truth_min_rows=10
+            ),
         )
 
     def _publish(self, wakes: Iterable[Wake]) -> None:
@@ -273,7 +275,7 @@ class Rows:
         row = self.session.execute(query, (message.mailboxid, message.uid)).one()
         return None if row is None else row._asdict()
 
-    def differences(self, message: Message) -> list[Difference]:
+    def differences(self, message: Message) -> list[Mismatch]:
         query = f"SELECT * FROM {self.keyspace}.imapuidtable WHERE messageid = %s"
         claims = [row._asdict() for row in self.session.execute(query, (message.messageid,))]
         projected = self.projected(message)
@@ -282,6 +284,6 @@ class Rows:
 
 def let_a_delay_pass() -> None:
     """What was written until now, by any clock that is at most 300 ms ahead, is then settled."""
-    settled = micros() + DELAY + 350_000
-    while micros() < settled:
+    settled = now_micros() + DELAY + 350_000
+    while now_micros() < settled:
         time.sleep(0.02)

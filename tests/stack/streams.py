@@ -50,9 +50,9 @@ def write_settings(
             "window": WINDOW,
             "checkpoint_dir": str(path.parent / "checkpoint"),
             "jars": str(Path(".jars/spark").resolve()),
-            "restart_most": 5,
+            "restart_backoff_max": 5,
         },
-        "repair": {"report_again": 5, "projections": ["messages"]},
+        "repair": {"recheck_interval": 5, "projections": ["messages"]},
         "tally": {"projections": []},
         "metrics": {"port": 0},
     }

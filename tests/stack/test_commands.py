@@ -21,6 +21,7 @@ from checkpoints.cassandra import (
     Store,
     create_schema,
 )
+from checkpoints.clock import now_micros
 from checkpoints.lease import Lease
 from deploy.mailserver import james
 from reconcilers.errors import Misconfigured, Unreachable
@@ -31,7 +32,6 @@ from reconcilers.policy import Breaker
 from streaming import app
 from streaming.commands import status
 from streaming.commands.stream import Holding, Mode
-from streaming.pipeline.worker import micros
 from streaming.settings import Settings, load
 from streaming.tables import disconnect
 from streaming.topics import Watcher, event_topics, publish_dead_letters
@@ -82,8 +82,8 @@ def journal(settings: Settings, store: Store) -> Iterator[CassandraJournal]:
     made = CassandraJournal(store, scope=settings.cassandra.keyspace)
     yield made
     for finding in list(made.open_findings(MESSAGE)):
-        made.close(finding, State.HEALED, micros())
-    made.close_breakers(micros())
+        made.close(finding, State.HEALED, now_micros())
+    made.close_breakers(now_micros())
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def test_status_while_the_stream_is_down(
     ends = {int(number): end for number, end in watcher.end_offsets([topic])[topic].items()}
     watcher.commit(mode.group, {topic: {number: max(end - 2, 0) for number, end in ends.items()}})
     watcher.close()
-    batch_time = micros() // 1000 - 90_000
+    batch_time = now_micros() // 1000 - 90_000
     CassandraBookmarks(store).record(
         Bookmark(mode.stream_name(MESSAGE), "checkpoint", 12, batch_time, batch_time, {}, {})
     )
@@ -256,7 +256,7 @@ def test_status_while_the_stream_is_down(
     put(journal, Kind.MISSING_ROW, State.STUCK)
     put(journal, Kind.UNRESOLVED, State.REPORTED)
     put(journal, Kind.UNRESOLVED, State.REPORTED)
-    journal.open_breaker(Breaker.REMOVALS, "101 in a minute", micros())
+    journal.open_breaker(Breaker.REMOVALS, "101 in a minute", now_micros())
 
     code, said = reconcile("status", "--json")
     told = json.loads(said)
@@ -293,7 +293,7 @@ def test_status_tells_the_lag_in_time_and_who_holds_the_lease(
     journal.put(stuck)
     assert reconcile("findings", "--retry", place(stuck))[0] == 0  # something that is not read
     mode, stop = Mode.of(settings, "repair"), Event()
-    batch_time = micros() // 1000 - 90_000
+    batch_time = now_micros() // 1000 - 90_000
     CassandraBookmarks(store).record(
         Bookmark(mode.stream_name(MESSAGE), "checkpoint", 13, batch_time, batch_time, {}, {})
     )
@@ -340,7 +340,7 @@ def test_the_log_of_a_day_tells_how_findings_ended(
     journal: CassandraJournal, reconcile: Reconcile
 ) -> None:
     finding = put(journal, Kind.EXTRA_ROW, State.INTENDED)
-    journal.close(finding, State.VERIFIED, micros())
+    journal.close(finding, State.VERIFIED, now_micros())
     mailbox = ("--mailbox", str(finding.slot.mailboxid), "--format", "jsonl")
     _, said = reconcile("findings", "--log", "today", *mailbox)
     assert [json.loads(line)["state"] for line in said.splitlines()] == ["intended", "verified"]
@@ -439,8 +439,8 @@ def test_dead_letters_are_published_once_more_unchanged(
 
 
 def test_resume_closes_every_breaker(journal: CassandraJournal, reconcile: Reconcile) -> None:
-    journal.open_breaker(Breaker.REPAIRS, "1001 in a minute", micros())
-    journal.open_breaker(Breaker.REMOVALS, "101 in a minute", micros())
+    journal.open_breaker(Breaker.REPAIRS, "1001 in a minute", now_micros())
+    journal.open_breaker(Breaker.REMOVALS, "101 in a minute", now_micros())
     code, said = reconcile("resume")
     assert code == 0
     assert "closed breaker repairs: it had opened for 1001 in a minute" in said

@@ -10,13 +10,13 @@ import pytest
 from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, Store, create_schema
+from checkpoints.clock import now_micros
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Slot
 from reconcilers.policy import Breaker
 from reconcilers.writes import SetCells
 from streaming import app
-from streaming.pipeline.worker import micros
 from streaming.settings import load
 from tests.contract.making import MESSAGES, a_finding
 from tests.endpoints import Endpoints
@@ -42,7 +42,7 @@ def lose_a_row(session: Session, keyspace: str, slot: Slot) -> None:
 
 def stuck_at(slot: Slot) -> Finding:
     """Three repairs did not hold."""
-    writes = (SetCells(MESSAGES, slot, micros() - 60_000_000, {"modseq": 1}),)
+    writes = (SetCells(MESSAGES, slot, now_micros() - 60_000_000, {"modseq": 1}),)
     made = a_finding(MESSAGE, slot, kind=Kind.MISSING_ROW, state=State.STUCK, accepted=False)
     return replace(made, attempts=3, writes=writes, before=None, truth=(), next_look=None)
 
@@ -56,7 +56,7 @@ def test_resume_and_retry_reach_the_running_stream(
     journal = CassandraJournal(Store(cassandra, own), scope=mail_keyspace)
     held, stuck = Slot(uuid.uuid1(), 1), Slot(uuid.uuid1(), 2)
     journal.put(stuck_at(stuck))
-    journal.open_breaker(Breaker.REPAIRS, "opened by the test", micros())
+    journal.open_breaker(Breaker.REPAIRS, "opened by the test", now_micros())
 
     def now_at(slot: Slot) -> Finding | None:
         return journal.recall(MESSAGE, "messages", [slot]).get(slot)

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
-from deploy.comparison.messages import Difference
+from checkpoints.clock import now_micros
+from deploy.comparison.messages import Mismatch
 from deploy.mailserver.mail import Clock, Message
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.finding import State
 from reconcilers.model import Kind, Slot
-from streaming.pipeline.worker import micros
 from streaming.steps.parking import WHOLE_TABLE
 from tests.endpoints import Endpoints
 from tests.stack.rounds import (
@@ -90,7 +90,7 @@ class Stage:
     def slots(self) -> list[Slot]:
         return [slot_of(message) for message in self.messages.values()]
 
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[Mismatch]:
         return [
             each for message in self.messages.values() for each in self.rows.differences(message)
         ]
@@ -115,7 +115,7 @@ def stage(here: Ground) -> Stage:
     rounds = Rounds(here)
     messages = {}
     for kind in KINDS:
-        messages[kind] = a_message(RIGHT, born=micros() - LONG_AGO)
+        messages[kind] = a_message(RIGHT, born=now_micros() - LONG_AGO)
         rounds.due += a_difference(kind, messages[kind], user)
     return Stage(rounds, messages, Rows(here.session, here.keyspace))
 

@@ -55,12 +55,12 @@ KEPT: Mapping[str, Mapping[str, Any]] = {
     "cassandra": dict(zip(("username", "password"), ROLE, strict=True)),
     "repair": {
         "projections": [each.name for each in MESSAGE_PROJECTIONS],
-        "report_again": 20,
+        "recheck_interval": 20,
     },
     "tally": {
         "projections": ["mailbox_counters", "current_quota"],
         "window": 1,
-        "latest": 2,
+        "max_update_lag": 2,
         "looks": 3,
         "after_outage": 1,
     },

@@ -12,10 +12,10 @@ from cassandra import Unauthorized
 from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store
+from checkpoints.clock import now_micros
 from deploy.embedded import ADMIN, Stack, Wanted
 from reconcilers.finding import Finding, State
 from reconcilers.model import NEVER_WRITTEN, Kind
-from streaming.pipeline.worker import micros
 from streaming.steps.parking import WHOLE_TABLE
 from tests.endpoints import Endpoints
 from tests.stack.guarded import MAIL_SERVER, OWN, ROLE, prepare, session_of
@@ -47,7 +47,7 @@ def live(
 ) -> Iterator[Restarted]:
     """A stream under the role, beside the mail server under its user."""
     endpoints, store = Endpoints.of(stack.describe()), Store(admin, OWN)
-    CassandraLineage(store).watch_from(micros())
+    CassandraLineage(store).watch_from(now_micros())
     config = write_settings(
         tmp_path_factory.mktemp("role") / "reconcile.toml",
         endpoints,

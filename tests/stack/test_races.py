@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
-from deploy.comparison.messages import Difference
+from checkpoints.clock import now_micros
+from deploy.comparison.messages import Mismatch
 from deploy.mailserver.mail import Clock, Flags, Message
 from reconcilers.model import Kind
-from streaming.pipeline.worker import micros
 from tests.endpoints import Endpoints
 from tests.stack.rounds import (
     SECOND,
@@ -95,7 +95,7 @@ class Played:
     repairs_raced: int = 0
     after_race: dict[str, Any] | None = None
     at_end: dict[str, Any] | None = None
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[Mismatch] = field(default_factory=list)
     sent: set[int] = field(default_factory=set)
 
     def stop(self, point: Point) -> None:
@@ -147,7 +147,7 @@ def played(here: Ground) -> dict[Case, Played]:
 
 def planted(here: Ground, case: Case) -> Played:
     """A difference as old as `LONG_AGO`, of which the stream hears now."""
-    then = micros() - LONG_AGO
+    then = now_micros() - LONG_AGO
     message = a_message(RIGHT, born=then)
     before = User(here.session, here.keyspace, Clock(-LONG_AGO // 1000).now_us)
     user = User(here.session, here.keyspace, Clock(case.clock_ms).now_us)

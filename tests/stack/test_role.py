@@ -31,7 +31,7 @@ ADMIN = "cassandra"
 ROLE = {"cassandra": {"username": "reconciler", "password": "change-me"}}
 EVERYTHING: Mapping[str, Mapping[str, Any]] = {
     "repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]},
-    "tally": {"projections": ["mailbox_counters", "current_quota"], "latest": 2},
+    "tally": {"projections": ["mailbox_counters", "current_quota"], "max_update_lag": 2},
 }
 """What switches on all that the role is for."""
 

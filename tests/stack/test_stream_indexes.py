@@ -196,8 +196,8 @@ def right(index: Index) -> Belongs:
     return {place: True, other: False}
 
 
-Case = Callable[[Index], Belongs]
-CASES: tuple[Case, ...] = (
+ConfirmedSuspect = Callable[[Index], Belongs]
+CASES: tuple[ConfirmedSuspect, ...] = (
     missing,
     extra,
     flag_set,
@@ -222,7 +222,7 @@ class Expected:
 class Planted:
     """All that is to be looked at, by index: so that the delay passes once for all."""
 
-    cases: dict[tuple[str, Case], Expected]
+    cases: dict[tuple[str, ConfirmedSuspect], Expected]
     young: dict[str, Place]
     dropped: dict[str, list[Place]]
     deleted: dict[str, Place]
@@ -264,7 +264,7 @@ def planted(indexed_scene: Scene) -> Planted:
     return Planted(cases, young, dropped, deleted, flagged, unlisted)
 
 
-def plant(scene: Scene, name: str, case: Case) -> Expected:
+def plant(scene: Scene, name: str, case: ConfirmedSuspect) -> Expected:
     index = index_of(scene, name)
     there, now = case(index), index.has
     if isinstance(index, Applicable):  # which never shrinks
@@ -292,7 +292,7 @@ def delete_mailbox(index: Index, place: Place) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 @pytest.mark.parametrize("name", INDEXES)
 def test_an_index_follows_the_truth(
-    indexed_scene: Scene, planted: Planted, name: str, case: Case
+    indexed_scene: Scene, planted: Planted, name: str, case: ConfirmedSuspect
 ) -> None:
     index, wanted = index_of(indexed_scene, name), planted.cases[name, case]
     assert bool(wanted.wrong) is (case is not right) or isinstance(index, Applicable)

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 from cassandra.cluster import Session
 
+from checkpoints.clock import now_micros
 from deploy.mailserver.mail import Clock, Message
 from reconcilers.finding import Finding, State, retried
 from reconcilers.model import Kind, Micros
-from streaming.pipeline.worker import micros
 from tests.endpoints import Endpoints
 from tests.stack.rounds import (
     DELAY,
@@ -53,7 +53,7 @@ def rows(here: Ground) -> Rows:
 
 @pytest.fixture
 def message() -> Message:
-    return a_message(RIGHT, born=micros() - HOUR)
+    return a_message(RIGHT, born=now_micros() - HOUR)
 
 
 def user(here: Ground, ahead: Micros) -> User:
@@ -118,7 +118,7 @@ def test_cells_behind_a_newer_tombstone_come_back_with_the_next_attempt(
     here.session.execute(
         f"UPDATE {here.keyspace}.messageidtable USING TIMESTAMP %s SET {cleared}"
         " WHERE mailboxid = %s AND uid = %s",
-        (micros() - MINUTE, message.mailboxid, message.uid),
+        (now_micros() - MINUTE, message.mailboxid, message.uid),
     )
     rounds.round()
     assert rows.differences(message) != []
@@ -147,7 +147,7 @@ def test_a_row_behind_a_tombstone_of_the_future_is_stuck_until_a_person_or_a_use
     rounds.round()
     assert len(rounds.repairs()) == sent, "a stuck repair is not tried again by itself"
 
-    here.journal.put(retried(stuck, micros()))
+    here.journal.put(retried(stuck, now_micros()))
     rounds.look_again_at([slot_of(message)])
     rounds.round()
     assert the_finding(rounds, message).state is State.INTENDED
@@ -166,7 +166,7 @@ def test_attempts_are_a_delay_apart_however_often_the_key_comes(
     user(here, HOUR).deletes(message).projection()
     rounds.round()
     first = the_finding(rounds, message)
-    while micros() < first.tried_at + DELAY // 2:
+    while now_micros() < first.tried_at + DELAY // 2:
         rounds.look_again_at([slot_of(message)])
         rounds.round()
     assert the_finding(rounds, message) == replace(

@@ -7,11 +7,11 @@ import pytest
 from cassandra.cluster import Session
 
 from deploy.comparison.full_comparison import differences, full_comparison, message_differences
-from deploy.comparison.messages import Difference, DifferenceKind
+from deploy.comparison.messages import DifferenceKind, Mismatch
 from deploy.comparison.snapshot import read_whole
 from deploy.demo.planted import plant_repaired, plant_reported
 from deploy.demo.planter import Planter
-from deploy.demo.verdict import Evidence, beside_reported_rows
+from deploy.demo.verdict import Exhibits, beside_reported_rows
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
 from deploy.mailserver.filler import fill, touch
@@ -52,7 +52,7 @@ def mail_keyspace(cassandra: Session, mail_tables: str) -> str:
     return mail_tables
 
 
-def found(session: Session, keyspace: str) -> list[Difference]:
+def found(session: Session, keyspace: str) -> list[Mismatch]:
     return list(full_comparison(session, keyspace))
 
 
@@ -168,7 +168,7 @@ def test_only_beside_reported_rows_are_other_tables_wrong(
     plant_reported(Planter(cassandra, mail_keyspace, ledger))
     tables = read_whole(cassandra, mail_keyspace)
     wrong = list(differences(tables))
-    beside = beside_reported_rows(Evidence(ledger.entries(), [], [], wrong, tables.roots))
+    beside = beside_reported_rows(Exhibits(ledger.entries(), [], [], wrong, tables.roots))
     others = {each.place for each in wrong if each.projection != MESSAGES}
     assert {projection for projection, _ in others} == set(COUNTER_TABLES)
     assert others <= beside

@@ -12,13 +12,13 @@ from typing import Any
 from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, create_schema
-from deploy.comparison.messages import Difference
+from checkpoints.clock import now_micros
+from deploy.comparison.messages import Mismatch
 from deploy.mailserver import james
 from deploy.mailserver.mail import Clock, Message
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding
 from reconcilers.model import Kind
-from streaming.pipeline.worker import micros
 from tests.endpoints import Endpoints
 from tests.stack.rounds import Rows
 from tests.stack.scenes import create_event_topics, records_of
@@ -45,7 +45,7 @@ class Watched:
         own = f"reconciler_{uuid.uuid4().hex[:8]}"
         create_schema(self.session, own)
         store = Store(self.session, own)
-        CassandraLineage(store).watch_from(micros())
+        CassandraLineage(store).watch_from(now_micros())
         config = write_settings(
             folder / "reconcile.toml", self.stack, self.keyspace, own, changes or {}
         )
@@ -54,7 +54,7 @@ class Watched:
     def captures(self) -> bool:
         """Whether the agent has published a row of each table, written for this question."""
         user = User(self.session, self.keyspace, Clock().now_us)
-        change = user.adds(a_message(RIGHT, micros()))
+        change = user.adds(a_message(RIGHT, now_micros()))
         change.truth()
         change.projection()
         time.sleep(1)
@@ -97,7 +97,7 @@ class Restarted:
         user = User(self.place.session, self.place.keyspace, Clock().now_us)
         made = []
         for kind in KINDS:
-            message = a_message(RIGHT, micros())
+            message = a_message(RIGHT, now_micros())
             a_difference(kind, message, user)
             self.planted[kind].append(message)
             made.append(message)
@@ -107,7 +107,7 @@ class Restarted:
     def messages(self) -> list[Message]:
         return [message for made in self.planted.values() for message in made]
 
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[Mismatch]:
         rows = Rows(self.place.session, self.place.keyspace)
         return [each for message in self.messages for each in rows.differences(message)]
 

@@ -17,10 +17,10 @@ from checkpoints.memory import MemoryBookmarks, MemoryExpiries, MemoryJournal, M
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import NO_PROJECTION, Kind, Micros, Slot, Suspect, Wake
-from reconcilers.policy import Breaker, Limits
+from reconcilers.policy import Breaker, BreakerLimits
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.batches import Batches, Rates
-from streaming.pipeline.worker import BatchLook, Ports
+from streaming.pipeline.worker import BatchLook, Connections
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import WHOLE_TABLE
 from tests.builders.rows import DELAY, FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
@@ -47,7 +47,7 @@ class FlakyJournal(MemoryJournal):
 
 @dataclass
 class MemoryPorts:
-    """Stands in for `streaming.pipeline.worker.Ports`; nothing here reads James's tables."""
+    """Stands in for `streaming.pipeline.worker.Connections`; nothing here reads James's tables."""
 
     journal: MemoryJournal = field(default_factory=MemoryJournal)
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
@@ -58,18 +58,20 @@ def batches(ports: MemoryPorts, bookmarks: MemoryBookmarks | None = None) -> Bat
     return Batches(
         family=FAMILY,
         stream=STREAM,
-        ports=cast(Ports, ports),
+        ports=cast(Connections, ports),
         bookmarks=bookmarks or MemoryBookmarks(),
         lease=None,
         metrics=Metrics(CollectorRegistry()),
-        rates=Rates(Limits(suspects_per_minute=5, removals_per_minute=5), DELAY, HOUR, SECOND),
+        rates=Rates(
+            BreakerLimits(suspects_per_minute=5, removals_per_minute=5), DELAY, HOUR, SECOND
+        ),
         commit=lambda offsets: None,
     )
 
 
 @pytest.fixture(autouse=True)
 def _clock() -> Iterator[None]:
-    with patch("streaming.pipeline.batches.micros", return_value=NOW):
+    with patch("streaming.pipeline.batches.now_micros", return_value=NOW):
         yield
 
 
@@ -149,7 +151,7 @@ def test_what_was_held_is_looked_at_again_when_a_person_closes_the_breakers() ->
 
 
 def expected(*dues: Micros) -> MemoryPorts:
-    """Ports that expect an expiry at each of these times, at UIDs 0, 1, 2 …"""
+    """Connections that expect an expiry at each of these times, at UIDs 0, 1, 2 …"""
     ports = MemoryPorts()
     slots = (Slot(MAILBOX, uid) for uid in range(len(dues)))
     ports.expiries.expect(
@@ -227,13 +229,13 @@ def counted(decisions: Batches, metric: str, **labels: str) -> float:
 def test_a_superseded_repair_is_counted_and_the_new_finding_kept() -> None:
     decisions = batches(MemoryPorts())
     before = replace(held(), state=State.INTENDED, kind=Kind.DIFFERING_CELLS)
-    decisions.settled([Outcome(HELD, Action.REPAIR, before, projection=PROJECTION.name)])
+    decisions.record_outcomes([Outcome(HELD, Action.REPAIR, before, projection=PROJECTION.name)])
     after = replace(before, sentence="anew")
     ended = Outcome(HELD, Action.CLOSE, before, ended=State.SUPERSEDED)
-    decisions.settled([ended, Outcome(HELD, Action.REPAIR, after)])
+    decisions.record_outcomes([ended, Outcome(HELD, Action.REPAIR, after)])
     name = PROJECTION.name
     assert counted(decisions, "repairs_total", projection=name, outcome="superseded") == 1
-    assert decisions.agenda.of(after) == after
+    assert decisions.open_findings.of(after) == after
     intended = {"projection": name, "kind": "differing_cells", "state": "intended"}
     assert counted(decisions, "findings_total", **intended) == 2
 
@@ -241,9 +243,9 @@ def test_a_superseded_repair_is_counted_and_the_new_finding_kept() -> None:
 @pytest.mark.parametrize("slot", [HELD, Slot(UUID(int=1), HELD.uid)])
 def test_a_slot_that_agrees_without_a_finding_is_off_the_agenda(slot: Slot) -> None:
     decisions = batches(MemoryPorts())
-    decisions.agenda.keep(held())
-    decisions.settled([Outcome(slot, Action.NOTHING, None, projection=PROJECTION.name)])
-    assert (decisions.agenda.of(held()) is None) is (slot == HELD)
+    decisions.open_findings.keep(held())
+    decisions.record_outcomes([Outcome(slot, Action.NOTHING, None, projection=PROJECTION.name)])
+    assert (decisions.open_findings.of(held()) is None) is (slot == HELD)
 
 
 # --- a table that refuses writes -----------------------------------------------------------------
@@ -286,20 +288,20 @@ def test_that_a_table_refuses_is_told_once_whoever_found_out(
     waits = Outcome(HELD, Action.LOOK_AGAIN, None, projection=PROJECTION.name)
     with caplog.at_level("INFO"):
         for _batch in range(2):
-            decisions.settled([told, waits, told, waits])
+            decisions.record_outcomes([told, waits, told, waits])
     assert [each.getMessage() for each in caplog.records] == ["table t refuses writes"]
-    assert list(decisions.agenda.findings) == [(PROJECTION.name, WHOLE_TABLE)]
+    assert list(decisions.open_findings.findings) == [(PROJECTION.name, WHOLE_TABLE)]
     assert counted(decisions, "open_findings", **labels_of(parked())) == 1
 
 
 def test_that_a_table_takes_writes_again_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     decisions = batches(MemoryPorts())
-    decisions.settled([Outcome(WHOLE_TABLE, Action.REPORT, parked())])
+    decisions.record_outcomes([Outcome(WHOLE_TABLE, Action.REPORT, parked())])
     caplog.clear()
     healed = Outcome(WHOLE_TABLE, Action.CLOSE, parked(), State.HEALED)
     with caplog.at_level("INFO"):
-        decisions.settled([healed, healed])
+        decisions.record_outcomes([healed, healed])
     assert [each.getMessage() for each in caplog.records] == ["healed: table t refuses writes"]
-    assert decisions.agenda.findings == {}
+    assert decisions.open_findings.findings == {}
     ended = labels_of(parked()) | {"state": State.HEALED.value}
     assert counted(decisions, "findings_total", **ended) == 1

@@ -13,7 +13,7 @@ import pytest
 from checkpoints.directory import Planned
 from checkpoints.memory import MemoryBookmarks
 from reconcilers.model import Micros, Slot
-from streaming.counters.batch_summary import Came
+from streaming.counters.batch_summary import BatchSummary
 from streaming.pipeline.batches import Batches, BatchPlace
 from streaming.pipeline.worker import BatchLook
 from tests.builders.rows import DELAY, MAILBOX, NOW, SECOND, SLOT
@@ -28,11 +28,11 @@ class Told:
     """Batches, and what the tallies hear of each."""
 
     def __init__(self) -> None:
-        self.came: list[Came] = []
+        self.came: list[BatchSummary] = []
         self.batches: Batches = batches(MemoryPorts(), MemoryBookmarks())
         self.batches.tallies = self.came.append
 
-    def end(self, look: BatchLook | None = None, at: Micros = NOW) -> Came:
+    def end(self, look: BatchLook | None = None, at: Micros = NOW) -> BatchSummary:
         plan = Planned(at // 1000, (at - DELAY) // 1000, {})
         self.batches.ended(look or BatchLook(), BatchPlace("checkpoint", len(self.came), {}, plan))
         return self.came[-1]
@@ -40,12 +40,12 @@ class Told:
 
 @pytest.fixture
 def told() -> Iterator[Told]:
-    with patch("streaming.pipeline.batches.micros", return_value=NOW):
+    with patch("streaming.pipeline.batches.now_micros", return_value=NOW):
         yield Told()
 
 
 def test_only_windows_that_have_ended_have_come_out(told: Told) -> None:
-    assert told.end().settled == NOW - DELAY - WINDOW
+    assert told.end().settled_up_to == NOW - DELAY - WINDOW
 
 
 def test_the_changes_of_each_mailbox_are_told(told: Told) -> None:
@@ -57,15 +57,15 @@ def test_mailboxes_with_an_open_finding_of_a_message_are_told_and_of_an_index_no
     told: Told,
 ) -> None:
     other = Slot(UUID(int=1), 5)
-    told.batches.agenda.keep(HELD)
-    told.batches.agenda.keep(replace(HELD, projection="deleted_uids", slot=other))
-    assert told.end().unsettled == {MAILBOX}
+    told.batches.open_findings.keep(HELD)
+    told.batches.open_findings.keep(replace(HELD, projection="deleted_uids", slot=other))
+    assert told.end().mailboxes_with_findings == {MAILBOX}
 
 
 def test_why_nothing_may_be_repaired_is_told(told: Told) -> None:
-    assert told.end().refused is None
+    assert told.end().paused_because is None
     told.batches.clock_trouble = "the clock of 10.0.0.1 differs"
-    assert told.end().refused == "the clock of 10.0.0.1 differs"
+    assert told.end().paused_because == "the clock of 10.0.0.1 differs"
 
 
 # --- how late -------------------------------------------------------------------------------------
@@ -73,42 +73,42 @@ def test_why_nothing_may_be_repaired_is_told(told: Told) -> None:
 
 def test_a_stream_that_keeps_up_is_late_by_half_a_batch_at_most(told: Told) -> None:
     told.end()
-    assert told.end(at=NOW + 2 * SECOND).late == SECOND
+    assert told.end(at=NOW + 2 * SECOND).lag == SECOND
 
 
 def test_the_lag_behind_kafka_counts(told: Told) -> None:
     told.batches.lag = 12.5
-    assert told.end().late == 12.5 * SECOND
+    assert told.end().lag == 12.5 * SECOND
 
 
 def test_the_capture_of_the_newest_change_counts(told: Told) -> None:
-    assert told.end(BatchLook(freshest=(NOW, 8 * SECOND))).late == 8 * SECOND
+    assert told.end(BatchLook(freshest=(NOW, 8 * SECOND))).lag == 8 * SECOND
 
 
 def test_the_capture_of_an_older_change_says_nothing_of_now(told: Told) -> None:
     told.end(BatchLook(freshest=(NOW, SECOND)))
     older = BatchLook(freshest=(NOW - SECOND, 60 * SECOND))
-    assert told.end(older).late == 0
+    assert told.end(older).lag == 0
 
 
 def test_changes_that_waited_while_no_batch_read_them_are_late(told: Told) -> None:
     """A query that died and was restarted: the lag was not measured meanwhile."""
     told.end()
-    assert told.end(at=NOW + 60 * SECOND).late == 30 * SECOND
-    assert told.end(at=NOW + 61 * SECOND).late == SECOND // 2
+    assert told.end(at=NOW + 60 * SECOND).lag == 30 * SECOND
+    assert told.end(at=NOW + 61 * SECOND).lag == SECOND // 2
 
 
 def test_capture_and_waiting_count_together(told: Told) -> None:
     told.end()
     look = BatchLook(freshest=(NOW, 6 * SECOND))
-    assert told.end(look, at=NOW + 10 * SECOND).late == 8 * SECOND
+    assert told.end(look, at=NOW + 10 * SECOND).lag == 8 * SECOND
 
 
 def test_a_batch_that_is_executed_again_is_no_later(told: Told) -> None:
     told.end()
-    assert told.end().late == 0
+    assert told.end().lag == 0
 
 
 def test_what_the_first_batch_reads_has_waited_since_the_process_began(told: Told) -> None:
     told.batches.start()
-    assert told.end(at=NOW + 40 * SECOND).late == 20 * SECOND
+    assert told.end(at=NOW + 40 * SECOND).lag == 20 * SECOND

@@ -24,7 +24,7 @@ from cassandra.protocol import (
     SyntaxException,
 )
 
-from checkpoints.cassandra.driver_errors import in_our_words
+from checkpoints.cassandra.driver_errors import translated
 from checkpoints.cassandra.journal import BUCKETS, bucket_of
 from checkpoints.cassandra.store import in_groups, levels, schema_statements
 from reconcilers.errors import Misconfigured, Overloaded, Refused, Unreachable
@@ -65,7 +65,7 @@ OVERLOADED = OverloadedErrorMessage(0x1001, "overloaded", None)
 def test_each_error_of_the_driver_says_who_has_to_act(
     error: Exception, ours: type[Exception]
 ) -> None:
-    with pytest.raises(ours) as raised, in_our_words("reading lineage"):
+    with pytest.raises(ours) as raised, translated("reading lineage"):
         raise error
     assert type(raised.value) is ours
     assert str(raised.value).startswith("reading lineage: ")
@@ -75,7 +75,7 @@ def test_each_error_of_the_driver_says_who_has_to_act(
 
 def test_errors_of_ours_and_bugs_pass_as_they_are() -> None:
     for error in (Misconfigured("x"), KeyError("x"), ZeroDivisionError()):
-        with pytest.raises(type(error)) as raised, in_our_words("reading lineage"):
+        with pytest.raises(type(error)) as raised, translated("reading lineage"):
             raise error
         assert raised.value is error
 

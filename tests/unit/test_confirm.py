@@ -39,7 +39,7 @@ from tests.builders.rows import (
     truth,
 )
 
-SETTLED = MOMENT.settled
+SETTLED = MOMENT.horizon
 KNOWN_WHOLE = Memory(known=frozenset({7}), complete_at=LONG_AGO)
 
 
@@ -60,7 +60,7 @@ def times(*seconds_ago: int) -> frozenset[Micros]:
 
 
 def test_settled_is_one_delay_before_the_confirmation_began() -> None:
-    assert Moment(began=100, delay=30).settled == 70
+    assert Moment(began=100, delay=30).horizon == 70
 
 
 def test_agreement_needs_no_delay() -> None:

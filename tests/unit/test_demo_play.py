@@ -12,11 +12,11 @@ from deploy.demo import play
 from deploy.demo.play import Play
 from deploy.demo.show import Scene
 from deploy.demo.sight import Sight
-from deploy.demo.verdict import Evidence
+from deploy.demo.verdict import Exhibits
 from deploy.mailserver.ledger import Ledger
 from deploy.mailserver.workload import Workload
 
-FINE = Evidence(entries=[], log=[], standing=[], differences=[])
+FINE = Exhibits(entries=[], log=[], standing=[], differences=[])
 NOT_YET = replace(FINE, breakers={"repairs": "too many"})
 
 
@@ -50,7 +50,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(play, "LOOK_EVERY_S", 0.0)
 
 
-def the_end(look: Callable[[], Evidence], stream: Any) -> tuple[Evidence, Told]:
+def the_end(look: Callable[[], Exhibits], stream: Any) -> tuple[Exhibits, Told]:
     screen = Told()
     played = Play(Workload(), Path(), screen)
     return played._await_the_end(stream, Ledger(), look), screen

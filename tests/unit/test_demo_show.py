@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from deploy.demo.show import Clock, Plain, Scene, Terminal, block, line, screen_for
+from deploy.demo.show import Plain, Scene, Stopwatch, Terminal, block, line, screen_for
 from deploy.demo.sight import Sight
 
 SCENE = Scene(
@@ -31,9 +31,9 @@ SCENE = Scene(
 )
 
 
-def clock_at(*times: float) -> Clock:
+def clock_at(*times: float) -> Stopwatch:
     told = iter((0.0, *times))
-    return Clock(lambda: next(told))
+    return Stopwatch(lambda: next(told))
 
 
 def test_the_block_counts_by_projection_and_kind() -> None:

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deploy.comparison.messages import Difference, DifferenceKind
+from deploy.comparison.messages import DifferenceKind, Mismatch
 from deploy.demo.summary import summary
 from deploy.demo.verdict import (
     NOT_FINE,
-    Evidence,
+    Exhibits,
     Line,
     endings_by_kind,
     findings_by_kind,
@@ -21,15 +21,17 @@ from deploy.demo.verdict import (
     second_attempts,
 )
 from deploy.mailserver.history import MESSAGES, RowKey
-from deploy.mailserver.ledger import AMBIGUOUS_RANGE_DELETE, HEALED, VERIFIED, Entry
+from deploy.mailserver.ledger import AMBIGUOUS_RANGE_DELETE, HEALED, VERIFIED, LedgerEntry
 
 MAILBOX, MESSAGE = uuid.uuid1(), uuid.uuid1()
 LOST, LATE, TWICE, LAST_COPY = ((MAILBOX, uid) for uid in range(1, 5))
 
 
-def entry(name: str, row: RowKey, accepts: tuple[str, ...], operation: str = "append") -> Entry:
+def entry(
+    name: str, row: RowKey, accepts: tuple[str, ...], operation: str = "append"
+) -> LedgerEntry:
     now = datetime.now(UTC)
-    return Entry(name, f"kind_{name}", operation, "insert", MESSAGE, (row,), now, accepts)
+    return LedgerEntry(name, f"kind_{name}", operation, "insert", MESSAGE, (row,), now, accepts)
 
 
 def finding(row: RowKey, kind: str, state: str, **facts: object) -> Line:
@@ -39,11 +41,11 @@ def finding(row: RowKey, kind: str, state: str, **facts: object) -> Line:
     return {**place, **told, **found, "kind": kind, "state": state, **facts}
 
 
-def difference(row: RowKey, kind: DifferenceKind = DifferenceKind.MISSING) -> Difference:
-    return Difference(kind, row[0], row[1], (MESSAGE,))
+def difference(row: RowKey, kind: DifferenceKind = DifferenceKind.MISSING) -> Mismatch:
+    return Mismatch(kind, row[0], row[1], (MESSAGE,))
 
 
-FINE = Evidence(
+FINE = Exhibits(
     entries=[
         entry("lost", LOST, (VERIFIED,)),
         entry("late", LATE, (VERIFIED, HEALED)),
@@ -65,7 +67,7 @@ FINE = Evidence(
 )
 
 
-def problems(evidence: Evidence) -> Sequence[str]:
+def problems(evidence: Exhibits) -> Sequence[str]:
     return judged(evidence).problems
 
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deploy.comparison.messages import Difference, DifferenceKind
+from deploy.comparison.messages import DifferenceKind, Mismatch
 from deploy.demo.summary import summary
 from deploy.demo.verdict import (
     BESIDE,
     NOT_FINE,
-    Evidence,
+    Exhibits,
     Line,
     endings_by_kind,
     findings_by_kind,
@@ -20,7 +20,7 @@ from deploy.demo.verdict import (
     repair_seconds,
 )
 from deploy.mailserver.history import MESSAGES, NO_UID, Place, RowKey, counter_row
-from deploy.mailserver.ledger import AMBIGUOUS_RANGE_DELETE, HEALED, VERIFIED, Entry
+from deploy.mailserver.ledger import AMBIGUOUS_RANGE_DELETE, HEALED, VERIFIED, LedgerEntry
 
 INBOX, UNTIDY, MESSAGE = uuid.uuid1(), uuid.uuid1(), uuid.uuid1()
 BOB, EVE = "#private&bob@example.org", "#private&eve@example.org"
@@ -29,10 +29,10 @@ UNDECIDED = (UNTIDY, 9)
 """A row that is reported, in the mailbox of another user."""
 
 
-def entry(projection: str, row: RowKey, *accepts: str) -> Entry:
+def entry(projection: str, row: RowKey, *accepts: str) -> LedgerEntry:
     now = datetime.now(UTC)
     name = f"{projection}-{row[1]}"
-    return Entry(name, "lost", "append", "insert", MESSAGE, (row,), now, accepts, projection)
+    return LedgerEntry(name, "lost", "append", "insert", MESSAGE, (row,), now, accepts, projection)
 
 
 def finding(projection: str, row: RowKey, state: str, **facts: object) -> Line:
@@ -57,13 +57,13 @@ def of_root(root: str, state: str) -> Line:
     return finding(QUOTA, (uuid.uuid4(), 0), state, messageid=root, oldest=None)
 
 
-def difference(place: Place) -> Difference:
+def difference(place: Place) -> Mismatch:
     projection, row = place
-    return Difference(DifferenceKind.MISSING, *row, projection=projection, owner=str(row))
+    return Mismatch(DifferenceKind.MISSING, *row, projection=projection, owner=str(row))
 
 
 REPORTED = finding(MESSAGES, UNDECIDED, "reported", kind=AMBIGUOUS_RANGE_DELETE)
-FINE = Evidence(
+FINE = Exhibits(
     entries=[
         entry("unseen_uids", (INBOX, 1), VERIFIED),
         entry("recent_uids", (INBOX, 2), VERIFIED, HEALED),
@@ -87,11 +87,11 @@ FINE = Evidence(
 )
 
 
-def problems(evidence: Evidence) -> Sequence[str]:
+def problems(evidence: Exhibits) -> Sequence[str]:
     return judged(evidence).problems
 
 
-def endings(evidence: Evidence) -> list[str]:
+def endings(evidence: Exhibits) -> list[str]:
     return [ending for _, ending in judged(evidence).endings]
 
 

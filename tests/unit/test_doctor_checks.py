@@ -16,11 +16,10 @@ from reconcilers.errors import Refused
 from reconcilers.family import Schema
 from reconcilers.model import NEVER_WRITTEN
 from reconcilers.projections import MESSAGE_PROJECTIONS
-from streaming.chosen import families
 from streaming.commands.checks import capture
 from streaming.commands.checks import permissions as rights
 from streaming.commands.checks import schema as structure
-from streaming.commands.checks.check import Check, Level, Subject
+from streaming.commands.checks.check import CassandraContext, Check, Level
 from streaming.commands.doctor import unread_segments
 from streaming.settings import Settings
 from streaming.tables import Cluster
@@ -105,7 +104,7 @@ class FakeCluster:
 
 
 def looked(
-    check: Callable[[Subject], Iterator[Check]],
+    check: Callable[[CassandraContext], Iterator[Check]],
     cluster: FakeCluster | None = None,
     schema: Schema | None = None,
     **sections: Any,
@@ -115,7 +114,11 @@ def looked(
     )
     given = cast(Cluster, cluster or FakeCluster())
     return list(
-        check(Subject(settings, families(settings), given, JAMES if schema is None else schema))
+        check(
+            CassandraContext(
+                settings, settings.families(), given, JAMES if schema is None else schema
+            )
+        )
     )
 
 
@@ -240,7 +243,7 @@ def as_listed(granted: set[rights.Right]) -> frozenset[tuple[str, str]]:
 
 def needed(schema: Schema = JAMES, **sections: Any) -> frozenset[rights.Right]:
     settings = Settings.model_validate({**MESSAGES_ALONE, **sections})
-    return rights.needed(settings, families(settings), schema)
+    return rights.needed(settings, settings.families(), schema)
 
 
 def test_the_shipped_role_has_what_is_needed_with_all_switched_on_and_no_more() -> None:

@@ -14,7 +14,7 @@ from reconcilers.errors import Refused
 from reconcilers.finding import Action, Attempts, Finding, State, accepted
 from reconcilers.model import Kind, Micros, Row, Suspect, Wake
 from reconcilers.writes import SetCells, Write
-from streaming.steps.confirm import Confirmation
+from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Admission, Examiner, Rules
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import WHOLE_TABLE
@@ -37,9 +37,9 @@ SHADOW = 10 * SECOND
 RULES = Rules(
     DELAY,
     SHADOW,
-    report_again=3600 * SECOND,
+    recheck_interval=3600 * SECOND,
     attempts=Attempts(3, apart=DELAY),
-    held_mailbox_rows=10,
+    empty_truth_min_rows=10,
 )
 OPEN = Admission()
 
@@ -68,12 +68,12 @@ class Stream:
         suspect = Suspect(
             SLOT, frozenset({MESSAGE_ID}), kind, PROJECTION.name, LONG_AGO, suspected=kind
         )
-        *ended, outcome = self._examiner().settle([suspect], admission, f"batch {self._batches}")
+        *ended, outcome = self._examiner().examine([suspect], admission, f"batch {self._batches}")
         self.ended = [each.ended for each in ended]
         return outcome
 
     def _examiner(self) -> Examiner:
-        confirmation = Confirmation(FAMILY, PROJECTION, self.tables, self.lineage, SHADOW)
+        confirmation = Confirmer(FAMILY, PROJECTION, self.tables, self.lineage, SHADOW)
         return Examiner(
             FAMILY,
             PROJECTION,

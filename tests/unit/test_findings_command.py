@@ -14,7 +14,7 @@ from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding, State
 from reconcilers.model import ACCEPTABLE, Kind, Slot, Wake
 from streaming.commands.dead_letters import place_of
-from streaming.commands.findings import ACCEPT, RETRY, Desk, Wanted
+from streaming.commands.findings import ACCEPT, RETRY, Desk, FindingFilter
 from streaming.commands.listing import FORMATS, as_csv, as_json_lines, as_table
 from streaming.topics import Record
 from tests.contract.making import a_finding, a_slot
@@ -56,7 +56,7 @@ def test_a_stuck_finding_is_retried_and_its_key_published(
     desk: Desk, journal: MemoryJournal, published: Published
 ) -> None:
     slot = put(journal, Kind.MISSING_ROW, State.STUCK)
-    assert desk.decide(RETRY, frozenset({slot}), Wanted()) == 0
+    assert desk.decide(RETRY, frozenset({slot}), FindingFilter()) == 0
     found = now_at(journal, slot)
     assert (found.state, found.attempts, found.writes) == (State.HELD, 0, ())
     assert [(family, each.mailboxid, each.uid) for family, each in published] == [
@@ -68,7 +68,7 @@ def test_the_journal_is_written_before_the_key_is_published(journal: MemoryJourn
     slot = put(journal, Kind.MISSING_ROW, State.STUCK)
     states: list[State] = []
     desk = Desk(journal, lambda *_: states.append(now_at(journal, slot).state), lambda: NOW)
-    desk.decide(RETRY, frozenset({slot}), Wanted())
+    desk.decide(RETRY, frozenset({slot}), FindingFilter())
     assert states == [State.HELD]
 
 
@@ -84,7 +84,7 @@ def test_what_is_held_says_what_it_waits_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     slot = put(journal, kind, State.HELD)
-    assert desk.decide(ACCEPT, frozenset({slot}), Wanted()) == 1
+    assert desk.decide(ACCEPT, frozenset({slot}), FindingFilter()) == 1
     captured = capsys.readouterr()
     assert why in captured.out + captured.err
 
@@ -94,7 +94,7 @@ def test_only_stuck_ones_are_retried(
     state: State, desk: Desk, journal: MemoryJournal, published: Published
 ) -> None:
     slot = put(journal, Kind.MISSING_ROW, state)
-    assert desk.decide(RETRY, frozenset({slot}), Wanted()) == 1
+    assert desk.decide(RETRY, frozenset({slot}), FindingFilter()) == 1
     assert now_at(journal, slot).state is state
     assert not published
 
@@ -104,7 +104,7 @@ def test_a_held_class_is_accepted(
     kind: Kind, desk: Desk, journal: MemoryJournal, published: Published
 ) -> None:
     slot = put(journal, kind, State.REPORTED)
-    assert desk.decide(ACCEPT, frozenset({slot}), Wanted()) == 0
+    assert desk.decide(ACCEPT, frozenset({slot}), FindingFilter()) == 0
     assert now_at(journal, slot).accepted
     assert len(published) == 1
 
@@ -118,7 +118,7 @@ def test_other_classes_are_refused_with_the_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     slot = put(journal, kind, State.REPORTED)
-    assert desk.decide(ACCEPT, frozenset({slot}), Wanted()) == 1
+    assert desk.decide(ACCEPT, frozenset({slot}), FindingFilter()) == 1
     assert not now_at(journal, slot).accepted
     assert not published
     assert f"refused  {slot.mailboxid}/7 {kind}: " in capsys.readouterr().out
@@ -130,9 +130,9 @@ def test_all_takes_what_matches_and_may_be_decided(
     one = put(journal, Kind.SHADOWED_DELETE, State.REPORTED)
     other = put(journal, Kind.AMBIGUOUS_RANGE_DELETE, State.REPORTED)
     put(journal, Kind.DUPLICATE_UID, State.REPORTED)
-    assert desk.decide(ACCEPT, None, Wanted(kind="shadowed_delete")) == 0
+    assert desk.decide(ACCEPT, None, FindingFilter(kind="shadowed_delete")) == 0
     assert (now_at(journal, one).accepted, now_at(journal, other).accepted) == (True, False)
-    assert desk.decide(ACCEPT, None, Wanted(mailbox=other.mailboxid)) == 0
+    assert desk.decide(ACCEPT, None, FindingFilter(mailbox=other.mailboxid)) == 0
     assert now_at(journal, other).accepted
     assert len(published) == 2
 
@@ -142,25 +142,25 @@ def test_what_is_not_there_or_filtered_out_is_said(
 ) -> None:
     slot = put(journal, Kind.MISSING_ROW, State.STUCK)
     absent = a_slot(9)
-    assert desk.decide(RETRY, frozenset({slot, absent}), Wanted()) == 1
+    assert desk.decide(RETRY, frozenset({slot, absent}), FindingFilter()) == 1
     assert now_at(journal, slot).state is State.HELD
     assert f"unknown  {absent.mailboxid}/9" in capsys.readouterr().out
-    assert desk.decide(RETRY, frozenset({slot}), Wanted(projection="other")) == 1
+    assert desk.decide(RETRY, frozenset({slot}), FindingFilter(projection="other")) == 1
 
 
 @pytest.mark.parametrize(
     ("wanted", "matches"),
     [
-        (Wanted(), True),
-        (Wanted(state="stuck"), True),
-        (Wanted(state="held"), False),
-        (Wanted(kind="missing_row", projection="messages"), True),
-        (Wanted(kind="extra_row"), False),
-        (Wanted(projection="deleted_uids"), False),
-        (Wanted(mailbox=uuid.uuid1()), False),
+        (FindingFilter(), True),
+        (FindingFilter(state="stuck"), True),
+        (FindingFilter(state="held"), False),
+        (FindingFilter(kind="missing_row", projection="messages"), True),
+        (FindingFilter(kind="extra_row"), False),
+        (FindingFilter(projection="deleted_uids"), False),
+        (FindingFilter(mailbox=uuid.uuid1()), False),
     ],
 )
-def test_filters(wanted: Wanted, matches: bool) -> None:
+def test_filters(wanted: FindingFilter, matches: bool) -> None:
     finding = a_finding(MESSAGE, a_slot(), kind=Kind.MISSING_ROW, state=State.STUCK)
     assert wanted.has(finding_to_json(finding)) is matches
 

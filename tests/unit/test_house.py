@@ -26,6 +26,18 @@ def test_every_product_package_is_looked_at() -> None:
     assert seen == {*house.PRODUCT, "tests"}
 
 
+def test_no_two_classes_share_a_name() -> None:
+    assert house.twin_classes(ROOT) == {}
+
+
+def test_twin_classes_are_found(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / "streaming" / name).mkdir(parents=True)
+        (tmp_path / "streaming" / name / "limits.py").write_text("class Limits: ...")
+    paths = ["streaming/one/limits.py", "streaming/other/limits.py"]
+    assert house.twin_classes(tmp_path) == {"Limits": paths}
+
+
 @pytest.mark.parametrize(
     ("rule", "source"),
     [

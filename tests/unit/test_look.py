@@ -10,7 +10,7 @@ import pytest
 from checkpoints.lineage import Entry, born_at
 from checkpoints.memory import MemoryLineage
 from reconcilers.model import Kind, Micros, Slot, Wake
-from streaming.steps.look import Look, Looked
+from streaming.steps.look import Look, LookResult
 from tests.builders.rows import (
     FAMILY,
     LONG_AGO,
@@ -57,11 +57,11 @@ def knowing(uid: int, recorded_at: Micros | None, messageid: UUID = MESSAGE_ID) 
     return lineage
 
 
-def look(wake: Wake, tables: MemoryTables, lineage: MemoryLineage) -> Looked:
+def look(wake: Wake, tables: MemoryTables, lineage: MemoryLineage) -> LookResult:
     return Look(FAMILY, tables, lineage, WATCHED_SINCE).at([wake], NOW)
 
 
-def extra(looked: Looked) -> set[int]:
+def extra(looked: LookResult) -> set[int]:
     """The UIDs where the look found a row too many."""
     return {each.slot.uid for each in looked.suspects if each.kind is Kind.EXTRA_ROW}
 

@@ -240,7 +240,7 @@ def test_a_row_that_is_refused_by_itself_is_held_and_parks_nothing(stream: Strea
     (held,) = [each for each in stream.open_ones() if each.state is State.HELD]
     assert held.slot == poisoned
     assert held.sentence.endswith("held: its table takes others, not this: too large")
-    assert held.next_look == stream.now + RULES.report_again
+    assert held.next_look == stream.now + RULES.recheck_interval
     for _ in range(RULES.attempts.most):  # now it comes alone
         stream.settle([poisoned])
     (stuck,) = [each for each in stream.open_ones() if each.slot == poisoned]

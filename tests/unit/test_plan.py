@@ -22,7 +22,7 @@ from tests.builders.rows import (
     truth,
 )
 
-SETTLED = MOMENT.settled
+SETTLED = MOMENT.horizon
 EARLIER = LONG_AGO - 100 * SECOND
 
 

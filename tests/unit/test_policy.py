@@ -7,17 +7,17 @@ import pytest
 from reconcilers.policy import (
     MINUTE,
     Breaker,
+    BreakerLimits,
     BreakerState,
     Count,
-    Limits,
     after_batch,
     resumed,
 )
 
-LIMITS = Limits()
+LIMITS = BreakerLimits()
 
 
-def after(*counts: Count, limits: Limits = LIMITS) -> BreakerState:
+def after(*counts: Count, limits: BreakerLimits = LIMITS) -> BreakerState:
     state = BreakerState()
     for count in counts:
         state = after_batch(state, count, limits)
@@ -33,7 +33,7 @@ def opened(state: BreakerState) -> set[Breaker]:
 
 
 def test_the_defaults_are_those_of_the_design() -> None:
-    assert Limits(1000, 0.05, 100, 0.01, 1000) == LIMITS
+    assert BreakerLimits(1000, 0.05, 100, 0.01, 1000) == LIMITS
 
 
 def test_a_quiet_minute_opens_nothing() -> None:
@@ -114,7 +114,7 @@ def test_resumed_it_is_closed_and_counts_anew() -> None:
 
 
 def test_limits_are_settings() -> None:
-    assert opened(after(count(suspects=2), limits=Limits(suspects_per_minute=1)))
+    assert opened(after(count(suspects=2), limits=BreakerLimits(suspects_per_minute=1)))
 
 
 def test_a_batch_that_is_executed_again_counts_once() -> None:

@@ -9,8 +9,8 @@ import pytest
 from checkpoints.lineage import Entry
 from checkpoints.memory import MemoryLineage
 from reconcilers.model import Slot
-from streaming.steps.look_state import Sight
-from streaming.steps.record_lineage import Remembering
+from streaming.steps.look_state import LookState
+from streaming.steps.record_lineage import LineageRecorder
 from tests.builders.rows import FAMILY, LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
@@ -28,12 +28,12 @@ def holding(*entries: Entry) -> MemoryLineage:
 
 def find_gone(lineage: MemoryLineage, *uids: int) -> None:
     """A look at these UIDs finds nothing on either side."""
-    sight = Sight()
+    sight = LookState()
     slots = [Slot(MAILBOX, uid) for uid in uids]
     for slot in slots:
         sight.target(slot)
     sight.entries |= lineage.of_slots(slots)
-    Remembering(FAMILY, lineage, watched_since=1).rows([], sight, NOW)
+    LineageRecorder(FAMILY, lineage, watched_since=1).rows([], sight, NOW)
 
 
 def expiring(lineage: MemoryLineage, messageid: UUID = MESSAGE_ID) -> set[int]:

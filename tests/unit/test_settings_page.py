@@ -6,7 +6,7 @@ import pytest
 
 from reconcilers.errors import Misconfigured
 from streaming import settings_page
-from streaming.settings import LISTS, Settings, load
+from streaming.settings import LISTS, RENAMED, Settings, load
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 EVERY = [
@@ -55,6 +55,8 @@ def test_the_environment_comes_before_the_file(tmp_path: Path) -> None:
         ("[stream]\ndelay = 0\n", "stream.delay"),
         ("[stream]\ndelay = 1\nwindow = 2\n", "window must not be longer"),
         ("[cassandra]\nprot = 9042\n", "cassandra.prot"),
+        ("[repair]\nshadow = 5\n", "repair.shadow is now called repair.delete_clock_tolerance"),
+        ("[tally]\nlatest = 5\n", "tally.latest is now called tally.max_update_lag"),
         ("[cassandra\n", "is not TOML"),
     ],
 )
@@ -73,3 +75,14 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
 def test_a_list_in_the_environment_can_be_empty() -> None:
     settings = load(None, {"RECONCILE_TALLY__PROJECTIONS": ""})
     assert settings.tally.projections == ()
+
+
+def test_an_old_name_in_the_environment_is_answered_with_the_new_one() -> None:
+    with pytest.raises(Misconfigured, match=r"repair\.recheck_interval"):
+        load(None, {"RECONCILE_REPAIR__REPORT_AGAIN": "5"})
+
+
+def test_each_renamed_setting_exists_under_its_new_name_only() -> None:
+    names = {(section, setting) for section, setting, _ in EVERY}
+    assert not names & RENAMED.keys()
+    assert {(section, new) for (section, _), new in RENAMED.items()} <= names

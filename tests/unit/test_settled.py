@@ -8,7 +8,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from reconcilers.model import Kind, Wake
-from streaming.pipeline.arrow import Settled
+from streaming.pipeline.arrow import SettledKeys
 
 MAILBOX = "11111111-0000-1000-8000-000000000001"
 MESSAGE = "22222222-0000-1000-8000-000000000002"
@@ -24,9 +24,9 @@ SCHEMA = pa.schema(
 )
 
 
-def settled(*rows: dict[str, Any]) -> Settled:
+def settled(*rows: dict[str, Any]) -> SettledKeys:
     plain = {"from_truth": False, "looked_again": False, "heartbeat": False, "changes": 1}
-    return Settled.of(pa.RecordBatch.from_pylist([plain | row for row in rows], schema=SCHEMA))
+    return SettledKeys.of(pa.RecordBatch.from_pylist([plain | row for row in rows], schema=SCHEMA))
 
 
 def test_each_key_becomes_a_wake_with_all_that_it_told() -> None:

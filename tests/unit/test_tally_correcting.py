@@ -11,7 +11,7 @@ from reconcilers.errors import Refused, Retryable, Unreachable
 from reconcilers.finding import Finding, State, retried
 from reconcilers.model import Kind, Row
 from reconcilers.writes import AddToCounter
-from streaming.counters.correct import Correcting
+from streaming.counters.correct import Corrector
 from tests.builders.counters import (
     AGAIN,
     OF_MAILBOX,
@@ -388,10 +388,12 @@ def test_while_its_table_refuses_a_counter_is_marked_so_that_a_restart_finds_it(
 
 
 @pytest.mark.parametrize(
-    "way", [Correcting.settled, Correcting.gone, Correcting.open_at], ids=lambda way: way.__name__
+    "way",
+    [Corrector.close_as_right, Corrector.gone, Corrector.open_at],
+    ids=lambda way: way.__name__,
 )
 def test_without_a_finding_nothing_ends(
-    wrong: Bench, way: Callable[[Correcting, object], object]
+    wrong: Bench, way: Callable[[Corrector, object], object]
 ) -> None:
     assert way(wrong.correcting, OF_MAILBOX) is None
     assert wrong.told == []

@@ -17,8 +17,8 @@ from prometheus_client import CollectorRegistry
 from reconcilers.errors import ReconcilerError, Refused, Unreachable
 from reconcilers.finding import State, retried
 from streaming.counters import loop as loop_module
-from streaming.counters.batch_summary import Came
-from streaming.counters.loop import PAUSE, RECALL_EVERY, REFUSED_FOR, TallyLoop
+from streaming.counters.batch_summary import BatchSummary
+from streaming.counters.loop import PAUSE, RECALL_EVERY, REFUSED_FOR, CounterLoop
 from streaming.monitoring.metrics import Metrics
 from tests.builders.counters import (
     AGAIN,
@@ -40,17 +40,17 @@ class Inbox:
     """A queue on the bench's clock."""
 
     bench: Bench
-    waiting: list[Came] = field(default_factory=list)
+    waiting: list[BatchSummary] = field(default_factory=list)
 
-    def put(self, came: Came) -> None:
+    def put(self, came: BatchSummary) -> None:
         self.waiting.append(came)
 
-    def get(self, timeout: float) -> Came:
+    def get(self, timeout: float) -> BatchSummary:
         if not self.waiting:
             self.bench.now += round(timeout * 1e6)
         return self.get_nowait()
 
-    def get_nowait(self) -> Came:
+    def get_nowait(self) -> BatchSummary:
         if not self.waiting:
             raise Empty
         return self.waiting.pop(0)
@@ -78,7 +78,7 @@ class Thread:
     bench: Bench
     marked: list[UUID] = field(default_factory=list)
     metrics: Metrics = field(default_factory=lambda: Metrics(CollectorRegistry()))
-    loop: TallyLoop = field(init=False)
+    loop: CounterLoop = field(init=False)
 
     def __post_init__(self) -> None:
         self.begin()
@@ -86,13 +86,13 @@ class Thread:
     def begin(self) -> None:
         """A new process."""
         self.bench.begin()
-        self.loop = TallyLoop(
+        self.loop = CounterLoop(
             families=FAMILIES,
             journal=self.bench.journal,
-            watch=self.bench.watch,
+            scheduler=self.bench.watch,
             correcting=self.bench.correcting,
             parking=self.bench.correcting.parking,
-            subjects=self.bench.subjects,
+            counters=self.bench.subjects,
             marked=lambda: self.marked,
             metrics=self.metrics,
             clock=self.bench.clock,
@@ -104,13 +104,13 @@ class Thread:
 
     def change(self, *mailboxes: UUID) -> None:
         """A batch tells of a change in each."""
-        self.loop.take(Came(self.bench.now - DELAY, dict.fromkeys(mailboxes, 1)))
+        self.loop.take(BatchSummary(self.bench.now - DELAY, dict.fromkeys(mailboxes, 1)))
 
     def corrects(self) -> None:
         """Time for a correction; batches come all the while."""
         for _ in range(8 * K):
             self.live((DELAY + 2 * L) / 4e6)
-            self.loop.take(Came(self.bench.now - DELAY))
+            self.loop.take(BatchSummary(self.bench.now - DELAY))
 
     def waiting(self) -> float | None:
         return self.metrics.registry.get_sample_value("reconciler_tallies_waiting")

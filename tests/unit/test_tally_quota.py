@@ -11,7 +11,7 @@ from reconcilers.model import Kind
 from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
 from reconcilers.tally import Sum
 from reconcilers.writes import AddToCounter
-from streaming.counters.correct import Looked
+from streaming.counters.correct import Conclusion
 from tests.builders.counters import BOB, FAMILIES, OF_BOB, OTHER, Bench, K, message
 from tests.builders.rows import MAILBOX
 
@@ -113,6 +113,6 @@ def test_the_finding_of_a_quota_row_that_is_gone_ends() -> None:
 def test_a_quota_row_that_goes_before_its_correction_is_not_made() -> None:
     bench = wrong_quota(Bench())
     bench.tables.rows[CURRENT_QUOTA.name, str(BOB)] = None
-    looked = Looked(frozenset({MAILBOX}), 0, {Sum.COUNT: -2})
+    looked = Conclusion(frozenset({MAILBOX}), 0, {Sum.COUNT: -2})
     bench.correcting.correct(OF_BOB, looked, None)
     assert bench.tables.added == []

@@ -49,7 +49,7 @@ def test_looks_that_are_complete_are_judged_before_others_are_begun() -> None:
     bench.watch.expect([OF_BOB])
     bench.come()
     first, second = bench.watch.ready()
-    assert (first.subject, second.subject) == (OF_MAILBOX, OF_BOB)
+    assert (first.counter, second.counter) == (OF_MAILBOX, OF_BOB)
 
 
 # --- an observer beside the stream ---------------------------------------------------------------

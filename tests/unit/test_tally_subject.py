@@ -11,7 +11,7 @@ import pytest
 from reconcilers.errors import Deferred, Unreachable
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind
-from streaming.counters.counter_row import Owners, Subject, Subjects
+from streaming.counters.counter_row import CounterRow, CounterRows, Owners
 from tests.builders.counters import (
     BOB,
     EVE,
@@ -32,7 +32,7 @@ def tables() -> CounterTables:
     return made
 
 
-def finding(of: Subject) -> Finding:
+def finding(of: CounterRow) -> Finding:
     return Finding(
         family=of.family,
         projection=of.tally.name,
@@ -49,11 +49,11 @@ def finding(of: Subject) -> Finding:
 
 
 def test_a_mailbox_that_changes_concerns_its_counters_and_its_users_quota() -> None:
-    assert list(Subjects(FAMILIES, Owners(tables())).of_mailbox(MAILBOX)) == [OF_MAILBOX, OF_BOB]
+    assert list(CounterRows(FAMILIES, Owners(tables())).of_mailbox(MAILBOX)) == [OF_MAILBOX, OF_BOB]
 
 
 def test_a_mailbox_that_does_not_exist_concerns_no_user() -> None:
-    assert list(Subjects(FAMILIES, Owners(CounterTables())).of_mailbox(MAILBOX)) == [OF_MAILBOX]
+    assert list(CounterRows(FAMILIES, Owners(CounterTables())).of_mailbox(MAILBOX)) == [OF_MAILBOX]
 
 
 def test_a_deleted_mailbox_still_concerns_the_user_whose_it_was() -> None:
@@ -61,23 +61,23 @@ def test_a_deleted_mailbox_still_concerns_the_user_whose_it_was() -> None:
     owners = Owners(made)
     owners.root_of(MAILBOX)
     made.give(MAILBOX, None)
-    assert list(Subjects(FAMILIES, owners).of_mailbox(MAILBOX)) == [OF_MAILBOX, OF_BOB]
+    assert list(CounterRows(FAMILIES, owners).of_mailbox(MAILBOX)) == [OF_MAILBOX, OF_BOB]
 
 
 @pytest.mark.parametrize("subject", [OF_MAILBOX, OF_BOB])
-def test_a_finding_leads_back_to_its_subject(subject: Subject) -> None:
-    assert list(Subjects(FAMILIES, Owners(tables())).of_finding(finding(subject))) == [subject]
+def test_a_finding_leads_back_to_its_subject(subject: CounterRow) -> None:
+    assert list(CounterRows(FAMILIES, Owners(tables())).of_finding(finding(subject))) == [subject]
 
 
 def test_a_root_whose_user_has_an_ampersand_in_the_name_is_found_again() -> None:
     root = replace(BOB, user="b&b")
     subject = replace(OF_BOB, key=str(root), root=root)
-    assert list(Subjects(FAMILIES, Owners(tables())).of_finding(finding(subject))) == [subject]
+    assert list(CounterRows(FAMILIES, Owners(tables())).of_finding(finding(subject))) == [subject]
 
 
 def test_a_finding_of_a_tally_that_is_switched_off_leads_nowhere() -> None:
     off = replace(finding(OF_BOB), projection="gone")
-    assert list(Subjects(FAMILIES, Owners(tables())).of_finding(off)) == []
+    assert list(CounterRows(FAMILIES, Owners(tables())).of_finding(off)) == []
 
 
 def test_two_roots_have_two_places_for_their_findings_and_no_message_has_them() -> None:
@@ -163,7 +163,7 @@ def test_a_mailbox_that_was_given_away_leaves_no_doubt() -> None:
 
 
 @pytest.mark.parametrize("subject", [OF_MAILBOX, OF_BOB])
-def test_before_a_correction_a_deleted_mailbox_is_noticed(subject: Subject) -> None:
+def test_before_a_correction_a_deleted_mailbox_is_noticed(subject: CounterRow) -> None:
     made = tables()
     owners = Owners(made)
     before = owners.mailboxes(subject)

@@ -10,7 +10,7 @@ import pytest
 from reconcilers.errors import Unreachable
 from reconcilers.finding import State
 from reconcilers.tally import Sums, Tally
-from streaming.counters.batch_summary import Came
+from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.schedule import PATIENCE
 from tests.builders.counters import BOB, GATHER, OF_BOB, OF_MAILBOX, OTHER, Bench, K, L, message
 from tests.builders.rows import DELAY, MAILBOX, SECOND
@@ -52,7 +52,7 @@ def test_changes_are_gathered_before_a_glance() -> None:
     bench.watch.expect([OF_MAILBOX])
     assert bench.watch.ready() == []
     bench.now += 1
-    assert [each.subject for each in bench.watch.ready()] == [OF_MAILBOX]
+    assert [each.counter for each in bench.watch.ready()] == [OF_MAILBOX]
 
 
 def test_those_due_first_are_worked_on_first() -> None:
@@ -61,7 +61,7 @@ def test_those_due_first_are_worked_on_first() -> None:
     bench.now += SECOND
     bench.watch.expect([OF_MAILBOX])
     bench.now += GATHER
-    assert [each.subject for each in bench.watch.ready()] == [OF_BOB, OF_MAILBOX]
+    assert [each.counter for each in bench.watch.ready()] == [OF_BOB, OF_MAILBOX]
 
 
 def test_a_missing_counter_row_counts_as_zero(bench: Bench) -> None:
@@ -91,9 +91,9 @@ def test_a_mailbox_that_does_not_exist_is_let_alone(wrong: Bench) -> None:
 def test_a_look_waits_until_what_was_under_way_has_come_out(wrong: Bench) -> None:
     wrong.work()
     wrong.now += DELAY
-    wrong.watch.take(Came(settled=wrong.now - DELAY + 2 * L - 1))
+    wrong.watch.take(BatchSummary(settled_up_to=wrong.now - DELAY + 2 * L - 1))
     assert wrong.watch.ready() == []
-    wrong.watch.take(Came(settled=wrong.now - DELAY + 2 * L))
+    wrong.watch.take(BatchSummary(settled_up_to=wrong.now - DELAY + 2 * L))
     assert len(wrong.watch.ready()) == 1
 
 
@@ -109,7 +109,7 @@ def test_a_look_waits_for_what_was_written_until_its_end(
     monkeypatch.setattr(wrong.tables, "stored", slowly)
     wrong.work()
     assert wrong.now > began + 60 * SECOND
-    wrong.watch.take(Came(settled=began + 2 * L + 30 * SECOND))
+    wrong.watch.take(BatchSummary(settled_up_to=began + 2 * L + 30 * SECOND))
     assert wrong.watch.ready() == []
 
 
@@ -160,14 +160,14 @@ def test_a_look_that_the_stream_never_passes_tells_nothing(wrong: Bench) -> None
 def test_a_look_that_waits_is_void_when_the_stream_begins_afresh(wrong: Bench) -> None:
     wrong.come()
     wrong.work()
-    wrong.watch.take(Came(settled=1))
+    wrong.watch.take(BatchSummary(settled_up_to=1))
     wrong.come()
     wrong.work()
     assert wrong.counts == {"behind": 1}
 
 
 def test_the_same_batch_told_twice_voids_nothing(wrong: Bench) -> None:
-    came = Came(settled=wrong.now)
+    came = BatchSummary(settled_up_to=wrong.now)
     wrong.watch.take(came)
     wrong.work()
     wrong.watch.take(came)

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind
 from streaming.monitoring.metrics import Metrics
-from streaming.monitoring.report import tell, tell_end
+from streaming.monitoring.report import report_change, report_end
 from tests.builders.rows import NOW, SLOT
 
 FINDING = Finding(
@@ -52,7 +52,7 @@ def test_a_finding_is_told_by_its_sentence_with_its_facts(
     metrics: Metrics, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "reconciler"):
-        tell(metrics, FINDING)
+        report_change(metrics, FINDING)
     assert caplog.messages == ["count 3 should be 2"]
     assert facts(caplog) == {
         "projection": "mailbox_counters",
@@ -70,7 +70,7 @@ def test_an_end_is_told_with_the_state_it_ended_in(
     metrics: Metrics, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "reconciler"):
-        tell_end(metrics, FINDING, State.VERIFIED)
+        report_end(metrics, FINDING, State.VERIFIED)
     assert caplog.messages == ["verified: count 3 should be 2"]
     assert facts(caplog)["state"] == "verified"
     assert findings(metrics, State.VERIFIED) == 1
@@ -82,18 +82,18 @@ def test_an_end_is_told_with_the_state_it_ended_in(
 def test_only_a_repair_that_was_seen_to_hold_or_was_overtaken_has_an_outcome(
     metrics: Metrics, ended: State, outcome: str
 ) -> None:
-    tell(metrics, FINDING)
+    report_change(metrics, FINDING)
     assert repairs(metrics, outcome) == 0
-    tell_end(metrics, FINDING, ended)
+    report_end(metrics, FINDING, ended)
     assert repairs(metrics, outcome) == 1
 
 
 @pytest.mark.parametrize("ended", [State.HEALED, State.PARKED])
 def test_what_healed_by_itself_or_was_refused_is_no_repair(metrics: Metrics, ended: State) -> None:
-    tell_end(metrics, FINDING, ended)
+    report_end(metrics, FINDING, ended)
     assert [repairs(metrics, each) for each in ("verified", "superseded", "stuck")] == [0, 0, 0]
 
 
 def test_what_is_stuck_is_counted_when_it_becomes_so(metrics: Metrics) -> None:
-    tell(metrics, replace(FINDING, state=State.STUCK))
+    report_change(metrics, replace(FINDING, state=State.STUCK))
     assert repairs(metrics, "stuck") == 1

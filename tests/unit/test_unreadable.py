@@ -8,8 +8,8 @@ from checkpoints.memory import MemoryLineage
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.finding import Action, State
 from reconcilers.model import NO_PROJECTION, Kind, Slot, Wake
-from streaming.pipeline.scheduled import in_turn
-from streaming.steps.look import Look, Looked
+from streaming.pipeline.scheduled import spread
+from streaming.steps.look import Look, LookResult
 from streaming.steps.parking import WHOLE_TABLE
 from tests.builders.indexes import DELETED, INDEXED, LISTS, UNSEEN
 from tests.builders.rows import NOW, SECOND
@@ -21,7 +21,7 @@ def stream() -> Stream:
     return Stream()
 
 
-def look(stream: Stream, *again: Slot) -> Looked:
+def look(stream: Stream, *again: Slot) -> LookResult:
     """At all slots; some come back for the index of deleted messages."""
     wakes = [Wake(slot.mailboxid, message_at(slot), slot.uid, oldest=1) for slot in SLOTS]
     wakes += [
@@ -73,11 +73,11 @@ def test_without_the_truth_or_the_list_nothing_is_judged(stream: Stream, table: 
 @pytest.mark.parametrize("slot", SLOTS)
 def test_whoever_asks_for_the_later_look_of_a_slot_asks_for_the_same(slot: Slot) -> None:
     every = 600 * SECOND
-    at = in_turn(slot, NOW, every)
+    at = spread(slot, NOW, every)
     assert NOW + every < at <= NOW + 2 * every
-    assert in_turn(slot, at - 2 * every, every) == at
-    assert in_turn(slot, at - every - 1, every) == at
-    assert in_turn(slot, at, every) == at + 2 * every
+    assert spread(slot, at - 2 * every, every) == at
+    assert spread(slot, at - every - 1, every) == at
+    assert spread(slot, at, every) == at + 2 * every
 
 
 def test_a_later_look_confirms_only_what_differs(stream: Stream) -> None:

@@ -20,8 +20,8 @@ from deploy.mailserver.ledger import (
     AMBIGUOUS_RANGE_DELETE,
     HEALED,
     VERIFIED,
-    Entry,
     Ledger,
+    LedgerEntry,
     held_rows,
     judge,
     read_entries,
@@ -230,8 +230,8 @@ def test_a_fault_of_a_counter_may_be_made_up_for_by_another() -> None:
     assert entry.places == (("current_quota", counter_row("root")),)
 
 
-def entry(*accepts: str) -> Entry:
-    return Entry("x", "kind", "append", "insert", MESSAGE, (ROW,), datetime.now(UTC), accepts)
+def entry(*accepts: str) -> LedgerEntry:
+    return LedgerEntry("x", "kind", "append", "insert", MESSAGE, (ROW,), datetime.now(UTC), accepts)
 
 
 @pytest.mark.parametrize(

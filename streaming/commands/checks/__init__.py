@@ -6,9 +6,9 @@ from streaming.commands.checks import broker as broker
 from streaming.commands.checks import capture
 from streaming.commands.checks import permissions as rights
 from streaming.commands.checks import schema as structure
-from streaming.commands.checks.check import Broker, Check, Subject
+from streaming.commands.checks.check import CassandraContext, Check, KafkaContext
 
-ON_CASSANDRA: tuple[Callable[[Subject], Iterator[Check]], ...] = (
+ON_CASSANDRA: tuple[Callable[[CassandraContext], Iterator[Check]], ...] = (
     structure.james_tables,
     structure.recents,
     structure.own_keyspace,
@@ -19,4 +19,4 @@ ON_CASSANDRA: tuple[Callable[[Subject], Iterator[Check]], ...] = (
     capture.node_settings,
     capture.agents,
 )
-ON_KAFKA: tuple[Callable[[Broker], Iterator[Check]], ...] = (broker.topics,)
+ON_KAFKA: tuple[Callable[[KafkaContext], Iterator[Check]], ...] = (broker.topics,)

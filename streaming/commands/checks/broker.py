@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from streaming.commands.checks.check import Broker, Check, Level, fine, warning
+from streaming.commands.checks.check import Check, KafkaContext, Level, fine, warning
 from streaming.topics import event_topics, own_topics
 
 KEPT_AT_LEAST = timedelta(hours=24)
 
 
-def topics(broker: Broker) -> Iterator[Check]:
+def topics(broker: KafkaContext) -> Iterator[Check]:
     """Event topics and our own exist, and their retention bridges a day."""
     events = [
         topic for family in broker.families for topic in event_topics(broker.settings, family)
@@ -32,7 +32,7 @@ def topics(broker: Broker) -> Iterator[Check]:
         yield from _retention(broker, present)
 
 
-def _retention(broker: Broker, present: list[str]) -> Iterator[Check]:
+def _retention(broker: KafkaContext, present: list[str]) -> Iterator[Check]:
     least = KEPT_AT_LEAST // timedelta(milliseconds=1)
     short = {
         topic: kept

@@ -10,7 +10,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 from reconcilers.errors import Refused
-from streaming.commands.checks.check import Check, Level, Subject, fine, problem, warning
+from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem, warning
 
 NODE_SETTINGS = (
     "cdc_enabled",
@@ -25,21 +25,21 @@ FULL = 0.5
 AGENT_SECONDS = 5
 
 
-def cdc_on(subject: Subject) -> Iterator[Check]:
+def cdc_on(context: CassandraContext) -> Iterator[Check]:
     """CDC is on for each watched table."""
-    captured = subject.cluster.tables_with_cdc(subject.keyspace)
-    present = [table for table in subject.watched if table in subject.schema]
+    captured = context.cluster.tables_with_cdc(context.keyspace)
+    present = [table for table in context.watched if table in context.schema]
     on = [table for table in present if table in captured]
     if on:
         yield fine(f"CDC is on for {', '.join(on)}")
-    grace = subject.cluster.gc_grace(subject.keyspace)
+    grace = context.cluster.gc_grace(context.keyspace)
     for table in present:
         if table not in captured:
             yield Check(
                 Level.PROBLEM,
                 f"CDC is off for {table}: its changes are not seen",
                 "an admin turns it on: --fix; then sweep",
-                cql=turn_on(f"{subject.keyspace}.{table}", grace[table]),
+                cql=turn_on(f"{context.keyspace}.{table}", grace[table]),
             )
 
 
@@ -55,10 +55,10 @@ def turn_on(table: str, grace: int) -> tuple[str, ...]:
     )
 
 
-def node_settings(subject: Subject) -> Iterator[Check]:
+def node_settings(context: CassandraContext) -> Iterator[Check]:
     """How each node captures, where the role may read it."""
     try:
-        told = subject.cluster.node_settings(NODE_SETTINGS)
+        told = context.cluster.node_settings(NODE_SETTINGS)
     except Refused as refused:
         yield warning(
             f"the nodes' CDC settings are not known: {refused}",
@@ -113,15 +113,15 @@ def used_bytes(directory: Path) -> int:
     return total
 
 
-def agents(subject: Subject) -> Iterator[Check]:
+def agents(context: CassandraContext) -> Iterator[Check]:
     """Each agent that the settings name says that it is well."""
-    addresses = subject.settings.agent.http
+    addresses = context.settings.agent.http
     if not addresses:
         yield warning("no agent is named: nobody asks whether it lives", "set agent.http")
         return
     for address in addresses:
         yield _agent(address)
-    nodes = len(subject.cluster.clocks())
+    nodes = len(context.cluster.clocks())
     if len(addresses) < nodes:
         yield warning(
             f"{nodes} nodes, but agent.http names {len(addresses)}", "one agent runs on each node"

@@ -39,7 +39,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class CassandraContext:
     """What is looked at by one run. ``schema`` is that of James's keyspace."""
 
     settings: Settings
@@ -59,7 +59,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class KafkaContext:
     """What is looked at on Kafka's side."""
 
     settings: Settings

@@ -9,7 +9,7 @@ from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection, Schema, tallies_in
 from reconcilers.model import NEVER_WRITTEN
 from reconcilers.tally import Tally
-from streaming.commands.checks.check import Check, Level, Subject, fine, problem, warning
+from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem, warning
 from streaming.settings import Settings
 
 ROLES = "deploy/cassandra/roles.cql"
@@ -54,22 +54,22 @@ def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> fr
     return frozenset(rights - absent)
 
 
-def truth_readable(subject: Subject) -> Iterator[Check]:
+def truth_readable(context: CassandraContext) -> Iterator[Check]:
     """One row of each truth can be read."""
-    for truth in dict.fromkeys(family.truth for family in subject.families):
-        if truth not in subject.schema:
+    for truth in dict.fromkeys(family.truth for family in context.families):
+        if truth not in context.schema:
             continue
         try:
-            subject.cluster.has_rows(subject.keyspace, truth)
+            context.cluster.has_rows(context.keyspace, truth)
         except Refused as refused:
             yield problem(str(refused), f"grant SELECT: {ROLES}")
         else:
             yield fine(f"{truth} can be read")
 
 
-def role(subject: Subject) -> Iterator[Check]:
+def role(context: CassandraContext) -> Iterator[Check]:
     """The role has the rights of `ROLES`, as far as they are needed, and none on a truth."""
-    name = subject.settings.cassandra.username
+    name = context.settings.cassandra.username
     if name is None:
         yield warning(
             "no role: only this program's own code keeps it from the truth",
@@ -77,32 +77,32 @@ def role(subject: Subject) -> Iterator[Check]:
         )
         return
     try:
-        if subject.cluster.is_superuser(name):
+        if context.cluster.is_superuser(name):
             yield warning(
                 f"role {name} is a superuser: it may write the truth", f"use the role of {ROLES}"
             )
             return
-        grants = subject.cluster.permissions(name)
+        grants = context.cluster.permissions(name)
     except Refused as refused:
         yield warning(f"the rights of role {name} are not known: {refused}", f"compare {ROLES}")
         return
-    yield from _judged(subject, name, grants)
+    yield from _judged(context, name, grants)
 
 
-def _judged(subject: Subject, name: str, grants: Grants) -> Iterator[Check]:
+def _judged(context: CassandraContext, name: str, grants: Grants) -> Iterator[Check]:
     written = [
         table
-        for table in sorted(NEVER_WRITTEN & subject.schema.keys())
-        if Right("MODIFY", subject.keyspace, table).granted(grants)
+        for table in sorted(NEVER_WRITTEN & context.schema.keys())
+        if Right("MODIFY", context.keyspace, table).granted(grants)
     ]
     if written:
         yield warning(
             f"role {name} may write {', '.join(written)}",
             f"revoke MODIFY there, and on the keyspace; grant what {ROLES} grants",
         )
-    rights = needed(subject.settings, subject.families, subject.schema)
+    rights = needed(context.settings, context.families, context.schema)
     missing = sorted(each for each in rights if not each.granted(grants))
-    counts = any(tallies_in(each, subject.schema) for each in subject.families)
+    counts = any(tallies_in(each, context.schema) for each in context.families)
     for each in missing:
         only_doctor = each.keyspace == "system_views" and not counts  # pending hints are there
         yield Check(

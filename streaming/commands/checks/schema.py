@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from reconcilers.errors import Misconfigured
 from reconcilers.family import Family, bind
 from reconcilers.projections.recent_uids import RECENT_UIDS
-from streaming.commands.checks.check import Check, Level, Subject, fine, problem, warning
+from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem, warning
 from streaming.tables.own_keyspace import lacking
 
 
-def james_tables(subject: Subject) -> Iterator[Check]:
+def james_tables(context: CassandraContext) -> Iterator[Check]:
     """The keyspace, and in it the tables and keys that each family needs."""
-    if not subject.schema:
-        yield problem(f"there is no keyspace {subject.keyspace}", "set cassandra.keyspace")
+    if not context.schema:
+        yield problem(f"there is no keyspace {context.keyspace}", "set cassandra.keyspace")
         return
-    for family in subject.families:
+    for family in context.families:
         try:
-            bound = bind(family, subject.schema)
+            bound = bind(family, context.schema)
         except Misconfigured as lacking:
             yield problem(
                 f"family {family.name}: {lacking}", "set cassandra.keyspace to that of James"
@@ -28,12 +28,12 @@ def james_tables(subject: Subject) -> Iterator[Check]:
                 copied = f" {len(projection.columns)} columns of" if projection.identity else ""
                 yield fine(f"{projection.table} follows{copied} {family.truth}")
             yield from _tallies(bound, family)
-    read = (table for family in subject.families for table in family.reads)
-    wanted = dict.fromkeys((*subject.watched, *read))
-    absent = [table for table in wanted if table not in subject.schema]
+    read = (table for family in context.families for table in family.reads)
+    wanted = dict.fromkeys((*context.watched, *read))
+    absent = [table for table in wanted if table not in context.schema]
     if absent:
         yield problem(
-            f"no table {', '.join(absent)} in {subject.keyspace}", "is it James's keyspace?"
+            f"no table {', '.join(absent)} in {context.keyspace}", "is it James's keyspace?"
         )
 
 
@@ -52,25 +52,25 @@ def _tallies(bound: Family, family: Family) -> Iterator[Check]:
         )
 
 
-def recents(subject: Subject) -> Iterator[Check]:
+def recents(context: CassandraContext) -> Iterator[Check]:
     """Some installations keep no recents: there every recent message looks like a difference."""
     table = RECENT_UIDS.table
-    for family in subject.families:
-        if RECENT_UIDS.name not in family.names or table not in subject.schema:
+    for family in context.families:
+        if RECENT_UIDS.name not in family.names or table not in context.schema:
             continue
-        if subject.cluster.has_rows(subject.keyspace, table):
+        if context.cluster.has_rows(context.keyspace, table):
             yield fine(f"{table} has rows: recents are kept")
-        elif subject.cluster.has_rows(subject.keyspace, family.first.table):
+        elif context.cluster.has_rows(context.keyspace, family.listing.table):
             yield warning(
                 f"{table} is empty: this installation may not keep recents",
                 "if so, take recent_uids out of repair.projections",
             )
 
 
-def own_keyspace(subject: Subject) -> Iterator[Check]:
+def own_keyspace(context: CassandraContext) -> Iterator[Check]:
     """Our own keyspace has every table and column of this version."""
-    settings = subject.settings.cassandra
-    wanted = lacking(settings, subject.cluster.schema(settings.own_keyspace))
+    settings = context.settings.cassandra
+    wanted = lacking(settings, context.cluster.schema(settings.own_keyspace))
     if not wanted.what:
         yield fine(f"keyspace {settings.own_keyspace} has the tables of this version")
         return
@@ -82,10 +82,10 @@ def own_keyspace(subject: Subject) -> Iterator[Check]:
     )
 
 
-def clocks(subject: Subject) -> Iterator[Check]:
+def clocks(context: CassandraContext) -> Iterator[Check]:
     """Promise 2 holds while clocks differ by less than half the delay."""
-    most = subject.settings.stream.delay / 2
-    for node, ahead in subject.cluster.clocks().items():
+    most = context.settings.stream.delay / 2
+    for node, ahead in context.cluster.clocks().items():
         told = f"the clock of {node} differs from ours by {ahead:+.3f} s"
         if abs(ahead) < most:
             yield fine(told)
