@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from checkpoints.lineage import Entry, Lineage, memory_of, merged
@@ -12,21 +11,7 @@ from reconcilers.confirm import SECOND
 from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
 from reconcilers.model import NOTHING_REMEMBERED, Memory, Micros, Row, Seen, Slot, Suspect
-
-
-class ConfirmTables(Protocol):
-    """What step 5 reads; `streaming.tables.Tables` is the real one."""
-
-    def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
-        """The projection's rows at these slots."""
-
-    def projection_with_times(
-        self, projection: Projection, slots: Iterable[Slot]
-    ) -> dict[Slot, Row]:
-        """The projection's rows with write times."""
-
-    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        """All truth rows of each message at serial consistency, with write times."""
+from streaming.steps.ports import ConfirmTables
 
 
 class Unreadable(Refused):

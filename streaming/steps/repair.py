@@ -9,7 +9,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from checkpoints.journal import Journal
 from reconcilers.errors import Refused
@@ -20,13 +19,7 @@ from reconcilers.writes import Write
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import Parking
-
-
-class WriteTables(Protocol):
-    """Where repairs go; `streaming.tables.Tables` is the real one."""
-
-    def apply(self, writes: Sequence[Write]) -> None:
-        """Send the guarded writes of one row."""
+from streaming.steps.ports import WriteTables
 
 
 @dataclass(slots=True)
