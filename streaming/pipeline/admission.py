@@ -14,12 +14,18 @@ from dataclasses import dataclass, field
 from checkpoints.journal import Journal
 from checkpoints.lease import Lease
 from reconcilers.family import Family
-from reconcilers.model import Kind, Micros
-from reconcilers.policy import Breaker, BreakerLimits, BreakerState, Count, after_batch
+from reconcilers.model import Micros
+from reconcilers.policy import (
+    Admission,
+    Breaker,
+    BreakerLimits,
+    BreakerState,
+    after_batch,
+    count_of,
+)
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
-from streaming.steps.examine import Admission
 
 log = logging.getLogger("reconciler")
 
@@ -59,13 +65,9 @@ class AdmissionControl:
         Raises `AlreadyRunning` when the lease is lost: this process may not write any more.
         """
         self.check_lease()
-        new = [suspect for suspect in look.suspects if suspect.kind and not suspect.looked_again]
-        first = self.family.listing.name
-        removals = sum(
-            suspect.kind is Kind.EXTRA_ROW and suspect.projection == first for suspect in new
-        )
+        count = count_of(look.suspects, self.family.listing.name, look.examined, now)
         before = self._state
-        after = after_batch(before, Count(now, look.examined, len(new), removals), self.limits)
+        after = after_batch(before, count, self.limits)
         for breaker in after.opened.keys() - before.opened.keys():
             reason = after.opened[breaker]
             self.journal.open_breaker(breaker, reason, now)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from checkpoints.bookmarks import Bookmark, Offsets
 from checkpoints.lineage import Lineage
 from reconcilers.model import Micros, Wake
+from reconcilers.policy import Admission
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchPlace, BatchRecord
 from streaming.pipeline.open_findings import OpenFindings, finding_wake
 from streaming.pipeline.scheduled import ExpiredCells
 from streaming.pipeline.worker import BatchLook
-from streaming.steps.examine import Admission
 from streaming.steps.outcome import Outcome
 
 

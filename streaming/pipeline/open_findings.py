@@ -17,7 +17,7 @@ from reconcilers.family import Family
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Micros, Slot, Wake
 from streaming.monitoring.metrics import Metrics
-from streaming.monitoring.report import report_change, report_end
+from streaming.monitoring.report import report_change, report_end, report_looks_again
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import WHOLE_TABLE
 
@@ -108,8 +108,10 @@ class OpenFindings:
 
         That a table refuses, or no longer does, several workers may have found out.
         """
-        for outcome in outcomes:
+        all_of_them = list(outcomes)
+        for outcome in all_of_them:
             self._take(outcome)
+        report_looks_again(outcome.reason for outcome in all_of_them)
         self._show()
 
     def _take(self, outcome: Outcome) -> None:

@@ -23,10 +23,11 @@ from checkpoints.lineage import Lineage
 from checkpoints.tallies import Tallies
 from reconcilers.family import Family, Projection
 from reconcilers.model import Micros, Slot, Suspect, Wake
+from reconcilers.policy import Admission
 from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.scheduled import looks_after_expiry, spread
 from streaming.settings import Settings
-from streaming.steps.examine import Admission, Examiner
+from streaming.steps.examine import Examiner
 from streaming.steps.look import Look, LookResult
 from streaming.steps.outcome import Outcome
 from streaming.steps.ports import MessageTables

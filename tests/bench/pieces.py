@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from checkpoints.lineage import Entry
 from checkpoints.memory import MemoryLineage
 from reconcilers.family import Family, bind
+from reconcilers.memory import Entry
 from streaming.commands import workers
 from streaming.pipeline import worker
 from streaming.pipeline.envelope import decode
