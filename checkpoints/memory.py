@@ -18,9 +18,9 @@ from checkpoints.bookmarks import Bookmark, after
 from checkpoints.clock import now_micros
 from checkpoints.expiries import Expiry
 from checkpoints.lease import Holder
-from checkpoints.lineage import Deletes, Entry, ProjectionDelete, TruthDelete
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
+from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete
 from reconcilers.model import Micros, Slot
 from reconcilers.policy import Breaker
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reconcilers.family import Family, Projection
-from reconcilers.model import Difference, Kind, Row, Seen
+from reconcilers.model import Difference, Kind, Row
+from reconcilers.seen import Seen
 
 
 def compare(family: Family, projection: Projection, seen: Seen) -> Difference | None:

@@ -20,9 +20,9 @@ from reconcilers.model import (
     Micros,
     Repair,
     Report,
-    Seen,
     Verdict,
 )
+from reconcilers.seen import Seen
 
 SECOND: Micros = 1_000_000
 
@@ -67,9 +67,10 @@ def judge(
             f"{difference.kind}, but a cell was written {ahead} s in the future: a clock is wrong",
         )
     if newest > moment.horizon:
-        return LookAgain("young: written within the delay")
+        return LookAgain(difference, "young: written within the delay")
     if difference.kind is Kind.EXTRA_ROW and not seen.truths and not _absence_is_settled(seen):
-        return LookAgain("absent from the truth, and no delete heard of: it may be on its way")
+        why = "absent from the truth, and no delete heard of: it may be on its way"
+        return LookAgain(difference, why)
     report = _reported_class(projection, seen, difference, moment)
     if report is not None and report.kind not in accepted:
         return report

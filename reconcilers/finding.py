@@ -27,10 +27,10 @@ from reconcilers.model import (
     Repair,
     Report,
     Row,
-    Seen,
     Slot,
     Verdict,
 )
+from reconcilers.seen import Seen
 from reconcilers.writes import AddToCounter, AddToSet, RemoveFromSet, SetCells, Write
 
 
@@ -99,11 +99,15 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action, the attempt it is (from 0), and how the previous finding ends, if it does."""
+    """An action, the attempt it is (from 0), and how the previous finding ends, if it does.
+
+    ``reason`` says why it is to be looked at again, else it is empty.
+    """
 
     action: Action
     attempt: int = 0
     ends_as: State | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +133,8 @@ def advance(
     match verdict:
         case Consistent():
             return _agreed(previous, now)
-        case LookAgain():
-            return Step(Action.LOOK_AGAIN)
+        case LookAgain(reason=reason):
+            return Step(Action.LOOK_AGAIN, reason=reason)
         case Report(kind=kind):
             if previous is None:
                 return Step(Action.REPORT)
@@ -145,7 +149,7 @@ def _agreed(previous: Finding | None, now: Now) -> Step:
         return Step(Action.NOTHING)
     ours = previous.state in {State.INTENDED, State.STUCK} and previous.writes
     if ours and previous.batch == now.batch:
-        return Step(Action.LOOK_AGAIN)  # executed again: its repair must hold for a delay
+        return Step(Action.LOOK_AGAIN, reason="executed again: its repair must hold for a delay")
     return Step(Action.CLOSE, ends_as=State.VERIFIED if ours else State.HEALED)
 
 
@@ -163,7 +167,7 @@ def _differs(
 
 def _did_not_hold(previous: Finding, now: Now, attempts: Attempts) -> Step:
     if now.at < previous.tried_at + attempts.apart:
-        return Step(Action.LOOK_AGAIN)
+        return Step(Action.LOOK_AGAIN, reason="its repair was tried less than a delay ago")
     if previous.state is State.STUCK:
         return Step(Action.KEEP)
     if previous.attempts >= attempts.most:

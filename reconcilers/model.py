@@ -121,63 +121,6 @@ class Row:
         return max(self.written.values(), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What lineage remembers of one message in one mailbox; see `checkpoints.lineage`.
-
-    ``known`` are the UIDs that were ever seen in the truth or named by one of its events,
-    ``unsure`` those only seen on the projection's side. From ``complete_at`` on, ``known`` holds
-    every UID that the truth had: a read of the message's whole truth partition recorded them then;
-    0 when the message was born while the stream was watching, None when neither is so.
-    ``range_deletes`` are the times of truth deletes that named no UID, ``row_deletes`` of those
-    that named this one, ``projection_deletes`` of deletes of this very projection row;
-    ``sibling_deletes`` counts those of the message's other rows here, by UID.
-    """
-
-    known: frozenset[int] = frozenset()
-    unsure: frozenset[int] = frozenset()
-    complete_at: Micros | None = None
-    range_deletes: frozenset[Micros] = frozenset()
-    row_deletes: frozenset[Micros] = frozenset()
-    projection_deletes: frozenset[Micros] = frozenset()
-    sibling_deletes: Mapping[int, int] = field(default_factory=dict)
-
-    @property
-    def heard_of_a_delete(self) -> bool:
-        """Whether any delete that could have taken this row is known."""
-        return bool(self.range_deletes or self.row_deletes or self.projection_deletes)
-
-    @property
-    def complete(self) -> bool:
-        """Whether ``known`` was complete before the first delete that could have taken some."""
-        if self.complete_at is None:
-            return False
-        return not self.range_deletes or self.complete_at < min(self.range_deletes)
-
-
-NOTHING_REMEMBERED = Memory()
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """Everything one look knows of one slot: the projection's row and all truth rows claiming it.
-
-    ``consulted`` are the messages whose truth partition was read for it, ``present_uids`` the UIDs
-    that the truth holds now for them in this mailbox (without rows that only outlived their own
-    delete). ``suspected`` is what a look at least one delay ago found here. ``listed`` tells, for
-    an index, whether the row of the family's first projection is there.
-    """
-
-    slot: Slot
-    actual: Row | None
-    truths: tuple[Row, ...]
-    consulted: frozenset[UUID] = frozenset()
-    memory: Memory = NOTHING_REMEMBERED
-    present_uids: frozenset[int] = frozenset()
-    suspected: Kind | None = None
-    listed: bool = False
-
-
 class Kind(StrEnum):
     """What is wrong. The first three and a drift are repaired; the others are only reported."""
 
@@ -231,6 +174,7 @@ class Consistent:
 class LookAgain:
     """Not to be judged yet; the key is published again and comes back one delay later."""
 
+    difference: Difference
     reason: str
 
 
@@ -251,3 +195,8 @@ class Repair:
 
 
 Verdict = Consistent | LookAgain | Report | Repair
+
+
+def kind_found(verdict: Verdict) -> Kind | None:
+    """What differs and may still be repaired, None when nothing does or it is only reported."""
+    return verdict.difference.kind if isinstance(verdict, LookAgain | Repair) else None

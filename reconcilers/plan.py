@@ -26,7 +26,8 @@ from collections.abc import Iterable, Sequence
 from reconcilers.compare import elements, not_collected
 from reconcilers.confirm import Moment
 from reconcilers.family import Projection
-from reconcilers.model import Difference, Kind, Micros, Report, Row, Seen, Slot, Value
+from reconcilers.model import Difference, Kind, Micros, Report, Row, Slot, Value
+from reconcilers.seen import Seen
 from reconcilers.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 
 Plan = tuple[Write, ...]

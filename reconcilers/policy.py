@@ -1,16 +1,19 @@
-"""The circuit breaker: how much may be repaired before a person looks. Pure.
+"""What may be repaired: the circuit breaker, and the refusal of a single repair. Pure.
 
-It counts suspects *before* anything is written. While it is open, observing goes on and what would
-have been repaired is held. Removals have their own, lower limits. It never closes by itself.
+The breaker counts suspects *before* anything is written. While it is open, observing goes on and
+what would have been repaired is held. Removals have their own, lower limits. It never closes by
+itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from reconcilers.model import Micros
+from reconcilers.family import Projection
+from reconcilers.finding import State
+from reconcilers.model import Kind, Micros, Suspect
 
 MINUTE: Micros = 60_000_000
 
@@ -44,6 +47,17 @@ class Count:
     keys: int
     suspects: int
     removals: int
+
+
+def count_of(suspects: Iterable[Suspect], listing: str, keys: int, at: Micros) -> Count:
+    """What a batch of ``keys`` found at a time (µs); ``listing`` names the list of messages.
+
+    What is looked at again was counted when it was found; what agrees is no suspect. A removal from
+    an index is no loss of mail, and is not counted as one.
+    """
+    new = [suspect for suspect in suspects if suspect.kind and not suspect.looked_again]
+    removals = sum(each.kind is Kind.EXTRA_ROW and each.projection == listing for each in new)
+    return Count(at, keys, len(new), removals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +111,47 @@ def _excesses(recent: tuple[Count, ...], limits: BreakerLimits) -> Iterable[tupl
             yield breaker, f"{found} in a minute, the limit is {per_minute}"
         elif keys >= limits.share_min_keys and found > share * keys:
             yield breaker, f"{found} of {keys} keys in a minute, the limit is {share:.1%}"
+
+
+# --- one repair
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What the driver lets through for this batch: None, or why not."""
+
+    repairs: str | None = None
+    removals: str | None = None
+    observe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A repair that is not carried out: its finding's state and kind, and why.
+
+    ``reason`` is the end of a sentence, None when the stream only observes.
+    """
+
+    state: State
+    kind: Kind
+    reason: str | None = None
+
+
+def refusal(
+    kind: Kind, projection: Projection, admission: Admission, may_lose_rows: Callable[[], bool]
+) -> Refusal | None:
+    """Why a repair of this kind is not carried out now, None when it is.
+
+    ``may_lose_rows`` answers for the mailbox of a row that is to be removed. It is asked last,
+    and only for a removal that would else be carried out: it reads the whole mailbox.
+    """
+    removal = kind is Kind.EXTRA_ROW and not projection.is_index
+    held = admission.repairs or (admission.removals if removal else None)
+    if admission.observe:
+        return Refusal(State.OBSERVED, kind)
+    if held is not None:
+        return Refusal(State.HELD, kind, f"held: {held}")
+    if removal and not may_lose_rows():
+        why = "but no row of this mailbox has its truth: held for a person"
+        return Refusal(State.REPORTED, Kind.MAILBOX_WITHOUT_TRUTH, why)
+    return None

@@ -14,9 +14,9 @@ from uuid import UUID
 from checkpoints import codec
 from checkpoints.cassandra.store import Request, Store, in_groups
 from checkpoints.clock import now_micros
-from checkpoints.lineage import UUID_EPOCH_100NS
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
+from reconcilers.memory import UUID_EPOCH_100NS
 from reconcilers.model import Micros, Slot
 from reconcilers.policy import Breaker
 

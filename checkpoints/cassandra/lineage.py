@@ -14,13 +14,8 @@ from uuid import UUID
 from cassandra.query import PreparedStatement
 
 from checkpoints.cassandra.store import Request, Store, in_groups
-from checkpoints.lineage import (
-    KEPT_AFTER_LOSS,
-    Deletes,
-    Entry,
-    ProjectionDelete,
-    TruthDelete,
-)
+from checkpoints.lineage import KEPT_AFTER_LOSS
+from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete
 from reconcilers.model import Micros, Slot
 
 IDS_A_READ = 100

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 from reconcilers.finding import Finding, State
@@ -28,6 +30,17 @@ def report_end(metrics: Metrics, finding: Finding, ended: State) -> None:
         metrics.repairs.labels(finding.projection, REPAIRED_AS[ended]).inc()
     facts = _facts(replace(finding, state=ended))
     log.info("%s: %s", ended.value, finding.sentence, extra={"finding": facts})
+
+
+def report_looks_again(reasons: Iterable[str]) -> None:
+    """Keys were published again: one line for a batch, however many there are, by reason.
+
+    An empty reason is that of a key which was not.
+    """
+    counts = Counter(reason for reason in reasons if reason)
+    if counts:
+        told = "; ".join(f"{number} {reason}" for reason, number in counts.most_common())
+        log.info("looking again at %d keys one delay later: %s", counts.total(), told)
 
 
 def _facts(finding: Finding) -> dict[str, object]:

@@ -19,16 +19,22 @@ from checkpoints.lease import Lease
 from checkpoints.tallies import MARKS_KEPT_DAYS
 from reconcilers.family import Family
 from reconcilers.finding import Action
-from reconcilers.model import Kind, Micros, Wake
-from reconcilers.policy import Breaker, BreakerLimits, BreakerState, Count, after_batch
+from reconcilers.model import Micros, Wake
+from reconcilers.policy import (
+    Admission,
+    Breaker,
+    BreakerLimits,
+    BreakerState,
+    after_batch,
+    count_of,
+)
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.metrics import Metrics
-from streaming.monitoring.report import report_change, report_end
+from streaming.monitoring.report import report_change, report_end, report_looks_again
 from streaming.pipeline.open_findings import OpenFindings, finding_wake
 from streaming.pipeline.scheduled import scheduled_wake
 from streaming.pipeline.worker import BatchLook, Connections
 from streaming.settings import Settings
-from streaming.steps.examine import Admission
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import WHOLE_TABLE
 
@@ -144,23 +150,14 @@ class Batches:
         Raises `AlreadyRunning` when the lease is lost: this process may not write any more.
         """
         self.check_lease()
-        new = [suspect for suspect in look.suspects if suspect.kind and not suspect.looked_again]
-        first = self.family.listing.name
-        removals = sum(
-            suspect.kind is Kind.EXTRA_ROW and suspect.projection == first for suspect in new
-        )
+        count = count_of(look.suspects, self.family.listing.name, look.examined, now)
         before = self._state
-        after = after_batch(
-            before, Count(now, look.examined, len(new), removals), self.rates.limits
-        )
+        after = after_batch(before, count, self.rates.limits)
         for breaker in after.opened.keys() - before.opened.keys():
             reason = after.opened[breaker]
             self.journal.open_breaker(breaker, reason, now)
-            log.error(
-                "breaker %s opened: %s; repairs pause until `reconcile resume`",
-                breaker.value,
-                reason,
-            )
+            told = "breaker %s opened: %s; repairs pause until `reconcile resume`"
+            log.error(told, breaker.value, reason)
         self._state = after  # only now: what the journal does not hold would look closed
         trouble = self.clock_trouble or self._fast_writers(look)
         return Admission(
@@ -270,8 +267,10 @@ class Batches:
 
         That a table refuses, or no longer does, several workers may have found out.
         """
-        for outcome in outcomes:
+        all_of_them = list(outcomes)
+        for outcome in all_of_them:
             self._take(outcome)
+        report_looks_again(outcome.reason for outcome in all_of_them)
         self._show()
 
     def _take(self, outcome: Outcome) -> None:

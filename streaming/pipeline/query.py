@@ -20,6 +20,7 @@ from checkpoints.clock import now_micros
 from checkpoints.directory import planned, query_id
 from reconcilers.errors import CorruptCheckpoint, SparkDied
 from reconcilers.model import Micros, Suspect, Wake
+from reconcilers.policy import Admission
 from streaming.pipeline.batches import BatchPlace
 from streaming.pipeline.envelope import decode
 from streaming.pipeline.window import heartbeat, settle
@@ -31,7 +32,6 @@ from streaming.pipeline.worker import (
     read_looks,
     repair_task,
 )
-from streaming.steps.examine import Admission
 from streaming.steps.outcome import Outcome
 from streaming.topics import event_topics, spark_options
 

@@ -30,11 +30,12 @@ from checkpoints.expiries import Expiry
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Attempts
 from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
+from reconcilers.policy import Admission
 from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.scheduled import looks_after_expiry, spread
 from streaming.settings import Settings
 from streaming.steps.confirm import Confirmer
-from streaming.steps.examine import Admission, Examiner, Rules
+from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look, LookResult
 from streaming.steps.outcome import Outcome
 from streaming.tables import Tables, connect

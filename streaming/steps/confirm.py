@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from checkpoints.lineage import Entry, Lineage, memory_of, merged
+from checkpoints.lineage import Lineage
 from reconcilers.confirm import SECOND
 from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
-from reconcilers.model import NOTHING_REMEMBERED, Memory, Micros, Row, Seen, Slot, Suspect
+from reconcilers.memory import NOTHING_REMEMBERED, Entry, Memory, memory_of, merged
+from reconcilers.model import Micros, Row, Slot, Suspect
+from reconcilers.seen import Seen, SlotRows, claimants, is_one_sided, seen_at
 
 
 class ConfirmTables(Protocol):
@@ -60,65 +62,33 @@ class Confirmer:
         if self.projection.is_index:
             listed = self.tables.projection_rows(self.family.listing, slots)
         remembered = self.lineage.of_slots(slots)
-        claims: dict[Slot, set[UUID]] = {}
-        for suspect in suspects:
-            message = self.family.listing.message_of(listed.get(suspect.slot))
-            named = set() if message is None else {message}
-            entries = remembered.get(suspect.slot, ())
-            claims[suspect.slot] = (
-                set(suspect.messageids) | {entry.messageid for entry in entries} | named
-            )
-        truths = self.tables.truth_serially({each for ids in claims.values() for each in ids})
-        return [
-            self._seen(
-                suspect,
-                rows.get(suspect.slot),
-                claims[suspect.slot],
-                truths,
-                listed.get(suspect.slot),
+        claims = [
+            claimants(
+                self.family, suspect, listed.get(suspect.slot), remembered.get(suspect.slot, ())
             )
             for suspect in suspects
         ]
-
-    def _seen(
-        self,
-        suspect: Suspect,
-        actual: Row | None,
-        claims: set[UUID],
-        truths: dict[UUID, tuple[Row, ...]],
-        listed: Row | None,
-    ) -> Seen:
-        slot, (mailbox, uid) = suspect.slot, self.family.slot
-        here = [
-            row
-            for messageid in claims
-            for row in truths.get(messageid, ())
-            if row.get(mailbox) == slot.mailboxid
+        truths = self.tables.truth_serially({each for ids in claims for each in ids})
+        return [
+            self._seen(
+                suspect,
+                SlotRows(
+                    rows.get(suspect.slot),
+                    listed.get(suspect.slot),
+                    ids,
+                    tuple(row for each in sorted(ids) for row in truths.get(each, ())),
+                ),
+            )
+            for suspect, ids in zip(suspects, claims, strict=True)
         ]
-        claiming = tuple(row for row in here if row.get(uid) == slot.uid)
-        one_sided = (actual is None) != (not claiming)
-        memory = self._memory(slot, claims) if one_sided else NOTHING_REMEMBERED
-        present = (row.get(uid) for row in here if not self._outlived_its_delete(row, memory))
-        return Seen(
-            slot,
-            actual,
-            claiming,
-            consulted=frozenset(claims),
-            memory=memory,
-            present_uids=frozenset(each for each in present if isinstance(each, int)),
-            suspected=suspect.suspected,
-            listed=listed is not None,
-        )
 
-    def _outlived_its_delete(self, truth: Row, memory: Memory) -> bool:
-        """Its user deleted it; only the clocks differ."""
-        return any(
-            abs(written - deleted) <= self.delete_clock_tolerance
-            for deleted in memory.range_deletes
-            for written in truth.written.values()
-        )
+    def _seen(self, suspect: Suspect, rows: SlotRows) -> Seen:
+        """Memory is asked only where it decides: it is several reads a message."""
+        one_sided = is_one_sided(self.family, suspect.slot, rows)
+        memory = self._memory(suspect.slot, rows.claimants) if one_sided else NOTHING_REMEMBERED
+        return seen_at(self.family, suspect, rows, memory, self.delete_clock_tolerance)
 
-    def _memory(self, slot: Slot, messageids: set[UUID]) -> Memory:
+    def _memory(self, slot: Slot, messageids: frozenset[UUID]) -> Memory:
         entries = self.lineage.of_messages(list(messageids))
         since = self.lineage.watched_since()
         return merged(

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from reconcilers.confirm import Moment
 from reconcilers.finding import Finding, Now
-from reconcilers.model import Kind, Seen, Slot, Suspect, Wake
+from reconcilers.model import Kind, Slot, Suspect, Wake
+from reconcilers.seen import Seen
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from checkpoints.journal import Journal
-from reconcilers.compare import compare
 from reconcilers.confirm import Moment, judge
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Attempts, Finding, State, Step, advance
@@ -25,8 +24,10 @@ from reconcilers.model import (
     Suspect,
     Verdict,
     Wake,
+    kind_found,
 )
 from reconcilers.plan import plan
+from reconcilers.policy import Admission, refusal
 from streaming.steps.confirm import Confirmer, Unreadable
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
@@ -40,15 +41,6 @@ CONFIRMED_TOGETHER = 100
 
 class RepairTables(MailboxTables, WriteTables, Protocol):
     """What step 6 needs; `streaming.tables.Tables` is the real one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """What the driver lets through for this batch: None, or why not."""
-
-    repairs: str | None = None
-    removals: str | None = None
-    observe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +138,15 @@ class Examiner:
                 yield self._keep(case)
             case Action.STICK, _:
                 yield self._stick(case)
-            case Action.REPORT, Report(kind=kind, sentence=sentence):
-                yield self._report(case, kind, sentence)
+            case Action.REPORT, Report():
+                yield self._report(case, verdict)
             case Action.REPAIR, Repair():
                 yield from self._repair(case, verdict, step, admission)
             case action, _:
                 if action is Action.LOOK_AGAIN:
-                    difference = compare(self.family, self.projection, case.seen)
-                    self.publish([case.wake(difference.kind if difference is not None else None)])
-                yield Outcome(case.slot, action, None, projection=self.projection.name)
+                    self.publish([case.wake(kind_found(verdict))])
+                name = self.projection.name
+                yield Outcome(case.slot, action, None, projection=name, reason=step.reason)
 
     def _verdict(self, case: ConfirmedSuspect) -> Verdict:
         seen, previous = case.seen, case.previous
@@ -192,13 +184,10 @@ class Examiner:
         self.journal.put(stuck)
         return Outcome(case.slot, Action.STICK, stuck)
 
-    def _report(self, case: ConfirmedSuspect, kind: Kind, sentence: str) -> Outcome:
-        previous = case.previous
-        if previous is not None and (previous.state, previous.kind) == (State.REPORTED, kind):
-            return self._keep(case)
+    def _report(self, case: ConfirmedSuspect, report: Report) -> Outcome:
         now = self.clock()
-        next_look = None if kind is Kind.UNRESOLVED else now + self.rules.recheck_interval
-        finding = self._finding(case, kind, State.REPORTED, sentence)
+        next_look = None if report.kind is Kind.UNRESOLVED else now + self.rules.recheck_interval
+        finding = self._finding(case, report.kind, State.REPORTED, report.sentence)
         finding = replace(finding, next_look=next_look)
         self.journal.put(finding)
         return Outcome(case.slot, Action.REPORT, finding, at=now)
@@ -224,17 +213,16 @@ class Examiner:
         self, case: ConfirmedSuspect, verdict: Repair, step: Step, admission: Admission
     ) -> Iterator[Outcome]:
         kind, sentence = verdict.difference.kind, verdict.sentence
-        removal = kind is Kind.EXTRA_ROW and not self.projection.is_index
-        refusal = admission.repairs or (admission.removals if removal else None)
-        if admission.observe:
-            yield self._hold(case, kind, State.OBSERVED, sentence)
-        elif refusal is not None:
-            yield self._hold(case, kind, State.HELD, f"{sentence}; held: {refusal}")
-        elif removal and not self._may_remove(case):
-            why = "but no row of this mailbox has its truth: held for a person"
-            yield self._report(case, Kind.MAILBOX_WITHOUT_TRUTH, f"{sentence}; {why}")
-        else:
+        refused = refusal(kind, self.projection, admission, lambda: self._may_remove(case))
+        if refused is None:
             yield from self._carry_out(case, verdict, step.attempt)
+            return
+        if refused.reason is not None:
+            sentence = f"{sentence}; {refused.reason}"
+        if refused.state is State.REPORTED:
+            yield self._report_instead(case, Report(refused.kind, sentence))
+        else:
+            yield self._hold(case, refused.kind, refused.state, sentence)
 
     def _may_remove(self, case: ConfirmedSuspect) -> bool:
         accepted = case.previous is not None and case.previous.accepted
@@ -246,7 +234,8 @@ class Examiner:
         kind, sentence = verdict.difference.kind, verdict.sentence
         planned = plan(self.projection, case.seen, verdict.difference, case.moment, attempt)
         if isinstance(planned, Report):
-            yield self._report(case, planned.kind, f"{sentence}; {planned.sentence}")
+            report = replace(planned, sentence=f"{sentence}; {planned.sentence}")
+            yield self._report_instead(case, report)
             return
         finding = replace(
             self._finding(case, kind, State.INTENDED, sentence),
@@ -256,6 +245,11 @@ class Examiner:
             next_look=self.clock() + 4 * self.rules.delay,
         )
         yield from self._repairing.send(case, finding, planned)
+
+    def _report_instead(self, case: ConfirmedSuspect, report: Report) -> Outcome:
+        """What was to be repaired and may not be; reported anew, unless it stands already."""
+        step = advance(case.previous, report, case.seen, case.now, self.rules.attempts)
+        return self._keep(case) if step.action is Action.KEEP else self._report(case, report)
 
     def _hold(self, case: ConfirmedSuspect, kind: Kind, state: State, sentence: str) -> Outcome:
         finding = self._finding(case, kind, state, sentence)

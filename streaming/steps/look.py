@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from checkpoints.lineage import Lineage, complete_at
+from checkpoints.lineage import Lineage
 from reconcilers.compare import compare
 from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
-from reconcilers.model import Kind, Micros, Row, Seen, Slot, Suspect, Wake
+from reconcilers.memory import complete_at
+from reconcilers.model import Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.seen import Seen
 from streaming.steps.look_state import LookState, Target
 from streaming.steps.record_lineage import LineageRecorder
 

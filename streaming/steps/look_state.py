@@ -6,7 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from checkpoints.lineage import Entry
+from reconcilers.memory import Entry
 from reconcilers.model import Kind, Micros, Row, Slot, Suspect, Wake
 
 

@@ -13,7 +13,8 @@ class Outcome:
     """What became of one suspect's finding, for the driver's open findings, metrics and log.
 
     ``ended`` says how it was closed; what supersedes it has an outcome of its own. So has the
-    finding of a table that refuses writes, at `streaming.steps.parking.WHOLE_TABLE`.
+    finding of a table that refuses writes, at `streaming.steps.parking.WHOLE_TABLE`. ``reason``
+    says why its key was published again, else it is empty.
     """
 
     slot: Slot
@@ -22,3 +23,4 @@ class Outcome:
     ended: State | None = None
     at: Micros = 0
     projection: str = ""
+    reason: str = ""

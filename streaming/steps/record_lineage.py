@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from checkpoints.lineage import WHOLE_RANGE, Entry, Lineage, ProjectionDelete, TruthDelete
+from checkpoints.lineage import Lineage
 from reconcilers.family import Family
+from reconcilers.memory import WHOLE_RANGE, Entry, ProjectionDelete, TruthDelete
 from reconcilers.model import Micros, Slot, Wake
 from streaming.steps.look_state import LookState
 

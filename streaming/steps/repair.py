@@ -21,6 +21,9 @@ from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import Parking
 
+WAITS = "its table refuses writes"
+"""Why a key whose table is parked comes back."""
+
 
 class WriteTables(Protocol):
     """Where repairs go; `streaming.tables.Tables` is the real one."""
@@ -133,7 +136,8 @@ class Repairer:
         elif case.previous is not None:
             yield Outcome(case.slot, Action.CLOSE, case.previous, State.PARKED, self.clock())
         self.publish([case.wake(kind)])
-        yield Outcome(case.slot, Action.LOOK_AGAIN, None, projection=self.projection.name)
+        name = self.projection.name
+        yield Outcome(case.slot, Action.LOOK_AGAIN, None, projection=name, reason=WAITS)
 
 
 def _held_by_itself(finding: Finding | None) -> bool:

@@ -11,9 +11,9 @@ from unittest.mock import patch
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from checkpoints.lineage import Entry
 from checkpoints.memory import MemoryLineage
 from reconcilers.family import Family, bind
+from reconcilers.memory import Entry
 from streaming.pipeline import worker
 from streaming.pipeline.envelope import decode
 from streaming.pipeline.session import spark_session

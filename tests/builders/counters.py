@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from checkpoints.lineage import Entry
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from checkpoints.memory_tallies import MemoryRounds, MemoryTallies
 from reconcilers.drift import Evidence
@@ -15,6 +14,7 @@ from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
+from reconcilers.memory import Entry
 from reconcilers.model import Micros, Row, Value
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, Schema, bind
-from reconcilers.model import Kind, Micros, Row, Seen, Value
+from reconcilers.model import Kind, Micros, Row, Value
+from reconcilers.seen import Seen
 from tests.builders.rows import LONG_AGO, MAILBOX, MESSAGE_ID, SCHEMA, SLOT, truth
 
 FLAGS = {"flagdeleted": "boolean", "flagrecent": "boolean"}

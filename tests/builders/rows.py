@@ -9,7 +9,9 @@ from uuid import UUID
 from reconcilers.confirm import Moment
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
-from reconcilers.model import NOTHING_REMEMBERED, Kind, Memory, Micros, Row, Seen, Slot, Value
+from reconcilers.memory import NOTHING_REMEMBERED, Memory
+from reconcilers.model import Kind, Micros, Row, Slot, Value
+from reconcilers.seen import Seen
 
 SECOND: Micros = 1_000_000
 DELAY: Micros = 45 * SECOND

@@ -7,15 +7,9 @@ from uuid import UUID
 import pytest
 
 from checkpoints.cassandra import CassandraLineage
-from checkpoints.lineage import (
-    WHOLE_RANGE,
-    Deletes,
-    Entry,
-    Lineage,
-    ProjectionDelete,
-    TruthDelete,
-)
+from checkpoints.lineage import Lineage
 from checkpoints.memory import MemoryLineage
+from reconcilers.memory import WHOLE_RANGE, Deletes, Entry, ProjectionDelete, TruthDelete
 from reconcilers.model import Slot
 
 AT = 1_700_000_000_000_000

@@ -17,7 +17,7 @@ from checkpoints.cassandra import (
     journal,
     lineage,
 )
-from checkpoints.lineage import Entry, ProjectionDelete, TruthDelete
+from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
 from reconcilers.model import Slot
 from tests.contract.making import a_family, a_finding, a_slot
 

@@ -12,9 +12,10 @@ from reconcilers.errors import Refused, Unreachable
 from reconcilers.family import Projection
 from reconcilers.finding import Attempts, Finding, State
 from reconcilers.model import Kind, Micros, Row, Slot, Suspect, Value, Wake
+from reconcilers.policy import Admission
 from reconcilers.writes import Write
 from streaming.steps.confirm import Confirmer
-from streaming.steps.examine import Admission, Examiner, Rules
+from streaming.steps.examine import Examiner, Rules
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import WHOLE_TABLE
 from tests.builders.indexes import DELETED, INDEXED, LISTS

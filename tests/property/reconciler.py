@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from uuid import UUID
 
-from checkpoints.lineage import WHOLE_RANGE, Deletes, Entry, memory_of, merged
 from reconcilers.compare import compare
 from reconcilers.confirm import Moment, judge
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Attempts, Finding, Now, State, Step, advance
-from reconcilers.model import Kind, Memory, Micros, Repair, Report, Row, Seen, Slot, Verdict
+from reconcilers.memory import WHOLE_RANGE, Deletes, Entry, Memory, memory_of, merged
+from reconcilers.model import Kind, Micros, Repair, Report, Row, Slot, Verdict
 from reconcilers.plan import plan
+from reconcilers.seen import Seen
 from reconcilers.writes import Write
 from tests.property.cells import statement_of
 from tests.property.mail import FAMILY, Event, World

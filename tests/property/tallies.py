@@ -20,11 +20,11 @@ from functools import partial
 from itertools import count
 from uuid import UUID
 
-from checkpoints.lineage import Entry
 from checkpoints.memory import MemoryLineage
 from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.user_tally import USER_TALLY
+from reconcilers.memory import Entry
 from reconcilers.model import Micros
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from checkpoints.lineage import WHOLE_RANGE, Deletes, Entry, memory_of
 from reconcilers.finding import State
+from reconcilers.memory import WHOLE_RANGE, Deletes, Entry, memory_of
 from reconcilers.model import Kind, Report, Slot
 from tests.property.mail import MAILBOXES, MILLISECOND, SECOND, Climate, Fate, time_uuid
 from tests.property.races import Run

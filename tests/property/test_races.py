@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from reconcilers.confirm import Moment, judge
 from reconcilers.finding import State
-from reconcilers.model import Difference, Kind, Micros, Report, Seen, Slot, Verdict
+from reconcilers.model import Difference, Kind, Micros, Report, Slot, Verdict
 from reconcilers.plan import Plan, plan
+from reconcilers.seen import Seen
 from reconcilers.writes import SetCells, Write
 from tests.property import reconciler
 from tests.property.mail import FAMILY, Climate

@@ -30,10 +30,11 @@ from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.finding import Action, Attempts, Finding
 from reconcilers.model import Micros, Row, Slot, Wake
+from reconcilers.policy import Admission
 from reconcilers.writes import Write
 from streaming.settings import CassandraSettings, load
 from streaming.steps.confirm import Confirmer
-from streaming.steps.examine import Admission, Examiner, RepairTables, Rules
+from streaming.steps.examine import Examiner, RepairTables, Rules
 from streaming.steps.look import Look
 from streaming.steps.outcome import Outcome
 from streaming.tables import Tables, connect, schema_of

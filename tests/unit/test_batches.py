@@ -305,3 +305,13 @@ def test_that_a_table_takes_writes_again_is_told_once(caplog: pytest.LogCaptureF
     assert decisions.open_findings.findings == {}
     ended = labels_of(parked()) | {"state": State.HEALED.value}
     assert counted(decisions, "findings_total", **ended) == 1
+
+
+def test_keys_that_are_looked_at_again_are_told_of_in_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    young = Outcome(HELD, Action.LOOK_AGAIN, None, projection=PROJECTION.name, reason="young")
+    with caplog.at_level("INFO"):
+        batches(MemoryPorts()).record_outcomes(iter([young, young]))
+    told = [each.getMessage() for each in caplog.records]
+    assert told == ["looking again at 2 keys one delay later: 2 young"]

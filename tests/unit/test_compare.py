@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from reconcilers.compare import compare, differing_columns, is_incomplete
-from reconcilers.model import Difference, Kind, Row, Seen, Value
+from reconcilers.model import Difference, Kind, Row, Value
+from reconcilers.seen import Seen
 from tests.builders.rows import FAMILY, OTHER_ID, PROJECTION, partial, row, seen, truth
 
 CHANGED: Mapping[str, Value] = {

@@ -8,20 +8,22 @@ from typing import Any
 import pytest
 
 from reconcilers.confirm import Moment, evidence_for_removal, judge
+from reconcilers.memory import Memory
 from reconcilers.model import (
     ACCEPTABLE,
     REPAIRED,
     Consistent,
+    Difference,
     Kind,
     LookAgain,
-    Memory,
     Micros,
     Repair,
     Report,
     Row,
-    Seen,
     Verdict,
+    kind_found,
 )
+from reconcilers.seen import Seen
 from tests.builders.rows import (
     DELAY,
     FAMILY,
@@ -73,6 +75,30 @@ def test_promise_3_a_write_within_the_delay_is_looked_at_again(young: Micros) ->
     assert isinstance(verdict(seen(row(at=young, flagseen=False), truth())), LookAgain)
     assert isinstance(verdict(seen(None, truth(at=young))), LookAgain)
     assert isinstance(verdict(seen(row(at=young), memory=KNOWN_WHOLE)), LookAgain)
+
+
+def test_what_is_not_judged_yet_says_what_was_found_and_why() -> None:
+    young = verdict(seen(row(at=NOW, flagseen=False), truth()))
+    differs = Difference(Kind.DIFFERING_CELLS, ("flagseen",))
+    assert young == LookAgain(differs, "young: written within the delay")
+    unheard_of = replace(seen(row(), memory=KNOWN_WHOLE), suspected=None)
+    assert verdict(unheard_of) == LookAgain(
+        Difference(Kind.EXTRA_ROW),
+        "absent from the truth, and no delete heard of: it may be on its way",
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (LookAgain(Difference(Kind.EXTRA_ROW), "young"), Kind.EXTRA_ROW),
+        (Repair(Difference(Kind.MISSING_ROW), "is missing"), Kind.MISSING_ROW),
+        (Report(Kind.DUPLICATE_UID, "two claim it"), None),
+        (Consistent(), None),
+    ],
+)
+def test_what_a_verdict_found_for_the_next_look(one: Verdict, expected: Kind | None) -> None:
+    assert kind_found(one) is expected
 
 
 def test_one_young_cell_is_enough_even_where_it_agrees() -> None:
@@ -247,6 +273,10 @@ EVIDENCE = {
     ),
 }
 NO_EVIDENCE = {
+    "not in the memory, and written at the very µs of it": (
+        Memory(frozenset({8}), complete_at=LONG_AGO),
+        {8},
+    ),
     "not in the memory, and older than it": (
         Memory(frozenset({8}), complete_at=LONG_AGO + 1),
         {8},

@@ -8,16 +8,18 @@ from datetime import UTC, datetime
 
 import pytest
 
-from checkpoints.lineage import WHOLE_RANGE, Entry
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.errors import Refused
 from reconcilers.finding import Action, Attempts, Finding, State, accepted
-from reconcilers.model import Kind, Micros, Row, Suspect, Wake
+from reconcilers.memory import WHOLE_RANGE, Entry
+from reconcilers.model import Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.policy import Admission
 from reconcilers.writes import SetCells, Write
 from streaming.steps.confirm import Confirmer
-from streaming.steps.examine import Admission, Examiner, Rules
+from streaming.steps.examine import Examiner, Rules
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import WHOLE_TABLE
+from streaming.steps.repair import WAITS
 from tests.builders.rows import (
     DELAY,
     FAMILY,
@@ -197,7 +199,9 @@ def test_a_refused_repair_leaves_no_finding_of_its_own_and_comes_back() -> None:
     one = stream(actual=row(flagseen=False), wanted=truth())
     one.tables = RefusingTables(one.tables.truths, one.tables.rows)
     outcome = one.settle(Kind.DIFFERING_CELLS)
-    assert outcome == Outcome(SLOT, Action.LOOK_AGAIN, None, projection=PROJECTION.name)
+    assert outcome == Outcome(
+        SLOT, Action.LOOK_AGAIN, None, projection=PROJECTION.name, reason=WAITS
+    )
     assert one.finding is None
     assert [wake.suspected for wake in one.published] == [Kind.DIFFERING_CELLS]
     assert one.logged() == ["intended", "reported", "parked"]
@@ -238,6 +242,72 @@ def test_an_extra_row_from_the_beginning_of_time_is_unguardable() -> None:
     outcome = one.settle(Kind.EXTRA_ROW)
     assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.UNGUARDABLE)
     assert one.tables.applied == []
+
+
+# --- a mailbox that has lost all its truth -------------------------------------------------------
+
+
+def emptied() -> Stream:
+    """An orphan with evidence, in a mailbox of ten rows of which none has its truth."""
+    rows = {Slot(MAILBOX, uid): row(uid=uid) for uid in range(1, RULES.empty_truth_min_rows + 1)}
+    one = Stream(MemoryTables(rows={PROJECTION.name: rows}))
+    one.lineage.projection_deleted(SLOT, LONG_AGO)
+    return one
+
+
+def test_a_mailbox_without_truth_is_reported_once_and_loses_nothing() -> None:
+    one = emptied()
+    first, second = (one.settle(Kind.EXTRA_ROW) for _ in range(2))
+    assert (first.action, kind_of(first)) == (Action.REPORT, Kind.MAILBOX_WITHOUT_TRUTH)
+    assert (second.action, kind_of(second)) == (Action.KEEP, Kind.MAILBOX_WITHOUT_TRUTH)
+    assert first.finding is not None
+    assert first.finding.sentence.endswith(
+        "no row of this mailbox has its truth: held for a person"
+    )
+    assert one.logged() == ["reported"]
+    assert one.tables.applied == []
+
+
+def test_what_a_person_accepted_is_removed_though() -> None:
+    one = emptied()
+    reported = one.settle(Kind.EXTRA_ROW).finding
+    assert reported is not None
+    one.journal.put(accepted(reported, one.now))
+    assert one.settle(Kind.EXTRA_ROW).action is Action.REPAIR
+
+
+@pytest.mark.parametrize(
+    ("admission", "state", "ending"),
+    [
+        (Admission(removals="breaker removals: 200"), State.HELD, "; held: breaker removals: 200"),
+        (Admission(repairs="clocks differ"), State.HELD, "; held: clocks differ"),
+        (Admission(observe=True), State.OBSERVED, "a delete of this very row was seen"),
+    ],
+)
+def test_what_is_not_let_through_is_held_with_the_reason(
+    admission: Admission, state: State, ending: str
+) -> None:
+    one = stream(actual=row())
+    one.lineage.remember([Entry(MESSAGE_ID, MAILBOX, SLOT.uid, True, LONG_AGO)])
+    one.lineage.projection_deleted(SLOT, LONG_AGO)
+    finding = one.settle(Kind.EXTRA_ROW, admission).finding
+    assert finding is not None
+    assert (finding.state, finding.kind) == (state, Kind.EXTRA_ROW)
+    assert finding.sentence.endswith(ending)
+    assert one.tables.applied == []
+
+
+# --- what is looked at again ---------------------------------------------------------------------
+
+
+def test_what_is_young_comes_back_with_what_was_found_and_says_why() -> None:
+    one = stream(actual=row(flagseen=False, at=NOW + DELAY), wanted=truth())
+    outcome = one.settle(Kind.DIFFERING_CELLS)
+    assert (outcome.action, outcome.reason) == (
+        Action.LOOK_AGAIN,
+        "young: written within the delay",
+    )
+    assert [wake.suspected for wake in one.published] == [Kind.DIFFERING_CELLS]
 
 
 # --- the agenda ----------------------------------------------------------------------------------

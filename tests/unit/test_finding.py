@@ -19,17 +19,8 @@ from reconcilers.finding import (
     newer_than_ours,
     retried,
 )
-from reconcilers.model import (
-    Consistent,
-    Difference,
-    Kind,
-    LookAgain,
-    Repair,
-    Report,
-    Row,
-    Seen,
-    Verdict,
-)
+from reconcilers.model import Consistent, Difference, Kind, LookAgain, Repair, Report, Row, Verdict
+from reconcilers.seen import Seen
 from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 from tests.builders.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row, seen, truth
 
@@ -94,7 +85,7 @@ def test_what_we_did_not_repair_has_healed(state: State) -> None:
 
 @pytest.mark.parametrize("previous", [None, finding()], ids=["no finding", "intended"])
 def test_what_is_young_is_looked_at_again_and_changes_nothing(previous: Finding | None) -> None:
-    assert step(previous, LookAgain("young")) == Step(Action.LOOK_AGAIN)
+    assert step(previous, LookAgain(FLAGSEEN, "young")) == Step(Action.LOOK_AGAIN, reason="young")
 
 
 REPORT = Report(Kind.DUPLICATE_UID, "two messages claim it")
@@ -108,10 +99,15 @@ def test_a_reported_class_is_reported_once() -> None:
 
 @pytest.mark.parametrize(
     "previous",
-    [finding(State.REPORTED, Kind.INCOMPLETE_TRUTH_ROW, writes=()), finding(State.INTENDED)],
-    ids=["another class", "a repair"],
+    [
+        finding(State.REPORTED, Kind.INCOMPLETE_TRUTH_ROW, writes=()),
+        finding(State.INTENDED),
+        finding(State.HELD, Kind.DUPLICATE_UID, writes=()),
+        finding(State.OBSERVED, Kind.DUPLICATE_UID, writes=()),
+    ],
+    ids=["another class", "a repair", "the same class, retried", "the same class, observed"],
 )
-def test_another_class_than_before_is_reported_anew(previous: Finding) -> None:
+def test_another_class_or_state_than_before_is_reported_anew(previous: Finding) -> None:
     assert step(previous, REPORT) == Step(Action.REPORT)
 
 
@@ -131,6 +127,15 @@ def test_what_was_only_looked_at_is_repaired_at_attempt_0(state: State) -> None:
 def test_a_repair_that_did_not_hold_is_tried_again(attempts: int) -> None:
     answer = step(finding(attempts=attempts), DIFFERS)
     assert answer == Step(Action.REPAIR, attempt=attempts)
+
+
+@pytest.mark.parametrize(("since", "attempted"), [(29, False), (30, True), (31, True)])
+def test_looks_closer_together_than_attempts_may_be_are_none(since: int, attempted: bool) -> None:
+    before = replace(finding(), tried_at=NOW - since)
+    differs = seen(row(at=LONG_AGO, flagseen=False), truth())
+    answer = advance(before, DIFFERS, differs, Now("batch 2", NOW), Attempts(apart=30))
+    too_soon = Step(Action.LOOK_AGAIN, reason="its repair was tried less than a delay ago")
+    assert answer == (Step(Action.REPAIR, attempt=1) if attempted else too_soon)
 
 
 def test_after_the_last_attempt_it_is_stuck() -> None:

@@ -35,7 +35,8 @@ def agreed(previous: Finding, batch: str) -> Step:
 
 @pytest.mark.parametrize("state", [State.INTENDED, State.STUCK])
 def test_agreement_in_the_very_batch_that_wrote_is_looked_at_again(state: State) -> None:
-    assert agreed(finding(state, OURS), "batch 1") == Step(Action.LOOK_AGAIN)
+    reason = "executed again: its repair must hold for a delay"
+    assert agreed(finding(state, OURS), "batch 1") == Step(Action.LOOK_AGAIN, reason=reason)
 
 
 @pytest.mark.parametrize("state", [State.INTENDED, State.STUCK])

@@ -10,18 +10,9 @@ from reconcilers.compare import compare
 from reconcilers.confirm import judge
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Projection, keeping
-from reconcilers.model import (
-    Consistent,
-    Difference,
-    Kind,
-    LookAgain,
-    Memory,
-    Repair,
-    Report,
-    Row,
-    Seen,
-    Verdict,
-)
+from reconcilers.memory import Memory
+from reconcilers.model import Consistent, Difference, Kind, LookAgain, Repair, Report, Row, Verdict
+from reconcilers.seen import Seen
 from tests.builders.indexes import (
     APPLICABLE,
     DELETED,

@@ -10,8 +10,9 @@ from checkpoints import codec
 from reconcilers.errors import Misconfigured
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Projection, keeping
-from reconcilers.model import Difference, Kind, Report, Seen
+from reconcilers.model import Difference, Kind, Report
 from reconcilers.plan import plan
+from reconcilers.seen import Seen
 from reconcilers.writes import AddRow, AddToSet, DeleteRow, Write
 from streaming.tables.cql import as_cql
 from tests.builders.indexes import (

@@ -11,9 +11,10 @@ import pytest
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Row
-from streaming.steps.examine import Admission
+from reconcilers.policy import Admission
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import WHOLE_TABLE, Parking
+from streaming.steps.repair import WAITS
 from tests.builders.indexes import DELETED, INDEXED, UNSEEN
 from tests.fakes.refusing import RULES, SLOTS, Stream
 
@@ -35,7 +36,8 @@ def test_there_is_one_finding_however_many_keys(stream: Stream) -> None:
     told, *others = stream.settle()
     assert (told.action, told.slot, told.finding) == (Action.REPORT, WHOLE_TABLE, stream.parked())
     assert others == [
-        Outcome(slot, Action.LOOK_AGAIN, None, projection=DELETED.name) for slot in SLOTS
+        Outcome(slot, Action.LOOK_AGAIN, None, projection=DELETED.name, reason=WAITS)
+        for slot in SLOTS
     ]
     parked = stream.parked()
     assert (parked.state, parked.next_look, parked.writes) == (State.REPORTED, None, ())

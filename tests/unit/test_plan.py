@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reconcilers.model import NEVER_WRITTEN, REPAIRED, Difference, Kind, Report, Row, Seen
+from reconcilers.model import NEVER_WRITTEN, REPAIRED, Difference, Kind, Report, Row
 from reconcilers.plan import plan
+from reconcilers.seen import Seen
 from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 from tests.builders.rows import (
     LONG_AGO,

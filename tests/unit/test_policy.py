@@ -1,18 +1,27 @@
-"""The circuit breaker: how much is believed before a person looks."""
+"""The circuit breaker: how much is believed before a person looks; what refuses one repair."""
 
 from __future__ import annotations
 
 import pytest
 
+from reconcilers.family import Projection
+from reconcilers.finding import State
+from reconcilers.model import Kind, Slot, Suspect
 from reconcilers.policy import (
     MINUTE,
+    Admission,
     Breaker,
     BreakerLimits,
     BreakerState,
     Count,
+    Refusal,
     after_batch,
+    count_of,
+    refusal,
     resumed,
 )
+from tests.builders.indexes import DELETED, LISTS
+from tests.builders.rows import MAILBOX
 
 LIMITS = BreakerLimits()
 
@@ -120,3 +129,107 @@ def test_limits_are_settings() -> None:
 def test_a_batch_that_is_executed_again_counts_once() -> None:
     batch = count(keys=10**6, suspects=600)
     assert not opened(after(batch, batch))
+
+
+# --- what is counted -----------------------------------------------------------------------------
+
+
+def suspect(kind: Kind | None, projection: Projection = LISTS, *, again: str = "") -> Suspect:
+    return Suspect(Slot(MAILBOX, 7), frozenset(), kind, projection.name, looked_again=bool(again))
+
+
+@pytest.mark.parametrize(
+    ("one", "suspects", "removals"),
+    [
+        (suspect(Kind.MISSING_ROW), 1, 0),
+        (suspect(Kind.DIFFERING_CELLS), 1, 0),
+        (suspect(Kind.EXTRA_ROW), 1, 1),
+        (suspect(Kind.EXTRA_ROW, DELETED), 1, 0),
+        (suspect(Kind.MISSING_ROW, DELETED), 1, 0),
+        (suspect(Kind.EXTRA_ROW, again="of a finding"), 0, 0),
+        (suspect(Kind.MISSING_ROW, again="of a finding"), 0, 0),
+        (suspect(None, again="agrees by now"), 0, 0),
+        (suspect(None), 0, 0),
+    ],
+)
+def test_what_is_new_and_differs_counts(one: Suspect, suspects: int, removals: int) -> None:
+    assert count_of([one], LISTS.name, 50, MINUTE) == Count(MINUTE, 50, suspects, removals)
+
+
+def test_all_of_a_batch_are_counted() -> None:
+    kinds = (Kind.EXTRA_ROW, Kind.EXTRA_ROW, Kind.MISSING_ROW)
+    counted = count_of([suspect(kind) for kind in kinds], LISTS.name, 50, MINUTE)
+    assert counted == Count(MINUTE, 50, 3, 2)
+
+
+# --- what refuses one repair ---------------------------------------------------------------------
+
+OPEN = Admission()
+PAUSED = Admission(repairs="clocks differ")
+NO_REMOVALS = Admission(removals="breaker removals: 200 in a minute")
+BOTH = Admission(repairs="clocks differ", removals="breaker removals")
+OBSERVE = Admission(repairs="clocks differ", removals="breaker removals", observe=True)
+EMPTIED = Refusal(
+    State.REPORTED,
+    Kind.MAILBOX_WITHOUT_TRUTH,
+    "but no row of this mailbox has its truth: held for a person",
+)
+
+
+def held(kind: Kind, why: str) -> Refusal:
+    return Refusal(State.HELD, kind, f"held: {why}")
+
+
+REMOVAL, ADDITION = Kind.EXTRA_ROW, Kind.MISSING_ROW
+REFUSALS = [
+    (OPEN, ADDITION, LISTS, "emptied", None),
+    (OPEN, REMOVAL, LISTS, "has truth", None),
+    (OPEN, REMOVAL, LISTS, "emptied", EMPTIED),
+    (OPEN, REMOVAL, DELETED, "emptied", None),
+    (PAUSED, ADDITION, LISTS, "has truth", held(ADDITION, "clocks differ")),
+    (PAUSED, REMOVAL, LISTS, "emptied", held(REMOVAL, "clocks differ")),
+    (PAUSED, REMOVAL, DELETED, "emptied", held(REMOVAL, "clocks differ")),
+    (NO_REMOVALS, ADDITION, LISTS, "has truth", None),
+    (
+        NO_REMOVALS,
+        REMOVAL,
+        LISTS,
+        "emptied",
+        held(REMOVAL, "breaker removals: 200 in a minute"),
+    ),
+    (NO_REMOVALS, REMOVAL, DELETED, "has truth", None),
+    (BOTH, REMOVAL, LISTS, "has truth", held(REMOVAL, "clocks differ")),
+    (OBSERVE, ADDITION, LISTS, "has truth", Refusal(State.OBSERVED, ADDITION)),
+    (OBSERVE, REMOVAL, LISTS, "emptied", Refusal(State.OBSERVED, REMOVAL)),
+]
+
+
+@pytest.mark.parametrize(("admission", "kind", "projection", "mailbox", "expected"), REFUSALS)
+def test_whether_a_repair_is_carried_out(
+    admission: Admission,
+    kind: Kind,
+    projection: Projection,
+    mailbox: str,
+    expected: Refusal | None,
+) -> None:
+    may_lose_rows = mailbox == "has truth"
+    assert refusal(kind, projection, admission, lambda: may_lose_rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("admission", "kind", "projection"),
+    [
+        (OPEN, ADDITION, LISTS),
+        (OPEN, REMOVAL, DELETED),
+        (PAUSED, REMOVAL, LISTS),
+        (NO_REMOVALS, REMOVAL, LISTS),
+        (OBSERVE, REMOVAL, LISTS),
+    ],
+)
+def test_a_mailbox_is_not_read_for_what_is_refused_or_removes_nothing(
+    admission: Admission, kind: Kind, projection: Projection
+) -> None:
+    def read_whole() -> bool:
+        raise AssertionError("the whole mailbox was read")
+
+    refusal(kind, projection, admission, read_whole)

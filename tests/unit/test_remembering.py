@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints.lineage import Entry
 from checkpoints.memory import MemoryLineage
+from reconcilers.memory import Entry
 from reconcilers.model import Slot
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind
 from streaming.monitoring.metrics import Metrics
-from streaming.monitoring.report import report_change, report_end
+from streaming.monitoring.report import report_change, report_end, report_looks_again
 from tests.builders.rows import NOW, SLOT
 
 FINDING = Finding(
@@ -97,3 +97,19 @@ def test_what_healed_by_itself_or_was_refused_is_no_repair(metrics: Metrics, end
 def test_what_is_stuck_is_counted_when_it_becomes_so(metrics: Metrics) -> None:
     report_change(metrics, replace(FINDING, state=State.STUCK))
     assert repairs(metrics, "stuck") == 1
+
+
+def test_looks_again_are_one_line_with_counts_by_reason(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        report_looks_again(["absent", "young", "", "young"])
+    assert [record.getMessage() for record in caplog.records] == [
+        "looking again at 3 keys one delay later: 2 young; 1 absent"
+    ]
+
+
+def test_a_batch_that_looks_at_nothing_again_says_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.INFO):
+        report_looks_again(["", ""])
+    assert caplog.records == []

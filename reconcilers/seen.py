@@ -1,0 +1,112 @@
+"""What one look knows of one slot, made of what was read. Pure.
+
+The reads themselves are `streaming.steps.confirm`'s: the projection first, the truth second, and
+what is remembered only where one side lacks the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from reconcilers.family import Family
+from reconcilers.memory import NOTHING_REMEMBERED, Entry, Memory
+from reconcilers.model import Kind, Micros, Row, Slot, Suspect
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything one look knows of one slot: the projection's row and all truth rows claiming it.
+
+    ``consulted`` are the messages whose truth partition was read for it, ``present_uids`` the UIDs
+    that the truth holds now for them in this mailbox (without rows that only outlived their own
+    delete). ``suspected`` is what a look at least one delay ago found here. ``listed`` tells, for
+    an index, whether the row of the family's first projection is there.
+    """
+
+    slot: Slot
+    actual: Row | None
+    truths: tuple[Row, ...]
+    consulted: frozenset[UUID] = frozenset()
+    memory: Memory = NOTHING_REMEMBERED
+    present_uids: frozenset[int] = frozenset()
+    suspected: Kind | None = None
+    listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRows:
+    """What the confirming reads found at one slot, with write times.
+
+    ``actual`` is the projection's row and ``listed`` that of the family's listing (the same where
+    the listing itself is confirmed). ``truths`` are all rows of the truth partitions of the
+    ``claimants``, whatever mailbox they are in.
+    """
+
+    actual: Row | None
+    listed: Row | None
+    claimants: frozenset[UUID]
+    truths: tuple[Row, ...]
+
+
+def claimants(
+    family: Family, suspect: Suspect, listed: Row | None, remembered: Iterable[Entry]
+) -> frozenset[UUID]:
+    """The messages that may claim the suspect's slot.
+
+    Those that its events named, those that were ever seen there, and the one that the listing's row
+    names: it may name a wrong one, so each is asked.
+    """
+    message = family.listing.message_of(listed)
+    named = () if message is None else (message,)
+    return suspect.messageids.union((entry.messageid for entry in remembered), named)
+
+
+def is_one_sided(family: Family, slot: Slot, rows: SlotRows) -> bool:
+    """Whether only one side has the row: what is remembered then decides, else nobody asks."""
+    return (rows.actual is None) != (not _claiming(family, slot, rows))
+
+
+def seen_at(
+    family: Family, suspect: Suspect, rows: SlotRows, memory: Memory, tolerance: Micros
+) -> Seen:
+    """The suspect's slot as the confirming reads saw it, and what is remembered of its claimants.
+
+    ``tolerance`` is how far (µs) a truth row may be written from a range delete and yet have only
+    outlived it by the difference of two clocks.
+    """
+    slot, uid = suspect.slot, family.slot[1]
+    present = (
+        row.get(uid)
+        for row in _in_mailbox(family, slot, rows)
+        if not outlived_its_delete(row, memory, tolerance)
+    )
+    return Seen(
+        slot,
+        rows.actual,
+        _claiming(family, slot, rows),
+        consulted=rows.claimants,
+        memory=memory,
+        present_uids=frozenset(each for each in present if isinstance(each, int)),
+        suspected=suspect.suspected,
+        listed=rows.listed is not None,
+    )
+
+
+def outlived_its_delete(truth: Row, memory: Memory, tolerance: Micros) -> bool:
+    """Whether its user deleted it, and only the clocks differ: by ``tolerance`` (µs) at most."""
+    return any(
+        abs(written - deleted) <= tolerance
+        for deleted in memory.range_deletes
+        for written in truth.written.values()
+    )
+
+
+def _in_mailbox(family: Family, slot: Slot, rows: SlotRows) -> Iterator[Row]:
+    return (row for row in rows.truths if row.get(family.slot[0]) == slot.mailboxid)
+
+
+def _claiming(family: Family, slot: Slot, rows: SlotRows) -> tuple[Row, ...]:
+    here = _in_mailbox(family, slot, rows)
+    return tuple(row for row in here if row.get(family.slot[1]) == slot.uid)

@@ -1,0 +1,176 @@
+"""What follows from what was remembered: since when a memory is whole, and of which deletes."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+import pytest
+
+from reconcilers.memory import (
+    NOTHING_REMEMBERED,
+    UUID_EPOCH_100NS,
+    WHOLE_RANGE,
+    Deletes,
+    Entry,
+    Memory,
+    born_at,
+    complete_at,
+    memory_of,
+    merged,
+)
+from reconcilers.model import Micros
+from tests.builders.rows import MAILBOX, MESSAGE_ID, SLOT
+
+BORN: Micros = 1_700_000_000_000_000
+OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
+NO_DELETES = Deletes({})
+
+
+def made_at(at: Micros) -> UUID:
+    ticks = at * 10 + UUID_EPOCH_100NS
+    fields = (ticks & 0xFFFFFFFF, ticks >> 32 & 0xFFFF, ticks >> 48 | 0x1000, 0x80, 0, 1)
+    return UUID(fields=fields)
+
+
+def entry(
+    uid: int, recorded_at: Micros | None = None, mailboxid: UUID = MAILBOX, projected: str = ""
+) -> Entry:
+    return Entry(MESSAGE_ID, mailboxid, uid, not projected, recorded_at)
+
+
+# --- born_at -------------------------------------------------------------------------------------
+
+
+def test_a_time_based_message_tells_when_it_was_made() -> None:
+    assert born_at(made_at(BORN)) == BORN
+
+
+def test_another_uuid_tells_nothing() -> None:
+    assert born_at(uuid4()) is None
+
+
+# --- complete_at ---------------------------------------------------------------------------------
+
+COMPLETE_AT = {
+    "nobody watches": (made_at(BORN), None, [entry(7, BORN + 50)], None),
+    "born while watching": (made_at(BORN), BORN - 1, [], 0),
+    "born when watching began": (made_at(BORN), BORN, [], None),
+    "born before": (made_at(BORN), BORN + 1, [], None),
+    "not time-based, nothing read": (uuid4(), 1, [], None),
+    "read while watching": (uuid4(), BORN, [entry(7, BORN + 50)], BORN + 50),
+    "read when watching began": (uuid4(), BORN, [entry(7, BORN)], BORN),
+    "read before watching": (uuid4(), BORN, [entry(7, BORN - 1)], None),
+    "known from an event only": (uuid4(), BORN, [entry(7)], None),
+    "the earliest read counts": (uuid4(), BORN, [entry(7, BORN + 9), entry(8, BORN + 5)], BORN + 5),
+    "a read before watching does not": (
+        uuid4(),
+        BORN,
+        [entry(7, BORN - 9), entry(8, BORN + 5)],
+        BORN + 5,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("messageid", "watched_since", "here", "expected"),
+    COMPLETE_AT.values(),
+    ids=COMPLETE_AT.keys(),
+)
+def test_since_when_a_memory_is_complete(
+    messageid: UUID, watched_since: Micros | None, here: list[Entry], expected: Micros | None
+) -> None:
+    assert complete_at(messageid, here, watched_since) == expected
+
+
+# --- memory_of -----------------------------------------------------------------------------------
+
+
+def test_a_message_of_which_nothing_is_known() -> None:
+    assert memory_of(SLOT, MESSAGE_ID, [], NO_DELETES, {}, None) == NOTHING_REMEMBERED
+
+
+def test_what_only_the_projection_named_is_unsure() -> None:
+    entries = [entry(7), entry(8, projected="only"), entry(9)]
+    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, None)
+    assert memory.known == {7, 9}
+    assert memory.unsure == {8}
+
+
+def test_other_mailboxes_do_not_count() -> None:
+    entries = [entry(7), entry(8, BORN, mailboxid=OTHER_MAILBOX)]
+    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, 1)
+    assert memory.known == {7}
+    assert memory.complete_at is None
+
+
+def test_truth_deletes_of_this_uid_of_the_whole_range_and_of_others() -> None:
+    deletes = Deletes({SLOT.uid: frozenset({1}), WHOLE_RANGE: frozenset({2, 3}), 8: frozenset({4})})
+    memory = memory_of(SLOT, MESSAGE_ID, [], deletes, {}, None)
+    assert memory.row_deletes == {1}
+    assert memory.range_deletes == {2, 3}
+    assert memory.heard_of_a_delete
+
+
+def test_projection_deletes_of_this_row_and_how_many_of_its_siblings() -> None:
+    deletes = {SLOT.uid: frozenset({1}), 8: frozenset({2, 3}), 9: frozenset[Micros]()}
+    memory = memory_of(SLOT, MESSAGE_ID, [], NO_DELETES, deletes, None)
+    assert memory.projection_deletes == {1}
+    assert memory.sibling_deletes == {8: 2, 9: 0}
+
+
+def test_it_is_complete_as_its_entries_here_are() -> None:
+    memory = memory_of(SLOT, MESSAGE_ID, [entry(7, BORN)], NO_DELETES, {}, 1)
+    assert memory.complete_at == BORN
+
+
+# --- merged --------------------------------------------------------------------------------------
+
+
+def test_no_message_is_no_memory() -> None:
+    assert merged([]) == NOTHING_REMEMBERED
+
+
+def test_one_message_is_its_memory() -> None:
+    alone = Memory(frozenset({7}), frozenset({8}), BORN, sibling_deletes={8: 1})
+    assert merged([alone]) == alone
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [(5, 9, 9), (9, 5, 9), (0, 5, 5), (None, 5, None), (5, None, None), (None, None, None)],
+)
+def test_messages_together_are_complete_once_each_is(
+    one: Micros | None, other: Micros | None, both: Micros | None
+) -> None:
+    assert merged([Memory(complete_at=one), Memory(complete_at=other)]).complete_at == both
+
+
+def test_of_several_messages_all_uids_and_deletes_count() -> None:
+    together = merged(
+        [
+            Memory(
+                known=frozenset({7}),
+                unsure=frozenset({1}),
+                range_deletes=frozenset({10}),
+                row_deletes=frozenset({20}),
+                projection_deletes=frozenset({30}),
+                sibling_deletes={8: 1},
+            ),
+            Memory(
+                known=frozenset({9}),
+                unsure=frozenset({2}),
+                range_deletes=frozenset({11}),
+                row_deletes=frozenset({21}),
+                projection_deletes=frozenset({31}),
+                sibling_deletes={9: 2},
+            ),
+        ]
+    )
+    assert together == Memory(
+        known=frozenset({7, 9}),
+        unsure=frozenset({1, 2}),
+        range_deletes=frozenset({10, 11}),
+        row_deletes=frozenset({20, 21}),
+        projection_deletes=frozenset({30, 31}),
+        sibling_deletes={8: 1, 9: 2},
+    )
