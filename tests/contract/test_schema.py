@@ -13,23 +13,12 @@ from checkpoints.schema.step import statements
 from checkpoints.schema.upgrade import product_version, read_gap, upgrade
 from reconcilers.errors import NewerSchema, Refused
 from reconcilers.family import Schema
+from tests.fakes.dying_store import DyingStore
 from tests.fakes.schema_store import Killed
 
 pytestmark = pytest.mark.stack
 
 FIRST_VERSION = Path(__file__).resolve().parents[1] / "stack" / "takeover" / "schema.cql"
-
-
-class DyingStore(Store):
-    """Dies before the change with this number (from 0)."""
-
-    changes_left = 0
-
-    def change(self, statement: str) -> None:
-        if self.changes_left == 0:
-            raise Killed(statement)
-        self.changes_left -= 1
-        super().change(statement)
 
 
 @pytest.fixture
@@ -76,14 +65,13 @@ def test_the_first_version_is_taken_over_and_killed_midway_it_ends_the_same(
     key = (str(uuid.uuid4()), "root")
     cassandra.execute(f"INSERT INTO {own}.tally_rounds (tally, key, round) VALUES (%s, %s, 4)", key)
     before = Store(cassandra, own).tables()
-    cut = 0
+    lives = 0
     while read_gap(Store(cassandra, own)).todo:
-        dying = DyingStore(cassandra, own)
-        dying.changes_left = cut
         try:
-            upgrade(dying)
+            upgrade(DyingStore(cassandra, own, lives))
         except Killed:
-            cut = 1  # each further run lives to see one change
+            lives += 1
+    assert lives > 1
     after = Store(cassandra, own).tables()
     assert finished(cassandra, own) == ALL_OF_THEM
     assert {table: after[table] for table in before} == before
