@@ -10,7 +10,7 @@ from uuid import UUID
 
 from reconcilers.finding import State
 from reconcilers.memory import WHOLE_RANGE, Deletes, Entry, memory_of
-from reconcilers.model import Kind, Report, Slot
+from reconcilers.model import Kind, Slot
 from tests.property.mail import MAILBOXES, MILLISECOND, SECOND, Climate, Fate, time_uuid
 from tests.property.races import Run
 
@@ -41,16 +41,16 @@ def expunge(run: Run, slot: Slot, fate: Fate = Fate.PROMPT, clock: int = 0) -> N
 
 
 def look(run: Run, slot: Slot) -> None:
-    run.look_through(slot, run.next_batch())
+    run.execute(run.batch_of([slot]))
 
 
 def is_there(run: Run, slot: Slot) -> bool:
-    return run.reconciler.read_projection(slot) is not None
+    return run.row(slot) is not None
 
 
 def kind_reported(run: Run, slot: Slot) -> Kind | None:
-    verdict = run.reconciler.verdicts.get(slot)
-    return verdict.kind if isinstance(verdict, Report) else None
+    finding = run.finding(slot)
+    return finding.kind if finding is not None and finding.state is State.REPORTED else None
 
 
 def settle(run: Run) -> None:
@@ -163,7 +163,6 @@ def test_a_row_older_than_the_memory_of_its_message_was_not_never_in_the_truth()
     third = added(run, old)
     settle(run)
     look(run, third)
-    run.reconciler.read_truth(third, run.reconciler.read_projection(third))
     settle(run)
     look(run, first)
     assert is_there(run, first)
@@ -202,6 +201,6 @@ def test_looks_within_one_delay_are_not_several_attempts() -> None:
     for _ in range(3):
         settle(run)
         look(run, slot)
-    finding = run.reconciler.findings.get(slot)
+    finding = run.finding(slot)
     assert finding is None or finding.state is not State.STUCK
     assert is_there(run, slot)
