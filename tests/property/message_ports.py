@@ -64,6 +64,11 @@ class Kept:
         if self.running is not None:
             self.running.stop()
 
+    def lose_events(self) -> None:
+        """All that nobody has taken yet never comes, and that is known: watching begins anew."""
+        del self.world.events[self.taken :]
+        self.lineage.watch_from(self.world.now)
+
     def settled(self, until: Micros) -> list[Wake]:
         """The keys of the events that have come out of the settle window and are not taken."""
         found = []

@@ -132,7 +132,9 @@ class Run:
 
     def some_message(self, number: int) -> UUID | None:
         messages = self.world.messages
-        return messages[number // 3 % len(messages)] if messages and number % 3 else None
+        if messages and number % 3:
+            return messages[number // 3 % len(messages)]
+        return None if number % 4 else self.world.old_message()
 
     # --- the reconciler -----------------------------------------------------------------------
 
@@ -304,13 +306,13 @@ class Run:
         return reported
 
     def only_expunged_rows_were_removed(self) -> None:
-        """No row was removed that its user never expunged (a range delete took its truth)."""
+        """Evidence: no row was removed that its user never expunged, though its truth is gone."""
         for planned in self.kept.planned:
             message = self.world.slots[planned.slot]
             decidable = message not in self.world.odd
             if planned.kind is Kind.EXTRA_ROW and decidable:
                 assert planned.slot in self.world.expunged, (
-                    f"{planned.slot} was removed, and never expunged"
+                    f"evidence: {planned.slot} was removed, and never expunged"
                 )
 
     def guards_are_old(self) -> None:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reconcilers import confirm
 from reconcilers.confirm import Moment, judge
 from reconcilers.finding import State
 from reconcilers.model import Difference, Kind, Micros, Report, Suspect, Verdict
@@ -165,3 +166,8 @@ def test_judging_before_the_delay_is_noticed(
 ) -> None:
     monkeypatch.setattr(examine, "judge", judged_at_once)
     assert breaks("promise 2", confirmer)
+
+
+def test_removing_without_evidence_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confirm, "evidence_for_removal", lambda seen: "so it seems")
+    assert breaks("evidence")
