@@ -126,7 +126,9 @@ class Table:
 
     def deleted_at(self, key: Key) -> Micros:
         """The newest delete that covers this key, `NEVER` where there is none."""
-        return max(self.deleted.get(key[:length], NEVER) for length in range(1, len(key) + 1))
+        if not self.deleted:
+            return NEVER
+        return max([self.deleted.get(key[:length], NEVER) for length in range(1, len(key) + 1)])
 
     def _row(self, key: Key) -> StoredRow:
         return self.stored.setdefault(key, StoredRow())

@@ -93,7 +93,7 @@ class Event:
     arrived: Micros
     table: str
     messageid: UUID | None
-    mailboxid: UUID
+    mailboxid: UUID | None
     uid: int | None
     deleted_at: Micros | None = None
 
@@ -212,6 +212,19 @@ class World:
             self.later(late, delete_truth)
         self._send(slot, fate, clock, lambda at: Delete((slot.mailboxid, slot.uid), at))
 
+    def purge(self, message: UUID, clock: Micros) -> None:
+        """Delete a message's whole truth partition, of which no mailbox is told."""
+        at = self.now + clock
+        self.odd.add(message)
+        self.truth.apply(Delete((message,), at))
+        self._truth_event(message, None, None, at)
+
+    def old_message(self) -> UUID:
+        """The id of a message that was made long before the stream began to watch."""
+        message = time_uuid(START - 1000 * SECOND, next(self._numbers))
+        self.messages.append(message)
+        return message
+
     def plant(self, slot: Slot, shape: int, clock: Micros) -> None:
         """Something that James does not write: a wrong cell, a wrong row, a row marker."""
         key, at = (slot.mailboxid, slot.uid), self.now + clock
@@ -299,7 +312,7 @@ class World:
         )
 
     def _truth_event(
-        self, message: UUID, mailbox: UUID, uid: int | None, deleted_at: Micros | None = None
+        self, message: UUID, mailbox: UUID | None, uid: int | None, deleted_at: Micros | None = None
     ) -> None:
         self.events.append(Event(self.now, "imapuidtable", message, mailbox, uid, deleted_at))
 

@@ -26,10 +26,10 @@ from streaming.counters.loop import CounterLoop
 from streaming.counters.schedule import CounterScheduler, PendingCounter, Timing
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
+from tests.property.faults import CrashError
 from tests.property.mail import FAMILY, SECOND, time_uuid
 from tests.property.tallies import FAMILIES, WIDTH, Climate, RowKey, Weather, World
 from tests.property.tally_ports import (
-    CrashError,
     Inbox,
     PointedJournal,
     PointedRounds,
