@@ -18,7 +18,6 @@ from typing import Protocol
 
 from reconcilers.model import Micros
 
-Millis = int
 Offsets = Mapping[str, Mapping[int, int]]
 """The next offset to read, by topic and partition."""
 
@@ -28,8 +27,8 @@ class Bookmark:
     """What one batch of a stream read.
 
     ``checkpoint`` names the checkpoint that the batch belongs to (Spark's query id, which survives
-    restarts and not a fresh checkpoint): batch ids begin anew with each. ``batch_time`` (ms) is the
-    batch's own ``current_timestamp()``, ``watermark`` (ms) the one it ran *under* (Spark's
+    restarts and not a fresh checkpoint): batch ids begin anew with each. ``batch_time`` (µs) is the
+    batch's own ``current_timestamp()``, ``watermark`` (µs) the one it ran *under* (Spark's
     ``batchWatermarkMs``, ``eventTime.watermark`` in its progress), not the one that it leaves for
     the next: windows that end at or before it have come out and were handled. ``start`` and ``end``
     are its offsets; a partition that is missing in ``start`` was read from its beginning.
@@ -39,8 +38,8 @@ class Bookmark:
     stream: str
     checkpoint: str
     batch_id: int
-    batch_time: Millis
-    watermark: Millis
+    batch_time: Micros
+    watermark: Micros
     start: Offsets
     end: Offsets
     recorded_at: Micros = 0
@@ -71,25 +70,25 @@ def after(last: Micros | None, now: Micros) -> Micros:
     return now if last is None else max(now, last + 1)
 
 
-def safe_start(bookmarks: Sequence[Bookmark], window_ms: Millis) -> Offsets | None:
+def safe_start(bookmarks: Sequence[Bookmark], window: Micros) -> Offsets | None:
     """Offsets before which every key has come out, by the last batch that was recorded.
 
-    ``bookmarks`` of one stream, in recorded order. A fresh checkpoint starts here, so what
-    those before the last one still held is read again by the last. None when the bookmarks do not
-    tell: there are none, or the oldest that is known has not come out and is not its checkpoint's
-    first. Then only all that Kafka still has, or a sweep, is safe.
+    ``bookmarks`` of one stream, in recorded order; ``window`` is W (µs). A fresh checkpoint starts
+    here, so what those before the last one still held is read again by the last. None when the
+    bookmarks do not tell: there are none, or the oldest that is known has not come out and is not
+    its checkpoint's first. Then only all that Kafka still has, or a sweep, is safe.
     """
     if not bookmarks:
         return None
     newest = bookmarks[-1].checkpoint
     run = _run([each for each in bookmarks if each.checkpoint == newest])
-    held = [each for each in run if not _has_come_out(each, run[-1].watermark, window_ms)]
+    held = [each for each in run if not _has_come_out(each, run[-1].watermark, window)]
     if not held:
         return run[-1].end
     start = _lowest([each.start for each in held])
     if held[0] is run[0] and run[0].batch_id > 0:  # what the run read before is not known
         earlier = [each for each in bookmarks if each.checkpoint != newest]
-        before = safe_start(earlier, window_ms)
+        before = safe_start(earlier, window)
         return None if before is None else _reaching_back(start, before)
     return start
 
@@ -109,13 +108,13 @@ def _run(bookmarks: Sequence[Bookmark]) -> list[Bookmark]:
     return run
 
 
-def _has_come_out(bookmark: Bookmark, watermark: Millis, window_ms: Millis) -> bool:
+def _has_come_out(bookmark: Bookmark, watermark: Micros, window: Micros) -> bool:
     """Whether the window of its keys has ended, and they did not come too late for it.
 
     A batch whose time lies behind its own watermark (the clock stepped back) may have been dropped.
     """
     in_time = bookmark.batch_time >= bookmark.watermark
-    return in_time and bookmark.batch_time + window_ms <= watermark
+    return in_time and bookmark.batch_time + window <= watermark
 
 
 def _with_beginnings(bookmark: Bookmark) -> Offsets:

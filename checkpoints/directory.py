@@ -12,6 +12,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from checkpoints.clock import MICROS_A_MILLI
+from reconcilers.model import Micros
+
 SET_ASIDE = "set-aside"
 
 
@@ -26,10 +29,10 @@ def query_id(directory: Path) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What Spark wrote down before it ran a batch: times in ms, end offsets of the Kafka source."""
+    """What Spark wrote down before it ran a batch: times in µs, end offsets of the Kafka source."""
 
-    batch_time: int
-    watermark: int
+    batch_time: Micros
+    watermark: Micros
     end: dict[str, dict[int, int]]
 
 
@@ -42,7 +45,8 @@ def planned(directory: Path, batch_id: int) -> Planned | None:
             topic: {int(partition): int(offset) for partition, offset in partitions.items()}
             for topic, partitions in offsets.items()
         }
-        return Planned(int(times["batchTimestampMs"]), int(times["batchWatermarkMs"]), end)
+        began, watermark = int(times["batchTimestampMs"]), int(times["batchWatermarkMs"])
+        return Planned(began * MICROS_A_MILLI, watermark * MICROS_A_MILLI, end)
     except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
         return None
 

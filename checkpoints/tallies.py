@@ -14,11 +14,17 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
+from checkpoints.clock import HOUR
 from reconcilers.model import Micros
 from reconcilers.tally import Sums
 
 MARKS_KEPT_DAYS = 8
 """A day longer than bookmarks: a stream that starts again reads on from its newest."""
+
+
+def marks_begin(now: Micros) -> Micros:
+    """From when on marks may not have been gone through by ``now``: all that are kept."""
+    return now - MARKS_KEPT_DAYS * 24 * HOUR
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,6 +52,13 @@ RENAMED = {
     ("tally", "first_octets"): "first_correction_max_octets",
 }
 """Settings of version 0.1 by section and old name; see CHANGELOG.md."""
+
+
+class Mode(StrEnum):
+    """What a stream may do; given at the command line. Observing writes to no mail table."""
+
+    OBSERVE = "observe"
+    REPAIR = "repair"
 
 
 class Section(BaseModel):

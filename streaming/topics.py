@@ -164,11 +164,11 @@ class Watcher:
         existing = self._consumer.topics()
         return [topic for topic in topics if topic not in existing]
 
-    def end_offsets(self, topics: Iterable[str]) -> dict[str, dict[str, int]]:
+    def end_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         """The offset after the last record, by topic and partition."""
         return self._positions(topics, self._consumer.end_offsets)
 
-    def beginning_offsets(self, topics: Iterable[str]) -> dict[str, dict[str, int]]:
+    def beginning_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         """The oldest offset that is still kept, by topic and partition."""
         return self._positions(topics, self._consumer.beginning_offsets)
 
@@ -236,16 +236,16 @@ class Watcher:
         self._consumer.close()
         self._admin.close()
 
-    def _positions(self, topics: Iterable[str], ask: Any) -> dict[str, dict[str, int]]:
+    def _positions(self, topics: Iterable[str], ask: Any) -> dict[str, dict[int, int]]:
         try:
             partitions = [
                 TopicPartition(topic, number)
                 for topic in topics
                 for number in self.partitions(topic)
             ]
-            found: dict[str, dict[str, int]] = {}
+            found: dict[str, dict[int, int]] = {}
             for partition, offset in ask(partitions).items():
-                found.setdefault(partition.topic, {})[str(partition.partition)] = offset
+                found.setdefault(partition.topic, {})[partition.partition] = offset
         except KafkaError as failed:
             raise Unreachable(f"positions of topics: {failed}") from failed
         return found

@@ -1,4 +1,7 @@
-"""Bookmarks in Cassandra: a partition for each stream and day, and a pointer to the newest."""
+"""Bookmarks in Cassandra: a partition for each stream and day, and a pointer to the newest.
+
+Batch times and watermarks are Spark's: they are kept in its unit, ms.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from checkpoints import codec
 from checkpoints.bookmarks import Bookmark, Offsets, after
 from checkpoints.cassandra.store import Store
-from checkpoints.clock import now_micros
+from checkpoints.clock import MICROS_A_MILLI, now_micros
 from reconcilers.model import Micros
 
 BOOKMARKS_KEPT = timedelta(days=7)
@@ -107,7 +110,7 @@ def _day(at: Micros) -> date:
 
 def _fields(bookmark: Bookmark) -> tuple[object, ...]:
     offsets = codec.text_of({"start": bookmark.start, "end": bookmark.end})
-    times = (bookmark.batch_time, bookmark.watermark)
+    times = (at // MICROS_A_MILLI for at in (bookmark.batch_time, bookmark.watermark))
     return bookmark.checkpoint, bookmark.batch_id, *times, offsets
 
 
@@ -115,6 +118,8 @@ def _bookmark(stream: str, row: tuple[object, ...]) -> Bookmark:
     columns = dict(zip(COLUMNS.split(", "), row, strict=True))
     offsets = json.loads(str(columns.pop("offsets")))
     start, end = _offsets(offsets["start"]), _offsets(offsets["end"])
+    for column in ("batch_time", "watermark"):
+        columns[column] = int(str(columns[column])) * MICROS_A_MILLI
     return Bookmark(stream=stream, start=start, end=end, **columns)  # type: ignore[arg-type]
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from checkpoints.cassandra.store import Store
-from checkpoints.clock import now_micros
+from checkpoints.clock import HOUR, now_micros
 from checkpoints.expiries import KEPT_AFTER_DUE, Expiry
 from reconcilers.model import Micros, Slot
 
-HOUR: Micros = 3_600_000_000
 MOST_TTL = 20 * 365 * 24 * 3600
 """Seconds: Cassandra takes no longer one."""
 

@@ -9,12 +9,11 @@ from uuid import UUID
 from cassandra import ConsistencyLevel
 
 from checkpoints.cassandra.store import Request, Store
-from checkpoints.clock import now_micros
+from checkpoints.clock import HOUR, now_micros
 from checkpoints.tallies import MARKS_KEPT_DAYS, Chunk, ChunkSums
 from reconcilers.model import Micros
 from reconcilers.tally import NOTHING, Sum, Sums
 
-HOUR: Micros = 3_600_000_000
 BUCKETS = 16
 ALL_OF_IT = -1
 """Stands for a chunk: the mailbox was counted whole."""

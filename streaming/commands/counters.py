@@ -1,18 +1,19 @@
-"""The tallies of an installation, put together from its settings."""
+"""The counters of an installation, put together from its settings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
-from checkpoints.cassandra import CassandraRounds, Store
-from checkpoints.clock import now_micros
+from checkpoints.cassandra import CassandraRounds
+from checkpoints.clock import now_micros, to_micros
 from checkpoints.lease import Lease
+from checkpoints.tallies import marks_begin
 from reconcilers.drift import Evidence
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
-from reconcilers.model import Micros
 from reconcilers.tally import Sum, Tally
+from streaming.commands.opened import OpenedStream
 from streaming.counters.correct import CorrectionLimits, Corrector
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_row import CounterRows, Owners
@@ -21,32 +22,29 @@ from streaming.counters.schedule import CounterScheduler, Timing
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.nodes import NodesWatch
 from streaming.monitoring.report import report_change, report_end
-from streaming.pipeline.batches import Batches
-from streaming.settings import Settings
+from streaming.settings import Mode, Settings
 from streaming.steps.parking import Parking
-from streaming.tables import CounterTables, Tables, connect
+from streaming.tables import CounterTables, Nodes, Tables, connect
 
 
-def build_counter_loop(
-    settings: Settings, families: tuple[Family, ...], store: Store, stream: Batches
-) -> CounterLoop:
+def build_counter_loop(opened: OpenedStream, families: tuple[Family, ...]) -> CounterLoop:
     """The loop for these families of tallies, beside a stream of the messages that they sum up."""
-    ports, metrics, tally = stream.ports, stream.metrics, settings.tally
-    tables = _tables(settings, stream)
-    owners, rounds = Owners(tables), CassandraRounds(store)
-    counting = _counting(settings, stream, tables)
+    settings, ours, metrics = opened.settings, opened.job.connections(), opened.metrics
+    tables = _tables(settings, opened.job.family)
+    owners, rounds = Owners(tables), CassandraRounds(opened.store)
+    counting = _counting(opened, tables)
     correcting = Corrector(
         tables=tables,
         counting=counting,
         rounds=rounds,
-        journal=ports.journal,
-        parking=_parking(families, stream),
+        journal=ours.journal,
+        parking={each.name: Parking(each, ours.journal, now_micros) for each in families},
         clock=now_micros,
-        limits=_limits(settings, stream),
-        trouble=_trouble(settings, stream.lease),
+        limits=_limits(settings, opened.names.mode),
+        trouble=_trouble(settings, opened.lease),
         told=partial(_told, metrics),
     )
-    watch = CounterScheduler(
+    scheduler = CounterScheduler(
         tables=tables,
         counting=counting,
         owners=owners,
@@ -54,71 +52,60 @@ def build_counter_loop(
         correcting=correcting,
         clock=now_micros,
         timing=_timing(settings),
-        evidence=Evidence(tally.looks, 2 * tally.looks),
+        evidence=Evidence(settings.tally.looks, 2 * settings.tally.looks),
         count=partial(_count, metrics),
     )
     return CounterLoop(
         families=families,
-        journal=ports.journal,
-        scheduler=watch,
+        journal=ours.journal,
+        scheduler=scheduler,
         correcting=correcting,
         parking=correcting.parking,
         counters=CounterRows(families, owners),
-        marked=partial(ports.tallies.marked_since, stream.marks_begin()),
+        marked=partial(ours.tallies.marked_since, marks_begin(now_micros())),
         metrics=metrics,
         clock=now_micros,
     )
 
 
-def _tables(settings: Settings, stream: Batches) -> CounterTables:
+def _tables(settings: Settings, listed: Family) -> CounterTables:
     session, pace = connect(settings.cassandra), settings.tally.rows_per_second
-    return CounterTables(session, settings.cassandra, stream.family, pace)
+    return CounterTables(session, settings.cassandra, listed, pace)
 
 
-def _truth(settings: Settings, stream: Batches) -> Tables:
-    """The truth at the budget of counting, not at that of the stream."""
+def _counting(opened: OpenedStream, tables: CounterTables) -> MailboxCounter:
+    """Reads the truth, too, at the budget of counting, not at that of the stream."""
+    settings, family, ours = opened.settings, opened.job.family, opened.job.connections()
     slow = {"rows_per_second": settings.tally.rows_per_second}
     paced = settings.cassandra.model_copy(update=slow)
-    return Tables(connect(settings.cassandra), paced, stream.family)
-
-
-def _parking(families: tuple[Family, ...], stream: Batches) -> dict[str, Parking]:
-    return {each.name: Parking(each, stream.ports.journal, now_micros) for each in families}
-
-
-def _counting(settings: Settings, stream: Batches, tables: CounterTables) -> MailboxCounter:
     return MailboxCounter(
-        family=stream.family,
+        family=family,
         lists=tables,
-        truth=_truth(settings, stream),
-        lineage=stream.ports.lineage,
-        tallies=stream.ports.tallies,
+        truth=Tables(connect(settings.cassandra), paced, family),
+        lineage=ours.lineage,
+        tallies=ours.tallies,
         clock=now_micros,
         width=settings.tally.chunk,
-        slack=_micros(settings.stream.delay) // 2,
+        slack=to_micros(settings.stream.delay) // 2,
     )
 
 
 def _timing(settings: Settings) -> Timing:
     seconds = settings.stream.delay, settings.tally.window, settings.tally.max_update_lag
-    return Timing(*(_micros(each) for each in seconds))
+    return Timing(*(to_micros(each) for each in seconds))
 
 
-def _limits(settings: Settings, stream: Batches) -> CorrectionLimits:
+def _limits(settings: Settings, mode: Mode) -> CorrectionLimits:
     first = {
         Sum.COUNT: settings.tally.first_correction_max_messages,
         Sum.SIZE: settings.tally.first_correction_max_octets,
     }
-    again, prompt = _micros(settings.repair.recheck_interval), _micros(settings.stream.delay)
-    return CorrectionLimits(settings.repair.attempts, first, again, prompt, stream.observe)
-
-
-def _micros(seconds: float) -> Micros:
-    return round(seconds * 1e6)
+    again, prompt = to_micros(settings.repair.recheck_interval), to_micros(settings.stream.delay)
+    return CorrectionLimits(settings.repair.attempts, first, again, prompt, mode is Mode.OBSERVE)
 
 
 def _trouble(settings: Settings, lease: Lease | None) -> Callable[[], str | None]:
-    nodes = NodesWatch(connect(settings.cassandra), settings.tally.after_outage)
+    nodes = NodesWatch(Nodes(connect(settings.cassandra)), settings.tally.after_outage)
 
     def trouble() -> str | None:
         if lease is not None and not lease.holds():

@@ -62,9 +62,8 @@ class DeadLetterRetry:
         tried = gone = 0
         done = self.watcher.committed(self.group).get(topic, {})
         oldest = self.watcher.beginning_offsets([topic])[topic]
-        for number, end in self.watcher.end_offsets([topic])[topic].items():
-            partition = int(number)
-            at = max(done.get(partition, 0), oldest[number])
+        for partition, end in self.watcher.end_offsets([topic])[topic].items():
+            at = max(done.get(partition, 0), oldest[partition])
             while at < end:
                 upto = min(at + AT_ONCE, end)
                 letters = list(self.watcher.records(topic, partition, at, upto))
@@ -89,11 +88,10 @@ class DeadLetterRetry:
 
     def _record(self, place: Place) -> Record | None:
         """The record of a letter, None when it is gone."""
-        number = str(place.partition)
         if self.watcher.missing([place.topic]):
             return None
-        oldest = self.watcher.beginning_offsets([place.topic])[place.topic].get(number, 0)
-        end = self.watcher.end_offsets([place.topic])[place.topic].get(number, 0)
+        oldest = self.watcher.beginning_offsets([place.topic])[place.topic].get(place.partition, 0)
+        end = self.watcher.end_offsets([place.topic])[place.topic].get(place.partition, 0)
         if not oldest <= place.offset < end:
             return None
         after = place.offset + 1

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from checkpoints.clock import to_seconds
 from checkpoints.codec import Json
 
 COLUMNS = (
@@ -69,7 +70,7 @@ def _shown(column: str, value: Any) -> str:
     if value is None:
         return ""
     if column in TIMES:
-        at = datetime.fromtimestamp(value / 1_000_000, UTC)
+        at = datetime.fromtimestamp(to_seconds(value), UTC)
         return at.isoformat(timespec="seconds").replace("+00:00", "Z")
     return str(value)
 

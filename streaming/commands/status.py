@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -13,17 +12,16 @@ from typing import Any
 
 from checkpoints.bookmarks import Bookmark, Offsets
 from checkpoints.cassandra import CassandraBookmarks, CassandraJournal, CassandraLease
+from checkpoints.clock import now_micros, to_seconds
 from checkpoints.lease import Holder
 from reconcilers.errors import ReconcilerError
 from reconcilers.families import FAMILIES
 from reconcilers.finding import State
 from reconcilers.model import Kind, Micros
-from streaming.commands.stream import Mode
-from streaming.settings import Settings
+from streaming.commands.mode import StreamNames
+from streaming.settings import Mode, Settings
 from streaming.tables.own_keyspace import OwnStores, open_own
 from streaming.topics import Watcher, event_topics
-
-MODES = ("repair", "observe")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,27 +114,26 @@ def _findings(journal: CassandraJournal) -> dict[str, Any]:
 def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Iterator[StreamStatus]:
     """Each mode that ever ran, or holds the lease now."""
     bookmarks, lease = CassandraBookmarks(own.store), CassandraLease(own.store)
-    for name in MODES:
-        mode = Mode.of(settings, name)
-        holder = None if mode.observe else lease.held_by(mode.lease_name)
+    for mode in (Mode.REPAIR, Mode.OBSERVE):
+        names = StreamNames.of(settings, mode)
+        holder = lease.held_by(names.lease) if mode is Mode.REPAIR else None
         for family in (each for each in settings.families() if each.projections):
-            newest = bookmarks.newest(mode.stream_name(family))
+            newest = bookmarks.newest(names.bookmarks(family))
             if newest is None and holder is None:
                 continue
             lag: tuple[PartitionLag, ...] = ()
             if watcher is not None:
-                topics = (*event_topics(settings, family), mode.suspects_topic)
-                read = watcher.committed(mode.group) or (newest.end if newest else {})
+                topics = (*event_topics(settings, family), names.suspects_topic)
+                read = watcher.committed(names.group) or (newest.end if newest else {})
                 lag = tuple(lags(watcher.end_offsets(topics), read))
             yield _stream(mode, newest, holder, lag)
 
 
-def lags(ends: dict[str, dict[str, int]], read: Offsets) -> Iterator[PartitionLag]:
+def lags(ends: Offsets, read: Offsets) -> Iterator[PartitionLag]:
     """How far each partition was read."""
     for topic, partitions in sorted(ends.items()):
         for partition, end in sorted(partitions.items()):
-            number = int(partition)
-            yield PartitionLag(topic, number, end, read.get(topic, {}).get(number))
+            yield PartitionLag(topic, partition, end, read.get(topic, {}).get(partition))
 
 
 def _stream(
@@ -146,10 +143,10 @@ def _stream(
     records = sum(each for each in waiting if each is not None) if lag else None
     seconds = None
     if newest is not None and records is not None:
-        seconds = max(time.time() - newest.batch_time / 1000, 0.0) if records else 0.0
+        seconds = max(to_seconds(now_micros() - newest.batch_time), 0.0) if records else 0.0
     return StreamStatus(
-        name=mode.name,
-        last_batch=_iso(newest.batch_time * 1000) if newest else None,
+        name=mode.value,
+        last_batch=_iso(newest.batch_time) if newest else None,
         batch_id=newest.batch_id if newest else None,
         lag=lag,
         records=records,
@@ -167,7 +164,7 @@ def _stream_json(stream: StreamStatus) -> dict[str, Any]:
 def _iso(at: Micros | None) -> str | None:
     if at is None:
         return None
-    return datetime.fromtimestamp(at / 1_000_000, UTC).isoformat(timespec="seconds")
+    return datetime.fromtimestamp(to_seconds(at), UTC).isoformat(timespec="seconds")
 
 
 # --- for people ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""``reconcile stream``: the long-running job. Everything it needs is made here, in order.
+"""``reconcile stream``: the long-running job. Everything it needs is opened here, in order.
 
 ::
 
@@ -13,33 +13,28 @@ import os
 import signal
 import socket
 import uuid
-from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
-from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from checkpoints import directory, fingerprint
-from checkpoints.cassandra import CassandraBookmarks, CassandraLease, Store
+from checkpoints import directory
+from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder, Lease
 from reconcilers.errors import AlreadyRunning, Misconfigured
-from reconcilers.family import Family, bind
+from reconcilers.family import Family, Schema, bind
+from streaming.commands import workers
 from streaming.commands.counters import build_counter_loop
-from streaming.monitoring.clocks import ClockWatch
-from streaming.monitoring.lag import LagWatch
+from streaming.commands.driver import supervisor
+from streaming.commands.mode import StreamNames
+from streaming.commands.opened import OpenedStream
+from streaming.counters.loop import CounterLoop
 from streaming.monitoring.metrics import Metrics, serve
-from streaming.pipeline.batches import Batches, Rates
-from streaming.pipeline.query import FamilyQuery
-from streaming.pipeline.session import spark_session
-from streaming.pipeline.supervisor import QuerySupervisor
-from streaming.pipeline.worker import Job, connections
-from streaming.settings import Settings
+from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import make_own
-from streaming.topics import Watcher, event_topics, own_topics, publish_wakes
+from streaming.topics import Watcher, event_topics, own_topics
 
 log = logging.getLogger("reconciler")
 
@@ -51,7 +46,7 @@ def add_command(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "stream", help="find, and in repair mode repair, continuously"
     )
-    parser.add_argument("--mode", choices=("observe", "repair"), default="observe")
+    parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.OBSERVE.value)
     parser.add_argument(
         "--fresh-checkpoint", action="store_true", help="begin at the bookmark; loses nothing"
     )
@@ -66,106 +61,42 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    mode = Mode.of(settings, arguments.mode)
+    names = StreamNames.of(settings, Mode(arguments.mode))
     store = make_own(settings.cassandra)
     schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)
-    message, *others = settings.families()
-    family = bind(message, schema)
+    family = bind(settings.families()[0], schema)
     watcher = Watcher(settings.kafka)
-    topics = _topics(settings, family, mode, watcher)
-    with Holding(mode, store, stop) as lease:
+    topics = _topics(settings, family, names, watcher)
+    with Holding(names, store, stop) as lease:
         metrics = Metrics(CollectorRegistry())
         port = serve(metrics, settings.metrics)
-        log.info("watching %s in %s mode; metrics on port %s", family.truth, mode.name, port)
-        decisions = Batches(
-            family=family,
-            stream=mode.stream_name(family),
-            ports=connections(settings, family),
-            bookmarks=CassandraBookmarks(store),
-            lease=lease,
-            metrics=metrics,
-            rates=Rates.of(settings),
-            commit=partial(watcher.commit, mode.group),
-            observe=mode.observe,
+        log.info("watching %s in %s mode; metrics on port %s", family.truth, names.mode, port)
+        job = workers.job(settings, family, names.suspects_topic)
+        opened = OpenedStream(
+            job, names, store, watcher, topics, lease, metrics, arguments.accept_loss
         )
-        tallies = tuple(bind(each, schema) for each in others)
-        if tallies:
-            loop = build_counter_loop(settings, tallies, store, decisions)
-            decisions.tallies = loop.take
-            Thread(target=loop.run, args=(stop,), name="tallies", daemon=True).start()
         if arguments.fresh_checkpoint:
-            directory.set_aside(mode.checkpoint)
-        life = _life(Job(settings, family, mode.suspects_topic), mode, decisions, watcher, topics)
-        life.accept_loss = arguments.accept_loss
-        life.run(stop)
+            directory.set_aside(names.checkpoint)
+        loop = _counters(opened, schema)
+        keeper = supervisor(opened, loop.take if loop is not None else None)
+        if loop is not None:
+            Thread(target=loop.run, args=(stop,), name="tallies", daemon=True).start()
+        keeper.run(stop)
     watcher.close()
     return 0
 
 
-def _life(
-    job: Job, mode: Mode, decisions: Batches, watcher: Watcher, topics: tuple[str, ...]
-) -> QuerySupervisor:
-    """Raises `IncompatibleCheckpoint` before Spark is started, which takes long."""
-    settings, metrics = job.settings, decisions.metrics
-    publish = partial(publish_wakes, settings.kafka, job.suspects_topic, job.family.name)
-    made_with = fingerprint.Fingerprint(
-        topics,
-        (job.family.name,),
-        settings.stream.shuffle_partitions,
-        settings.kafka.topic_prefix,
-    )
-    fingerprint.check(mode.checkpoint, made_with)
-    spark = spark_session(settings.stream)
-    return QuerySupervisor(
-        query=FamilyQuery(spark, job, mode.checkpoint, decisions, publish, watcher.partitions),
-        decisions=decisions,
-        watcher=watcher,
-        topics=topics,
-        metrics=metrics,
-        lag=LagWatch(watcher, topics, metrics),
-        clocks=ClockWatch(connect(settings.cassandra), settings.stream.delay, metrics),
-        fingerprint=made_with,
-        window_ms=round(settings.stream.window * 1000),
-        restart_backoff_max=settings.stream.restart_backoff_max,
-    )
+def _counters(opened: OpenedStream, schema: Schema) -> CounterLoop | None:
+    """The loop of the counters that are kept, if any are."""
+    kept = tuple(bind(each, schema) for each in opened.settings.families()[1:])
+    return build_counter_loop(opened, kept) if kept else None
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """Observe and repair keep everything apart but the findings and lineage."""
-
-    name: str
-    suspects_topic: str
-    group: str
-    checkpoint: Path
-    keyspace: str
-
-    @classmethod
-    def of(cls, settings: Settings, name: str) -> Mode:
-        """The mode's topics, group and checkpoint."""
-        kafka, suffix = settings.kafka, "" if name == "repair" else f"-{name}"
-        topic = kafka.suspects_topic if name == "repair" else kafka.observe_suspects_topic
-        where = settings.stream.checkpoint_dir / name
-        return cls(name, topic, f"{kafka.group}{suffix}", where, settings.cassandra.keyspace)
-
-    @property
-    def observe(self) -> bool:
-        """Whether nothing is written to mail tables."""
-        return self.name == "observe"
-
-    @property
-    def lease_name(self) -> str:
-        """One live stream repairs a keyspace."""
-        return f"{self.keyspace}/{self.name}"
-
-    def stream_name(self, family: Family) -> str:
-        """Names its bookmarks."""
-        return f"{self.keyspace}/{family.name}/{self.name}"
-
-
-def _topics(settings: Settings, family: Family, mode: Mode, watcher: Watcher) -> tuple[str, ...]:
+def _topics(
+    settings: Settings, family: Family, names: StreamNames, watcher: Watcher
+) -> tuple[str, ...]:
     watcher.create(own_topics(settings.kafka))
-    topics = (*event_topics(settings, family), mode.suspects_topic)
+    topics = (*event_topics(settings, family), names.suspects_topic)
     missing = watcher.missing(topics)
     if missing:
         raise Misconfigured(
@@ -178,12 +109,12 @@ def _topics(settings: Settings, family: Family, mode: Mode, watcher: Watcher) ->
 class Holding:
     """Holds the lease while the stream lives; observe mode needs none (a context manager)."""
 
-    def __init__(self, mode: Mode, store: Store, stop: Event) -> None:
+    def __init__(self, names: StreamNames, store: Store, stop: Event) -> None:
         self._stop = stop
-        self._name = mode.lease_name
+        self._name = names.lease
         self._store = CassandraLease(store)
         self._lease: Lease | None = None
-        if not mode.observe:
+        if names.mode is Mode.REPAIR:
             holder = Holder(str(uuid.uuid4()), f"{socket.gethostname()}:{os.getpid()}")
             self._lease = Lease(self._store, self._name, holder, LEASE_LASTS)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 from uuid import UUID
 
 from checkpoints.tallies import Rounds
@@ -18,24 +17,15 @@ from reconcilers.drift import correction
 from reconcilers.errors import Deferred, Refused, Retryable, Soon
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Micros, Row
-from reconcilers.tally import Sums, Tally
+from reconcilers.tally import Sums
 from reconcilers.writes import AddToCounter
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRow
+from streaming.counters.ports import AddTables
 
 __all__ = ["Conclusion", "CorrectionLimits", "Corrector"]
 log = logging.getLogger("reconciler")
-
-
-class AddTables(Protocol):
-    """The counters; `streaming.tables.CounterTables` is the real one."""
-
-    def stored(self, tally: Tally, key: UUID | str) -> Sums | None:
-        """What a counter row holds, None when there is none."""
-
-    def add(self, write: AddToCounter) -> None:
-        """Send a claimed delta, once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from checkpoints.lineage import Lineage
@@ -14,24 +13,12 @@ from reconcilers.errors import Deferred, Soon
 from reconcilers.family import Family
 from reconcilers.model import Micros, Row, Slot
 from reconcilers.tally import Listed, Sums, by_chunk, summed, total
+from streaming.counters.ports import ListTables
+from streaming.steps.ports import TruthTables
 
 IDS_A_READ = 500
 READ_AGAIN = 20
 """Of the messages that differ, so many are read once more: users write meanwhile."""
-
-
-class ListTables(Protocol):
-    """The messages of mailboxes; `streaming.tables.CounterTables` is the real one."""
-
-    def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
-        """The messages of a mailbox by UID, in that range."""
-
-
-class TruthTables(Protocol):
-    """The truth; `streaming.tables.Tables` is the real one."""
-
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        """All truth rows of each message."""
 
 
 @dataclass(frozen=True, slots=True)

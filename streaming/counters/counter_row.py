@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from reconcilers.errors import Deferred
@@ -12,6 +11,7 @@ from reconcilers.family import Family
 from reconcilers.finding import Finding
 from reconcilers.model import Slot
 from reconcilers.tally import QuotaRoot, Tally
+from streaming.counters.ports import OwnerTables
 
 OWNERS_KNOWN = 100_000
 """Mailboxes whose owner is kept in memory."""
@@ -34,16 +34,6 @@ class CounterRow:
     def __str__(self) -> str:
         """As a sentence names it."""
         return f"{'mailbox' if self.root is None else 'quota root'} {self.key}"
-
-
-class OwnerTables(Protocol):
-    """Who owns what; `streaming.tables.CounterTables` is the real one."""
-
-    def owner(self, mailboxid: UUID) -> QuotaRoot | None:
-        """Whose a mailbox is, None when it does not exist."""
-
-    def mailboxes(self, of: QuotaRoot) -> frozenset[UUID]:
-        """The mailboxes that a user's paths name."""
 
 
 @dataclass(slots=True)

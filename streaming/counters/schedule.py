@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
 from uuid import UUID
 
 from checkpoints.tallies import Rounds
@@ -30,6 +29,7 @@ from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.correct import Conclusion, Corrector
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_row import CounterRow, Owners
+from streaming.counters.ports import StoredTables
 
 PATIENCE: Micros = 600_000_000
 """How long a look waits for the stream before it is void."""
@@ -46,13 +46,6 @@ class Timing:
     delay: Micros
     window: Micros
     max_update_lag: Micros
-
-
-class StoredTables(Protocol):
-    """The counters; `streaming.tables.CounterTables` is the real one."""
-
-    def stored(self, tally: Tally, key: UUID | str) -> Sums | None:
-        """What a counter row holds, None when there is none."""
 
 
 @dataclass(slots=True)

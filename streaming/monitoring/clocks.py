@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from typing import Protocol
 
 from reconcilers.errors import Retryable
 from streaming.monitoring.metrics import Metrics
-from streaming.tables import node_clocks
+
+
+class NodeClocks(Protocol):
+    """The nodes of a cluster; `streaming.tables.Nodes` is the real one."""
+
+    def members(self) -> Collection[str]:
+        """The addresses of all nodes, also of those that do not answer."""
+
+    def clocks(self) -> dict[str, float]:
+        """How far the clock of each node that answers is ahead of ours, seconds.
+
+        Raises `Retryable` when none answers.
+        """
 
 
 class ClockWatch:
     """Measures the nodes' clocks against ours; ``delay`` is D in seconds."""
 
-    def __init__(self, session: Any, delay: float, metrics: Metrics) -> None:
-        self._session = session
+    def __init__(self, nodes: NodeClocks, delay: float, metrics: Metrics) -> None:
+        self._nodes = nodes
         self._most = delay / 2
         self._metrics = metrics
         self._trouble: str | None = None
         self._known: dict[str, float] = {}
 
     def trouble(self) -> str | None:
-        """Why repairs must pause, None when the clocks are near enough; as before if none answers.
+        """Why repairs must pause, as last measured; None when the clocks are near enough."""
+        return self._trouble
+
+    def measure(self) -> None:
+        """Ask every node; as before if none answers.
 
         A node that does not answer keeps nobody from repairing, nor lifts a pause it was not
         heard to be well after.
         """
         try:
-            ahead = node_clocks(self._session)
+            ahead = self._nodes.clocks()
         except Retryable:
-            return self._trouble
+            return
         for node, seconds in ahead.items():
             self._metrics.clock_skew.labels(node).set(seconds)
-        members = {host.address for host in self._session.cluster.metadata.all_hosts()}
+        members = self._nodes.members()
         self._known = {node: at for node, at in self._known.items() if node in members} | ahead
         worst = max(self._known, key=lambda node: abs(self._known[node]), default=None)
         self._trouble = None
         if worst is not None and abs(self._known[worst]) >= self._most:
             ours = f"differs from ours by {self._known[worst]:.1f} s"
             self._trouble = f"the clock of {worst} {ours}"
-        return self._trouble

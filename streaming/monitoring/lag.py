@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from checkpoints.bookmarks import Offsets
+from checkpoints.clock import to_micros
 from reconcilers.errors import Retryable
+from reconcilers.model import Micros
 from streaming.monitoring.metrics import Metrics
-from streaming.topics import Watcher
+
+
+class TopicEnds(Protocol):
+    """Where topics end; `streaming.topics.Watcher` is the real one."""
+
+    def end_offsets(self, topics: Iterable[str]) -> Mapping[str, Mapping[int, int]]:
+        """The offset after the last record, by topic and partition. Raises `Retryable`."""
 
 
 class LagWatch:
     """Measures how far the stream is behind the ends of its topics."""
 
-    def __init__(self, watcher: Watcher, topics: tuple[str, ...], metrics: Metrics) -> None:
+    def __init__(self, watcher: TopicEnds, topics: tuple[str, ...], metrics: Metrics) -> None:
         self._watcher = watcher
         self._topics = topics
         self._metrics = metrics
-        self._ends: dict[tuple[str, str], deque[tuple[float, int]]] = defaultdict(deque)
+        self._ends: dict[tuple[str, int], deque[tuple[float, int]]] = defaultdict(deque)
+        self._lag: Micros = 0
+
+    def lag(self) -> Micros:
+        """The longest lag as last measured, µs."""
+        return self._lag
 
     def measure(self, read_up_to: Offsets) -> float:
         """Show the lag behind these offsets; the longest, in seconds.
@@ -33,7 +48,7 @@ class LagWatch:
             return self._longest(now)
         for topic, partitions in ends.items():
             for partition, end in partitions.items():
-                read = read_up_to.get(topic, {}).get(int(partition), 0)
+                read = read_up_to.get(topic, {}).get(partition, 0)
                 unread = self._ends[topic, partition]
                 unread.append((now, end))
                 while unread and unread[0][1] <= read:
@@ -44,4 +59,7 @@ class LagWatch:
         return self._longest(now)
 
     def _longest(self, now: float) -> float:
-        return max((now - unread[0][0] for unread in self._ends.values() if unread), default=0.0)
+        since = (now - unread[0][0] for unread in self._ends.values() if unread)
+        longest = max(since, default=0.0)
+        self._lag = to_micros(longest)
+        return longest

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol
 
-from streaming.tables import nodes_away, nodes_with_hints
+
+class NodeStates(Protocol):
+    """The nodes of a cluster; `streaming.tables.Nodes` is the real one."""
+
+    def away(self) -> list[str]:
+        """The nodes that are known to be down."""
+
+    def with_hints(self) -> list[str]:
+        """The nodes that hold hints for others."""
 
 
 class NodesWatch:
     """``pause``: how long after an outage (seconds) replicas may still differ."""
 
     def __init__(
-        self, session: Any, pause: float, clock: Callable[[], float] = time.monotonic
+        self, nodes: NodeStates, pause: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._session = session
+        self._nodes = nodes
         self._pause = pause
         self._clock = clock
         self._well_since: float | None = None
 
     def trouble(self) -> str | None:
         """Why no correction may be made now, None when all is well."""
-        away = nodes_away(self._session)
+        away = self._nodes.away()
         if away:
             self._well_since = self._clock() + self._pause
             return f"node {', '.join(away)} is down"
-        hints = nodes_with_hints(self._session)
+        hints = self._nodes.with_hints()
         if hints:
             self._well_since = self._clock() + self._pause
             return f"hints are pending on node {', '.join(hints)}"

@@ -1,16 +1,24 @@
 """Open findings as the driver keeps them in memory: when each is due, how many of which kind.
 
-The journal is the record; this is read from it at the start and follows the outcomes of each batch.
+The journal is the record; this is read from it at the start and follows the outcomes of each batch,
+of which each that changes something is reported once: in the log, and by metrics.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from uuid import UUID
 
-from reconcilers.finding import Finding, State
+from checkpoints.clock import to_seconds
+from checkpoints.journal import Journal
+from reconcilers.family import Family
+from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Micros, Slot, Wake
+from streaming.monitoring.metrics import Metrics
+from streaming.monitoring.report import report_change, report_end, report_looks_again
+from streaming.steps.outcome import Outcome
 from streaming.steps.parking import WHOLE_TABLE
 
 WAIT_FOR_DECISION = frozenset({State.HELD, State.OBSERVED})
@@ -26,9 +34,25 @@ def place_of(finding: Finding) -> Place:
 
 @dataclass(slots=True)
 class OpenFindings:
-    """Open findings in memory: what is due to be looked at again, and how many of which kind."""
+    """One family's open findings: what is due to be looked at again, and how many of which kind.
 
+    ``stream`` names them among the metrics. A look that was asked for must have happened after
+    ``asked_again_after`` (µs): until then it is not due again.
+    """
+
+    family: Family
+    journal: Journal
+    metrics: Metrics
+    stream: str
+    asked_again_after: Micros
     findings: dict[Place, Finding] = field(default_factory=dict)
+
+    def recall(self) -> None:
+        """Read them anew from the journal."""
+        self.findings = {}
+        for finding in self.journal.open_findings(self.family):
+            self.keep(finding)
+        self._show()
 
     def keep(self, finding: Finding) -> None:
         """An open finding, new or changed. The rows stay in the journal."""
@@ -52,6 +76,13 @@ class OpenFindings:
             if finding.next_look is not None and finding.next_look <= now and _is_of_a_row(finding):
                 yield finding
 
+    def take_due(self, now: Micros) -> list[Finding]:
+        """Findings whose next look has come; they are not due again until it must have happened."""
+        due = list(self.due(now))
+        for finding in due:
+            self.keep(replace(finding, next_look=now + self.asked_again_after))
+        return due
+
     def held(self) -> Iterator[Finding]:
         """Findings that wait for a breaker, or for repair mode."""
         for finding in self.findings.values():
@@ -64,6 +95,47 @@ class OpenFindings:
             (finding.projection, finding.kind.value, finding.state.value)
             for finding in self.findings.values()
         )
+
+    def mailboxes(self) -> frozenset[UUID]:
+        """Those with an open finding of a message; findings of an index do not count."""
+        listing = self.family.listing.name
+        return frozenset(slot.mailboxid for name, slot in self.findings if name == listing)
+
+    # --- outcomes
+
+    def record_outcomes(self, outcomes: Iterable[Outcome]) -> None:
+        """Take in what became of the suspects, with one sentence a finding.
+
+        That a table refuses, or no longer does, several workers may have found out.
+        """
+        all_of_them = list(outcomes)
+        for outcome in all_of_them:
+            self._take(outcome)
+        report_looks_again(outcome.reason for outcome in all_of_them)
+        self._show()
+
+    def _take(self, outcome: Outcome) -> None:
+        finding = outcome.finding
+        if finding is None:
+            if outcome.action is Action.NOTHING:
+                self.forget(outcome.projection, outcome.slot)
+            return
+        if outcome.action is Action.CLOSE:
+            told_already = outcome.slot == WHOLE_TABLE and self.of(finding) is None
+            self.drop(finding)
+            if outcome.ended is not None and not told_already:
+                report_end(self.metrics, finding, outcome.ended)
+            return
+        before = self.of(finding)
+        self.keep(finding)
+        if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
+            return
+        report_change(self.metrics, finding)
+        if outcome.action is Action.REPAIR and finding.oldest is not None:
+            self.metrics.time_to_repair.observe(to_seconds(outcome.at - finding.oldest))
+
+    def _show(self) -> None:
+        self.metrics.show_open(self.stream, self.counts())
 
 
 def _is_of_a_row(finding: Finding) -> bool:

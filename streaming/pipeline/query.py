@@ -21,7 +21,7 @@ from checkpoints.directory import planned, query_id
 from reconcilers.errors import CorruptCheckpoint, SparkDied
 from reconcilers.model import Micros, Suspect, Wake
 from reconcilers.policy import Admission
-from streaming.pipeline.batches import BatchPlace
+from streaming.pipeline.batch_record import BatchPlace
 from streaming.pipeline.envelope import decode
 from streaming.pipeline.window import heartbeat, settle
 from streaming.pipeline.worker import (
@@ -59,11 +59,7 @@ class Decisions(Protocol):
 
 @dataclass(slots=True)
 class FamilyQuery:
-    """Runs one family.
-
-    ``starting_offsets`` count only for a fresh checkpoint; partitions that they lack are read from
-    their beginning.
-    """
+    """Runs one family."""
 
     spark: SparkSession
     job: Job
@@ -71,12 +67,17 @@ class FamilyQuery:
     decisions: Decisions
     publish: Callable[[Iterable[Wake]], None]
     partitions: Callable[[str], Iterable[int]]
-    starting_offsets: Offsets = field(default_factory=dict)
+    _starts_at: Offsets = field(default_factory=dict)
     _query: StreamingQuery | None = None
     _reported: int = -1
 
+    def start_fresh(self, offsets: Offsets) -> None:
+        """Start with a new checkpoint; a partition that is missing is read from its beginning."""
+        self._starts_at = offsets
+        self.start()
+
     def start(self) -> None:
-        """Start the query from its checkpoint, or from ``starting_offsets`` without one."""
+        """Start the query from its checkpoint."""
         stream = self.job.settings.stream
         self._reported = -1
         self._query = (
@@ -104,12 +105,12 @@ class FamilyQuery:
 
     def _starting_offsets(self, topics: tuple[str, ...]) -> str:
         """Spark's JSON, which must name every partition."""
-        if not self.starting_offsets:
+        if not self._starts_at:
             return "earliest"
         return json.dumps(
             {
                 topic: {
-                    str(number): self.starting_offsets.get(topic, {}).get(number, EARLIEST)
+                    str(number): self._starts_at.get(topic, {}).get(number, EARLIEST)
                     for number in self.partitions(topic)
                 }
                 for topic in topics
@@ -121,7 +122,7 @@ class FamilyQuery:
     def _batch(self, settled: DataFrame, batch_id: int) -> None:
         place = self._place(batch_id)
         look = self._look(settled)
-        admission = self.decisions.admit(look, place.plan.batch_time * 1000)
+        admission = self.decisions.admit(look, place.plan.batch_time)
         outcomes = self._confirm_and_repair(look.suspects, admission, place.name)
         self.decisions.record_outcomes(outcomes)
         self.publish(self.decisions.later_looks(now_micros()))
@@ -132,7 +133,7 @@ class FamilyQuery:
         if identity is None or plan is None:
             raise CorruptCheckpoint(f"{self.checkpoint} does not hold batch {batch_id}")
         before = planned(self.checkpoint, batch_id - 1) if batch_id else None
-        start = before.end if before is not None else self.starting_offsets
+        start = before.end if before is not None else self._starts_at
         return BatchPlace(identity, batch_id, start, plan)
 
     def _look(self, settled: DataFrame) -> BatchLook:
@@ -162,6 +163,11 @@ class FamilyQuery:
         return self.spark.sparkContext.parallelize(shares, count).mapPartitions(task).collect()
 
     # --- its life
+
+    @property
+    def name(self) -> str:
+        """Its family's."""
+        return self.job.family.name
 
     @property
     def alive(self) -> bool:
@@ -226,8 +232,3 @@ def _cause(told: str) -> str:
 
 
 PYTHONS_ERROR = re.compile(r"[A-Za-z_.]+(Error|Exception): ")
-
-
-def backoff(restarts: int, most: float) -> float:
-    """Seconds to wait before the next restart: 1, 2, 4 … up to ``most``."""
-    return min(most, 2.0 ** min(restarts, 16))

@@ -6,9 +6,13 @@ They wait in the table of expiries; the driver publishes those that are due.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from checkpoints.expiries import Expiry
+from checkpoints.clock import HOUR, to_micros
+from checkpoints.expiries import KEPT_AFTER_DUE, Expiries, Expiry
 from reconcilers.model import NO_PROJECTION, Micros, Slot, Wake
+
+EXPIRIES_KEPT: Micros = to_micros(KEPT_AFTER_DUE.total_seconds())
 
 
 def looks_after_expiry(wakes: Iterable[Wake], now: Micros, delay: Micros) -> Iterator[Expiry]:
@@ -40,3 +44,26 @@ def scheduled_wake(expiry: Expiry) -> Wake:
         looked_again=True,
         projection=NO_PROJECTION,
     )
+
+
+@dataclass(slots=True)
+class ExpiredCells:
+    """The driver's way through the table of expiries."""
+
+    expiries: Expiries
+    _up_to: Micros = 0
+
+    def recall(self, recorded_at: Micros | None, now: Micros) -> None:
+        """Begin an hour before the last batch that was recorded, else at all that are kept.
+
+        A batch may have died after it took its expiries; a clock may have run ahead.
+        """
+        told = now - EXPIRIES_KEPT if recorded_at is None else recorded_at - HOUR
+        self._up_to = min(told, now - HOUR)
+
+    def take_due(self, now: Micros) -> Iterator[Wake]:
+        """The keys whose later look has come since the last call."""
+        self._up_to = min(self._up_to, now)  # the clock may have stepped back
+        for expiry in self.expiries.between(self._up_to, now):
+            yield scheduled_wake(expiry)
+        self._up_to = now

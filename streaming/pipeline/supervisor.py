@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, Protocol
 
 from checkpoints import directory, fingerprint
-from checkpoints.bookmarks import Offsets, safe_start
-from reconcilers.errors import EventsLost, Retryable
+from checkpoints.bookmarks import Offsets
+from checkpoints.clock import now_micros, to_seconds
+from reconcilers.errors import Retryable
+from reconcilers.model import Wake
 from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
 from streaming.monitoring.metrics import Metrics
-from streaming.pipeline.batches import Batches
-from streaming.pipeline.query import FamilyQuery, backoff
-from streaming.topics import Watcher
+from streaming.pipeline.starting import StartingPoint
 
 log = logging.getLogger("reconciler")
 
@@ -28,24 +29,93 @@ BAD_STARTS = 2
 """Deaths in a row, without one batch and not for Kafka or Cassandra, that condemn a checkpoint."""
 
 
-@dataclass(slots=True)
-class QuerySupervisor:
-    """Keeps one query alive until told to stop. Durations are seconds."""
+class Supervised(Protocol):
+    """What is kept alive; `streaming.pipeline.query.FamilyQuery` is the real one."""
 
-    query: FamilyQuery
-    decisions: Batches
-    watcher: Watcher
-    topics: tuple[str, ...]
-    metrics: Metrics
+    @property
+    def checkpoint(self) -> Path:
+        """Its directory."""
+
+    @property
+    def name(self) -> str:
+        """Its family's."""
+
+    @property
+    def publish(self) -> Callable[[Iterable[Wake]], None]:
+        """Sends keys to be looked at again."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs. Raises `SparkDied` when there is no Spark to ask."""
+
+    def start(self) -> None:
+        """Start from the checkpoint."""
+
+    def start_fresh(self, offsets: Offsets) -> None:
+        """Start with a new checkpoint at these offsets."""
+
+    def stop(self) -> None:
+        """Stop, if it runs."""
+
+    def progress(self) -> Iterator[dict[str, Any]]:
+        """The batches that ended since the last call, as Spark tells them."""
+
+    def failure(self) -> str:
+        """Why it died, in one line."""
+
+    def blames_checkpoint(self) -> bool:
+        """Whether it died of its checkpoint."""
+
+    def lost_events(self) -> bool:
+        """Whether it died because Kafka no longer holds what it was to read."""
+
+
+class BatchMemory(Protocol):
+    """What a query's batches keep between them (`streaming.pipeline.batches.Batches`)."""
+
+    def start(self) -> list[Wake]:
+        """Read what is kept; the keys to look at at once."""
+
+    def recall(self) -> None:
+        """Read it anew after a batch that failed."""
+
+    def check_lease(self) -> None:
+        """Raises `AlreadyRunning` on a lost lease."""
+
+
+@dataclass(slots=True)
+class Measurements:
+    """Clocks and lag, measured now and then; ``read_up_to`` is where the last batch ended."""
+
     clocks: ClockWatch
     lag: LagWatch
+    read_up_to: Callable[[], Offsets]
+    _clocks_at: float = float("-inf")
+    _lag_at: float = float("-inf")
+
+    def take(self) -> None:
+        """Those that are due."""
+        now = time.monotonic()
+        if now - self._clocks_at > CLOCKS_EVERY:
+            self._clocks_at = now
+            self.clocks.measure()
+        if now - self._lag_at > LAG_EVERY:
+            self._lag_at = now
+            self.lag.measure(self.read_up_to())
+
+
+@dataclass(slots=True)
+class QuerySupervisor:
+    """Keeps one query alive until told to stop; ``restart_backoff_max`` is seconds."""
+
+    query: Supervised
+    decisions: BatchMemory
+    starting: StartingPoint
+    measurements: Measurements
+    metrics: Metrics
     fingerprint: fingerprint.Fingerprint
-    window_ms: int
     restart_backoff_max: float
-    accept_loss: bool = False
     _deaths: int = 0
-    _clocks_at: float = field(default=float("-inf"))
-    _lag_at: float = field(default=float("-inf"))
 
     def run(self, stop: Event) -> None:
         """Start, watch, restart. Raises `EventsLost`, or `AlreadyRunning` on a lost lease."""
@@ -65,65 +135,28 @@ class QuerySupervisor:
     def _start(self) -> None:
         """From the checkpoint if it can be gone on from, else from the bookmark."""
         self.query.publish(self.decisions.start())
-        plan = directory.newest(self.query.checkpoint)
-        if plan is not None and plan.watermark > time.time() * 1000:
-            ahead = plan.watermark / 1000 - time.time()
+        plan, now = directory.newest(self.query.checkpoint), now_micros()
+        if plan is not None and plan.watermark > now:
+            ahead = to_seconds(plan.watermark - now)
             self._start_fresh(f"its watermark is {ahead:.0f} s ahead of the clock")
         elif plan is None or directory.query_id(self.query.checkpoint) is None:
             self._start_fresh("there is no checkpoint to go on from")
         else:
-            self._check_retention(plan.end)
+            self.starting.check_retention(plan.end)
             self.query.start()
 
     def _start_fresh(self, why: str) -> None:
-        offsets = safe_start(self.decisions.recent_bookmarks(), self.window_ms)
+        bookmarked = self.starting.bookmarked()
         self.query.stop()
         kept = directory.set_aside(self.query.checkpoint)
         log.warning(
             "fresh start from %s: %s; old checkpoint: %s",
-            "the bookmark" if offsets else "the oldest event",
+            "the bookmark" if bookmarked else "the oldest event",
             why,
             kept,
         )
         fingerprint.write(self.query.checkpoint, self.fingerprint)
-        if offsets is not None:
-            self._check_retention(offsets)
-        elif self._begins_late():
-            log.warning("Kafka no longer holds the first events: what they told is not known")
-            self.decisions.events_lost()
-        self.query.starting_offsets = self._still_kept(offsets or {})
-        self.query.start()
-
-    def _begins_late(self) -> bool:
-        """Whether any topic has lost its first records: nobody may have read them."""
-        beginnings = self.watcher.beginning_offsets(self.topics).values()
-        return any(beginning > 0 for each in beginnings for beginning in each.values())
-
-    def _still_kept(self, offsets: Offsets) -> Offsets:
-        """The offsets, without the partitions that must be read from their beginning."""
-        kept: dict[str, dict[int, int]] = {}
-        for topic, partitions in self.watcher.beginning_offsets(self.topics).items():
-            for partition, beginning in partitions.items():
-                wanted = offsets.get(topic, {}).get(int(partition), 0)
-                if wanted > beginning:
-                    kept.setdefault(topic, {})[int(partition)] = wanted
-        return kept
-
-    def _check_retention(self, offsets: Mapping[str, Mapping[int, int]]) -> None:
-        """Raises `EventsLost` naming the range that Kafka no longer holds."""
-        gone = [
-            f"{topic}/{partition} {offsets[topic][int(partition)]}–{beginning - 1}"
-            for topic, partitions in self.watcher.beginning_offsets(self.topics).items()
-            for partition, beginning in partitions.items()
-            if beginning > offsets.get(topic, {}).get(int(partition), beginning)
-        ]
-        if not gone:
-            return
-        lost = f"Kafka's retention has passed over unread records: {', '.join(gone)}"
-        if not self.accept_loss:
-            raise EventsLost(f"{lost}; go on with --accept-loss, then sweep")
-        log.error("%s; accepted: a sweep is due", lost)
-        self.decisions.events_lost()
+        self.query.start_fresh(self.starting.kept(bookmarked))
 
     # --- watch
 
@@ -136,13 +169,7 @@ class QuerySupervisor:
                 self.metrics.dropped.inc(dropped)
                 self._start_fresh("the clock is behind the watermark: rows would be dropped")
                 return
-        now = time.monotonic()
-        if now - self._clocks_at > CLOCKS_EVERY:
-            self._clocks_at = now
-            self.decisions.clock_trouble = self.clocks.trouble()
-        if now - self._lag_at > LAG_EVERY:
-            self._lag_at = now
-            self.decisions.lag = self.lag.measure(self.decisions.read_up_to)
+        self.measurements.take()
 
     def _show(self, told: dict[str, Any]) -> None:
         self.metrics.batch_duration.set(told["durationMs"]["triggerExecution"] / 1000)
@@ -153,7 +180,7 @@ class QuerySupervisor:
         self.decisions.check_lease()
         why = self.query.failure()
         self._deaths += 1
-        self.metrics.restarts.labels(self.query.job.family.name).inc()
+        self.metrics.restarts.labels(self.query.name).inc()
         pause = backoff(self._deaths - 1, self.restart_backoff_max)
         log.warning("the query died: %s; restarting in %.0f s", why, pause)
         stop.wait(pause)
@@ -171,3 +198,8 @@ class QuerySupervisor:
 
 def _sum(told: dict[str, Any], name: str) -> int:
     return sum(operator.get(name, 0) for operator in told.get("stateOperators", ()))
+
+
+def backoff(restarts: int, most: float) -> float:
+    """Seconds to wait before the next restart: 1, 2, 4 … up to ``most``."""
+    return min(most, 2.0 ** min(restarts, 16))

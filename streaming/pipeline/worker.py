@@ -1,7 +1,7 @@
 """What runs inside Spark's Python workers: steps 3–4 for keys, steps 5–7 for suspects.
 
-The functions made here are sent to the workers, so they hold values only; each worker process makes
-its own sessions and prepared statements, once.
+The functions made here are sent to the workers, so they hold values only, and functions of modules;
+those of a `Job` (`streaming.commands.workers`) make each process its own connections, once.
 """
 
 from __future__ import annotations
@@ -10,35 +10,27 @@ import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from functools import cache, partial
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
 
-from checkpoints.cassandra import (
-    CassandraExpiries,
-    CassandraJournal,
-    CassandraLineage,
-    CassandraTallies,
-    Store,
-    levels,
-)
-from checkpoints.clock import now_micros
-from checkpoints.expiries import Expiry
+from checkpoints.clock import now_micros, to_micros
+from checkpoints.expiries import Expiries, Expiry
+from checkpoints.journal import Journal
+from checkpoints.lineage import Lineage
+from checkpoints.tallies import Tallies
 from reconcilers.family import Family, Projection
-from reconcilers.finding import Attempts
-from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
+from reconcilers.model import Micros, Slot, Suspect, Wake
 from reconcilers.policy import Admission
 from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.scheduled import looks_after_expiry, spread
 from streaming.settings import Settings
-from streaming.steps.confirm import Confirmer
-from streaming.steps.examine import Examiner, Rules
+from streaming.steps.examine import Examiner
 from streaming.steps.look import Look, LookResult
 from streaming.steps.outcome import Outcome
-from streaming.tables import Tables, connect
+from streaming.steps.ports import MessageTables
 from streaming.topics import publish_dead_letters, publish_wakes
 
 RESULT_SCHEMA = "result binary"
@@ -46,12 +38,37 @@ KEYS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
+class Connections:
+    """One process's connections to what it reads and writes."""
+
+    tables: MessageTables
+    lineage: Lineage
+    journal: Journal
+    expiries: Expiries
+    tallies: Tallies
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """What a worker needs to know: settings, the family bound to the cluster's schema, the mode."""
+    """What a worker needs to know: settings, the family bound to the cluster's schema, the mode.
+
+    ``connect`` gives a process its connections, ``examiner`` makes what examines a projection over
+    them: functions of a module, for a job is sent to the workers.
+    """
 
     settings: Settings
     family: Family
     suspects_topic: str
+    connect: Callable[[Settings, Family], Connections]
+    examiner: Callable[[Job, Projection], Examiner]
+
+    def connections(self) -> Connections:
+        """This process's."""
+        return self.connect(self.settings, self.family)
+
+    def publish(self, wakes: Iterable[Wake]) -> None:
+        """Send keys to be looked at again."""
+        publish_wakes(self.settings.kafka, self.suspects_topic, self.family.name, wakes)
 
 
 @dataclass(slots=True)
@@ -127,65 +144,6 @@ def _merged(one: Suspect, other: Suspect) -> Suspect:
     )
 
 
-def rules_of(settings: Settings) -> Rules:
-    """The rules of steps 5 to 7 from the settings."""
-    repair, delay = settings.repair, round(settings.stream.delay * 1e6)
-    shadowed = frozenset({Kind.SHADOWED_DELETE} if repair.re_add_shadowed else ())
-    return Rules(
-        delay=delay,
-        delete_clock_tolerance=round(repair.delete_clock_tolerance * 1e6),
-        recheck_interval=round(repair.recheck_interval * 1e6),
-        attempts=Attempts(repair.attempts, apart=delay),
-        empty_truth_min_rows=repair.empty_truth_min_rows,
-        always_accepted=shadowed,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Connections:
-    """One process's connections to what it reads and writes."""
-
-    tables: Tables
-    lineage: CassandraLineage
-    journal: CassandraJournal
-    expiries: CassandraExpiries
-    tallies: CassandraTallies
-
-
-def connections(settings: Settings, family: Family) -> Connections:
-    """This process's connections; made at the first call for this family."""
-    return _connections(settings, _ByName(family))
-
-
-@dataclass(frozen=True, slots=True)
-class _ByName:
-    """A family as a cache key: by its name and columns (its functions do not compare)."""
-
-    family: Family
-
-    def __hash__(self) -> int:
-        columns = self.family.listing.columns
-        return hash((self.family.name, len(self.family.projections), columns))
-
-
-@cache
-def _connections(settings: Settings, of: _ByName) -> Connections:
-    session = connect(settings.cassandra)
-    consistency = levels(settings.cassandra.local_dc)
-    store = Store(session, settings.cassandra.own_keyspace, consistency)
-    return Connections(
-        Tables(session, settings.cassandra, of.family),
-        CassandraLineage(store),
-        CassandraJournal(
-            store,
-            scope=settings.cassandra.keyspace,
-            log_kept=timedelta(days=settings.repair.log_days),
-        ),
-        CassandraExpiries(store),
-        CassandraTallies(store, settings.tally.chunk),
-    )
-
-
 # --- steps 3 and 4
 
 
@@ -200,7 +158,7 @@ def _look_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
     for batch in batches:
         settled = SettledKeys.of(batch)
         _keep_undecodable(job, settled.bad, found)
-        _account(settled, found, job.settings.stream.delay)
+        _account(settled, found, to_micros(job.settings.stream.delay))
         wakes.extend(settled.wakes())
         if len(wakes) >= KEYS_AT_ONCE:
             _look(job, wakes, found)
@@ -211,16 +169,16 @@ def _look_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 
 
 def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
-    ours = connections(job.settings, job.family)
+    ours = job.connections()
     since, now = ours.lineage.watched_since(), now_micros()
     look = Look(job.family, ours.tables, ours.lineage, since)
     looked = look.at(wakes, now)
     ours.tallies.mark(_chunks(looked, job.settings.tally.chunk), now)
-    ours.expiries.expect(looks_after_expiry(wakes, now, round(job.settings.stream.delay * 1e6)))
-    every = round(job.settings.repair.recheck_interval * 1e6)
+    ours.expiries.expect(looks_after_expiry(wakes, now, to_micros(job.settings.stream.delay)))
+    every = to_micros(job.settings.repair.recheck_interval)
     ours.expiries.expect(Expiry(slot, None, spread(slot, now, every)) for slot in looked.later)
     if looked.again:
-        _publish(job, looked.again)
+        job.publish(looked.again)
     found.add(looked)
 
 
@@ -228,9 +186,9 @@ def _chunks(looked: LookResult, width: int) -> dict[UUID, set[int]]:
     return {mailbox: {uid // width for uid in uids} for mailbox, uids in looked.touched.items()}
 
 
-def _account(settled: SettledKeys, found: BatchLook, delay: float) -> None:
+def _account(settled: SettledKeys, found: BatchLook, delay: Micros) -> None:
     """Capture delay, oldest write, and writers whose clock is ahead by more than half the delay."""
-    times = settled.write_times(fast=round(delay / 2 * 1e6))
+    times = settled.write_times(fast=delay // 2)
     if times is not None:
         freshest = (times.newest, times.captured_in)
         found.oldest = min(found.oldest or times.oldest, times.oldest)
@@ -242,10 +200,6 @@ def _keep_undecodable(job: Job, rows: list[dict[str, Any]], found: BatchLook) ->
     if rows:
         publish_dead_letters(job.settings.kafka, rows)
         found.bad.update(row["reason"] for row in rows)
-
-
-def _publish(job: Job, wakes: Iterable[Wake]) -> None:
-    publish_wakes(job.settings.kafka, job.suspects_topic, job.family.name, wakes)
 
 
 # --- steps 5 to 7
@@ -264,22 +218,6 @@ def _repair_share(
     for suspects in shares:
         for projection in job.family.projections:
             concerned = [each for each in suspects if each.projection == projection.name]
-            for outcome in _examiner(job, projection).examine(concerned, admission, batch):
+            for outcome in job.examiner(job, projection).examine(concerned, admission, batch):
                 finding = outcome.finding
                 yield replace(outcome, finding=finding.without_rows() if finding else None)
-
-
-def _examiner(job: Job, projection: Projection) -> Examiner:
-    ours, rules = connections(job.settings, job.family), rules_of(job.settings)
-    return Examiner(
-        family=job.family,
-        projection=projection,
-        tables=ours.tables,
-        confirmation=Confirmer(
-            job.family, projection, ours.tables, ours.lineage, rules.delete_clock_tolerance
-        ),
-        journal=ours.journal,
-        publish=partial(_publish, job),
-        clock=now_micros,
-        rules=rules,
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from checkpoints.lineage import Lineage
@@ -12,23 +11,9 @@ from reconcilers.confirm import SECOND
 from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
 from reconcilers.memory import NOTHING_REMEMBERED, Entry, Memory, memory_of, merged
-from reconcilers.model import Micros, Row, Slot, Suspect
+from reconcilers.model import Micros, Slot, Suspect
 from reconcilers.seen import Seen, SlotRows, claimants, is_one_sided, seen_at
-
-
-class ConfirmTables(Protocol):
-    """What step 5 reads; `streaming.tables.Tables` is the real one."""
-
-    def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
-        """The projection's rows at these slots."""
-
-    def projection_with_times(
-        self, projection: Projection, slots: Iterable[Slot]
-    ) -> dict[Slot, Row]:
-        """The projection's rows with write times."""
-
-    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        """All truth rows of each message at serial consistency, with write times."""
+from streaming.steps.ports import ConfirmTables
 
 
 class Unreadable(Refused):

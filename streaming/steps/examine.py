@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from checkpoints.journal import Journal
 from reconcilers.confirm import Moment, judge
@@ -32,15 +31,12 @@ from streaming.steps.confirm import Confirmer, Unreadable
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import Parking
-from streaming.steps.removals import MailboxTables, Removals
-from streaming.steps.repair import Repairer, WriteTables
+from streaming.steps.ports import RepairTables
+from streaming.steps.removals import Removals
+from streaming.steps.repair import Repairer
 
 CONFIRMED_TOGETHER = 100
 """Suspects confirmed under one C: few, so that the reads are near the writes."""
-
-
-class RepairTables(MailboxTables, WriteTables, Protocol):
-    """What step 6 needs; `streaming.tables.Tables` is the real one."""
 
 
 @dataclass(frozen=True, slots=True)

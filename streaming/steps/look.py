@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from checkpoints.lineage import Lineage
@@ -20,22 +19,8 @@ from reconcilers.memory import complete_at
 from reconcilers.model import Kind, Micros, Row, Slot, Suspect, Wake
 from reconcilers.seen import Seen
 from streaming.steps.look_state import LookState, Target
+from streaming.steps.ports import LookTables
 from streaming.steps.record_lineage import LineageRecorder
-
-
-class LookTables(Protocol):
-    """What step 3 reads; `streaming.tables.Tables` is the real one."""
-
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        """All truth rows of each message."""
-
-    def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
-        """The projection's rows at these slots."""
-
-    def mailbox_slots(
-        self, projection: Projection, mailboxid: UUID
-    ) -> Iterable[tuple[Slot, UUID | None]]:
-        """Every slot of a mailbox in the projection, with the message its row names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,27 +5,13 @@ A truncated or half-restored truth looks just like that; such a mailbox waits fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
 from uuid import UUID
 
 from reconcilers.family import Family, Projection
-from reconcilers.model import Row, Slot
+from streaming.steps.ports import MailboxTables
 
 IDS_A_READ = 100
-
-
-class MailboxTables(Protocol):
-    """What is read of a mailbox; `streaming.tables.Tables` is the real one."""
-
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        """All truth rows of each message."""
-
-    def mailbox_slots(
-        self, projection: Projection, mailboxid: UUID
-    ) -> Iterable[tuple[Slot, UUID | None]]:
-        """Every slot of a mailbox in the projection, with the message its row names."""
 
 
 @dataclass(slots=True)

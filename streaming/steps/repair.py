@@ -9,7 +9,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from checkpoints.journal import Journal
 from reconcilers.errors import Refused
@@ -20,16 +19,10 @@ from reconcilers.writes import Write
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import Parking
+from streaming.steps.ports import WriteTables
 
 WAITS = "its table refuses writes"
 """Why a key whose table is parked comes back."""
-
-
-class WriteTables(Protocol):
-    """Where repairs go; `streaming.tables.Tables` is the real one."""
-
-    def apply(self, writes: Sequence[Write]) -> None:
-        """Send the guarded writes of one row."""
 
 
 @dataclass(slots=True)

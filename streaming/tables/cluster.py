@@ -7,10 +7,12 @@ from contextlib import contextmanager
 
 from cassandra.cluster import Session
 
+from checkpoints.cassandra import Store, levels
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings
-from streaming.tables.session import connect, node_clocks, schema_of
+from streaming.tables.nodes import Nodes
+from streaming.tables.session import open_session, schema_of
 
 
 class Cluster:
@@ -23,9 +25,13 @@ class Cluster:
         """Column types by table; empty when there is no such keyspace."""
         return schema_of(self._session, keyspace)
 
+    def store(self, settings: CassandraSettings) -> Store:
+        """Our own keyspace, by this session."""
+        return Store(self._session, settings.own_keyspace, levels(settings.local_dc))
+
     def clocks(self) -> dict[str, float]:
         """How far each node's clock is ahead of ours, seconds."""
-        return node_clocks(self._session)
+        return Nodes(self._session).clocks()
 
     def tables_with_cdc(self, keyspace: str) -> frozenset[str]:
         """The tables of a keyspace that have change capture on."""
@@ -84,8 +90,8 @@ def _quoted(role: str) -> str:
 
 @contextmanager
 def logged_in(settings: CassandraSettings) -> Iterator[Cluster]:
-    """A session of its own for one command, closed at the end. Raises as `connect` does."""
-    session = connect.__wrapped__(settings)
+    """A session of its own for one command, closed at the end. Raises as `open_session` does."""
+    session = open_session(settings)
     try:
         yield Cluster(session)
     finally:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
-from datetime import UTC
 from functools import cache
 
 from cassandra import ConsistencyLevel
@@ -19,7 +17,6 @@ from cassandra.policies import (
 from cassandra.query import dict_factory
 
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.errors import Refused, Retryable, Unreachable
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings
 
@@ -29,7 +26,12 @@ SOONEST, LATEST = 1.0, 15.0
 
 @cache
 def connect(settings: CassandraSettings) -> Session:
-    """This process's session, made at the first call.
+    """This process's session, made at the first call. Raises as `open_session` does."""
+    return open_session(settings)
+
+
+def open_session(settings: CassandraSettings) -> Session:
+    """A session of its own, for the caller to close.
 
     Raises `reconcilers.errors.Unreachable` or `Refused` (wrong credentials).
     """
@@ -88,48 +90,3 @@ def schema_of(session: Session, keyspace: str) -> Schema:
         for row in rows:
             found[row["table_name"]][row["column_name"]] = row["type"]
     return dict(found)
-
-
-def node_clocks(session: Session) -> dict[str, float]:
-    """How far each node's clock is ahead of ours, in seconds, good to some milliseconds.
-
-    Nodes that do not answer are left out. Raises `Unreachable` when none does.
-    """
-    query = "SELECT toTimestamp(now()) AS now FROM system.local"
-    ahead: dict[str, float] = {}
-    away: list[str] = []
-    for host in session.cluster.metadata.all_hosts():
-        before = time.time()
-        try:
-            with translated(f"asking {host.address} for its time"):
-                row = session.execute(query, host=host).one()
-        except Retryable as failed:
-            away.append(str(failed))
-            continue
-        midpoint = (before + time.time()) / 2
-        ahead[host.address] = row["now"].replace(tzinfo=UTC).timestamp() - midpoint
-    if away and not ahead:
-        raise Unreachable(away[0])
-    return ahead
-
-
-def nodes_away(session: Session) -> list[str]:
-    """The nodes that the driver knows to be down."""
-    return sorted(
-        host.address for host in session.cluster.metadata.all_hosts() if host.is_up is False
-    )
-
-
-def nodes_with_hints(session: Session) -> list[str]:
-    """The nodes that hold hints for others, where they tell (Cassandra 4.1 and later)."""
-    query = "SELECT files FROM system_views.pending_hints"
-    found = []
-    for host in session.cluster.metadata.all_hosts():
-        try:
-            with translated(f"asking {host.address} for its hints"):
-                rows = list(session.execute(query, host=host))
-        except (Refused, Retryable):
-            continue  # it cannot tell; a node that is away is known by another sign
-        if any(row["files"] for row in rows):
-            found.append(host.address)
-    return found

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkpoints.cassandra import CassandraLineage
+from streaming.commands import workers
 from streaming.pipeline import worker
-from streaming.pipeline.worker import Job
 from streaming.settings import load
 from streaming.steps.look import Look
 from streaming.steps.record_lineage import LineageRecorder
@@ -81,7 +81,7 @@ class Clock:
 def feed(config: Path, keys: Path, total: int) -> Iterator[Fed]:
     """Feed the worker until it had so many keys."""
     settings = load(config)
-    job = Job(settings, bound(settings), settings.kafka.suspects_topic)
+    job = workers.job(settings, bound(settings), settings.kafka.suspects_topic)
     share_of: Any = worker._look_share
     rows = pq.read_table(keys)
     began, fed, slots = time.perf_counter(), 0, 0

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from checkpoints.memory import MemoryLineage
 from reconcilers.family import Family, bind
 from reconcilers.memory import Entry
+from streaming.commands import workers
 from streaming.pipeline import worker
 from streaming.pipeline.envelope import decode
 from streaming.pipeline.session import spark_session
@@ -22,6 +21,7 @@ from streaming.pipeline.worker import (
     KEYS_AT_ONCE,
     RESULT_SCHEMA,
     BatchLook,
+    Connections,
     Job,
     look_task,
     read_looks,
@@ -51,7 +51,7 @@ class Pieces:
     def __init__(self, settings: Settings, folder: Path) -> None:
         self.settings = settings
         self.family = bound(settings)
-        self.job = Job(settings, self.family, settings.kafka.suspects_topic)
+        self.job = workers.job(settings, self.family, settings.kafka.suspects_topic)
         self._folder = folder
         self.spark: SparkSession = spark_session(settings.stream)
 
@@ -147,9 +147,11 @@ def bound(settings: Settings) -> Family:
 
 
 def _forgetful_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    ours: Any = replace(worker.connections(job.settings, job.family), lineage=Forgetful())  # type: ignore[arg-type]
-    with patch.object(worker, "ports", lambda *_: ours):
-        yield from worker._look_share(job, batches)
+    yield from worker._look_share(replace(job, connect=_forgetful), batches)
+
+
+def _forgetful(settings: Settings, family: Family) -> Connections:
+    return replace(workers.connections(settings, family), lineage=Forgetful())
 
 
 def _discard(rows: DataFrame) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from streaming.app import main
-from streaming.pipeline.batches import Batches, BatchPlace
+from streaming.pipeline.batch_record import BatchPlace
+from streaming.pipeline.batches import Batches
 from streaming.pipeline.supervisor import QuerySupervisor
 from streaming.pipeline.worker import BatchLook
 

@@ -20,7 +20,7 @@ from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
 from reconcilers.writes import AddToCounter
 from streaming.settings import CassandraSettings
-from streaming.tables import CounterTables, connect
+from streaming.tables import CounterTables, open_session
 from streaming.tables.counters import PAGE
 from tests.endpoints import Endpoints
 
@@ -57,7 +57,7 @@ def settings(stack: Endpoints, keyspace: str) -> CassandraSettings:
 @pytest.fixture(scope="module")
 def session(settings: CassandraSettings) -> Iterator[Session]:
     """As the product connects."""
-    made = connect.__wrapped__(settings)
+    made = open_session(settings)
     yield made
     made.cluster.shutdown()
 

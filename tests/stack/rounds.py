@@ -34,10 +34,11 @@ from reconcilers.policy import Admission
 from reconcilers.writes import Write
 from streaming.settings import CassandraSettings, load
 from streaming.steps.confirm import Confirmer
-from streaming.steps.examine import Examiner, RepairTables, Rules
+from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look
 from streaming.steps.outcome import Outcome
-from streaming.tables import Tables, connect, schema_of
+from streaming.steps.ports import MessageTables
+from streaming.tables import Tables, open_session, schema_of
 from tests.endpoints import Endpoints
 from tests.stack.streams import write_settings
 
@@ -135,7 +136,7 @@ def ground(stack: Endpoints, session: Session, folder: Path) -> Iterator[Ground]
         create_schema(session, own)
         file = write_settings(folder / "rounds.toml", stack, keyspace, own, {})
         settings = load(file, {}).cassandra
-        product = connect.__wrapped__(settings)
+        product = open_session(settings)
         yield _on(session, product, settings)
     finally:
         if product is not None:
@@ -167,7 +168,7 @@ class Rounds:
     """
 
     ground: Ground
-    tables: RepairTables | None = None
+    tables: MessageTables | None = None
     journal: Journal | None = None
     lineage: Lineage | None = None
     due: list[Wake] = field(default_factory=list)
@@ -201,17 +202,17 @@ class Rounds:
         tables = self.tables or ground.tables
         lineage = self.lineage or ground.lineage
         since = lineage.watched_since()
-        look = Look(ground.family, tables, lineage, since)  # type: ignore[arg-type]
+        look = Look(ground.family, tables, lineage, since)
         looked = look.at(wakes, now_micros())
         self.due += looked.again
         return self._examiner(tables, lineage).examine(looked.suspects, self.admission, batch)
 
-    def _examiner(self, tables: RepairTables, lineage: Lineage) -> Examiner:
+    def _examiner(self, tables: MessageTables, lineage: Lineage) -> Examiner:
         ground = self.ground
         confirmation = Confirmer(
             ground.family,
             ground.projection,
-            tables,  # type: ignore[arg-type]
+            tables,
             lineage,
             SHADOW,
         )

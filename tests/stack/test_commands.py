@@ -31,8 +31,9 @@ from reconcilers.model import Kind, Slot
 from reconcilers.policy import Breaker
 from streaming import app
 from streaming.commands import status
-from streaming.commands.stream import Holding, Mode
-from streaming.settings import Settings, load
+from streaming.commands.mode import StreamNames
+from streaming.commands.stream import Holding
+from streaming.settings import Mode, Settings, load
 from streaming.tables import disconnect
 from streaming.topics import Watcher, event_topics, publish_dead_letters
 from tests.contract.making import a_finding, a_slot
@@ -116,7 +117,7 @@ def values_in(settings: Settings, topic: str) -> list[Any]:
         return [
             json.loads(record.value or b"null")
             for partition, end in watcher.end_offsets([topic]).get(topic, {}).items()
-            for record in watcher.records(topic, int(partition), 0, end)
+            for record in watcher.records(topic, partition, 0, end)
         ]
     finally:
         watcher.close()
@@ -242,15 +243,15 @@ def test_status_while_the_stream_is_down(
     reconcile: Reconcile,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    mode = Mode.of(settings, "repair")
-    topic = mode.suspects_topic
+    names = StreamNames.of(settings, Mode.REPAIR)
+    topic = names.suspects_topic
     watcher = Watcher(settings.kafka)
-    ends = {int(number): end for number, end in watcher.end_offsets([topic])[topic].items()}
-    watcher.commit(mode.group, {topic: {number: max(end - 2, 0) for number, end in ends.items()}})
+    ends = watcher.end_offsets([topic])[topic]
+    watcher.commit(names.group, {topic: {number: max(end - 2, 0) for number, end in ends.items()}})
     watcher.close()
-    batch_time = now_micros() // 1000 - 90_000
+    batch_time = now_micros() - 90_000_000
     CassandraBookmarks(store).record(
-        Bookmark(mode.stream_name(MESSAGE), "checkpoint", 12, batch_time, batch_time, {}, {})
+        Bookmark(names.bookmarks(MESSAGE), "checkpoint", 12, batch_time, batch_time, {}, {})
     )
     CassandraLineage(store).watch_from(1_700_000_000_000_000)
     put(journal, Kind.MISSING_ROW, State.STUCK)
@@ -292,17 +293,17 @@ def test_status_tells_the_lag_in_time_and_who_holds_the_lease(
     stuck = a_finding(MESSAGE, slot, state=State.STUCK)
     journal.put(stuck)
     assert reconcile("findings", "--retry", place(stuck))[0] == 0  # something that is not read
-    mode, stop = Mode.of(settings, "repair"), Event()
-    batch_time = now_micros() // 1000 - 90_000
+    names, stop = StreamNames.of(settings, Mode.REPAIR), Event()
+    batch_time = now_micros() - 90_000_000
     CassandraBookmarks(store).record(
-        Bookmark(mode.stream_name(MESSAGE), "checkpoint", 13, batch_time, batch_time, {}, {})
+        Bookmark(names.bookmarks(MESSAGE), "checkpoint", 13, batch_time, batch_time, {}, {})
     )
     watcher = Watcher(settings.kafka)
-    topic = mode.suspects_topic
+    topic = names.suspects_topic
     starts = watcher.beginning_offsets([topic])[topic]
-    watcher.commit(mode.group, {topic: {int(number): at for number, at in starts.items()}})
+    watcher.commit(names.group, {topic: starts})
     watcher.close()
-    with Holding(mode, store, stop) as lease:
+    with Holding(names, store, stop) as lease:
         assert isinstance(lease, Lease)
         (stream,) = json.loads(reconcile("status", "--json")[1])["streams"]
     assert stream["holder"]["host"]
@@ -427,7 +428,7 @@ def test_dead_letters_are_published_once_more_unchanged(
     records = [
         (record.key, record.value)
         for number, after in partitions.items()
-        for record in watcher.records(topic, int(number), 0, after)
+        for record in watcher.records(topic, number, 0, after)
     ]
     assert records == [(b"\xffkey", b"{not json")] * 2
     assert reconcile("findings", "--retry-dead-letters") == (0, "no new dead letters\n")

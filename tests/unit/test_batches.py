@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
-from unittest.mock import patch
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -19,11 +17,16 @@ from reconcilers.finding import Action, Finding, State
 from reconcilers.model import NO_PROJECTION, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.policy import Breaker, BreakerLimits
 from streaming.monitoring.metrics import Metrics
-from streaming.pipeline.batches import Batches, Rates
-from streaming.pipeline.worker import BatchLook, Connections
+from streaming.pipeline.admission import AdmissionControl
+from streaming.pipeline.batch_record import BatchRecord, StreamPosition
+from streaming.pipeline.batches import Batches
+from streaming.pipeline.open_findings import OpenFindings
+from streaming.pipeline.scheduled import ExpiredCells
+from streaming.pipeline.worker import BatchLook
+from streaming.settings import Mode
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import WHOLE_TABLE
-from tests.builders.rows import DELAY, FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
+from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
 
 HOUR: Micros = 3600 * SECOND
 STREAM = "message"
@@ -47,7 +50,7 @@ class FlakyJournal(MemoryJournal):
 
 @dataclass
 class MemoryPorts:
-    """Stands in for `streaming.pipeline.worker.Connections`; nothing here reads James's tables."""
+    """What a batch is decided over, in memory."""
 
     journal: MemoryJournal = field(default_factory=MemoryJournal)
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
@@ -55,24 +58,26 @@ class MemoryPorts:
 
 
 def batches(ports: MemoryPorts, bookmarks: MemoryBookmarks | None = None) -> Batches:
+    """Decisions in repair mode, at `NOW`."""
+    metrics = Metrics(CollectorRegistry())
+    limits = BreakerLimits(suspects_per_minute=5, removals_per_minute=5)
+    position = StreamPosition(STREAM, bookmarks or MemoryBookmarks(), lambda offsets: None)
     return Batches(
-        family=FAMILY,
-        stream=STREAM,
-        ports=cast(Connections, ports),
-        bookmarks=bookmarks or MemoryBookmarks(),
-        lease=None,
-        metrics=Metrics(CollectorRegistry()),
-        rates=Rates(
-            BreakerLimits(suspects_per_minute=5, removals_per_minute=5), DELAY, HOUR, SECOND
+        admission=AdmissionControl(
+            family=FAMILY,
+            journal=ports.journal,
+            limits=limits,
+            mode=Mode.REPAIR,
+            lease=None,
+            clock_trouble=lambda: None,
+            metrics=metrics,
         ),
-        commit=lambda offsets: None,
+        open_findings=OpenFindings(FAMILY, ports.journal, metrics, STREAM, HOUR),
+        expired=ExpiredCells(ports.expiries),
+        record=BatchRecord(FAMILY.name, position, metrics, lambda: NOW),
+        lineage=ports.lineage,
+        clock=lambda: NOW,
     )
-
-
-@pytest.fixture(autouse=True)
-def _clock() -> Iterator[None]:
-    with patch("streaming.pipeline.batches.now_micros", return_value=NOW):
-        yield
 
 
 # --- a breaker is journalled before it counts ----------------------------------------------------
@@ -223,7 +228,7 @@ def test_an_expired_cell_comes_as_a_key_to_be_looked_at_again() -> None:
 
 
 def counted(decisions: Batches, metric: str, **labels: str) -> float:
-    return decisions.metrics.registry.get_sample_value(f"reconciler_{metric}", labels) or 0.0
+    return decisions.record.metrics.registry.get_sample_value(f"reconciler_{metric}", labels) or 0.0
 
 
 def test_a_superseded_repair_is_counted_and_the_new_finding_kept() -> None:

@@ -3,45 +3,55 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
-from unittest.mock import patch
 from uuid import UUID
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from checkpoints.directory import Planned
-from checkpoints.memory import MemoryBookmarks
+from checkpoints.memory import MemoryBookmarks, MemoryJournal
 from reconcilers.model import Micros, Slot
 from streaming.counters.batch_summary import BatchSummary
-from streaming.pipeline.batches import Batches, BatchPlace
+from streaming.monitoring.metrics import Metrics
+from streaming.pipeline.batch_record import BatchPlace, BatchRecord, BatchSummaries, StreamPosition
+from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.worker import BatchLook
-from tests.builders.rows import DELAY, MAILBOX, NOW, SECOND, SLOT
-from tests.unit.test_batches import MemoryPorts, batches, held
+from tests.builders.rows import DELAY, FAMILY, MAILBOX, NOW, SECOND, SLOT
+from tests.unit.test_batches import held
 
 WINDOW = SECOND
-"""As `tests.unit.test_batches.batches` has it."""
 HELD = replace(held(), slot=SLOT)
 
 
 class Told:
-    """Batches, and what the tallies hear of each."""
+    """The record of batches, and what the counters hear of each."""
 
     def __init__(self) -> None:
         self.came: list[BatchSummary] = []
-        self.batches: Batches = batches(MemoryPorts(), MemoryBookmarks())
-        self.batches.tallies = self.came.append
+        self.trouble: str | None = None
+        self.lag: Micros = 0
+        metrics = Metrics(CollectorRegistry())
+        self.findings = OpenFindings(FAMILY, MemoryJournal(), metrics, "message", DELAY)
+        summaries = BatchSummaries(
+            take=self.came.append,
+            window=WINDOW,
+            lag=lambda: self.lag,
+            paused_because=lambda: self.trouble,
+            mailboxes=self.findings.mailboxes,
+        )
+        position = StreamPosition("message", MemoryBookmarks(), lambda offsets: None)
+        self.record = BatchRecord(FAMILY.name, position, metrics, lambda: NOW, summaries)
 
     def end(self, look: BatchLook | None = None, at: Micros = NOW) -> BatchSummary:
-        plan = Planned(at // 1000, (at - DELAY) // 1000, {})
-        self.batches.ended(look or BatchLook(), BatchPlace("checkpoint", len(self.came), {}, plan))
+        plan = Planned(at, at - DELAY, {})
+        self.record.ended(look or BatchLook(), BatchPlace("checkpoint", len(self.came), {}, plan))
         return self.came[-1]
 
 
 @pytest.fixture
-def told() -> Iterator[Told]:
-    with patch("streaming.pipeline.batches.now_micros", return_value=NOW):
-        yield Told()
+def told() -> Told:
+    return Told()
 
 
 def test_only_windows_that_have_ended_have_come_out(told: Told) -> None:
@@ -57,14 +67,14 @@ def test_mailboxes_with_an_open_finding_of_a_message_are_told_and_of_an_index_no
     told: Told,
 ) -> None:
     other = Slot(UUID(int=1), 5)
-    told.batches.open_findings.keep(HELD)
-    told.batches.open_findings.keep(replace(HELD, projection="deleted_uids", slot=other))
+    told.findings.keep(HELD)
+    told.findings.keep(replace(HELD, projection="deleted_uids", slot=other))
     assert told.end().mailboxes_with_findings == {MAILBOX}
 
 
 def test_why_nothing_may_be_repaired_is_told(told: Told) -> None:
     assert told.end().paused_because is None
-    told.batches.clock_trouble = "the clock of 10.0.0.1 differs"
+    told.trouble = "the clock of 10.0.0.1 differs"
     assert told.end().paused_because == "the clock of 10.0.0.1 differs"
 
 
@@ -77,8 +87,8 @@ def test_a_stream_that_keeps_up_is_late_by_half_a_batch_at_most(told: Told) -> N
 
 
 def test_the_lag_behind_kafka_counts(told: Told) -> None:
-    told.batches.lag = 12.5
-    assert told.end().lag == 12.5 * SECOND
+    told.lag = 12 * SECOND
+    assert told.end().lag == 12 * SECOND
 
 
 def test_the_capture_of_the_newest_change_counts(told: Told) -> None:
@@ -110,5 +120,5 @@ def test_a_batch_that_is_executed_again_is_no_later(told: Told) -> None:
 
 
 def test_what_the_first_batch_reads_has_waited_since_the_process_began(told: Told) -> None:
-    told.batches.start()
+    told.record.start(NOW)
     assert told.end(at=NOW + 40 * SECOND).lag == 20 * SECOND

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from unittest.mock import Mock, patch
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-import streaming.monitoring.clocks
 from reconcilers.errors import Overloaded, Unreachable
 from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.metrics import Metrics
@@ -20,13 +18,30 @@ NOBODY = Unreachable("asking 10.0.0.1 for its time: no host answered")
 Answer = dict[str, float] | Exception
 
 
+class Cluster:
+    """Nodes that answer so, one after the other."""
+
+    def __init__(self, answers: Sequence[Answer], members: str) -> None:
+        self._answers, self._members = iter(answers), members
+
+    def members(self) -> str:
+        return self._members
+
+    def clocks(self) -> dict[str, float]:
+        answer = next(self._answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
 def troubles(answers: Sequence[Answer], members: str = "ab") -> list[str | None]:
     """What the watch says after each of these answers; the cluster has these nodes by then."""
-    session = Mock()
-    session.cluster.metadata.all_hosts.return_value = [Mock(address=node) for node in members]
-    watch = ClockWatch(session, DELAY_SECONDS, Metrics(CollectorRegistry()))
-    with patch.object(streaming.monitoring.clocks, "node_clocks", side_effect=answers):
-        return [watch.trouble() for _ in answers]
+    watch = ClockWatch(Cluster(answers, members), DELAY_SECONDS, Metrics(CollectorRegistry()))
+    told = []
+    for _ in answers:
+        watch.measure()
+        told.append(watch.trouble())
+    return told
 
 
 def test_clocks_that_are_near_enough_are_no_trouble() -> None:

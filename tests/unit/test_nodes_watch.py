@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from unittest.mock import patch
+from dataclasses import dataclass
 
 import pytest
 
 from reconcilers.errors import Unreachable
-from streaming.monitoring import nodes
 from streaming.monitoring.nodes import NodesWatch
 
 PAUSE = 600.0
@@ -21,17 +19,28 @@ class Cluster:
         self.away: list[str] = []
         self.hints: list[str] = []
         self.now = 0.0
-        self.watch = NodesWatch(session=None, pause=PAUSE, clock=lambda: self.now)
+        self.unreachable = False
+        self.watch = NodesWatch(Nodes(self), pause=PAUSE, clock=lambda: self.now)
+
+
+@dataclass
+class Nodes:
+    """A cluster's nodes as the watch asks them."""
+
+    cluster: Cluster
+
+    def away(self) -> list[str]:
+        return self.cluster.away
+
+    def with_hints(self) -> list[str]:
+        if self.cluster.unreachable:
+            raise Unreachable("no host answered")
+        return self.cluster.hints
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    made = Cluster()
-    with (
-        patch.object(nodes, "nodes_away", lambda session: made.away),
-        patch.object(nodes, "nodes_with_hints", lambda session: made.hints),
-    ):
-        yield made
+def cluster() -> Cluster:
+    return Cluster()
 
 
 def test_all_is_well_without_a_sign_to_the_contrary(cluster: Cluster) -> None:
@@ -69,11 +78,6 @@ def test_the_time_counts_from_the_last_sign(cluster: Cluster) -> None:
 
 
 def test_who_cannot_be_asked_is_not_taken_for_well(cluster: Cluster) -> None:
-    def unreachable(session: object) -> list[str]:
-        raise Unreachable("no host answered")
-
-    with (
-        patch.object(nodes, "nodes_with_hints", unreachable),
-        pytest.raises(Unreachable),
-    ):
+    cluster.unreachable = True
+    with pytest.raises(Unreachable):
         cluster.watch.trouble()

@@ -23,7 +23,7 @@ def text(**changes: Any) -> str:
 
 
 def test_the_lag_is_what_is_not_read_yet() -> None:
-    ends = {"b": {"0": 5}, "a": {"1": 7, "0": 9}}
+    ends = {"b": {0: 5}, "a": {1: 7, 0: 9}}
     read = {"a": {0: 9, 1: 3}}
     assert [(each.topic, each.partition, each.records) for each in lags(ends, read)] == [
         ("a", 0, 0),
@@ -33,7 +33,7 @@ def test_the_lag_is_what_is_not_read_yet() -> None:
 
 
 def test_a_topic_that_was_made_anew_has_no_negative_lag() -> None:
-    (only,) = lags({"a": {"0": 2}}, {"a": {0: 40}})
+    (only,) = lags({"a": {0: 2}}, {"a": {0: 40}})
     assert only.records == 0
 
 

@@ -1,0 +1,98 @@
+"""What a Spark worker is made of: its connections, and what examines suspects over them.
+
+These functions are sent to the workers by their names, in a `Job`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+
+from checkpoints.cassandra import (
+    CassandraExpiries,
+    CassandraJournal,
+    CassandraLineage,
+    CassandraTallies,
+    Store,
+    levels,
+)
+from checkpoints.clock import now_micros, to_micros
+from reconcilers.family import Family, Projection
+from reconcilers.finding import Attempts
+from reconcilers.model import Kind
+from streaming.pipeline.worker import Connections, Job
+from streaming.settings import Settings
+from streaming.steps.confirm import Confirmer
+from streaming.steps.examine import Examiner, Rules
+from streaming.tables import Tables, connect
+
+
+def job(settings: Settings, family: Family, suspects_topic: str) -> Job:
+    """The job of one family, over Cassandra."""
+    return Job(settings, family, suspects_topic, connections, examiner)
+
+
+def connections(settings: Settings, family: Family) -> Connections:
+    """This process's connections; made at the first call for this family."""
+    return _connections(settings, _ByName(family))
+
+
+@dataclass(frozen=True, slots=True)
+class _ByName:
+    """A family as a cache key: by its name and columns (its functions do not compare)."""
+
+    family: Family
+
+    def __hash__(self) -> int:
+        columns = self.family.listing.columns
+        return hash((self.family.name, len(self.family.projections), columns))
+
+
+@cache
+def _connections(settings: Settings, of: _ByName) -> Connections:
+    session = connect(settings.cassandra)
+    consistency = levels(settings.cassandra.local_dc)
+    store = Store(session, settings.cassandra.own_keyspace, consistency)
+    return Connections(
+        Tables(session, settings.cassandra, of.family),
+        CassandraLineage(store),
+        CassandraJournal(
+            store,
+            scope=settings.cassandra.keyspace,
+            log_kept=timedelta(days=settings.repair.log_days),
+        ),
+        CassandraExpiries(store),
+        CassandraTallies(store, settings.tally.chunk),
+    )
+
+
+def examiner(of: Job, projection: Projection) -> Examiner:
+    """Steps 5 to 7 for one projection, over this process's connections."""
+    ours, rules = of.connections(), rules_of(of.settings)
+    return Examiner(
+        family=of.family,
+        projection=projection,
+        tables=ours.tables,
+        confirmation=Confirmer(
+            of.family, projection, ours.tables, ours.lineage, rules.delete_clock_tolerance
+        ),
+        journal=ours.journal,
+        publish=of.publish,
+        clock=now_micros,
+        rules=rules,
+    )
+
+
+def rules_of(settings: Settings) -> Rules:
+    """The rules of steps 5 to 7 from the settings."""
+    repair, delay = settings.repair, to_micros(settings.stream.delay)
+    shadowed = frozenset({Kind.SHADOWED_DELETE} if repair.re_add_shadowed else ())
+    return Rules(
+        delay=delay,
+        delete_clock_tolerance=to_micros(repair.delete_clock_tolerance),
+        recheck_interval=to_micros(repair.recheck_interval),
+        attempts=Attempts(repair.attempts, apart=delay),
+        empty_truth_min_rows=repair.empty_truth_min_rows,
+        always_accepted=shadowed,
+    )

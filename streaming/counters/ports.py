@@ -1,0 +1,44 @@
+"""What counters ask of James's tables; `streaming.tables.CounterTables` is the real one of each.
+
+The truth they are held against is that of `streaming.steps.ports`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+from uuid import UUID
+
+from reconcilers.tally import Listed, QuotaRoot, Sums, Tally
+from reconcilers.writes import AddToCounter
+
+
+class StoredTables(Protocol):
+    """The counters, read."""
+
+    def stored(self, tally: Tally, key: UUID | str) -> Sums | None:
+        """What a counter row holds, None when there is none."""
+
+
+class AddTables(StoredTables, Protocol):
+    """The counters, read and corrected."""
+
+    def add(self, write: AddToCounter) -> None:
+        """Send a claimed delta, once."""
+
+
+class ListTables(Protocol):
+    """The messages of mailboxes."""
+
+    def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
+        """The messages of a mailbox by UID, in that range."""
+
+
+class OwnerTables(Protocol):
+    """Who owns what."""
+
+    def owner(self, mailboxid: UUID) -> QuotaRoot | None:
+        """Whose a mailbox is, None when it does not exist."""
+
+    def mailboxes(self, of: QuotaRoot) -> frozenset[UUID]:
+        """The mailboxes that a user's paths name."""

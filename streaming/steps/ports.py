@@ -1,0 +1,68 @@
+"""What steps 3 to 7 ask of James's tables; `streaming.tables.Tables` is the real one of each.
+
+Each step names only what it calls, so that a test gives it no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+from uuid import UUID
+
+from reconcilers.family import Projection
+from reconcilers.model import Row, Slot
+from reconcilers.writes import Write
+
+
+class TruthTables(Protocol):
+    """The truth, as it is read in bulk."""
+
+    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+        """All truth rows of each message; messages without any are left out."""
+
+
+class ProjectionTables(Protocol):
+    """Projections, as they are read in bulk."""
+
+    def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
+        """The projection's rows at these slots; absent ones are left out."""
+
+
+class MailboxTables(TruthTables, Protocol):
+    """What is read of a whole mailbox."""
+
+    def mailbox_slots(
+        self, projection: Projection, mailboxid: UUID
+    ) -> Iterable[tuple[Slot, UUID | None]]:
+        """Every slot of a mailbox in the projection, with the message its row names."""
+
+
+class LookTables(MailboxTables, ProjectionTables, Protocol):
+    """What step 3 reads."""
+
+
+class ConfirmTables(ProjectionTables, Protocol):
+    """What step 5 reads."""
+
+    def projection_with_times(
+        self, projection: Projection, slots: Iterable[Slot]
+    ) -> dict[Slot, Row]:
+        """The projection's rows with write times (µs)."""
+
+    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+        """All truth rows of each message at serial consistency, with write times (µs)."""
+
+
+class WriteTables(Protocol):
+    """Where repairs go."""
+
+    def apply(self, writes: Sequence[Write]) -> None:
+        """Send the guarded writes of one row."""
+
+
+class RepairTables(MailboxTables, WriteTables, Protocol):
+    """What step 6 needs."""
+
+
+class MessageTables(LookTables, ConfirmTables, RepairTables, Protocol):
+    """What one family's steps need together."""

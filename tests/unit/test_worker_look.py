@@ -1,0 +1,131 @@
+"""Steps 3 and 4 in a worker: every key of its share is looked at once, however many there are."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+
+from checkpoints.clock import now_micros
+from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
+from checkpoints.memory_tallies import MemoryTallies
+from reconcilers.family import Family, Projection
+from reconcilers.model import Micros, Wake
+from streaming.commands import workers
+from streaming.pipeline import worker
+from streaming.pipeline.worker import BatchLook, Connections, Job, look_task
+from streaming.settings import Settings
+from streaming.steps.examine import Examiner
+from streaming.steps.look import Look, LookResult
+from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SECOND
+from tests.fakes.memory_tables import MemoryTables
+from tests.unit.test_settled import SCHEMA
+
+AT_ONCE = 3
+DELAY: Micros = 45 * SECOND
+"""The settings' own."""
+
+
+@dataclass
+class Share:
+    """One worker's share of a batch, over ports in memory; ``looks`` are the keys of each look."""
+
+    tables: MemoryTables = field(default_factory=MemoryTables)
+    expiries: MemoryExpiries = field(default_factory=MemoryExpiries)
+    tallies: MemoryTallies = field(default_factory=MemoryTallies)
+    looks: list[list[int | None]] = field(default_factory=list)
+
+    def connect(self, _settings: Settings, _family: Family) -> Connections:
+        journal, lineage = MemoryJournal(), MemoryLineage()
+        return Connections(self.tables, lineage, journal, self.expiries, self.tallies)
+
+    def look(self, *rows: dict[str, Any], at_once: int = 1) -> BatchLook:
+        """Look at these keys, which come so many in an Arrow batch."""
+        plain = {"mailboxid": str(MAILBOX), "messageid": str(MESSAGE_ID), "changes": 1}
+        plain |= {"from_truth": False, "looked_again": False, "heartbeat": False}
+        keys = [plain | row for row in rows]
+        batches = [
+            pa.RecordBatch.from_pylist(keys[start : start + at_once], schema=SCHEMA)
+            for start in range(0, len(keys), at_once)
+        ]
+        job = Job(Settings(), FAMILY, "suspects", self.connect, no_examiner)
+        (result,) = look_task(job)(batches)
+        found = pickle.loads(result.to_pydict()["result"][0])
+        assert isinstance(found, BatchLook)
+        return found
+
+
+def no_examiner(_job: Job, _projection: Projection) -> Examiner:
+    raise AssertionError("a look examines nothing")
+
+
+@pytest.fixture
+def share(monkeypatch: pytest.MonkeyPatch) -> Share:
+    made, at = Share(), Look.at
+
+    def told(look: Look, wakes: Sequence[Wake], now: Micros) -> LookResult:
+        made.looks.append([wake.uid for wake in wakes])
+        return at(look, wakes, now)
+
+    monkeypatch.setattr(worker, "KEYS_AT_ONCE", AT_ONCE)
+    monkeypatch.setattr(Look, "at", told)
+    return made
+
+
+def test_many_keys_are_looked_at_in_several_looks_each_once(share: Share) -> None:
+    found = share.look(*({"uid": uid} for uid in range(1, 8)))
+    assert share.looks == [[1, 2, 3], [4, 5, 6], [7]]
+    assert found.examined == 7
+    assert found.changes == {MAILBOX: 7}
+
+
+def test_a_share_that_ends_with_a_full_look_has_no_empty_one(share: Share) -> None:
+    share.look(*({"uid": uid} for uid in range(1, 2 * AT_ONCE + 1)))
+    assert share.looks == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_an_arrow_batch_is_looked_at_as_a_whole(share: Share) -> None:
+    share.look(*({"uid": uid} for uid in range(1, 6)), at_once=5)
+    assert share.looks == [[1, 2, 3, 4, 5]]
+
+
+def test_a_share_without_keys_asks_nothing(share: Share) -> None:
+    assert share.look({"heartbeat": True}) == BatchLook()
+    assert share.looks == []
+
+
+def test_the_chunks_of_what_changed_are_marked(share: Share) -> None:
+    share.look({"uid": 7}, {"uid": 2_500})
+    assert share.tallies.of_mailbox(MAILBOX).chunks.keys() == {0, 2}
+
+
+@pytest.mark.parametrize(("ahead", "fast"), [(DELAY // 2, 0), (DELAY // 2 + 1, 1)])
+def test_writers_ahead_by_more_than_half_the_delay_are_counted(
+    share: Share, ahead: Micros, fast: int
+) -> None:
+    found = share.look({"uid": 7, "oldest": 5, "newest": 5, "quickest": -ahead})
+    assert found.fast_writers == fast
+    assert (found.oldest, found.freshest) == (5, (5, -ahead))
+
+
+@pytest.mark.parametrize(("margin", "expected"), [(-5 * SECOND, 0), (5 * SECOND, 1)])
+def test_a_cell_that_expires_is_looked_at_after_that_unless_it_is_long_gone(
+    share: Share, margin: Micros, expected: int
+) -> None:
+    """Gone for longer than a delay: a node's clock may be behind ours by less."""
+    expires = now_micros() - DELAY + margin
+    share.look({"uid": 7, "expires_at": expires})
+    dues = [each.due for each in share.expiries.between(0, 2**62)]
+    assert dues == [expires + 2 * DELAY] * expected
+
+
+def test_a_job_is_sent_to_the_workers_with_functions_by_their_names() -> None:
+    sent = workers.job(Settings(), FAMILY, "suspects")
+    got = cloudpickle.loads(cloudpickle.dumps(sent))
+    assert (got.connect, got.examiner) == (workers.connections, workers.examiner)
+    assert got.settings == sent.settings
