@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
+from prometheus_client import CollectorRegistry
 
+from checkpoints.memory import MemoryJournal
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Micros, Slot, Wake
+from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.open_findings import OpenFindings, finding_wake
 from streaming.steps.parking import WHOLE_TABLE
-from tests.builders.rows import LONG_AGO, MAILBOX, NOW, SLOT, row, truth
+from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SLOT, row, truth
 
+OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 FOUND = Finding(
     family="message",
     projection="messages",
@@ -28,8 +33,13 @@ OF_AN_INDEX = replace(FOUND, projection="unseen_uids")
 OF_A_TABLE = replace(FOUND, slot=WHOLE_TABLE, kind=Kind.TABLE_REFUSES, state=State.HELD)
 
 
+def open_findings(journal: MemoryJournal) -> OpenFindings:
+    metrics = Metrics(CollectorRegistry())
+    return OpenFindings(FAMILY, journal, metrics, "message", asked_again_after=DELAY)
+
+
 def keeping(*findings: Finding) -> OpenFindings:
-    kept = OpenFindings()
+    kept = open_findings(MemoryJournal(lambda: NOW))
     for finding in findings:
         kept.keep(finding)
     return kept
@@ -88,3 +98,25 @@ def test_its_key_is_looked_at_again_for_its_own_projection() -> None:
     assert finding_wake(OF_AN_INDEX) == Wake(
         MAILBOX, None, 7, oldest=LONG_AGO, looked_again=True, projection="unseen_uids"
     )
+
+
+def test_what_is_due_is_not_due_again_until_the_look_must_have_happened() -> None:
+    kept = keeping(replace(FOUND, next_look=NOW), replace(ELSEWHERE, next_look=NOW + 1))
+    assert [each.slot for each in kept.take_due(NOW)] == [SLOT]
+    assert [each.slot for each in kept.take_due(NOW + DELAY - 1)] == [Slot(MAILBOX, 8)]
+    assert [each.slot for each in kept.take_due(NOW + DELAY)] == [SLOT]
+
+
+def test_what_the_journal_holds_is_read_anew() -> None:
+    journal = MemoryJournal(lambda: NOW)
+    journal.put(FOUND)
+    kept = open_findings(journal)
+    kept.keep(ELSEWHERE)
+    kept.recall()
+    assert list(kept.findings.values()) == [FOUND]
+
+
+def test_a_mailbox_has_a_finding_where_the_list_of_messages_differs() -> None:
+    other = replace(OF_AN_INDEX, slot=Slot(OTHER_MAILBOX, 7))
+    assert keeping(FOUND, ELSEWHERE, other).mailboxes() == frozenset({MAILBOX})
+    assert keeping(other).mailboxes() == frozenset()
