@@ -9,7 +9,7 @@ ARGS   ?=
 SOURCES := reconcilers checkpoints streaming deploy tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools format lint test test-long demo bench docs lock clean
+.PHONY: help setup tools format lint test test-long demo bench mutants docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -56,6 +56,9 @@ demo: setup ## the main job on real servers, from nothing, in minutes
 
 bench: setup ## the measurements of docs/benchmarks.md
 	$(PYTEST) -m bench -s $(ARGS)
+
+mutants: $(STAMP) ## faults planted in a copy, to see what the fast tests miss: docs/mutants.md
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 docs: $(STAMP) ## docs/settings.md, from streaming/settings.py
 	$(BIN)/python -m streaming.settings_page > docs/settings.md

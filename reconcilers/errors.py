@@ -15,6 +15,7 @@
     ├── NotGuarded           a write that could override a user's was asked for: a bug, never sent
     └── Misconfigured        settings or surroundings are wrong: one clear line, exit code 2
         ├── IncompatibleCheckpoint   the checkpoint was made by another set-up
+        ├── NewerSchema              a newer product has upgraded our own keyspace
         ├── EventsLost               retention has passed over changes that were not examined
         └── AlreadyRunning           another live stream holds the lease
 
@@ -68,6 +69,10 @@ class IncompatibleCheckpoint(Misconfigured):
 
 class EventsLost(Misconfigured):
     """Kafka no longer holds records that were not read; the message says which."""
+
+
+class NewerSchema(Misconfigured):
+    """Our own keyspace has a step that this product does not know: a newer one upgraded it."""
 
 
 class CorruptCheckpoint(ReconcilerError):

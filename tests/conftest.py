@@ -9,6 +9,7 @@ import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import WhiteListRoundRobinPolicy
 
+from deploy.embedded import interrupts
 from deploy.mailserver import james
 from tests.containers.stack import missing_docker, running_containers
 from tests.endpoints import Endpoints, Running
@@ -34,6 +35,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.stack)
     # the stream that many tests share starts late: while it runs, it takes a third of a core
     items.sort(key=lambda item: "scene" in getattr(item, "fixturenames", ()))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Whoever ends the run by a signal ends its servers too: the fixtures are torn down."""
+
+    def stop(by: str) -> None:
+        session.shouldstop = f"ended by {by}"  # should somebody swallow the interrupt
+
+    interrupts.raise_once(stop)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """A fixture that is interrupted in its teardown would keep others from theirs."""
+    with interrupts.held_back():
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """Here the fixtures of an interrupted run are torn down."""
+    interrupts.ignore()
 
 
 @pytest.fixture(scope="session")

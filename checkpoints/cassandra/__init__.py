@@ -13,7 +13,8 @@ from checkpoints.cassandra.expiries import CassandraExpiries
 from checkpoints.cassandra.journal import CassandraJournal
 from checkpoints.cassandra.lease import CassandraLease
 from checkpoints.cassandra.lineage import CassandraLineage
-from checkpoints.cassandra.store import KEYSPACE, Levels, Store, create_schema, levels
+from checkpoints.cassandra.schema import create_schema
+from checkpoints.cassandra.store import KEYSPACE, Levels, Store, levels
 from checkpoints.cassandra.tallies import CassandraRounds, CassandraTallies
 
 __all__ = [

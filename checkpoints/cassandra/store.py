@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import resources
-from string import Template
 from typing import Any, TypeVar
 
 from cassandra import ConsistencyLevel
@@ -15,11 +13,12 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, ResponseFuture, Session
 from cassandra.query import BatchStatement, BatchType, PreparedStatement, tuple_factory
 
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.errors import Misconfigured
+from reconcilers.errors import Misconfigured, Overloaded
+from reconcilers.family import Schema
 
 KEYSPACE = "reconciler"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
-ONE_COPY: Mapping[str, str] = {"class": "SimpleStrategy", "replication_factor": "1"}
+CHANGE_SECONDS = 60.0
 
 T = TypeVar("T")
 Request = tuple[Any, tuple[Any, ...]]
@@ -140,6 +139,36 @@ class Store:
             waiting[replicas] += bound
         yield from (self.batch(together) for together in waiting.values())
 
+    def tables(self) -> Schema:
+        """Column types by table, as the cluster has them now; empty without the keyspace."""
+        found: Schema = defaultdict(dict)
+        columns = self.prepare(
+            "SELECT table_name, column_name, type FROM system_schema.columns"
+            " WHERE keyspace_name = ?"
+        )
+        doing = f"reading the schema of keyspace {self.keyspace}"
+        for table, column, kind in self.rows(doing, columns, self.keyspace):
+            found[table][column] = kind
+        return dict(found)
+
+    def change(self, statement: str) -> None:
+        """Run one statement of a schema step; returns when all live nodes agree on the schema.
+
+        Every process sends it to the same node, the first by address: two nodes that create one
+        table at the same time would make two. Raises `Refused` without the right, `Overloaded`
+        when the nodes do not agree in time: then do it again.
+        """
+        doing = " ".join(statement.split())
+        nodes = self._session.get_pool_state()
+        first = min(nodes, key=lambda node: str(node.endpoint), default=None)
+        with translated(doing):
+            sent = self._session.execute_async(
+                statement, timeout=CHANGE_SECONDS, execution_profile=self._profile, host=first
+            )
+            sent.result()
+        if not sent.is_schema_agreed:
+            raise Overloaded(f"the nodes do not agree on the schema yet, after: {doing}")
+
     def _send(self, request: Request) -> ResponseFuture:
         statement, values = request
         if isinstance(statement, BatchStatement):
@@ -161,32 +190,3 @@ def checked_name(keyspace: str) -> str:
             " 48 characters at most"
         )
     return keyspace
-
-
-def schema_statements(
-    keyspace: str = KEYSPACE, replication: Mapping[str, str] = ONE_COPY
-) -> list[str]:
-    """`schema.cql` for this keyspace, statement by statement; each may be run again."""
-    options = ", ".join(f"{_quoted(name)}: {_quoted(value)}" for name, value in replication.items())
-    text = resources.files("checkpoints").joinpath("schema.cql").read_text(encoding="utf-8")
-    code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
-    filled = Template(code).substitute(
-        keyspace=checked_name(keyspace), replication=f"{{{options}}}"
-    )
-    return [statement.strip() for statement in filled.split(";") if statement.strip()]
-
-
-def create_schema(
-    session: Session, keyspace: str = KEYSPACE, replication: Mapping[str, str] = ONE_COPY
-) -> None:
-    """Create what is missing of the keyspace and its tables. One process at a time.
-
-    Raises `Refused` without the right to create, `Unreachable` when nobody answers.
-    """
-    with translated(f"creating keyspace {keyspace}"):
-        for statement in schema_statements(keyspace, replication):
-            session.execute(statement)
-
-
-def _quoted(text: str) -> str:
-    return "'" + str(text).replace("'", "''") + "'"

@@ -14,10 +14,12 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
+from deploy.demo.pace import pace_of
 from deploy.demo.play import Play
 from deploy.demo.show import Screen, screen_for
 from deploy.demo.stream import StreamDiedError
@@ -83,8 +85,11 @@ def _play(given: argparse.Namespace, folder: Path, screen: Screen) -> int:
         ending.callback(stack.down)
         ending.callback(screen.say, "stopping the servers")
         ending.callback(_ignore_interrupts)
+        began = time.monotonic()
         stack.up()
-        play = Play(workload_of(given.operations, given.seed), folder, screen)
+        pace = pace_of(time.monotonic() - began)
+        screen.say(f"the servers run; the reconciler's delay is {pace.delay:.0f} s on this machine")
+        play = Play(workload_of(given.operations, given.seed), folder, screen, pace)
         evidence = play.run(stack)
         verdict = judged(evidence)
         if given.keep:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from deploy.demo.pace import Pace
 from deploy.demo.sight import Sight, look
 from deploy.embedded.jars import JARS, ROOT
 from deploy.embedded.waiting import until
@@ -19,13 +20,7 @@ from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.indexes import INDEX_PROJECTIONS
 
-DELAY_S = 5.0
-"""D: nothing is judged before."""
-WINDOW_S = 1.0
-"""W: a key comes out D to D + W after it was read."""
-LATEST_S = 2.0
-"""L: a counter is written, or a change captured, no later than that."""
-REPORT_AGAIN_S = 15.0
+RECHECK_DELAYS = 3
 SUSPECTS_TOPIC = "reconciler.suspects"
 
 START_S = 300.0
@@ -39,19 +34,19 @@ class StreamDiedError(Exception):
     """The reconciler ended by itself; the text says what it said last."""
 
 
-def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path) -> Sections:
+def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path, pace: Pace) -> Sections:
     """The stack's settings with short windows, and limits beyond the faults of the demo."""
     changes: Sections = {
         "kafka": {"suspects_topic": SUSPECTS_TOPIC},
         "stream": {
-            "delay": DELAY_S,
-            "window": WINDOW_S,
+            "delay": pace.delay,
+            "window": pace.window,
             "checkpoint_dir": str(folder / "checkpoint"),
             "jars": str(JARS / "spark"),
         },
         "repair": {
             "projections": [MESSAGES, *INDEX_PROJECTIONS],
-            "recheck_interval": REPORT_AGAIN_S,
+            "recheck_interval": RECHECK_DELAYS * pace.delay,
             "suspects_per_minute": 5000,
             "suspect_share": 1.0,
             "removals_per_minute": 1000,
@@ -59,9 +54,9 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path) -> Secti
         },
         "tally": {
             "projections": list(COUNTER_TABLES),
-            "window": WINDOW_S,
-            "max_update_lag": LATEST_S,
-            "after_outage": DELAY_S,
+            "window": pace.window,
+            "max_update_lag": pace.delay,
+            "after_outage": pace.delay,
             "first_correction_max_messages": 10_000,
             "first_correction_max_octets": 10**12,
         },
@@ -87,12 +82,12 @@ class Stream:
     As a context manager it is started inside, and gone after.
     """
 
-    def __init__(self, stack_settings: Path, folder: Path) -> None:
+    def __init__(self, stack_settings: Path, folder: Path, pace: Pace) -> None:
         """Write its settings file into `folder`, where its log goes too."""
         self.config = folder / "demo.toml"
         self.log = folder / "reconcile.log"
         stack = tomllib.loads(stack_settings.read_text(encoding="utf-8"))
-        self.config.write_text(as_toml(demo_settings(stack, folder)), encoding="utf-8")
+        self.config.write_text(as_toml(demo_settings(stack, folder, pace)), encoding="utf-8")
         self._process: subprocess.Popen[bytes] | None = None
         self._port: int | None = None
 

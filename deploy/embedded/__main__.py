@@ -3,12 +3,10 @@
 import argparse
 import json
 import logging
-import signal
 import sys
 from pathlib import Path
-from types import FrameType
 
-from deploy.embedded import jars
+from deploy.embedded import interrupts, jars
 from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.spec import ADMIN, DEFAULT_KEYSPACE, Wanted
 from deploy.embedded.stack import Stack
@@ -18,7 +16,7 @@ from deploy.embedded.supervisor import Supervisor
 def main(arguments: list[str]) -> int:
     """Run one command. Returns 0, or 1 with one line on standard error that says what to do."""
     given = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, _interrupt)  # so that what an unfinished up started is ended too
+    interrupts.raise_once()  # so that what an unfinished up started is ended too
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
     )
@@ -32,10 +30,6 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print("embedded: interrupted", file=sys.stderr)
         return 130
-
-
-def _interrupt(_signum: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _up(given: argparse.Namespace) -> int:

@@ -1,9 +1,11 @@
 """The Debezium agent, which reads the node's commit log and writes change events to Kafka."""
 
+import itertools
 import json
 import signal
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from typing import Any
 
 from deploy.embedded import capture
@@ -17,6 +19,8 @@ from deploy.embedded.templates import DEPLOY, render
 from deploy.embedded.waiting import until
 
 START_TIMEOUT_S = 120.0
+MOST_STARTS = 3
+"""At its start the agent reads the node's schema from its files; a compaction may replace them."""
 STOP_GRACE_S = 15.0
 JVM = ("-Xms64m", "-Xmx256m", LIGHT_COMPILER, *UNVERIFIED)
 TEMPLATES = DEPLOY / "agent"
@@ -69,11 +73,9 @@ class Agent:
             if alive and unseen:
                 self.daemon.terminate(STOP_GRACE_S)
             if not self.daemon.alive():
-                capture.switch_on(session, self._spec.keyspace)
-                seen = sorted(capture.captured(session))
-                self.daemon.start(self._command(), cwd=self._layout.agent)
-                self._seen_file.write_text(json.dumps(seen), encoding="utf-8")
-        until(self._answers, START_TIMEOUT_S, "the agent answers")
+                self._launch(session)
+        deaths = itertools.count(1)
+        until(lambda: self._answers(session, deaths), START_TIMEOUT_S, "the agent answers")
 
     def stop(self) -> None:
         """Stop it in order and take it off hold."""
@@ -113,12 +115,24 @@ class Agent:
         except FileNotFoundError:
             return frozenset()
 
-    def _answers(self) -> bool:
-        if not self.daemon.alive():
-            raise StartError(
-                f"the agent ended during its start, see {self.daemon.log}: "
-                f"{self.daemon.last_words()}"
-            )
+    def _launch(self, session: Any) -> None:
+        capture.switch_on(session, self._spec.keyspace)
+        seen = sorted(capture.captured(session))
+        self.daemon.start(self._command(), cwd=self._layout.agent)
+        self._seen_file.write_text(json.dumps(seen), encoding="utf-8")
+
+    def _answers(self, session: Any, deaths: Iterator[int]) -> bool:
+        """Whether it answers, or is on hold by now; started again where it has ended."""
+        with exclusive(self._lock):
+            if self.held():
+                return True
+            if not self.daemon.alive():
+                if next(deaths) == MOST_STARTS:
+                    raise StartError(
+                        f"the agent ended during its start, see {self.daemon.log}: "
+                        f"{self.daemon.last_words()}"
+                    )
+                self._launch(session)
         return self.pings()
 
     def _command(self) -> list[str]:

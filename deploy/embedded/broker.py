@@ -76,7 +76,8 @@ class Broker:
     def _format(self, properties: str) -> None:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         command = [*self._java(), "kafka.tools.StorageTool", "format"]
-        command += ["-t", cluster_id, "-c", properties]
+        # one argument: as two, an id that begins with a dash would be taken for an option
+        command += [f"--cluster-id={cluster_id}", "-c", properties]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]

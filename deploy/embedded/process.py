@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.embedded.errors import StartError
+from deploy.embedded.interrupts import held_back
 
 
 def identity(pid: int) -> str | None:
@@ -77,6 +78,10 @@ class Daemon:
         """Start it unless it runs. Raises StartError when the program cannot be run."""
         if self.alive():
             return
+        with held_back():  # a process without its pid file would never be stopped
+            self._launch(command, cwd)
+
+    def _launch(self, command: Sequence[str], cwd: Path) -> None:
         with self.log.open("ab") as output:
             try:
                 child = subprocess.Popen(

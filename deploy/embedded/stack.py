@@ -10,6 +10,7 @@ from deploy.embedded.agent import Agent
 from deploy.embedded.broker import Broker
 from deploy.embedded.cassandra_node import CassandraNode
 from deploy.embedded.errors import MismatchError
+from deploy.embedded.interrupts import held_back
 from deploy.embedded.process import Daemon, exclusive
 from deploy.embedded.spec import Credentials, Layout, Spec, Wanted, decide, load
 
@@ -200,10 +201,11 @@ class Stack:
         self._supervisor.start([*command, "--data-dir", str(self.layout.root)], cwd=jars.ROOT)
 
     def _stop_all(self) -> None:
-        self._supervisor.terminate(SUPERVISOR_GRACE_S)
-        self._agent.stop()
-        self._kafka.stop()
-        self._cassandra.stop()
+        with held_back():
+            self._supervisor.terminate(SUPERVISOR_GRACE_S)
+            self._agent.stop()
+            self._kafka.stop()
+            self._cassandra.stop()
 
 
 def open_session(stack: Stack) -> Any:

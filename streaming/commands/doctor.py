@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reconcilers.errors import Misconfigured, ReconcilerError
+from reconcilers.errors import Misconfigured, NewerSchema, ReconcilerError
 from streaming.commands.checks import ON_CASSANDRA, ON_KAFKA
 from streaming.commands.checks.check import CassandraContext, Check, KafkaContext, Level, problem
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import Cluster, logged_in
+from streaming.tables.own_keyspace import finish
 from streaming.topics import Watcher
 
 POLL_SECONDS = 2.0
@@ -46,7 +47,10 @@ def add_command(commands: Any) -> None:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Check; fix or switch off when asked. Returns 1 while there is any problem."""
+    """Check; fix or switch off when asked. Returns 1 while there is any problem.
+
+    Raises `NewerSchema` where a newer product has upgraded our own keyspace: its doctor checks it.
+    """
     admin = _admin(settings.cassandra, arguments)
     if arguments.off:
         return _off(settings, admin, arguments.wait)
@@ -65,6 +69,8 @@ def examine(settings: Settings) -> Iterator[Check]:
             schema = cluster.schema(settings.cassandra.keyspace)
             context = CassandraContext(settings, settings.families(), cluster, schema)
             yield from _each(ON_CASSANDRA, context)
+    except NewerSchema:
+        raise
     except ReconcilerError as failed:
         yield problem(str(failed), "is it up; are cassandra.hosts, port, username, password right?")
     try:
@@ -83,6 +89,8 @@ def _each(checks: Iterable[Callable[[S], Iterator[Check]]], context: S) -> Itera
     for check in checks:
         try:
             yield from check(context)
+        except NewerSchema:
+            raise
         except ReconcilerError as failed:
             yield problem(str(failed), "could not be checked; try again")
 
@@ -134,17 +142,20 @@ def _print_fixes(settings: Settings, found: list[Check]) -> None:
 
 def _carried_out(settings: Settings, admin: CassandraSettings, found: list[Check]) -> bool:
     """Run what the checks ask for; whether there was anything. Raises at the first refusal."""
-    statements = [statement for check in found for statement in check.cql]
+    own = [check for check in found if check.own_keyspace]
+    statements = [cql for check in found if check not in own for cql in check.cql]
     topics = [topic for check in found for topic in check.topics]
-    if statements:
+    if own or statements:
         with logged_in(admin) as cluster:
+            if own:
+                finish(cluster.store(admin), admin, lambda line: print(f"done     {line}"))
             _run(cluster, statements)
     if topics:
         watcher = Watcher(settings.kafka)
         watcher.create(topics)
         watcher.close()
         print(f"done     created {', '.join(topics)}")
-    return bool(statements or topics)
+    return bool(own or statements or topics)
 
 
 def _run(cluster: Cluster, statements: Iterable[str]) -> None:

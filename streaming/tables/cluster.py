@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from cassandra.cluster import Session
 
+from checkpoints.cassandra import Store, levels
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings
@@ -23,6 +24,10 @@ class Cluster:
     def schema(self, keyspace: str) -> Schema:
         """Column types by table; empty when there is no such keyspace."""
         return schema_of(self._session, keyspace)
+
+    def store(self, settings: CassandraSettings) -> Store:
+        """Our own keyspace, by this session."""
+        return Store(self._session, settings.own_keyspace, levels(settings.local_dc))
 
     def clocks(self) -> dict[str, float]:
         """How far each node's clock is ahead of ours, seconds."""

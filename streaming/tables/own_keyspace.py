@@ -1,21 +1,19 @@
-"""The reconciler's own keyspace: what it must have, and opened where it must not be created."""
+"""The reconciler's own keyspace: upgraded, or opened where it must not be changed."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, levels
-from checkpoints.cassandra.store import schema_statements
-from reconcilers.errors import Misconfigured
-from reconcilers.family import Schema
+from checkpoints.schema.upgrade import SchemaGap, SchemaStore, read_gap, upgrade
+from reconcilers.errors import Misconfigured, Refused
 from streaming.settings import CassandraSettings, Settings
-from streaming.tables import Cluster, connect, schema_of
+from streaming.tables import connect
 
-CREATED = re.compile(r"CREATE TABLE IF NOT EXISTS \w+\.(\w+) \((.*?)\n\)", re.DOTALL)
-COLUMN = re.compile(r"^    ([a-z_]+) ([a-z<>, ]+),$", re.MULTILINE)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,59 +25,57 @@ class OwnStores:
     lineage: CassandraLineage
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaGap:
-    """The tables and columns that are not there yet, and what an admin runs to add them."""
-
-    what: tuple[str, ...] = ()
-    cql: tuple[str, ...] = ()
-
-
 def open_own(settings: Settings) -> OwnStores:
-    """Open it. Raises `Misconfigured` when it was not made yet, `Unreachable`, `Refused`."""
+    """Open it as it is.
+
+    Raises `Misconfigured` when a step of the schema is not finished, `NewerSchema`, `Unreachable`,
+    `Refused`.
+    """
     cassandra = settings.cassandra
-    session = connect(cassandra)
-    wanted = lacking(cassandra, schema_of(session, cassandra.own_keyspace))
-    if wanted.what:
+    store = _store(cassandra)
+    gap = gap_in(store, cassandra)
+    if gap.todo:
         raise Misconfigured(
-            f"keyspace {cassandra.own_keyspace} lacks {_few(wanted.what)}: start `reconcile stream`"
-            " once, or have an admin run `reconcile doctor --fix`"
+            f"{lacks(cassandra, gap)}: start `reconcile stream` once, or have an admin run"
+            " `reconcile doctor --fix`"
         )
-    store = Store(session, cassandra.own_keyspace, levels(cassandra.local_dc))
     kept = timedelta(days=settings.repair.log_days)
     journal = CassandraJournal(store, scope=cassandra.keyspace, log_kept=kept)
     return OwnStores(store, journal, CassandraLineage(store))
 
 
 def make_own(settings: CassandraSettings) -> Store:
-    """Open it, first making what is lacking. Raises `Refused` without the rights to."""
-    session = connect(settings)
-    wanted = lacking(settings, schema_of(session, settings.own_keyspace))
-    cluster = Cluster(session)
-    for statement in wanted.cql:
-        cluster.run(statement)
-    return Store(session, settings.own_keyspace, levels(settings.local_dc))
+    """Open it, first finishing every step of its schema.
+
+    Raises `Misconfigured` without the rights to, `NewerSchema`, `AlreadyRunning` when rows must be
+    copied and another stream runs, `Unreachable`.
+    """
+    store = _store(settings)
+    try:
+        finish(store, settings, lambda line: log.info("own keyspace: %s", line))
+    except Refused as refused:
+        raise Misconfigured(
+            f"{lacks(settings, gap_in(store, settings))}: have an admin run"
+            f" `reconcile doctor --fix` ({refused})"
+        ) from refused
+    return store
 
 
-def lacking(settings: CassandraSettings, schema: Schema) -> SchemaGap:
-    """What this version needs in its keyspace and ``schema`` does not have."""
-    statements = schema_statements(settings.own_keyspace, replication(settings))
-    wanted = expected(statements)
-    tables = [table for table in wanted if table not in schema]
-    columns = [
-        (table, column, kind)
-        for table, columns in wanted.items()
-        if table in schema
-        for column, kind in columns.items()
-        if column not in schema[table]
-    ]
-    what = [f"table {table}" for table in tables]
-    what += [f"column {table}.{column}" for table, column, _ in columns]
-    cql = [
-        f"ALTER TABLE {settings.own_keyspace}.{table} ADD {column} {kind}"
-        for table, column, kind in columns
-    ]
-    return SchemaGap(tuple(what), (*(statements if tables else ()), *cql))
+def finish(store: SchemaStore, settings: CassandraSettings, told: Callable[[str], None]) -> None:
+    """Finish every step of the schema, ``told`` of each thing done. Raises as `upgrade` does."""
+    upgrade(store, replication(settings), told)
+
+
+def gap_in(store: SchemaStore, settings: CassandraSettings) -> SchemaGap:
+    """What our own keyspace has not got of what this product needs. Raises as `read_gap` does."""
+    return read_gap(store, replication(settings))
+
+
+def lacks(settings: CassandraSettings, gap: SchemaGap) -> str:
+    """The gap in a few words."""
+    rest = len(gap.what) - 3
+    few = ", ".join(gap.what[:3]) + (f" and {rest} more" if rest > 0 else "")
+    return f"keyspace {settings.own_keyspace} lacks {few}"
 
 
 def replication(settings: CassandraSettings) -> Mapping[str, str]:
@@ -90,13 +86,5 @@ def replication(settings: CassandraSettings) -> Mapping[str, str]:
     return {"class": "SimpleStrategy", "replication_factor": copies}
 
 
-def expected(statements: list[str]) -> dict[str, dict[str, str]]:
-    """Column types by table, from our own CREATE statements."""
-    found = (CREATED.search(statement) for statement in statements)
-    return {each[1]: dict(COLUMN.findall(each[2])) for each in found if each is not None}
-
-
-def _few(what: tuple[str, ...]) -> str:
-    """The first of many."""
-    rest = len(what) - 3
-    return ", ".join(what[:3]) + (f" and {rest} more" if rest > 0 else "")
+def _store(settings: CassandraSettings) -> Store:
+    return Store(connect(settings), settings.own_keyspace, levels(settings.local_dc))

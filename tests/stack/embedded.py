@@ -1,5 +1,7 @@
 """The stack of deploy.embedded for tests: started for the run, gone after it."""
 
+import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,3 +29,15 @@ def running_with_passwords(data: Path) -> Iterator[Endpoints]:
 
 def supervised() -> None:
     """Nothing to do for new tables: the stack's supervisor starts the agent again for them."""
+
+
+def processes_of(data: Path) -> list[str]:
+    """The command lines that name the data directory, this test's own process left out."""
+    shown = subprocess.run(
+        ["ps", "-eo", "pid=,args=", "-ww"], capture_output=True, text=True, check=True
+    ).stdout
+    return [
+        line
+        for line in shown.splitlines()
+        if str(data) in line and int(line.split()[0]) != os.getpid() and "ps -eo" not in line
+    ]

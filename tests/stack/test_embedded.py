@@ -20,6 +20,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient
 
 from deploy.embedded import ADMIN, Stack, Wanted, open_session, topics
+from tests.stack.embedded import processes_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(420)]
 
@@ -266,7 +267,7 @@ def test_down_and_up_keep_ports_and_data_and_leave_no_process(own_stack: Stack) 
     with open_session(own_stack) as session:
         mark = Changes(own_stack, session).write("imapuidtable")
     assert _command("down", "--data-dir", data).returncode == 0
-    assert _processes_of(data) == []
+    assert processes_of(own_stack.layout.root) == []
     down = _command("status", "--data-dir", data)
     assert down.returncode == 1
     assert "not running" in down.stderr
@@ -294,22 +295,10 @@ def test_the_other_kinds_of_stack_give_the_same_events(tmp_path: Path, wanted: W
             audited = stack.audit_log.read_text(encoding="utf-8")
             assert "user:cassandra" in audited
             assert "UPDATE apache_james.imapuidtable" in audited
-    assert _processes_of(str(tmp_path)) == []
+    assert processes_of(tmp_path) == []
 
 
 def _pid(stack: Stack, name: str) -> int:
     """The pid in a pid file, whether it runs or not; 0 when there is none."""
     text = (stack.layout.run / f"{name}.pid").read_text(encoding="utf-8")
     return int(text.split("\n")[0] or 0)
-
-
-def _processes_of(data: str) -> list[str]:
-    """The command lines that name the data directory, this test's own process left out."""
-    shown = subprocess.run(
-        ["ps", "-eo", "pid=,args=", "-ww"], capture_output=True, text=True, check=True
-    ).stdout
-    return [
-        line
-        for line in shown.splitlines()
-        if data in line and int(line.split()[0]) != os.getpid() and "ps -eo" not in line
-    ]

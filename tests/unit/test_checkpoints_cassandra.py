@@ -1,4 +1,4 @@
-"""What can be said of the Cassandra side without one: errors, buckets, the schema's text."""
+"""What can be said of the Cassandra side without one: errors, buckets, names."""
 
 import uuid
 from collections import Counter
@@ -26,7 +26,7 @@ from cassandra.protocol import (
 
 from checkpoints.cassandra.driver_errors import translated
 from checkpoints.cassandra.journal import BUCKETS, bucket_of
-from checkpoints.cassandra.store import in_groups, levels, schema_statements
+from checkpoints.cassandra.store import checked_name, in_groups, levels
 from reconcilers.errors import Misconfigured, Overloaded, Refused, Unreachable
 from reconcilers.model import Slot
 
@@ -104,22 +104,7 @@ def test_consistency_is_local_where_one_data_centre_is_watched() -> None:
     assert local.serial == ConsistencyLevel.LOCAL_SERIAL
 
 
-def test_the_schema_is_made_for_a_keyspace_and_its_replication() -> None:
-    statements = schema_statements("mine", {"class": "NetworkTopologyStrategy", "paris": "3"})
-    assert statements[0] == (
-        "CREATE KEYSPACE IF NOT EXISTS mine"
-        " WITH replication = {'class': 'NetworkTopologyStrategy', 'paris': '3'}"
-    )
-    assert len(statements) > 10
-    assert all(each.startswith("CREATE TABLE IF NOT EXISTS mine.") for each in statements[1:])
-    assert not any("--" in each or "$" in each for each in statements)
-
-
 @pytest.mark.parametrize("name", ["", "Mine", "a-b", "a b", "a; DROP KEYSPACE b", "1a", "a" * 49])
 def test_a_keyspace_name_cannot_carry_anything_else(name: str) -> None:
     with pytest.raises(Misconfigured):
-        schema_statements(name)
-
-
-def test_replication_is_quoted() -> None:
-    assert "'it''s'" in schema_statements("mine", {"class": "it's"})[0]
+        checked_name(name)

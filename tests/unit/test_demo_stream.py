@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy.demo.__main__ import main, workload_of
+from deploy.demo.pace import Pace, pace_of
 from deploy.demo.play import days_since
 from deploy.demo.stream import Sections, as_toml, demo_settings, metrics_port, processes_of_session
 from deploy.mailserver.counters import COUNTER_TABLES
@@ -25,12 +26,21 @@ STACK: Sections = {
 
 def test_the_settings_are_ones_that_the_product_takes(tmp_path: Path) -> None:
     file = tmp_path / "demo.toml"
-    file.write_text(as_toml(demo_settings(STACK, tmp_path)), encoding="utf-8")
+    file.write_text(as_toml(demo_settings(STACK, tmp_path, Pace())), encoding="utf-8")
     settings = load(file, {})
     assert (settings.cassandra.port, settings.stream.delay, settings.stream.window) == (9999, 5, 1)
     assert settings.stream.checkpoint_dir == tmp_path / "checkpoint"
     assert settings.repair.suspect_share == 1.0
     assert set(settings.repair.projections) == {each.name for each in MESSAGE_PROJECTIONS}
+
+
+@pytest.mark.parametrize(("start", "delay"), [(1, 5), (20, 5), (60, 15), (1000, 45)])
+def test_a_slower_machine_gets_a_longer_delay(start: float, delay: float, tmp_path: Path) -> None:
+    pace = pace_of(start)
+    assert pace.delay == delay
+    sections = demo_settings(STACK, tmp_path, pace)
+    assert sections["stream"]["delay"] == sections["tally"]["max_update_lag"] == delay
+    assert pace.quiet > 2 * (delay + pace.window)
 
 
 def test_the_port_is_read_from_the_log() -> None:

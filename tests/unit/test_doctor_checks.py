@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from checkpoints.cassandra.store import schema_statements
+from checkpoints.schema.upgrade import upgrade
 from deploy.mailserver import james
-from reconcilers.errors import Refused
+from reconcilers.errors import NewerSchema, Refused
 from reconcilers.family import Schema
 from reconcilers.model import NEVER_WRITTEN
 from reconcilers.projections import MESSAGE_PROJECTIONS
@@ -23,7 +23,7 @@ from streaming.commands.checks.check import CassandraContext, Check, Level
 from streaming.commands.doctor import unread_segments
 from streaming.settings import Settings
 from streaming.tables import Cluster
-from streaming.tables import own_keyspace as own
+from tests.fakes.schema_store import MemorySchemaStore
 
 ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
 GRANT = re.compile(r"^GRANT (\w+) ON (TABLE|KEYSPACE) ([\w.]+) TO reconciler;$", re.MULTILINE)
@@ -53,14 +53,20 @@ MESSAGES_ALONE: dict[str, Any] = {
     "tally": {"projections": []},
 }
 """Sections that switch all else off."""
-OWN = columns_of("\n".join(schema_statements("reconciler")))
+
+
+def finished() -> MemorySchemaStore:
+    """Our own keyspace as this version leaves it."""
+    store = MemorySchemaStore("reconciler")
+    upgrade(store)
+    return store
 
 
 @dataclass
 class FakeCluster:
     """A cluster where everything is right, unless a test changes it."""
 
-    own: Schema = field(default_factory=lambda: {name: dict(each) for name, each in OWN.items()})
+    own: MemorySchemaStore = field(default_factory=finished)
     captured: frozenset[str] = frozenset({"imapuidtable", "messageidtable"})
     ahead: dict[str, float] = field(default_factory=lambda: {"10.0.0.1": 0.01})
     told: dict[str, str] = field(
@@ -71,7 +77,7 @@ class FakeCluster:
     refuses: str | None = None
     empty: frozenset[str] = frozenset()
 
-    def schema(self, keyspace: str) -> Schema:
+    def store(self, settings: object) -> MemorySchemaStore:
         return self.own
 
     def tables_with_cdc(self, keyspace: str) -> frozenset[str]:
@@ -202,25 +208,38 @@ def test_a_missing_keyspace_is_one_problem() -> None:
     assert "there is no keyspace apache_james" in str(only)
 
 
-def test_every_table_of_our_own_is_expected() -> None:
-    assert own.expected(schema_statements("reconciler")) == OWN
-    assert {"open_findings", "lease", "bookmarks"} <= OWN.keys()
-    assert OWN["open_findings"]["uid"] == "bigint"
-
-
 def test_what_our_own_keyspace_lacks_is_a_problem_with_its_cql() -> None:
     cluster = FakeCluster()
     assert levels(looked(structure.own_keyspace, cluster)) == {Level.OK}
-    del cluster.own["open_findings"]["accepted"]
+    del cluster.own.schema["open_findings"]["accepted"]
     (only,) = looked(structure.own_keyspace, cluster)
     assert only.level is Level.PROBLEM
     assert "column open_findings.accepted" in only.what
-    assert only.cql == ("ALTER TABLE reconciler.open_findings ADD accepted boolean",)
-    del cluster.own["lease"]
+    (added,) = only.cql
+    assert added == "ALTER TABLE reconciler.open_findings ADD IF NOT EXISTS accepted boolean"
+    del cluster.own.schema["lease"]
     (only,) = looked(structure.own_keyspace, cluster)
+    assert "keyspace reconciler lacks" in only.what
     assert "table lease" in only.what
     assert any("CREATE TABLE IF NOT EXISTS reconciler.lease" in each for each in only.cql)
-    assert only.cql[-1].startswith("ALTER TABLE")
+
+
+def test_a_step_that_is_not_finished_is_a_problem_that_fix_finishes() -> None:
+    cluster = FakeCluster(own=MemorySchemaStore("reconciler"))
+    (only,) = looked(structure.own_keyspace, cluster)
+    assert only.level is Level.PROBLEM
+    assert "lacks step 1 (the first tables)" in only.what
+    assert only.own_keyspace
+    assert only.cql[0].startswith("CREATE KEYSPACE IF NOT EXISTS reconciler")
+    upgrade(cluster.own)
+    assert levels(looked(structure.own_keyspace, cluster)) == {Level.OK}
+
+
+def test_a_newer_keyspace_is_not_checked_by_an_older_doctor() -> None:
+    cluster = FakeCluster()
+    cluster.own.records[1_000] = "what we do not know"
+    with pytest.raises(NewerSchema, match="is at version 1000"):
+        looked(structure.own_keyspace, cluster)
 
 
 @pytest.mark.parametrize(("ahead", "level"), [(22.4, Level.OK), (-22.6, Level.PROBLEM)])

@@ -1,18 +1,23 @@
 """What the embedded stack is made of, without a server."""
 
+import argparse
 import os
 import signal
 import socket
+import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
 
-from deploy.embedded import jars, ports, settings_file
+from deploy.embedded import broker, jars, ports, settings_file
 from deploy.embedded.errors import FetchError, MismatchError, MissingToolError, StartError
 from deploy.embedded.process import Daemon, identity
 from deploy.embedded.spec import ADMIN, Layout, Wanted, decide, load
 
+DASHED = uuid.UUID(int=0xF8 << 120)
+"""Written in base64, this cluster id begins with a dash, as one in 64 does."""
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 
@@ -104,3 +109,27 @@ def test_missing_tools_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingToolError, match="Java 17 is not installed"):
         jars.fetch(("kafka",))
+
+
+def test_a_cluster_id_that_begins_with_a_dash_is_no_option(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka's tool reads its arguments with a port of argparse."""
+    given: list[str] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        given.extend(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(uuid, "uuid4", lambda: DASHED)
+    monkeypatch.setattr(broker, "java", lambda: "java")
+    monkeypatch.setattr(broker, "folder", lambda name: layout.root / name)
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(Daemon, "start", lambda *_, **__: None)
+    broker.Broker(layout, decide(layout, Wanted())).launch()
+    tool = argparse.ArgumentParser(exit_on_error=False)
+    tool.add_argument("--cluster-id", "-t")
+    tool.add_argument("--config", "-c")
+    read = tool.parse_args(given[given.index("format") + 1 :])
+    assert read.cluster_id.startswith("-A")
+    assert read.config == str(layout.kafka / "server.properties")

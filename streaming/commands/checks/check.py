@@ -24,6 +24,8 @@ class Check:
     """One line: what was seen and, unless it is fine, what to do.
 
     ``cql`` (for an admin) and ``topics`` (to create) are what ``--fix`` prints or carries out.
+    ``own_keyspace`` names what our own keyspace lacks: for that ``--fix`` carries out the steps of
+    its schema, which may copy rows too.
     """
 
     level: Level
@@ -31,6 +33,7 @@ class Check:
     advice: str = ""
     cql: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+    own_keyspace: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """The line as it is printed."""

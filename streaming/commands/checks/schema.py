@@ -8,7 +8,9 @@ from reconcilers.errors import Misconfigured
 from reconcilers.family import Family, bind
 from reconcilers.projections.recent_uids import RECENT_UIDS
 from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem, warning
-from streaming.tables.own_keyspace import lacking
+from streaming.tables.own_keyspace import gap_in
+
+COPIES_ROWS = "; its rows are copied by `reconcile stream` when it starts, or by --fix as an admin"
 
 
 def james_tables(context: CassandraContext) -> Iterator[Check]:
@@ -68,17 +70,19 @@ def recents(context: CassandraContext) -> Iterator[Check]:
 
 
 def own_keyspace(context: CassandraContext) -> Iterator[Check]:
-    """Our own keyspace has every table and column of this version."""
+    """Our own keyspace has finished every step of this product, and lost nothing since."""
     settings = context.settings.cassandra
-    wanted = lacking(settings, context.cluster.schema(settings.own_keyspace))
-    if not wanted.what:
+    gap = gap_in(context.cluster.store(settings), settings)
+    if not gap.todo:
         yield fine(f"keyspace {settings.own_keyspace} has the tables of this version")
         return
+    rows = COPIES_ROWS if gap.copies else ""
     yield Check(
         Level.PROBLEM,
-        f"keyspace {settings.own_keyspace} lacks {', '.join(wanted.what)}",
-        "an admin adds it: --fix",
-        cql=wanted.cql,
+        f"keyspace {settings.own_keyspace} lacks {', '.join(gap.what)}",
+        f"an admin adds it: --fix{rows}",
+        cql=gap.cql,
+        own_keyspace=gap.what,
     )
 
 

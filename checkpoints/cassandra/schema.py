@@ -1,0 +1,17 @@
+"""Our own keyspace made or upgraded behind a session of the caller's: for tests and tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cassandra.cluster import Session
+
+from checkpoints.cassandra.store import KEYSPACE, Store
+from checkpoints.schema.upgrade import ONE_COPY, upgrade
+
+
+def create_schema(
+    session: Session, keyspace: str = KEYSPACE, replication: Mapping[str, str] = ONE_COPY
+) -> None:
+    """Finish every step of the schema in this keyspace. Raises as `upgrade` does."""
+    upgrade(Store(session, keyspace), replication)

@@ -1,0 +1,205 @@
+"""Runs the steps that a keyspace has not finished, and refuses one that is newer than we are.
+
+Killed anywhere and run again, it ends the same: what is there is not made again, a step is recorded
+after all of it is done, and until then it is done once more. For the same reason two processes may
+do this at once. Their statements go to one and the same node (`SchemaStore.change`), because two
+nodes that create the same table at the same time would make two.
+
+Rows are copied only while no live stream holds the lease: a stream of an older product would go on
+with the tables that it knows, and what it found after the copy would be lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from itertools import takewhile
+from typing import Protocol
+
+from checkpoints.schema import STEPS
+from checkpoints.schema.step import Columns, RowStore, SchemaStep, made_by, statements
+from reconcilers.errors import AlreadyRunning, NewerSchema
+from reconcilers.family import Schema
+
+SEQUENCE = "own"
+"""The partition of `schema_steps` that holds the steps of this keyspace."""
+RECORDS_TABLE = "schema_steps"
+RECORDS = """
+CREATE TABLE IF NOT EXISTS $ks.schema_steps (
+    sequence text,
+    number int,
+    name text,
+    finished_at timestamp,
+    product text,
+    PRIMARY KEY (sequence, number)
+);
+"""
+"""One row for each finished step: when it was finished, and by which version of the product."""
+ONE_COPY: Mapping[str, str] = {"class": "SimpleStrategy", "replication_factor": "1"}
+
+Action = str | SchemaStep
+"""A statement to run, or a step whose rows are to be copied."""
+
+
+class SchemaStore(RowStore, Protocol):
+    """The keyspace as the upgrade needs it. Implementation: `checkpoints.cassandra.Store`."""
+
+    @property
+    def keyspace(self) -> str:
+        """Its name, which may become part of a statement."""
+
+    def tables(self) -> Schema:
+        """Column types by table, as the cluster has them now; empty without the keyspace."""
+
+    def change(self, statement: str) -> None:
+        """Run one statement by one and the same node, and wait until all live nodes agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaGap:
+    """What a keyspace has not got of what this product needs; nothing, where ``todo`` is empty.
+
+    ``what`` names unfinished steps, and tables and columns that somebody dropped since.
+    """
+
+    what: tuple[str, ...] = ()
+    todo: tuple[Action, ...] = ()
+
+    @property
+    def cql(self) -> tuple[str, ...]:
+        """What an admin can run by hand: all up to the first rows that have to be copied."""
+        before = takewhile(lambda each: isinstance(each, str), self.todo)
+        return tuple(str(each) for each in before)
+
+    @property
+    def copies(self) -> tuple[SchemaStep, ...]:
+        """The steps whose rows have to be copied."""
+        return tuple(each for each in self.todo if isinstance(each, SchemaStep))
+
+
+def gap_of(
+    keyspace: str,
+    replication: Mapping[str, str],
+    schema: Schema,
+    finished: Collection[int],
+    steps: tuple[SchemaStep, ...] = STEPS,
+) -> SchemaGap:
+    """What is to be done, in order. Raises `NewerSchema` for a step that we do not know."""
+    _refuse_newer(keyspace, finished, steps)
+    have: Schema = {table: dict(columns) for table, columns in schema.items()}
+    what: list[str] = []
+    todo: list[Action] = [] if schema else [_create_keyspace(keyspace, replication)]
+    for thing, cql in _missing(RECORDS, keyspace, have):
+        todo.append(cql)
+        if RECORDS_TABLE in schema:
+            what.append(thing)
+    for step in steps:
+        for thing, cql in _missing(step.cql, keyspace, have):
+            todo.append(cql)
+            if step.number in finished:
+                what.append(thing)
+        if step.number not in finished:
+            what.append(str(step))
+            todo += [step] if step.copy else []
+            todo.append(_record(keyspace, step))
+    return SchemaGap(tuple(what), tuple(todo))
+
+
+def read_gap(
+    store: SchemaStore,
+    replication: Mapping[str, str] = ONE_COPY,
+    steps: tuple[SchemaStep, ...] = STEPS,
+) -> SchemaGap:
+    """What this keyspace has not got. Raises `NewerSchema`, `Unreachable`, `Refused`."""
+    schema = store.tables()
+    finished: frozenset[int] = frozenset()
+    if RECORDS_TABLE in schema:
+        read = store.prepare("SELECT number FROM $ks.schema_steps WHERE sequence = ?")
+        rows = store.rows("reading the finished steps", read, SEQUENCE)
+        finished = frozenset(number for (number,) in rows)
+    return gap_of(store.keyspace, replication, schema, finished, steps)
+
+
+def upgrade(
+    store: SchemaStore,
+    replication: Mapping[str, str] = ONE_COPY,
+    told: Callable[[str], None] = lambda _: None,
+    steps: tuple[SchemaStep, ...] = STEPS,
+) -> None:
+    """Finish every step, ``told`` in one line of each thing done; at once when all are finished.
+
+    Raises `NewerSchema`, `AlreadyRunning` when rows must be copied beside a live stream, `Refused`
+    without the rights, `Unreachable`.
+    """
+    for action in read_gap(store, replication, steps).todo:
+        if isinstance(action, str):
+            store.change(action)
+            told(" ".join(action.split()))
+        elif action.copy is not None:
+            _refuse_beside_a_stream(store, action)
+            action.copy(store)
+            told(f"{action}: rows copied")
+
+
+def product_version() -> str:
+    """The version of the installed product."""
+    try:
+        return metadata.version("james-reconciler")
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _refuse_newer(keyspace: str, finished: Collection[int], steps: tuple[SchemaStep, ...]) -> None:
+    known = {step.number for step in steps}
+    if not known.issuperset(finished):
+        raise NewerSchema(
+            f"keyspace {keyspace} is at version {max(finished)}, this product"
+            f" ({product_version()}) knows versions up to {max(known)}: use the product that"
+            " upgraded it, or a newer one; there is no way back"
+        )
+
+
+def _refuse_beside_a_stream(store: SchemaStore, step: SchemaStep) -> None:
+    read = store.prepare("SELECT name, host, holder FROM $ks.lease")
+    for name, host, holder in store.rows("reading the leases", read):
+        if holder is not None:
+            raise AlreadyRunning(
+                f"{step} copies rows, and a live stream on host {host} holds the lease {name}: stop"
+                " it first (of one that was killed, the lease ends within a minute)"
+            )
+
+
+def _missing(cql: str, keyspace: str, have: Schema) -> Iterator[tuple[str, str]]:
+    """What a text makes and ``have`` lacks, each with the statement; it is added to ``have``."""
+    for statement in statements(cql, keyspace):
+        table, columns = made_by(statement)
+        if table not in have:
+            have[table] = dict(columns)
+            yield f"table {table}", statement
+        else:
+            for column, kind in _lacking(columns, have[table]):
+                have[table][column] = kind
+                added = f"ALTER TABLE {keyspace}.{table} ADD IF NOT EXISTS {column} {kind}"
+                yield f"column {table}.{column}", added
+
+
+def _lacking(columns: Columns, have: Columns) -> list[tuple[str, str]]:
+    return [(column, kind) for column, kind in columns.items() if column not in have]
+
+
+def _create_keyspace(keyspace: str, replication: Mapping[str, str]) -> str:
+    pairs = replication.items()
+    options = ", ".join(f"{_quoted(name)}: {_quoted(value)}" for name, value in pairs)
+    return f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {{{options}}}"
+
+
+def _record(keyspace: str, step: SchemaStep) -> str:
+    columns = "sequence, number, name, finished_at, product"
+    values = f"{_quoted(SEQUENCE)}, {step.number}, {_quoted(step.name)}, toTimestamp(now()),"
+    values += f" {_quoted(product_version())}"
+    return f"INSERT INTO {keyspace}.schema_steps ({columns}) VALUES ({values})"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,126 @@
+"""The steps of our own keyspace on the real Cassandra: made, taken over, killed midway, refused."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from checkpoints.cassandra import CassandraRounds, Store, create_schema
+from checkpoints.schema import STEPS
+from checkpoints.schema.step import statements
+from checkpoints.schema.upgrade import product_version, read_gap, upgrade
+from reconcilers.errors import NewerSchema, Refused
+from reconcilers.family import Schema
+from tests.fakes.schema_store import Killed
+
+pytestmark = pytest.mark.stack
+
+FIRST_VERSION = Path(__file__).resolve().parents[1] / "stack" / "takeover" / "schema.cql"
+
+
+class DyingStore(Store):
+    """Dies before the change with this number (from 0)."""
+
+    changes_left = 0
+
+    def change(self, statement: str) -> None:
+        if self.changes_left == 0:
+            raise Killed(statement)
+        self.changes_left -= 1
+        super().change(statement)
+
+
+@pytest.fixture
+def own(cassandra: Session) -> Iterator[str]:
+    """The name of a keyspace that is not there yet."""
+    name = f"reconciler_{uuid.uuid4().hex[:12]}"
+    yield name
+    cassandra.execute(f"DROP KEYSPACE IF EXISTS {name}", timeout=120)
+
+
+def leave_the_first_version(session: Session, own: str) -> None:
+    """What commit 258deba made of an empty keyspace."""
+    cql = FIRST_VERSION.read_text(encoding="utf-8").replace("$keyspace", own)
+    options = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+    for statement in statements(cql.replace("$replication", options), own):
+        session.execute(statement, timeout=60)
+
+
+def finished(session: Session, own: str) -> list[tuple[int, str, str]]:
+    rows = session.execute(f"SELECT number, name, product, finished_at FROM {own}.schema_steps")
+    found = list(rows)
+    assert all(row.finished_at is not None for row in found)
+    return [(row.number, row.name, row.product) for row in found]
+
+
+ALL_OF_THEM = [(step.number, step.name, product_version()) for step in STEPS]
+
+
+def test_a_keyspace_is_made_and_its_steps_are_recorded(cassandra: Session, own: str) -> None:
+    store = Store(cassandra, own)
+    assert read_gap(store).what == tuple(str(step) for step in STEPS)
+    create_schema(cassandra, own)
+    assert finished(cassandra, own) == ALL_OF_THEM
+    assert read_gap(store).todo == ()
+    told: list[str] = []
+    upgrade(store, told=told.append)
+    assert told == []
+
+
+def test_the_first_version_is_taken_over_and_killed_midway_it_ends_the_same(
+    cassandra: Session, own: str
+) -> None:
+    leave_the_first_version(cassandra, own)
+    key = (str(uuid.uuid4()), "root")
+    cassandra.execute(f"INSERT INTO {own}.tally_rounds (tally, key, round) VALUES (%s, %s, 4)", key)
+    before = Store(cassandra, own).tables()
+    cut = 0
+    while read_gap(Store(cassandra, own)).todo:
+        dying = DyingStore(cassandra, own)
+        dying.changes_left = cut
+        try:
+            upgrade(dying)
+        except Killed:
+            cut = 1  # each further run lives to see one change
+    after = Store(cassandra, own).tables()
+    assert finished(cassandra, own) == ALL_OF_THEM
+    assert {table: after[table] for table in before} == before
+    assert CassandraRounds(Store(cassandra, own)).current(*key) == 4
+
+
+def test_a_keyspace_made_at_once_and_one_taken_over_are_alike(cassandra: Session, own: str) -> None:
+    leave_the_first_version(cassandra, own)
+    upgrade(Store(cassandra, own))
+    taken_over: Schema = Store(cassandra, own).tables()
+    cassandra.execute(f"DROP KEYSPACE {own}", timeout=120)
+    create_schema(cassandra, own)
+    assert Store(cassandra, own).tables() == taken_over
+
+
+def test_what_somebody_dropped_is_made_again(cassandra: Session, own: str) -> None:
+    create_schema(cassandra, own)
+    store = Store(cassandra, own)
+    cassandra.execute(f"DROP TABLE {own}.expiries", timeout=60)
+    cassandra.execute(f"ALTER TABLE {own}.tallies DROP size", timeout=60)
+    gap = read_gap(store)
+    assert gap.what == ("table expiries", "column tallies.size")
+    for statement in gap.cql:
+        store.change(statement)
+        store.change(statement)
+    assert read_gap(store).todo == ()
+
+
+def test_a_newer_keyspace_is_refused(cassandra: Session, own: str) -> None:
+    create_schema(cassandra, own)
+    cassandra.execute(
+        f"INSERT INTO {own}.schema_steps (sequence, number, name) VALUES ('own', 1000, 'later')"
+    )
+    with pytest.raises(NewerSchema, match=f"keyspace {own} is at version 1000"):
+        upgrade(Store(cassandra, own))
+
+
+def test_a_statement_that_fails_is_refused_with_the_statement(cassandra: Session, own: str) -> None:
+    with pytest.raises(Refused, match=f"CREATE TABLE {own}.x"):
+        Store(cassandra, own).change(f"CREATE TABLE {own}.x (a text PRIMARY KEY)")

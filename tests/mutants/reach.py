@@ -1,0 +1,120 @@
+"""Which tests reach which lines of the product, and how long each takes: measured in one run."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import coverage
+
+from tests.mutants.changes import Mutant
+from tests.mutants.scope import TESTS_LEFT_OUT
+from tests.mutants.session import Measuring, module_name, run_pytest
+
+QUICK = 1.0
+"""Seconds; a slower test is run only for the statements that it runs itself."""
+SERVERLESS = "not stack and not long and not bench"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """``seconds`` by test; ``lines`` by file and line: the tests that ran it.
+
+    ``importers``: by file of the product the files that import it, directly.
+    """
+
+    seconds: dict[str, float]
+    lines: dict[str, dict[int, frozenset[str]]]
+    importers: dict[str, frozenset[str]]
+
+    def tests_of(self, mutant: Mutant) -> list[str]:
+        """The tests that may notice: first those that run its statement, each group fastest first.
+
+        The quick ones that reach its module follow, for what runs once and is kept. What runs at
+        import reaches also the tests of the modules that import it: they may use a constant.
+        """
+        first, last = mutant.lines()
+        by_line = self.lines.get(mutant.file, {})
+        near = self._tests(by_line.get(line, frozenset()) for line in range(first, last + 1))
+        module = self._tests(by_line.values())
+        beyond = set[str]()
+        if mutant.at_import:
+            for file in self.importers.get(mutant.file, ()):
+                beyond |= self._tests(self.lines.get(file, {}).values())
+        groups = near, self._quick(module - near), self._quick(beyond - module - near)
+        return [test for group in groups for test in self._fastest(group)]
+
+    def _quick(self, tests: Iterable[str]) -> set[str]:
+        return {test for test in tests if self.seconds.get(test, 0.0) < QUICK}
+
+    def _tests(self, groups: Iterable[Iterable[str]]) -> set[str]:
+        return {test for group in groups for test in group if test}
+
+    def _fastest(self, tests: Iterable[str]) -> list[str]:
+        return sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test))
+
+
+class TestsFail(Exception):
+    """The fast tests fail without any fault: what a mutant changes could not be told."""
+
+
+def measure(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path) -> None:
+    """Run the fast tests of the copy under coverage, in a child, and keep what came out."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            _measured(tree, files, tests, into)
+            status = 0
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    if status != 0 or not into.exists():
+        raise TestsFail("the run of the fast tests under coverage broke off")
+
+
+def _measured(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path) -> None:
+    measured = coverage.Coverage(
+        data_file=None, config_file=False, include=[str(tree / file) for file in files]
+    )
+    plugin = Measuring(measured.switch_context)
+    measured.start()
+    arguments = [*tests, "-m", SERVERLESS, "--basetemp", str(tree.parent / "measured")]
+    arguments += [f"--deselect={test}" for test in TESTS_LEFT_OUT]
+    status = run_pytest(tree, arguments, plugin, into.with_suffix(".log"))
+    measured.stop()
+    data = measured.get_data()
+    lines = {file: data.contexts_by_lineno(str(tree / file)) for file in files}
+    found = {"status": status, "failed": plugin.failed, "seconds": plugin.seconds, "lines": lines}
+    into.write_text(json.dumps(found), encoding="utf-8")
+
+
+def reach_from(measured: Path, tree: Path) -> Reach:
+    """What `measure` kept. Raises `TestsFail` when a test failed."""
+    found = json.loads(measured.read_text(encoding="utf-8"))
+    if found["status"] != 0:
+        measured.unlink()
+        failed = "\n".join(found["failed"]) or f"pytest ended with {found['status']}"
+        raise TestsFail(f"without any fault, see {measured.with_suffix('.log')}:\n{failed}")
+    lines = {
+        file: {int(line): frozenset(tests) for line, tests in by_line.items()}
+        for file, by_line in found["lines"].items()
+    }
+    return Reach(found["seconds"], lines, _importers(tree, lines))
+
+
+def _importers(tree: Path, files: Iterable[str]) -> dict[str, frozenset[str]]:
+    modules = {module_name(file): file for file in files}
+    found: dict[str, set[str]] = {}
+    for file in modules.values():
+        for node in ast.walk(ast.parse((tree / file).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+                for name in names:
+                    if name in modules:
+                        found.setdefault(modules[name], set()).add(file)
+    return {file: frozenset(importing) for file, importing in found.items()}

@@ -1,0 +1,142 @@
+"""Trials: each mutant in a child of its own, several at a time, with a limit of time."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from types import CodeType
+
+from tests.mutants.changes import Mutant
+from tests.mutants.reach import Reach
+from tests.mutants.session import Chosen, MutantFinder, module_name, run_pytest
+
+SLOWER = 5.0
+"""A test may take so many times what it took when it was measured …"""
+AT_LEAST = 5.0
+"""… and this (s): the machine has other work to do."""
+IMPORTS = 60.0
+"""Seconds for importing the product and collecting the tests."""
+FAILED = (1, 2)
+"""pytest's exit status when a test failed, and when a module could not be imported."""
+
+
+class Outcome(StrEnum):
+    """What became of a mutant."""
+
+    KILLED = "killed"
+    TIMED_OUT = "timed out"
+    SURVIVED = "survived"
+    UNREACHED = "no test reaches it"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A mutant's outcome, and the first test that failed."""
+
+    mutant: Mutant
+    outcome: Outcome
+    tests: int
+    killer: str = ""
+
+
+@dataclass(slots=True)
+class _Running:
+    mutant: Mutant
+    tests: int
+    pipe: int
+    folder: Path
+
+
+class Broken(Exception):
+    """A session ended as none should."""
+
+
+@dataclass(slots=True)
+class Trials:
+    """Tries mutants in a copy of the project, ``jobs`` at a time."""
+
+    tree: Path
+    reach: Reach
+    jobs: int
+
+    def run(self, mutants: Iterable[tuple[Mutant, ast.Module]]) -> Iterator[Trial]:
+        """The trials, in the order in which they end."""
+        running: dict[int, _Running] = {}
+        for mutant, tree in mutants:
+            tests = self.reach.tests_of(mutant)
+            if not tests:
+                yield Trial(mutant, Outcome.UNREACHED, 0)
+                continue
+            if len(running) == self.jobs:
+                yield self._ended(running)
+            child, started = self._start(mutant, code_of(mutant, tree), tests)
+            running[child] = started
+        while running:
+            yield self._ended(running)
+
+    def _start(self, mutant: Mutant, code: CodeType, tests: list[str]) -> tuple[int, _Running]:
+        reading, writing = os.pipe()
+        folder = self.tree.parent / "trials" / str(writing)
+        child = os.fork()
+        if child == 0:
+            status = 99
+            try:
+                os.close(reading)
+                os.setpgid(0, 0)
+                status = self._session(mutant, code, tests, writing, folder)
+            finally:
+                os._exit(status)
+        os.close(writing)
+        return child, _Running(mutant, len(tests), reading, folder)
+
+    def _session(
+        self, mutant: Mutant, code: CodeType, tests: list[str], pipe: int, folder: Path
+    ) -> int:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, IMPORTS)
+        sys.dont_write_bytecode = True
+        finder = MutantFinder(module_name(mutant.file), self.tree / mutant.file, code)
+        sys.meta_path.insert(0, finder)
+        limits = {test: max(SLOWER * self.reach.seconds.get(test, 0.0), AT_LEAST) for test in tests}
+        plugin = Chosen(limits, lambda test: _write(pipe, test))
+        files = sorted({test.partition("::")[0] for test in tests})
+        folder.parent.mkdir(exist_ok=True)
+        arguments = ["-x", "--basetemp", str(folder), *files]
+        return run_pytest(self.tree, arguments, plugin, folder.with_suffix(".log"))
+
+    def _ended(self, running: dict[int, _Running]) -> Trial:
+        child, status = os.wait()
+        ended = running.pop(child)
+        with os.fdopen(ended.pipe, encoding="utf-8") as pipe:
+            killer = pipe.readline().strip()
+        shutil.rmtree(ended.folder, ignore_errors=True)
+        code = os.waitstatus_to_exitcode(status)
+        if code == 0:
+            outcome = Outcome.SURVIVED
+        elif code in FAILED:
+            outcome = Outcome.KILLED
+        elif code == -signal.SIGALRM:
+            outcome = Outcome.TIMED_OUT
+        else:
+            said = ended.folder.with_suffix(".log").read_text(errors="replace")[-2_000:]
+            where = f"{ended.mutant.file}:{ended.mutant.line}"
+            raise Broken(f"pytest ended with {code} for {where}\n{said}")
+        return Trial(ended.mutant, outcome, ended.tests, killer)
+
+
+def code_of(mutant: Mutant, tree: ast.Module) -> CodeType:
+    """The module with the fault, compiled."""
+    with mutant.applied():
+        ast.fix_missing_locations(tree)
+        return compile(tree, mutant.file, "exec")
+
+
+def _write(pipe: int, test: str) -> None:
+    os.write(pipe, f"{test}\n".encode())

@@ -1,0 +1,75 @@
+"""The agent's start, with a small program in its place."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.embedded import capture
+from deploy.embedded.agent import MOST_STARTS, Agent
+from deploy.embedded.errors import StartError
+from deploy.embedded.spec import Layout, Wanted, decide
+
+PROGRAM = """
+import http.server, pathlib, sys
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+starts, port, fails = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+with starts.open("a") as file:
+    file.write("x")
+if len(starts.read_text()) <= fails:
+    sys.exit("ERROR: a file is gone")
+http.server.HTTPServer(("127.0.0.1", port), Answers).serve_forever()
+"""
+
+
+class Small(Agent):
+    """An agent whose program ends at once, as often as it is told to."""
+
+    def __init__(self, root: Path, fails: int) -> None:
+        layout = Layout(root)
+        self.spec = decide(layout, Wanted())
+        self.starts_file = layout.root / "starts"
+        self.fails = fails
+        super().__init__(layout, self.spec)
+
+    @property
+    def starts(self) -> int:
+        return len(self.starts_file.read_text(encoding="utf-8"))
+
+    def _command(self) -> list[str]:
+        port = str(self.spec.ports.agent_http)
+        return [sys.executable, "-c", PROGRAM, str(self.starts_file), port, str(self.fails)]
+
+
+@pytest.fixture(autouse=True)
+def no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture, "lacking", lambda *_: frozenset())
+    monkeypatch.setattr(capture, "captured", lambda *_: frozenset())
+    monkeypatch.setattr(capture, "switch_on", lambda *_: None)
+
+
+@pytest.fixture
+def agent(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Small]:
+    made = Small(tmp_path, request.param)
+    yield made
+    made.stop()
+
+
+@pytest.mark.parametrize("agent", [0, 1, MOST_STARTS - 1], indirect=True)
+def test_an_agent_that_ends_during_its_start_is_started_again(agent: Small) -> None:
+    agent.start(session=None)
+    assert agent.pings()
+    assert agent.starts == agent.fails + 1
+
+
+@pytest.mark.parametrize("agent", [MOST_STARTS], indirect=True)
+def test_an_agent_that_never_comes_up_is_one_line(agent: Small) -> None:
+    with pytest.raises(StartError, match=r"ended during its start.*ERROR: a file is gone"):
+        agent.start(session=None)
+    assert agent.starts == MOST_STARTS
