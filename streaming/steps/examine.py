@@ -158,7 +158,8 @@ class Examiner:
             return Report(
                 Kind.UNRESOLVED,
                 "a projection row was deleted, its message is not remembered and no truth delete"
-                " of its mailbox came near: the next sweep will tell",
+                " of its mailbox came near; a full comparison is needed: James's own consistency"
+                " task",
             )
         accepted = self.rules.always_accepted
         if previous is not None and previous.accepted:

@@ -17,7 +17,7 @@ from streaming.pipeline.worker import BatchLook
 from tests.builders.rows import DELAY, NOW, SECOND
 
 STREAM, TOPIC = "james/message/repair", "james.mail.imapuidtable"
-END: Offsets = {TOPIC: {0: 40, 1: 7}}
+END = {TOPIC: {0: 40, 1: 7}}
 
 
 class Ended:
