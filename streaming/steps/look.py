@@ -115,12 +115,11 @@ class Look:
         self._read_truths(state, _claimants(state.targets.values()))
 
     def _read_truths(self, state: LookState, messageids: set[UUID]) -> None:
-        unread = messageids - state.read
+        unread = messageids - state.truths.keys()
         if not unread:
             return
-        state.read |= unread
         truths = self.tables.truth_rows(unread)
-        state.truths |= truths
+        state.truths |= dict.fromkeys(unread, ()) | truths
         for messageid, rows in truths.items():
             for row in rows:
                 state.claims.setdefault(self._slot(row), []).append((messageid, row))

@@ -51,7 +51,7 @@ class LookState:
     """Both sides as read so far; ``claims`` are the truth rows, with their message, by slot.
 
     ``rows`` are those of the family's first projection, ``indexes`` those of the others, by name;
-    ``unread`` names those that refused. ``read`` are the messages whose truth was read.
+    ``unread`` names those that refused. ``truths`` has each message whose truth was read.
     ``entries`` are what lineage holds by row, ``remembered`` by message, where that was asked.
     """
 
@@ -62,7 +62,6 @@ class LookState:
     claims: dict[Slot, list[tuple[UUID, Row]]] = field(default_factory=dict)
     entries: dict[Slot, list[Entry]] = field(default_factory=dict)
     remembered: dict[UUID, list[Entry]] = field(default_factory=dict)
-    read: set[UUID] = field(default_factory=set)
     unread: set[str] = field(default_factory=set)
 
     def target(self, slot: Slot) -> Target:

@@ -457,7 +457,7 @@ def test_a_keyspace_that_is_not_there_is_told(
     command: str, stack: Endpoints, mail_keyspace: str, reconcile: Reconcile, tmp_path: Path
 ) -> None:
     file = write_settings(tmp_path / "reconcile.toml", stack, mail_keyspace, "not_there", {})
-    with pytest.raises(Misconfigured, match="keyspace not_there lacks table"):
+    with pytest.raises(Misconfigured, match="keyspace not_there lacks step 1"):
         reconcile(command, file=file)
 
 
