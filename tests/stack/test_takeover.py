@@ -27,13 +27,13 @@ from checkpoints.cassandra import (
 )
 from checkpoints.clock import now_micros
 from checkpoints.codec import finding_from_json
-from checkpoints.lineage import Entry
 from checkpoints.schema.upgrade import read_gap, upgrade
 from deploy.mailserver import james
 from reconcilers.errors import AlreadyRunning
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
+from reconcilers.memory import Entry
 from reconcilers.model import Kind, Slot
 from reconcilers.tally import Sums
 from streaming.settings import load
