@@ -15,13 +15,14 @@ from checkpoints.journal import Journal
 from reconcilers.errors import ReconcilerError, Refused
 from reconcilers.family import Family
 from reconcilers.finding import Finding
+from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Micros
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.correct import Corrector
 from streaming.counters.counter_row import CounterRows
 from streaming.counters.schedule import CounterScheduler, PendingCounter
 from streaming.monitoring.metrics import Metrics
-from streaming.steps.parking import WHOLE_TABLE, Parking
+from streaming.steps.parking import Parking
 
 log = logging.getLogger("reconciler")
 

@@ -147,10 +147,11 @@ class Examiner:
     def _verdict(self, case: ConfirmedSuspect) -> Verdict:
         seen, previous = case.seen, case.previous
         if case.suspect.kind is Kind.UNRESOLVED and seen.actual is None and not seen.consulted:
+            source, group = self.family.truth.source.label, self.family.group.label
             return Report(
                 Kind.UNRESOLVED,
-                "a projection row was deleted, its message is not remembered and no truth delete"
-                " of its mailbox came near: the next sweep will tell",
+                f"a projection row was deleted, its {source} is not remembered and no truth delete"
+                f" of its {group} came near: the next sweep will tell",
             )
         accepted = self.rules.always_accepted
         if previous is not None and previous.accepted:
@@ -194,7 +195,7 @@ class Examiner:
             family=self.family.name,
             projection=self.projection.name,
             slot=case.slot,
-            messageid=case.messageid(),
+            source=case.source(self.family.truth.source.name),
             kind=kind,
             state=state,
             sentence=sentence,
@@ -209,7 +210,9 @@ class Examiner:
         self, case: ConfirmedSuspect, verdict: Repair, step: Step, admission: Admission
     ) -> Iterator[Outcome]:
         kind, sentence = verdict.difference.kind, verdict.sentence
-        refused = refusal(kind, self.projection, admission, lambda: self._may_remove(case))
+        refused = refusal(
+            kind, self.family, self.projection, admission, lambda: self._may_remove(case)
+        )
         if refused is None:
             yield from self._carry_out(case, verdict, step.attempt)
             return
@@ -222,7 +225,7 @@ class Examiner:
 
     def _may_remove(self, case: ConfirmedSuspect) -> bool:
         accepted = case.previous is not None and case.previous.accepted
-        return accepted or self._removals.may_lose_rows(case.slot.mailboxid)
+        return accepted or self._removals.may_lose_rows(case.slot.group)
 
     def _carry_out(
         self, case: ConfirmedSuspect, verdict: Repair, attempt: int
