@@ -111,7 +111,7 @@ class CounterFindings:
             family=counter.family,
             projection=counter.tally.name,
             slot=counter.slot,
-            messageid=None if counter.root is None else str(counter.root),
+            source=None,
             kind=kind,
             state=state,
             sentence=sentence,

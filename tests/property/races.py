@@ -24,6 +24,7 @@ from streaming.pipeline.worker import each_once
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look
+from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import Key
 from tests.property.faults import Outcome, Process
 from tests.property.mail import (
@@ -272,7 +273,7 @@ class Run:
         settled = max(planned.began for planned in plans) - self.climate.delay
         touches = self.world.touched.get(slot, {})
         deleted = touches.get(WHOLE_ROW)
-        key = (slot.mailboxid, slot.uid)
+        key = (mailbox_of(slot), uid_of(slot))
         ours, theirs = self.world.projection.read(key), self.world.without_us.read(key)
         for name, touch in touches.items():
             newest = max((touch, deleted or touch), key=lambda each: each.at)
