@@ -53,6 +53,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 FAMILY: dict[str, Family] = {family.name: family for family in FAMILIES}
 WINDOW_MS = 1_000
 CHUNK = 1_000
+DELAY = 15
+"""D, seconds: long, for a counter is judged only while batches come faster than this."""
 SLOW = 600.0
 """Seconds to wait for what takes a start of Spark and its first batch, on a busy machine too."""
 
@@ -70,9 +72,9 @@ def left(cassandra: Session) -> Iterator[LeftBehind]:
 
 @pytest.fixture
 def config(left: LeftBehind, stack: Endpoints, tmp_path: Path) -> Iterator[Path]:
-    file = write_settings(
-        tmp_path / "reconcile.toml", stack, left.keyspace, left.own, {"tally": TALLIES}
-    )
+    tally = {**TALLIES, "max_update_lag": DELAY}
+    changes: dict[str, dict[str, Any]] = {"stream": {"delay": DELAY}, "tally": tally}
+    file = write_settings(tmp_path / "reconcile.toml", stack, left.keyspace, left.own, changes)
     yield file
     disconnect(load(file, {}).cassandra)
 
