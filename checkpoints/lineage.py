@@ -41,14 +41,8 @@ class Lineage(Protocol):
     def expire(self, entries: Iterable[Entry]) -> None:
         """Both sides are gone: keep the entries for `KEPT_AFTER_LOSS` more."""
 
-    def truth_deleted(self, messageid: UUID, mailboxid: UUID, uid: int, at: Micros) -> None:
-        """A truth delete was seen; ``uid`` is `WHOLE_RANGE` when it named none."""
-
-    def projection_deleted(self, slot: Slot, at: Micros) -> None:
-        """A delete of this projection row was seen."""
-
     def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
-        """Many deletes were seen: as the two above, sent together."""
+        """These deletes were seen; a truth delete that named no UID is of `WHOLE_RANGE`."""
 
     def truth_deletes(self, messageid: UUID, mailboxid: UUID) -> Deletes:
         """The truth deletes seen for this message in this mailbox."""

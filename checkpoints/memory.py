@@ -152,14 +152,6 @@ class MemoryLineage:
             recorded_at=known.recorded_at if entry.recorded_at is None else entry.recorded_at,
         )
 
-    def truth_deleted(self, messageid: UUID, mailboxid: UUID, uid: int, at: Micros) -> None:
-        """A truth delete was seen."""
-        self._deletes.add(TruthDelete(messageid, mailboxid, uid, at))
-
-    def projection_deleted(self, slot: Slot, at: Micros) -> None:
-        """A delete of this projection row was seen."""
-        self._deletes.add(ProjectionDelete(slot, at))
-
     def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
         """Many deletes were seen."""
         self._deletes.update(deletes)

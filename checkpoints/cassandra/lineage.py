@@ -161,14 +161,6 @@ class CassandraLineage:
 
     # --- deletes --------------------------------------------------------------------------------
 
-    def truth_deleted(self, messageid: UUID, mailboxid: UUID, uid: int, at: Micros) -> None:
-        """A truth delete was seen."""
-        self.remember_deletes([TruthDelete(messageid, mailboxid, uid, at)])
-
-    def projection_deleted(self, slot: Slot, at: Micros) -> None:
-        """A delete of this projection row was seen."""
-        self.remember_deletes([ProjectionDelete(slot, at)])
-
     def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
         """Many deletes were seen: sent together, durable when this returns."""
         single = (

@@ -101,8 +101,17 @@ class FindingFilter:
     mailbox: UUID | None = None
     projection: str | None = None
 
+    def takes(self, finding: Finding) -> bool:
+        """Whether an open finding is one of them."""
+        return (
+            self.state in (None, finding.state.value)
+            and self.kind in (None, finding.kind.value)
+            and self.projection in (None, finding.projection)
+            and self.mailbox in (None, finding.slot.mailboxid)
+        )
+
     def has(self, finding: Json) -> bool:
-        """Whether a finding, or a line of the log, is one of them."""
+        """Whether a line of the log is one of them."""
         return (
             self.state in (None, finding["state"])
             and self.kind in (None, finding["kind"])
@@ -118,7 +127,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     wanted = FindingFilter(arguments.state, arguments.kind, arguments.mailbox, arguments.projection)
     if arguments.unused_flags:
         unused = unused_flags(collected_flags_of(settings), arguments.mailbox, now_micros)
-        _list(filter(wanted.has, map(finding_to_json, unused)), arguments)
+        _list(map(finding_to_json, filter(wanted.takes, unused)), arguments)
         return 0
     own = open_own(settings)
     topic = settings.kafka.suspects_topic
@@ -126,8 +135,10 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     for slots, decision in ((arguments.retry, RETRY), (arguments.accept, ACCEPT)):
         if slots is not None:
             return desk.decide(decision, _chosen(slots, arguments), wanted)
-    lines = own.journal.log(arguments.log) if arguments.log else _open(own.journal)
-    _list(filter(wanted.has, lines), arguments)
+    if arguments.log:
+        _list(filter(wanted.has, own.journal.log(arguments.log)), arguments)
+    else:
+        _list(map(finding_to_json, filter(wanted.takes, _open(own.journal))), arguments)
     return 0
 
 
@@ -145,10 +156,9 @@ def resume(settings: Settings, _arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _open(journal: Journal) -> Iterator[Json]:
+def _open(journal: Journal) -> Iterator[Finding]:
     for family in FAMILIES:
-        for finding in journal.open_findings(family):
-            yield finding_to_json(finding)
+        yield from journal.open_findings(family)
 
 
 def _list(lines: Iterator[Json], arguments: argparse.Namespace) -> None:
@@ -248,7 +258,7 @@ class Desk:
                     for name in family.names
                     for finding in self.journal.recall(family, name, slots).values()
                 ]
-            yield from (each for each in findings if wanted.has(finding_to_json(each)))
+            yield from filter(wanted.takes, findings)
 
     def _carry_out(self, decision: Decision, finding: Finding) -> None:
         now = self.clock()

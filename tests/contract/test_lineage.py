@@ -120,12 +120,12 @@ def test_many_at_once(lineage: Lineage) -> None:
 def test_truth_deletes_by_uid_and_by_range(lineage: Lineage) -> None:
     message, mailbox = uuid.uuid1(), uuid.uuid1()
     assert lineage.truth_deletes(message, mailbox) == Deletes({})
-    lineage.truth_deleted(message, mailbox, WHOLE_RANGE, AT)
-    lineage.truth_deleted(message, mailbox, WHOLE_RANGE, AT)
-    lineage.truth_deleted(message, mailbox, WHOLE_RANGE, AT + 1)
-    lineage.truth_deleted(message, mailbox, 4, AT + 2)
-    lineage.truth_deleted(message, uuid.uuid1(), 5, AT + 3)
-    lineage.truth_deleted(uuid.uuid1(), mailbox, 6, AT + 4)
+    lineage.remember_deletes([TruthDelete(message, mailbox, WHOLE_RANGE, AT)])
+    lineage.remember_deletes([TruthDelete(message, mailbox, WHOLE_RANGE, AT)])
+    lineage.remember_deletes([TruthDelete(message, mailbox, WHOLE_RANGE, AT + 1)])
+    lineage.remember_deletes([TruthDelete(message, mailbox, 4, AT + 2)])
+    lineage.remember_deletes([TruthDelete(message, uuid.uuid1(), 5, AT + 3)])
+    lineage.remember_deletes([TruthDelete(uuid.uuid1(), mailbox, 6, AT + 4)])
     assert lineage.truth_deletes(message, mailbox) == Deletes(
         {WHOLE_RANGE: frozenset({AT, AT + 1}), 4: frozenset({AT + 2})}
     )
@@ -134,10 +134,10 @@ def test_truth_deletes_by_uid_and_by_range(lineage: Lineage) -> None:
 def test_projection_deletes_are_of_one_row(lineage: Lineage) -> None:
     slot = Slot(uuid.uuid1(), 3)
     assert lineage.projection_deletes(slot) == frozenset()
-    lineage.projection_deleted(slot, AT)
-    lineage.projection_deleted(slot, AT + 1)
-    lineage.projection_deleted(slot, AT)
-    lineage.projection_deleted(Slot(slot.mailboxid, 4), AT + 2)
+    lineage.remember_deletes([ProjectionDelete(slot, AT)])
+    lineage.remember_deletes([ProjectionDelete(slot, AT + 1)])
+    lineage.remember_deletes([ProjectionDelete(slot, AT)])
+    lineage.remember_deletes([ProjectionDelete(Slot(slot.mailboxid, 4), AT + 2)])
     assert lineage.projection_deletes(slot) == {AT, AT + 1}
 
 
@@ -169,8 +169,8 @@ def test_more_of_one_partition_than_a_batch_can_hold(lineage: Lineage) -> None:
 
 def test_truth_deletes_of_a_mailbox_between_two_times(lineage: Lineage) -> None:
     mailbox = uuid.uuid1()
-    lineage.truth_deleted(uuid.uuid1(), mailbox, WHOLE_RANGE, AT)
-    lineage.projection_deleted(Slot(mailbox, 1), AT + 50)
+    lineage.remember_deletes([TruthDelete(uuid.uuid1(), mailbox, WHOLE_RANGE, AT)])
+    lineage.remember_deletes([ProjectionDelete(Slot(mailbox, 1), AT + 50)])
     assert lineage.truth_deletes_in_mailbox(mailbox, AT, AT)
     assert lineage.truth_deletes_in_mailbox(mailbox, AT - 5, AT + 5)
     assert not lineage.truth_deletes_in_mailbox(mailbox, AT + 1, AT + 100)
