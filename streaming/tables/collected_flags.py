@@ -11,7 +11,7 @@ from cassandra.cluster import Session
 from reconcilers.family import Family, Projection
 from streaming.settings import CassandraSettings
 from streaming.tables.rate_limit import RateLimiter
-from streaming.tables.statements import Statements
+from streaming.tables.statement_cache import StatementCache
 
 Elements = frozenset[str]
 
@@ -22,7 +22,7 @@ class CollectedFlags:
     def __init__(
         self, session: Session, settings: CassandraSettings, family: Family, projection: Projection
     ) -> None:
-        self._statements = Statements(session)
+        self._statements = StatementCache(session)
         self._keyspace = settings.keyspace
         self._first = family.listing
         self._projection = projection

@@ -20,7 +20,7 @@ from reconcilers.tally import Cell, Listed, QuotaRoot, Sum, Sums, Tally
 from reconcilers.writes import AddToCounter
 from streaming.settings import CassandraSettings
 from streaming.tables.rate_limit import RateLimiter
-from streaming.tables.statements import Statements
+from streaming.tables.statement_cache import StatementCache
 
 PAGE = 1_000
 
@@ -38,7 +38,7 @@ class CounterTables:
         self._keyspace = settings.keyspace
         self._family = family
         self._pace = RateLimiter(rows_per_second)
-        self._statements = Statements(session)
+        self._statements = StatementCache(session)
 
     # --- counters
 

@@ -23,7 +23,7 @@ from streaming.settings import CassandraSettings
 from streaming.tables.cql import as_cql
 from streaming.tables.rate_limit import RateLimiter
 from streaming.tables.session import serial
-from streaming.tables.statements import Statements
+from streaming.tables.statement_cache import StatementCache
 
 KEYS_PER_READ = 100
 NO_ELEMENTS: frozenset[str] = frozenset()
@@ -37,7 +37,7 @@ class Tables:
         self._settings = settings
         self._family = family
         self._pace = RateLimiter(settings.rows_per_second)
-        self._statements = Statements(session)
+        self._statements = StatementCache(session)
         self._truth_columns = _copied(family)
         self._sets = frozenset[str]().union(*(each.sets for each in family.projections))
 

@@ -13,7 +13,7 @@ from checkpoints.cassandra.driver_errors import translated
 READS_IN_FLIGHT = 8
 
 
-class Statements:
+class StatementCache:
     """The statements of one session. Not shared between threads."""
 
     def __init__(self, session: Session) -> None:
