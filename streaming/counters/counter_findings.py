@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from checkpoints.journal import Journal
 from reconcilers.errors import Refused
 from reconcilers.finding import Finding, State
+from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot
 from reconcilers.tally import Sums
 from streaming.counters.counter_row import CounterRow
-from streaming.steps.parking import WHOLE_TABLE, Parking
+from streaming.steps.parking import Parking
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class CounterFindings:
             family=counter.family,
             projection=counter.tally.name,
             slot=counter.slot,
-            messageid=None if counter.root is None else str(counter.root),
+            source=None,
             kind=kind,
             state=state,
             sentence=sentence,

@@ -155,10 +155,11 @@ class Examiner:
     def _verdict(self, case: ConfirmedSuspect) -> Verdict:
         seen, previous = case.seen, case.previous
         if case.suspect.kind is Kind.UNRESOLVED and seen.actual is None and not seen.consulted:
+            source, group = self.family.truth.source.label, self.family.group.label
             return Report(
                 Kind.UNRESOLVED,
-                "a projection row was deleted, its message is not remembered and no truth delete"
-                " of its mailbox came near; a full comparison is needed: James's own consistency"
+                f"a projection row was deleted, its {source} is not remembered and no truth delete"
+                f" of its {group} came near; a full comparison is needed: James's own consistency"
                 " task",
             )
         accepted = self.rules.always_accepted
@@ -203,7 +204,7 @@ class Examiner:
             family=self.family.name,
             projection=self.projection.name,
             slot=case.slot,
-            messageid=case.messageid(),
+            source=case.source(self.family.truth.source.name),
             kind=kind,
             state=state,
             sentence=sentence,
@@ -219,7 +220,11 @@ class Examiner:
     ) -> Iterator[Outcome]:
         kind, sentence = verdict.difference.kind, verdict.sentence
         refused = refusal(
-            kind, self.projection, batch.admission, lambda: _may_remove(case, batch.removals)
+            kind,
+            self.family,
+            self.projection,
+            batch.admission,
+            lambda: _may_remove(case, batch.removals),
         )
         if refused is None:
             yield from self._carry_out(case, verdict, step.attempt, batch.repairs)
@@ -264,4 +269,4 @@ class Examiner:
 
 def _may_remove(case: ConfirmedSuspect, removals: Removals) -> bool:
     accepted = case.previous is not None and case.previous.accepted
-    return accepted or removals.may_lose_rows(case.slot.mailboxid)
+    return accepted or removals.may_lose_rows(case.slot.group)

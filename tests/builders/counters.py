@@ -15,7 +15,7 @@ from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
 from reconcilers.memory import Entry
-from reconcilers.model import Micros, Row, Value
+from reconcilers.model import KeyValue, Micros, Row, Slot, Value
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
@@ -83,8 +83,9 @@ class CounterTables:
         self.read.append((mailboxid, first, last))
         yield from (each for each in self.listing.get(mailboxid, ()) if first <= each.uid <= last)
 
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        return {each: tuple(self.truths[each]) for each in messageids if each in self.truths}
+    def truth_rows(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        wanted = set(messageids)
+        return {each: tuple(rows) for each, rows in self.truths.items() if each in wanted}
 
     def owner(self, mailboxid: UUID) -> QuotaRoot | None:
         self._may_fail("owner")
@@ -228,7 +229,7 @@ class Bench:
     def remember(self, mailboxid: UUID, *messages: Listed) -> None:
         """Lineage knows of these."""
         self.lineage.remember(
-            Entry(each.messageid, mailboxid, each.uid, in_truth=True) for each in messages
+            Entry(each.messageid, Slot(mailboxid, each.uid), in_truth=True) for each in messages
         )
 
     # --- what happens

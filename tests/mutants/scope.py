@@ -55,17 +55,14 @@ PARTS = (
             *(
                 (WORKER, name)
                 for name in (
-                    "connections",
-                    "_connections",
-                    "_ByName.__hash__",
+                    "Job.connections",
+                    "Job.publish",
                     "look_task",
                     "_look_share",
                     "_look",
                     "_keep_undecodable",
                     "repair_task",
                     "_repair_share",
-                    "_publish",
-                    "_examiner",
                 )
             ),
             *((FINDINGS, name) for name in ("add_command", "add_resume", "run", "resume")),

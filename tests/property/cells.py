@@ -22,6 +22,7 @@ from uuid import UUID
 
 from reconcilers.model import Micros, Row, Value
 from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from tests.builders.slots import mailbox_of, uid_of
 
 Key = tuple[UUID | int, ...]
 Elements = Mapping[str, frozenset[str]]
@@ -143,7 +144,7 @@ class Table:
 
 def statement_of(write: Write) -> Statement:
     """The statement that one of the product's writes stands for."""
-    key = (write.slot.mailboxid, write.slot.uid)
+    key = (mailbox_of(write.slot), uid_of(write.slot))
     match write:
         case SetCells():
             return Update(key, write.at, write.cells)

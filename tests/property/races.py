@@ -14,6 +14,7 @@ from reconcilers.compare import compare
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Attempts, State
 from reconcilers.model import Kind, LookAgain, Micros, Report, Row, Slot
+from tests.builders.slots import mailbox_of, uid_of
 from tests.property.mail import (
     FAMILY,
     MAILBOXES,
@@ -199,7 +200,7 @@ class Run:
         settled = max(planned.began for planned in plans) - self.climate.delay
         touches = self.world.touched.get(slot, {})
         deleted = touches.get(WHOLE_ROW)
-        key = (slot.mailboxid, slot.uid)
+        key = (mailbox_of(slot), uid_of(slot))
         ours, theirs = self.world.projection.read(key), self.world.without_us.read(key)
         for name, touch in touches.items():
             newest = max((touch, deleted or touch), key=lambda each: each.at)

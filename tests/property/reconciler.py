@@ -15,11 +15,12 @@ from reconcilers.compare import compare
 from reconcilers.confirm import Moment, judge
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Attempts, Finding, Now, State, Step, advance
-from reconcilers.memory import WHOLE_RANGE, Deletes, Entry, Memory, memory_of, merged
-from reconcilers.model import Kind, Micros, Repair, Report, Row, Slot, Verdict
+from reconcilers.memory import Entry, Memory, deletes_of, memory_of, merged
+from reconcilers.model import KeyValue, Kind, Micros, Repair, Report, Row, Slot, Verdict
 from reconcilers.plan import plan
 from reconcilers.seen import Seen
 from reconcilers.writes import Write
+from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import statement_of
 from tests.property.mail import FAMILY, Event, World
 
@@ -51,8 +52,8 @@ class Lineage:
     """What was seen, as `checkpoints.lineage` wants it; events are taken in a delay after them."""
 
     watched_since: Micros
-    entries: dict[tuple[UUID, UUID, int], Entry] = field(default_factory=dict)
-    truth_deletes: dict[tuple[UUID, UUID], dict[int, frozenset[Micros]]] = field(
+    entries: dict[tuple[KeyValue, Slot], Entry] = field(default_factory=dict)
+    truth_deletes: dict[tuple[UUID, UUID], set[tuple[tuple[KeyValue | None, ...], Micros]]] = field(
         default_factory=dict
     )
     projection_deletes: dict[Slot, frozenset[Micros]] = field(default_factory=dict)
@@ -67,14 +68,13 @@ class Lineage:
     def _take(self, event: Event) -> None:
         truth = event.table == "imapuidtable"
         if event.messageid is not None and event.uid is not None:
-            self.remember(Entry(event.messageid, event.mailboxid, event.uid, truth))
+            self.remember(Entry(event.messageid, Slot(event.mailboxid, event.uid), truth))
         if event.deleted_at is None:
             return
         if truth:
             assert event.messageid is not None
-            uids = self.truth_deletes.setdefault((event.messageid, event.mailboxid), {})
-            uid = WHOLE_RANGE if event.uid is None else event.uid
-            uids[uid] = uids.get(uid, frozenset()) | {event.deleted_at}
+            seen = self.truth_deletes.setdefault((event.messageid, event.mailboxid), set())
+            seen.add(((event.mailboxid, event.uid), event.deleted_at))
         elif event.uid is not None:
             slot = Slot(event.mailboxid, event.uid)
             deletes = self.projection_deletes.get(slot, frozenset())
@@ -82,7 +82,7 @@ class Lineage:
 
     def remember(self, entry: Entry) -> None:
         """Only what is absent is written."""
-        key = (entry.messageid, entry.mailboxid, entry.uid)
+        key = (entry.source, entry.slot)
         old = self.entries.get(key)
         if old is not None:
             recorded = old.recorded_at if old.recorded_at is not None else entry.recorded_at
@@ -94,8 +94,8 @@ class Lineage:
         """The messages ever seen at a slot."""
         return {
             message
-            for message, mailbox, uid in self.entries
-            if mailbox == slot.mailboxid and uid == slot.uid
+            for message, place in self.entries
+            if place == slot and isinstance(message, UUID)
         }
 
     def memory(self, slot: Slot, messages: Iterable[UUID]) -> Memory:
@@ -103,12 +103,12 @@ class Lineage:
         return merged([self._memory_of(slot, message) for message in messages])
 
     def _memory_of(self, slot: Slot, message: UUID) -> Memory:
-        entries = [entry for entry in self.entries.values() if entry.messageid == message]
-        deletes = Deletes(self.truth_deletes.get((message, slot.mailboxid), {}))
+        entries = [entry for entry in self.entries.values() if entry.source == message]
+        deletes = deletes_of(self.truth_deletes.get((message, mailbox_of(slot)), ()))
         seen = {
-            each.uid: times
+            each: times
             for each, times in self.projection_deletes.items()
-            if each.mailboxid == slot.mailboxid
+            if each.group == slot.group
         }
         return memory_of(slot, message, entries, deletes, seen, self.watched_since)
 
@@ -160,7 +160,7 @@ class Reconciler:
         return read_at, seen
 
     def read_projection(self, slot: Slot) -> Row | None:
-        return self.world.projection.read((slot.mailboxid, slot.uid))
+        return self.world.projection.read((mailbox_of(slot), uid_of(slot)))
 
     def read_truth(self, slot: Slot, actual: Row | None) -> Seen:
         """All truth rows that are known to claim the slot; what is read is remembered."""
@@ -174,7 +174,9 @@ class Reconciler:
         for row, place in places:
             message = row.get("messageid")
             assert isinstance(message, UUID)
-            self.lineage.remember(Entry(message, place.mailboxid, place.uid, True, self.world.now))
+            self.lineage.remember(
+                Entry(message, Slot(mailbox_of(place), uid_of(place)), True, self.world.now)
+            )
         return Seen(
             slot,
             actual,
@@ -182,9 +184,9 @@ class Reconciler:
             frozenset(messages),
             memory,
             frozenset(
-                place.uid
+                place
                 for row, place in places
-                if place.mailboxid == slot.mailboxid and not _outlived(row, memory)
+                if place.group == slot.group and not _outlived(row, memory)
             ),
             self.extra_before(slot),
         )
@@ -274,7 +276,7 @@ def _finding(slot: Slot, kind: Kind, state: State, moment: Moment) -> Finding:
         family=FAMILY.name,
         projection=PROJECTION.name,
         slot=slot,
-        messageid=None,
+        source=None,
         kind=kind,
         state=state,
         sentence="",

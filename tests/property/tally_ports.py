@@ -19,7 +19,7 @@ from checkpoints.tallies import ChunkSums
 from reconcilers.drift import Interval
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Finding
-from reconcilers.model import Micros, Row
+from reconcilers.model import KeyValue, Micros, Row
 from reconcilers.tally import Listed, QuotaRoot, Sums, Tally
 from reconcilers.writes import AddToCounter
 from streaming.counters.batch_summary import BatchSummary
@@ -118,7 +118,7 @@ class Ports:
             if self.world.rng.random() < 0.2:
                 self.hiccup()
 
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+    def truth_rows(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         found = {}
         for each in messageids:
             self.hiccup()

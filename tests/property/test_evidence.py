@@ -9,8 +9,9 @@ from __future__ import annotations
 from uuid import UUID
 
 from reconcilers.finding import State
-from reconcilers.memory import WHOLE_RANGE, Deletes, Entry, memory_of
+from reconcilers.memory import Deletes, Entry, memory_of
 from reconcilers.model import Kind, Report, Slot
+from tests.builders.slots import mailbox_of, uid_of
 from tests.property.mail import MAILBOXES, MILLISECOND, SECOND, Climate, Fate, time_uuid
 from tests.property.races import Run
 
@@ -174,7 +175,7 @@ def test_a_row_that_names_a_wrong_message_is_judged_by_what_its_uid_once_held_to
     other = added(run)
     first, copy = message_with_copy(run)
     settle(run)
-    row = run.world.projection.stored[first.mailboxid, first.uid]
+    row = run.world.projection.stored[mailbox_of(first), uid_of(first)]
     row.cells["messageid"] = (run.world.now, run.world.slots[other])
     expunge(run, copy)
     settle(run)
@@ -185,8 +186,8 @@ def test_a_row_that_names_a_wrong_message_is_judged_by_what_its_uid_once_held_to
 def test_a_memory_is_not_complete_across_a_known_loss_of_events() -> None:
     message = time_uuid(1000 * SECOND, 77)
     recorded, lost_until, deleted = 2000 * SECOND, 3000 * SECOND, 4000 * SECOND
-    entry = Entry(message, INBOX, 7, in_truth=True, recorded_at=recorded)
-    deletes = Deletes({WHOLE_RANGE: frozenset({deleted})})
+    entry = Entry(message, Slot(INBOX, 7), in_truth=True, recorded_at=recorded)
+    deletes = Deletes(frozenset({deleted}))
     memory = memory_of(Slot(INBOX, 7), message, [entry], deletes, {}, lost_until)
     assert not memory.complete
 

@@ -43,7 +43,7 @@ def finding(
         family=FAMILY.name,
         projection=PROJECTION.name,
         slot=SLOT,
-        messageid=None,
+        source=None,
         kind=kind,
         state=state,
         sentence="",

@@ -14,6 +14,7 @@ from checkpoints.memory_tallies import MemoryRounds
 from reconcilers.errors import Deferred, Refused
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.finding import Finding, State
+from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Sum, Sums, Tally
@@ -22,7 +23,7 @@ from streaming.counters.correct import Conclusion, Corrector
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRow
-from streaming.steps.parking import WHOLE_TABLE, Parking
+from streaming.steps.parking import Parking
 from tests.builders.rows import NOW, SECOND
 
 AGAIN = 600 * SECOND

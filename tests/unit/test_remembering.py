@@ -12,12 +12,13 @@ from reconcilers.model import Slot
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder
 from tests.builders.rows import FAMILY, LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID
+from tests.builders.slots import uid_of
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 
 
 def entry(uid: int, messageid: UUID = MESSAGE_ID, mailboxid: UUID = MAILBOX) -> Entry:
-    return Entry(messageid, mailboxid, uid, in_truth=True, recorded_at=LONG_AGO)
+    return Entry(messageid, Slot(mailboxid, uid), in_truth=True, recorded_at=LONG_AGO)
 
 
 def holding(*entries: Entry) -> MemoryLineage:
@@ -37,8 +38,8 @@ def find_gone(lineage: MemoryLineage, *uids: int) -> None:
 
 
 def expiring(lineage: MemoryLineage, messageid: UUID = MESSAGE_ID) -> set[int]:
-    entries = lineage.of_messages([messageid]).get(messageid, [])
-    return {each.uid for each in entries if each.expiring}
+    entries = lineage.of_sources([messageid]).get(messageid, [])
+    return {uid_of(each.slot) for each in entries if each.expiring}
 
 
 def test_what_a_message_lost_is_remembered_while_another_of_its_uids_is_left() -> None:

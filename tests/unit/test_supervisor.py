@@ -27,7 +27,7 @@ from tests.builders.rows import DELAY, SECOND
 TOPIC = "james.mail.imapuidtable"
 MADE_WITH = fingerprint.Fingerprint((TOPIC,), ("message",), 2, "james")
 WINDOW: Micros = SECOND
-HELD = Wake(None, None, 7, looked_again=True)
+HELD = Wake((None, 7), None, looked_again=True)
 
 
 @dataclass
