@@ -317,7 +317,6 @@ def test_counters(holds: Property) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("holds", EVERY, ids=lambda holds: holds.__name__)
 def test_counters_in_many_more_runs(holds: Property) -> None:
     met(played(holds, range(1_000_000, 1_001_000)))

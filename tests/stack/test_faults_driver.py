@@ -11,7 +11,7 @@ from tests.endpoints import Endpoints
 from tests.stack.streams import until
 from tests.stack.watched import SLOW, Restarted, Watched, watched
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.stack
 
 SABOTAGE = Path(__file__).parent / "sabotage"
 LOOK = "streaming.look:Look.at"
@@ -100,6 +100,5 @@ def test_a_driver_killed_before_between_and_after_look_journal_and_repair_goes_o
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1200)
 def test_a_driver_killed_at_every_other_step_goes_on(restarted: Restarted, tmp_path: Path) -> None:
     survives(restarted, MORE_POINTS, tmp_path)

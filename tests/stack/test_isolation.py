@@ -31,12 +31,13 @@ from reconcilers.model import Kind
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming.parking import WHOLE_TABLE
 from tests.endpoints import Endpoints
+from tests.stack.conftest import LATEST
 from tests.stack.counted import Counted
 from tests.stack.guarded import OWN, ROLE, prepare, session_of
 from tests.stack.scenes import Place, Scene, cells
-from tests.stack.streams import Stream, until, write_settings
+from tests.stack.streams import PATIENCE, Stream, until, write_settings
 
-pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.long]
 
 TABLES = {
     "messagedeleted": "deleted_uids",
@@ -49,10 +50,11 @@ TABLES = {
 UID_COLUMNS = {"messagedeleted": "uid", "firstunseen": "uid", "mailboxrecents": "recent_mesage_uid"}
 FLAGGED, PLAIN = 1, 2
 """The UIDs of a message that belongs in each index, and of one that belongs in none."""
-SLOW = 300.0
+SLOW = PATIENCE
 """Seconds to wait for a counter on a busy machine."""
 KEPT: Mapping[str, Mapping[str, Any]] = {
     "cassandra": dict(zip(("username", "password"), ROLE, strict=True)),
+    "stream": {"delay": LATEST},
     "repair": {
         "projections": [each.name for each in MESSAGE_PROJECTIONS],
         "report_again": 20,
@@ -60,7 +62,7 @@ KEPT: Mapping[str, Mapping[str, Any]] = {
     "tally": {
         "projections": ["mailbox_counters", "current_quota"],
         "window": 1,
-        "latest": 2,
+        "latest": LATEST,
         "looks": 3,
         "after_outage": 1,
     },
