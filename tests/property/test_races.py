@@ -68,7 +68,7 @@ EXPECTED_TO_BE_MET = (
 )
 
 
-@pytest.mark.long
+@pytest.mark.long(part="races")
 def test_three_hundred_thousand_interleavings_keep_the_promises() -> None:
     for _ in runs(range(1_000_000, 1_300_000)):
         pass

@@ -21,7 +21,7 @@ from tests.stack.fire import Fire, Owner, Writers
 from tests.stack.scenes import Scene
 from tests.stack.streams import until
 
-pytestmark = [pytest.mark.stack, pytest.mark.long]
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="fire")]
 
 FULL_SPEED_S, MODERATE_S = 120.0, 90.0
 Sums = tuple[int, int]

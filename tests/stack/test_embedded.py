@@ -279,7 +279,7 @@ def test_down_and_up_keep_ports_and_data_and_leave_no_process(own_stack: Stack) 
         Changes(own_stack, session).await_events("imapuidtable", mark)
 
 
-@pytest.mark.long
+@pytest.mark.long(part="servers")
 @pytest.mark.parametrize(
     "wanted", [Wanted(release="4.1"), Wanted(admin=ADMIN)], ids=["4.1", "auth"]
 )

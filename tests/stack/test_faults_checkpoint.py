@@ -154,7 +154,7 @@ def survives(restarted: Restarted, damages: tuple[Damage, ...]) -> None:
     assert stream.stop() == 0
 
 
-@pytest.mark.long
+@pytest.mark.long(part="checkpoints")
 def test_a_deleted_a_corrupt_and_a_fast_checkpoint_begin_again_at_the_bookmark(
     restarted: Restarted,
 ) -> None:
@@ -162,7 +162,7 @@ def test_a_deleted_a_corrupt_and_a_fast_checkpoint_begin_again_at_the_bookmark(
     assert restarted.stream.said("s ahead of the clock"), "not noticed before a row was dropped"
 
 
-@pytest.mark.long
+@pytest.mark.long(part="checkpoints")
 def test_every_other_damage_to_a_checkpoint_begins_again_at_the_bookmark(
     restarted: Restarted,
 ) -> None:
@@ -184,7 +184,7 @@ def beside(restarted: Restarted, folder: Path) -> Stream:
     return replace(restarted.stream, config=config)
 
 
-@pytest.mark.long
+@pytest.mark.long(part="checkpoints")
 def test_a_second_stream_is_refused_in_one_line_and_takes_over_from_the_dead(
     restarted: Restarted, tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ from tests.stack.streams import Stream, until, write_settings
 from tests.stack.test_faults_driver import sabotage
 from tests.stack.watched import SLOW
 
-pytestmark = [pytest.mark.stack, pytest.mark.long]
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="kills")]
 
 CLAIM = "checkpoints.cassandra.tallies:CassandraRounds.claim"
 ADD = "streaming.tables.counters:CounterTables.add"

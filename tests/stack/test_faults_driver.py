@@ -92,13 +92,13 @@ def survives(restarted: Restarted, points: tuple[str, ...], folder: Path) -> Non
     assert stream.stop() == 0
 
 
-@pytest.mark.long
+@pytest.mark.long(part="kills")
 def test_a_driver_killed_before_between_and_after_look_journal_and_repair_goes_on(
     restarted: Restarted, tmp_path: Path
 ) -> None:
     survives(restarted, MAIN_POINTS, tmp_path)
 
 
-@pytest.mark.long
+@pytest.mark.long(part="kills")
 def test_a_driver_killed_at_every_other_step_goes_on(restarted: Restarted, tmp_path: Path) -> None:
     survives(restarted, MORE_POINTS, tmp_path)

@@ -23,7 +23,7 @@ from tests.stack.scenes import Scene
 from tests.stack.streams import until
 from tests.stack.watched import SLOW, Restarted, Watched, watched
 
-pytestmark = [pytest.mark.stack, pytest.mark.long]
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="servers")]
 
 SHORT, FULL = 5.0, 35.0
 LONGER_THAN_THE_LEASE = 75.0

@@ -5,7 +5,7 @@ writes of that role any more, and a fresh mailbox has all five broken: the four 
 fifth is parked as one finding; with the permission back it is repaired too. So it is with an index
 that cannot be read.
 
-A turn takes as long as a counter needs: three looks, of two delays and more each. About five
+A turn takes as long as a counter needs: three looks, of two delays and more each. About ten
 minutes in all, the start of the stack included.
 """
 
@@ -37,7 +37,7 @@ from tests.stack.guarded import OWN, ROLE, prepare, session_of
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import PATIENCE, Stream, until, write_settings
 
-pytestmark = [pytest.mark.stack, pytest.mark.long]
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="fire")]
 
 TABLES = {
     "messagedeleted": "deleted_uids",
