@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from uuid import UUID
 
@@ -14,8 +15,11 @@ from checkpoints.memory import MemoryJournal
 from reconcilers.errors import Misconfigured
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.message import MESSAGE
+from reconcilers.families.user_tally import USER_TALLY
+from reconcilers.family import Family
 from reconcilers.finding import State
-from reconcilers.model import Kind, Slot
+from reconcilers.key import text_of
+from reconcilers.model import Kind, Slot, Wake
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from streaming.commands import findings as command
 from streaming.commands.findings import ACCEPT, RETRY, Desk, FindingFilter
@@ -28,7 +32,9 @@ NOW = 1_800_000_000_000_000
 
 
 def told(count: int) -> list[Json]:
-    return [finding_to_json(a_finding(MESSAGE, Slot(MAILBOX, uid))) for uid in range(count)]
+    return [
+        finding_to_json(a_finding(MESSAGE, Slot(MAILBOX, uid)), MESSAGE) for uid in range(count)
+    ]
 
 
 def listed(count: int, capsys: pytest.CaptureFixture[str], **chosen: object) -> list[str]:
@@ -99,14 +105,29 @@ def test_the_columns_of_a_csv_line_are_times_and_texts() -> None:
 # --- what a person names -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["", "7", f"{MAILBOX}", f"{MAILBOX}/", f"{MAILBOX}/x", "no-id/7"])
+@pytest.mark.parametrize("text", ["", f"{MAILBOX}/", f"{MAILBOX}/x", "no-id/7", "a/b/c"])
 def test_what_is_no_place_is_refused_with_how_it_is_written(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="is not MAILBOXID/UID"):
-        command._slot(text)
+    shapes = f"'{text}' is none of MAILBOXID/UID, MAILBOXID, QUOTAROOT, as the list shows them"
+    with pytest.raises(argparse.ArgumentTypeError, match=f"^{shapes}$"):
+        command._key(text)
+
+
+def places(text: str) -> dict[str, Slot]:
+    return {family.name: slot for family, slot in command._slots_named(text)}
+
+
+def test_what_is_no_message_may_be_what_a_counter_is_of() -> None:
+    """A quota root may have any name."""
+    assert places("7") == {USER_TALLY.name: Slot("7")}
+    assert places(f"{MAILBOX}") == {
+        MAILBOX_TALLY.name: Slot(MAILBOX),
+        USER_TALLY.name: Slot(f"{MAILBOX}"),
+    }
 
 
 def test_places_ids_and_days_are_read() -> None:
-    assert command._slot(f"{MAILBOX}/7") == SLOT
+    assert command._key(f"{MAILBOX}/7") == f"{MAILBOX}/7"
+    assert places(f"{MAILBOX}/7") == {MESSAGE.name: SLOT}
     assert command._uuid(str(MAILBOX)) == MAILBOX
     assert command._day("2026-11-21") == date(2026, 11, 21)
     assert command._day("today") == datetime.now(UTC).date()
@@ -122,13 +143,13 @@ def test_what_cannot_be_read_says_what_is_wanted(read: object, text: str, wanted
         read(text)
 
 
-def chosen(*slots: Slot, **arguments: object) -> frozenset[Slot] | None:
+def chosen(*slots: Slot, **arguments: object) -> frozenset[str] | None:
     given = argparse.Namespace(**{"log": None, "all": False, **arguments})
-    return command._chosen(list(slots), given)
+    return command._chosen([text_of(slot) for slot in slots], given)
 
 
 def test_slots_are_named_or_all_are_meant_and_never_both_or_neither() -> None:
-    assert chosen(SLOT, SLOT) == frozenset({SLOT})
+    assert chosen(SLOT, SLOT) == frozenset({f"{MAILBOX}/7"})
     assert chosen(all=True) is None
     for wrong in ({"all": True, "slots": (SLOT,)}, {"slots": ()}):
         slots = wrong.pop("slots")
@@ -147,8 +168,12 @@ def test_the_log_is_not_decided_on() -> None:
 
 def decide(journal: MemoryJournal, *slots: Slot) -> tuple[int, list[str]]:
     published: list[str] = []
-    desk = Desk(journal, lambda family, wakes: published.append(family), lambda: NOW)
-    return desk.decide(RETRY, frozenset(slots), FindingFilter()), published
+
+    def publish(family: Family, _wakes: Iterable[Wake]) -> None:
+        published.append(family.name)
+
+    keys = frozenset(text_of(slot) for slot in slots)
+    return Desk(journal, publish, lambda: NOW).decide(RETRY, keys, FindingFilter()), published
 
 
 def test_a_counters_finding_is_decided_and_not_published(
@@ -158,16 +183,16 @@ def test_a_counters_finding_is_decided_and_not_published(
     journal.put(
         a_finding(
             MAILBOX_TALLY,
-            SLOT,
+            Slot(MAILBOX),
             projection=MAILBOX_COUNTERS.name,
             kind=Kind.COUNTER_DRIFT,
             state=State.STUCK,
             writes=(),
         )
     )
-    assert decide(journal, SLOT) == (0, [])
+    assert decide(journal, Slot(MAILBOX)) == (0, [])
     out = capsys.readouterr().out
-    assert f"retried  {MAILBOX}/7 counter_drift" in out
+    assert f"retried  {MAILBOX} counter_drift" in out
     assert out.endswith("1 retried; looked at again one delay from now\n")
 
 

@@ -13,7 +13,7 @@ import pytest
 from checkpoints.clock import MICROS_A_MILLI
 from reconcilers.errors import CorruptCheckpoint
 from reconcilers.finding import Action
-from reconcilers.model import Micros, Suspect, Wake, look_again
+from reconcilers.model import Micros, Suspect, Wake
 from reconcilers.policy import Admission
 from streaming.commands import workers
 from streaming.pipeline.batch_record import BatchPlace
@@ -27,7 +27,7 @@ BATCH_MS = 1_700_000_000_123
 LOOK = BatchLook([Suspect(SLOT, frozenset({MESSAGE_ID}), None, PROJECTION.name)], examined=1)
 ADMITTED = Admission(repairs="not now")
 OUTCOMES = [Outcome(SLOT, Action.NOTHING, None)]
-DUE = [look_again(SLOT, PROJECTION.name)]
+DUE = [Wake(SLOT.key, None, looked_again=True)]
 TOPIC = "james.mail.imapuidtable"
 
 
