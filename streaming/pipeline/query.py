@@ -65,7 +65,6 @@ class FamilyQuery:
     job: Job
     checkpoint: Path
     decisions: Decisions
-    publish: Callable[[Iterable[Wake]], None]
     partitions: Callable[[str], Iterable[int]]
     _starts_at: Offsets = field(default_factory=dict)
     _query: StreamingQuery | None = None
@@ -169,6 +168,10 @@ class FamilyQuery:
     def name(self) -> str:
         """Its family's."""
         return self.job.family.name
+
+    def publish(self, wakes: Iterable[Wake]) -> None:
+        """Send keys to be looked at again."""
+        self.job.publish(wakes)
 
     @property
     def alive(self) -> bool:

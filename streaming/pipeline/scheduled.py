@@ -56,7 +56,6 @@ class ExpiredCells:
 
     def take_due(self, now: Micros) -> Iterator[Wake]:
         """The keys whose later look has come since the last call."""
-        self._up_to = min(self._up_to, now)  # the clock may have stepped back
         for expiry in self.expiries.between(self._up_to, now):
             yield scheduled_wake(expiry)
-        self._up_to = now
+        self._up_to = now  # the clock may have stepped back

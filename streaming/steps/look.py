@@ -115,12 +115,11 @@ class Look:
         self._read_truths(state, _claimants(state.targets.values()))
 
     def _read_truths(self, state: LookState, sources: set[KeyValue]) -> None:
-        unread = sources - state.read
+        unread = sources - state.truths.keys()
         if not unread:
             return
-        state.read |= unread
         truths = self.tables.truth_rows(unread)
-        state.truths |= truths
+        state.truths |= dict.fromkeys(unread, ()) | truths
         slot_of = self.family.truth.slot_of
         for source, rows in truths.items():
             for row in rows:

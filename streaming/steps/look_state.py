@@ -50,7 +50,7 @@ class LookState:
     """Both sides as read so far; ``claims`` are the truth rows, with their source, by slot.
 
     ``rows`` are those of the family's first projection, ``indexes`` those of the others, by name;
-    ``unread`` names those that refused. ``read`` are the sources whose truth was read.
+    ``unread`` names those that refused. ``truths`` has each source whose truth was read.
     ``entries`` are what lineage holds by row, ``remembered`` by source, where that was asked.
     """
 
@@ -61,7 +61,6 @@ class LookState:
     claims: dict[Slot, list[tuple[KeyValue, Row]]] = field(default_factory=dict)
     entries: dict[Slot, list[Entry]] = field(default_factory=dict)
     remembered: dict[KeyValue, list[Entry]] = field(default_factory=dict)
-    read: set[KeyValue] = field(default_factory=set)
     unread: set[str] = field(default_factory=set)
 
     def target(self, slot: Slot) -> Target:

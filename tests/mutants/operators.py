@@ -43,7 +43,7 @@ OTHER_NAMES = {
     "append": "remove",
     "popleft": "pop",
 }
-NOT_SWAPPED = frozenset({"isinstance", "getattr", "partial", "cast", "field"})
+NOT_SWAPPED = frozenset({"isinstance", "getattr", "partial", "cast", "field", "min", "max"})
 NOTHING = ast.Constant(None)
 
 

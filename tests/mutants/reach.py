@@ -13,7 +13,7 @@ import coverage
 
 from tests.mutants.changes import Mutant
 from tests.mutants.scope import TESTS_LEFT_OUT
-from tests.mutants.session import Measuring, module_name, run_pytest
+from tests.mutants.session import Measuring, enter, module_name, run_pytest
 
 QUICK = 1.0
 """Seconds; a slower test is run only for the statements that it runs itself."""
@@ -31,22 +31,28 @@ class Reach:
     lines: dict[str, dict[int, frozenset[str]]]
     importers: dict[str, frozenset[str]]
 
-    def tests_of(self, mutant: Mutant) -> list[str]:
-        """The tests that may notice: first those that run its statement, each group fastest first.
+    def tests_of(self, mutant: Mutant) -> list[list[str]]:
+        """The tests that may notice, in groups to be tried one after the other, fastest first.
 
-        The quick ones that reach its module follow, for what runs once and is kept. What runs at
-        import reaches also the tests of the modules that import it: they may use a constant.
+        First those that run its statement; then the quick ones that reach its module, for what
+        runs once and is kept. What runs at import, a constant, may be used by anybody: then those
+        of the modules that import it, then all that are quick.
         """
         first, last = mutant.lines()
         by_line = self.lines.get(mutant.file, {})
         near = self._tests(by_line.get(line, frozenset()) for line in range(first, last + 1))
-        module = self._tests(by_line.values())
-        beyond = set[str]()
+        groups = [near, self._quick(self._tests(by_line.values()))]
         if mutant.at_import:
-            for file in self.importers.get(mutant.file, ()):
-                beyond |= self._tests(self.lines.get(file, {}).values())
-        groups = near, self._quick(module - near), self._quick(beyond - module - near)
-        return [test for group in groups for test in self._fastest(group)]
+            importing = self.importers.get(mutant.file, frozenset())
+            beyond = (self._tests(self.lines.get(file, {}).values()) for file in sorted(importing))
+            groups += [self._quick(set[str]().union(*beyond)), self._quick(self.seconds)]
+        tried = set[str]()
+        found = []
+        for group in groups:
+            if new := group - tried:
+                found.append(self._fastest(new))
+            tried |= new
+        return found
 
     def _quick(self, tests: Iterable[str]) -> set[str]:
         return {test for test in tests if self.seconds.get(test, 0.0) < QUICK}
@@ -78,6 +84,7 @@ def measure(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path) 
 
 
 def _measured(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path) -> None:
+    enter(tree, into.with_suffix(".log"))
     measured = coverage.Coverage(
         data_file=None, config_file=False, include=[str(tree / file) for file in files]
     )
@@ -85,7 +92,7 @@ def _measured(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path
     measured.start()
     arguments = [*tests, "-m", SERVERLESS, "--basetemp", str(tree.parent / "measured")]
     arguments += [f"--deselect={test}" for test in TESTS_LEFT_OUT]
-    status = run_pytest(tree, arguments, plugin, into.with_suffix(".log"))
+    status = run_pytest(tree, arguments, plugin)
     measured.stop()
     data = measured.get_data()
     lines = {file: data.contexts_by_lineno(str(tree / file)) for file in files}

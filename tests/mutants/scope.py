@@ -27,7 +27,12 @@ FINDINGS = "streaming/commands/findings.py"
 
 PARTS = (
     Part("reconcilers", 0.03, ("reconcilers/**/*.py",)),
-    Part("checkpoints", 0.03, ("checkpoints/*.py",)),
+    Part(
+        "checkpoints",
+        0.03,
+        ("checkpoints/**/*.py",),
+        without=("checkpoints/cassandra/**/*.py",),
+    ),
     Part(
         "streaming",
         0.10,
@@ -48,26 +53,11 @@ PARTS = (
             "streaming/pipeline/envelope.py",
             "streaming/pipeline/query.py",
             "streaming/pipeline/session.py",
-            "streaming/pipeline/supervisor.py",
             "streaming/pipeline/window.py",
         ),
         functions=(
-            *(
-                (WORKER, name)
-                for name in (
-                    "connections",
-                    "_connections",
-                    "_ByName.__hash__",
-                    "look_task",
-                    "_look_share",
-                    "_look",
-                    "_keep_undecodable",
-                    "repair_task",
-                    "_repair_share",
-                    "_publish",
-                    "_examiner",
-                )
-            ),
+            (WORKER, "Job.publish"),
+            (WORKER, "_keep_undecodable"),
             *((FINDINGS, name) for name in ("add_command", "add_resume", "run", "resume")),
         ),
     ),

@@ -51,7 +51,7 @@ def warm_up() -> None:
     hypothesis.settings.load_profile("mutants")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Chosen:
     """A plugin of pytest: only these tests, in this order, each with its limit in seconds.
 
@@ -82,7 +82,7 @@ class Chosen:
             self.failed(report.nodeid)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Measuring:
     """A plugin of pytest: how long each test takes (s), and which one is running."""
 
@@ -106,7 +106,7 @@ class Measuring:
             self.failed.append(report.nodeid)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class MutantFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Serves one module from code instead of its file."""
 
@@ -135,8 +135,8 @@ def module_name(file: str) -> str:
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def run_pytest(tree: Path, arguments: Sequence[str], plugin: object, log: Path) -> int:
-    """Run pytest in a copy of the project; its exit status. What it prints goes into ``log``."""
+def enter(tree: Path, log: Path) -> None:
+    """Make this process one that runs in a copy of the project; what it prints goes into a log."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
         del sys.modules[name]  # these are the project's own, not the copy's
     os.chdir(tree)
@@ -144,6 +144,10 @@ def run_pytest(tree: Path, arguments: Sequence[str], plugin: object, log: Path) 
     out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(out, 1)
     os.dup2(out, 2)
+
+
+def run_pytest(tree: Path, arguments: Sequence[str], plugin: object) -> int:
+    """Run pytest in the copy; its exit status."""
     quiet = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:timeout", "-W", "ignore"]
     # the project's own options name marks and a time limit that stand against these
     own = ["-c", os.devnull, "--rootdir", str(tree), *quiet]

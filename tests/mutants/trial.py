@@ -15,7 +15,7 @@ from types import CodeType
 
 from tests.mutants.changes import Mutant
 from tests.mutants.reach import Reach
-from tests.mutants.session import Chosen, MutantFinder, module_name, run_pytest
+from tests.mutants.session import Chosen, MutantFinder, enter, module_name, run_pytest
 
 SLOWER = 5.0
 """A test may take so many times what it took when it was measured …"""
@@ -42,14 +42,12 @@ class Trial:
 
     mutant: Mutant
     outcome: Outcome
-    tests: int
     killer: str = ""
 
 
 @dataclass(slots=True)
 class _Running:
     mutant: Mutant
-    tests: int
     pipe: int
     folder: Path
 
@@ -70,18 +68,20 @@ class Trials:
         """The trials, in the order in which they end."""
         running: dict[int, _Running] = {}
         for mutant, tree in mutants:
-            tests = self.reach.tests_of(mutant)
-            if not tests:
-                yield Trial(mutant, Outcome.UNREACHED, 0)
+            groups = self.reach.tests_of(mutant)
+            if not groups:
+                yield Trial(mutant, Outcome.UNREACHED)
                 continue
             if len(running) == self.jobs:
                 yield self._ended(running)
-            child, started = self._start(mutant, code_of(mutant, tree), tests)
+            child, started = self._start(mutant, code_of(mutant, tree), groups)
             running[child] = started
         while running:
             yield self._ended(running)
 
-    def _start(self, mutant: Mutant, code: CodeType, tests: list[str]) -> tuple[int, _Running]:
+    def _start(
+        self, mutant: Mutant, code: CodeType, groups: list[list[str]]
+    ) -> tuple[int, _Running]:
         reading, writing = os.pipe()
         folder = self.tree.parent / "trials" / str(writing)
         child = os.fork()
@@ -90,26 +90,34 @@ class Trials:
             try:
                 os.close(reading)
                 os.setpgid(0, 0)
-                status = self._session(mutant, code, tests, writing, folder)
+                status = self._session(mutant, code, groups, writing, folder)
             finally:
                 os._exit(status)
         os.close(writing)
-        return child, _Running(mutant, len(tests), reading, folder)
+        return child, _Running(mutant, reading, folder)
 
     def _session(
-        self, mutant: Mutant, code: CodeType, tests: list[str], pipe: int, folder: Path
+        self, mutant: Mutant, code: CodeType, groups: list[list[str]], pipe: int, folder: Path
     ) -> int:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, IMPORTS)
         sys.dont_write_bytecode = True
+        folder.parent.mkdir(exist_ok=True)
+        enter(self.tree, folder.with_suffix(".log"))
         finder = MutantFinder(module_name(mutant.file), self.tree / mutant.file, code)
         sys.meta_path.insert(0, finder)
-        limits = {test: max(SLOWER * self.reach.seconds.get(test, 0.0), AT_LEAST) for test in tests}
-        plugin = Chosen(limits, lambda test: _write(pipe, test))
-        files = sorted({test.partition("::")[0] for test in tests})
-        folder.parent.mkdir(exist_ok=True)
-        arguments = ["-x", "--basetemp", str(folder), *files]
-        return run_pytest(self.tree, arguments, plugin, folder.with_suffix(".log"))
+        status = 0
+        for tests in groups:
+            signal.setitimer(signal.ITIMER_REAL, IMPORTS)
+            plugin = Chosen(self._limits(tests), lambda test: _write(pipe, test))
+            files = sorted({test.partition("::")[0] for test in tests})
+            status = run_pytest(self.tree, ["-x", "--basetemp", str(folder), *files], plugin)
+            if status != 0:
+                break
+        return status
+
+    def _limits(self, tests: list[str]) -> dict[str, float]:
+        measured = self.reach.seconds
+        return {test: max(SLOWER * measured.get(test, 0.0), AT_LEAST) for test in tests}
 
     def _ended(self, running: dict[int, _Running]) -> Trial:
         child, status = os.wait()
@@ -128,7 +136,7 @@ class Trials:
             said = ended.folder.with_suffix(".log").read_text(errors="replace")[-2_000:]
             where = f"{ended.mutant.file}:{ended.mutant.line}"
             raise Broken(f"pytest ended with {code} for {where}\n{said}")
-        return Trial(ended.mutant, outcome, ended.tests, killer)
+        return Trial(ended.mutant, outcome, killer)
 
 
 def code_of(mutant: Mutant, tree: ast.Module) -> CodeType:

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, bind, keeping
-from reconcilers.model import Micros, Row, Slot, Value
+from reconcilers.model import KeyValue, Micros, Row, Slot, Value
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import NO_ELEMENTS, Delete, Elements, Insert, Statement, Table, Update
 
@@ -94,7 +94,7 @@ class Event:
     arrived: Micros
     table: str
     messageid: UUID | None
-    mailboxid: UUID
+    mailboxid: UUID | None
     uid: int | None
     deleted_at: Micros | None = None
 
@@ -213,6 +213,19 @@ class World:
             self.later(late, delete_truth)
         self._send(slot, fate, clock, lambda at: Delete((mailbox_of(slot), uid_of(slot)), at))
 
+    def purge(self, message: UUID, clock: Micros) -> None:
+        """Delete a message's whole truth partition, of which no mailbox is told."""
+        at = self.now + clock
+        self.odd.add(message)
+        self.truth.apply(Delete((message,), at))
+        self._truth_event(message, None, None, at)
+
+    def old_message(self) -> UUID:
+        """The id of a message that was made long before the stream began to watch."""
+        message = time_uuid(START - 1000 * SECOND, next(self._numbers))
+        self.messages.append(message)
+        return message
+
     def plant(self, slot: Slot, shape: int, clock: Micros) -> None:
         """Something that James does not write: a wrong cell, a wrong row, a row marker."""
         key, at = (mailbox_of(slot), uid_of(slot)), self.now + clock
@@ -300,13 +313,13 @@ class World:
         )
 
     def _truth_event(
-        self, message: UUID, mailbox: UUID, uid: int | None, deleted_at: Micros | None = None
+        self, message: UUID, mailbox: UUID | None, uid: int | None, deleted_at: Micros | None = None
     ) -> None:
         self.events.append(Event(self.now, "imapuidtable", message, mailbox, uid, deleted_at))
 
     # --- reading ------------------------------------------------------------------------------
 
-    def truth_rows(self, message: UUID) -> list[Row]:
+    def truth_rows(self, message: KeyValue) -> list[Row]:
         """The truth's partition of a message."""
         return [row for _, row in self.truth.rows(message)]
 

@@ -95,6 +95,16 @@ def test_a_message_that_nobody_remembers_is_searched_for() -> None:
     assert extra(looked) == {8}
 
 
+def test_also_a_message_that_was_born_while_watching_is_searched_for_if_nobody_remembers_it() -> (
+    None
+):
+    """Its memory is whole, but empty: what of it is here was not heard of yet."""
+    tables = projected(8)
+    looked = Look(FAMILY, tables, MemoryLineage(), watched_since=1).at([RANGED], NOW)
+    assert tables.scanned == [MAILBOX]
+    assert extra(looked) == {8}
+
+
 def test_a_partition_delete_of_a_message_that_nobody_remembers_is_looked_at_again_once() -> None:
     first = look(PARTITION, projected(), MemoryLineage())
     assert first.again == (PARTITION,)

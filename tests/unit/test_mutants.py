@@ -175,7 +175,7 @@ def test_a_mutant_is_imported_instead_of_its_file(
 def test_tests_that_run_the_statement_come_first_and_the_fastest_of_them() -> None:
     found = planted("X = 1\ndef f():\n    return g()\n")
     reach = Reach(
-        {"slow": 0.9, "quick": 0.1, "beside": 0.01, "beyond": 0.02, "minutes": 60.0},
+        {"slow": 0.9, "quick": 0.1, "beside": 0.01, "beyond": 0.02, "anybody's": 0, "minutes": 60},
         {
             "some.py": {3: frozenset({"slow", "quick", ""}), 9: frozenset({"beside", "minutes"})},
             "other.py": {1: frozenset({"beyond", "quick"})},
@@ -184,8 +184,8 @@ def test_tests_that_run_the_statement_come_first_and_the_fastest_of_them() -> No
     )
     constant = next(each for each in found if each.at_import)
     returned = next(each for each in found if not each.at_import)
-    assert reach.tests_of(returned) == ["quick", "slow", "beside"]
-    assert reach.tests_of(constant) == ["beside", "quick", "slow", "beyond"]
+    assert reach.tests_of(returned) == [["quick", "slow"], ["beside"]]
+    assert reach.tests_of(constant) == [["beside", "quick", "slow"], ["beyond"], ["anybody's"]]
 
 
 def a_run(*outcomes: Outcome) -> Run:

@@ -1,14 +1,15 @@
-"""What a look lets go of: a message's entries in a mailbox, all of them or none."""
+"""What a look leaves in lineage, and what it lets go of: all of a message's entries or none."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
 from checkpoints.memory import MemoryLineage
 from reconcilers.memory import Entry
-from reconcilers.model import Slot
+from reconcilers.model import Micros, Slot, Wake
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder
 from tests.builders.rows import FAMILY, LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID
@@ -85,3 +86,28 @@ def test_messages_that_are_gone_together_do_not_keep_each_other() -> None:
     find_gone(lineage, 7, 8)
     assert expiring(lineage) == {7}
     assert expiring(lineage, OTHER_ID) == set()
+
+
+# --- deletes -------------------------------------------------------------------------------------
+
+OF_TRUTH = Wake((MAILBOX, None), MESSAGE_ID, deleted_from="imapuidtable", deleted_at=LONG_AGO)
+OF_PROJECTION = Wake((MAILBOX, 7), None, deleted_from="messageidtable", deleted_at=LONG_AGO)
+OF_PARTITION = replace(OF_TRUTH, key=(None, None))
+
+
+def hear_of(wake: Wake, lineage: MemoryLineage) -> set[Micros]:
+    """The deletes that are remembered of UID 7 when a look has heard of one and found nothing."""
+    sight = LookState()
+    sight.remembered |= lineage.of_sources([MESSAGE_ID])
+    recorder = LineageRecorder(FAMILY, lineage, watched_since=1)
+    recorder.deletes([wake])
+    recorder.partition_deletes([wake], sight)
+    of_truth = lineage.truth_deletes(MESSAGE_ID, MAILBOX)
+    seen = set(of_truth.ranges).union(*of_truth.by_slot.values())
+    return seen | lineage.projection_deletes(Slot(MAILBOX, 7))
+
+
+@pytest.mark.parametrize("wake", [OF_TRUTH, OF_PROJECTION, OF_PARTITION])
+def test_a_delete_is_remembered_when_it_is_heard_of_and_not_when_it_comes_round(wake: Wake) -> None:
+    assert hear_of(wake, holding(entry(7))) == {LONG_AGO}
+    assert hear_of(replace(wake, looked_again=True), holding(entry(7))) == set()

@@ -1,0 +1,232 @@
+"""What the list of findings prints, how much of it, and which findings a person's words name."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from uuid import UUID
+
+import pytest
+
+from checkpoints.codec import Json, finding_to_json
+from checkpoints.memory import MemoryJournal
+from reconcilers.errors import Misconfigured
+from reconcilers.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.families.message import MESSAGE
+from reconcilers.families.user_tally import USER_TALLY
+from reconcilers.family import Family
+from reconcilers.finding import State
+from reconcilers.key import text_of
+from reconcilers.model import Kind, Slot, Wake
+from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
+from streaming.commands import findings as command
+from streaming.commands.findings import ACCEPT, RETRY, Desk, FindingFilter
+from streaming.commands.listing import as_csv, as_table
+from tests.contract.making import a_finding
+
+MAILBOX = UUID("11111111-0000-1000-8000-000000000001")
+SLOT = Slot(MAILBOX, 7)
+NOW = 1_800_000_000_000_000
+
+
+def told(count: int) -> list[Json]:
+    return [
+        finding_to_json(a_finding(MESSAGE, Slot(MAILBOX, uid)), MESSAGE) for uid in range(count)
+    ]
+
+
+def listed(count: int, capsys: pytest.CaptureFixture[str], **chosen: object) -> list[str]:
+    arguments = argparse.Namespace(**{"format": "table", "limit": None, **chosen})
+    command._list(iter(told(count)), arguments)
+    return capsys.readouterr().out.splitlines()
+
+
+# --- how much is listed --------------------------------------------------------------------------
+
+
+def test_a_table_ends_after_a_hundred_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = listed(101, capsys)
+    assert len(lines) == 201
+    assert lines[-1] == "… and more: --limit, or --format jsonl (shown: 100)"
+
+
+def test_a_table_that_is_whole_says_nothing_of_more(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(listed(100, capsys)) == 200
+    assert len(listed(2, capsys, limit=2)) == 4
+
+
+def test_a_limit_holds_for_every_format(capsys: pytest.CaptureFixture[str]) -> None:
+    assert listed(3, capsys, limit=1)[-1].endswith("(shown: 1)")
+    lines = listed(3, capsys, limit=1, format="jsonl")
+    assert [json.loads(line)["uid"] for line in lines] == [0]
+    assert len(listed(3, capsys, limit=1, format="csv")) == 2
+
+
+def test_without_a_limit_other_formats_hold_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(listed(150, capsys, format="jsonl")) == 150
+
+
+def test_nothing_is_said_to_be_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert listed(0, capsys) == ["no findings"]
+
+
+# --- a line --------------------------------------------------------------------------------------
+
+
+def line(**changes: object) -> str:
+    first, sentence = as_table([{**told(1)[0], **changes}])
+    assert sentence.startswith("    ")
+    return first
+
+
+def test_a_line_tells_attempts_and_acceptance_only_where_there_are_any() -> None:
+    assert line(attempts=2, accepted=True).endswith("/0, 2 attempts, accepted")
+    assert line(attempts=0, accepted=False).endswith(f"{MAILBOX}/0")
+
+
+def test_a_line_of_the_log_has_the_time_of_its_writing_and_a_finding_when_it_was_found() -> None:
+    found = told(1)[0] | {"found_at": 1_700_000_000_999_999}
+    assert line(**found).startswith("2023-11-14T22:13:20Z  ")
+    assert line(**found, at=1_700_000_060_000_000).startswith("2023-11-14T22:14:20Z  ")
+
+
+def test_the_columns_of_a_csv_line_are_times_and_texts() -> None:
+    changes = {"next_look": None, "found_at": 1_700_000_000_000_000, "sentence": "+1, or so"}
+    header, row = as_csv([told(1)[0] | changes])
+    cells = dict(zip(header.split(","), row.split(","), strict=False))
+    assert cells["time"] == cells["found_at"] == "2023-11-14T22:13:20Z"
+    assert cells["next_look"] == ""
+    assert (cells["mailboxid"], cells["uid"]) == (str(MAILBOX), "0")
+    assert row.endswith('"\'+1, or so"')
+
+
+# --- what a person names -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["", f"{MAILBOX}/", f"{MAILBOX}/x", "no-id/7", "a/b/c"])
+def test_what_is_no_place_is_refused_with_how_it_is_written(text: str) -> None:
+    shapes = f"'{text}' is none of MAILBOXID/UID, MAILBOXID, QUOTAROOT, as the list shows them"
+    with pytest.raises(argparse.ArgumentTypeError, match=f"^{shapes}$"):
+        command._key(text)
+
+
+def places(text: str) -> dict[str, Slot]:
+    return {family.name: slot for family, slot in command._slots_named(text)}
+
+
+def test_what_is_no_message_may_be_what_a_counter_is_of() -> None:
+    """A quota root may have any name."""
+    assert places("7") == {USER_TALLY.name: Slot("7")}
+    assert places(f"{MAILBOX}") == {
+        MAILBOX_TALLY.name: Slot(MAILBOX),
+        USER_TALLY.name: Slot(f"{MAILBOX}"),
+    }
+
+
+def test_places_ids_and_days_are_read() -> None:
+    assert command._key(f"{MAILBOX}/7") == f"{MAILBOX}/7"
+    assert places(f"{MAILBOX}/7") == {MESSAGE.name: SLOT}
+    assert command._uuid(str(MAILBOX)) == MAILBOX
+    assert command._day("2026-11-21") == date(2026, 11, 21)
+    assert command._day("today") == datetime.now(UTC).date()
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "wanted"),
+    [(command._uuid, "inbox", "a mailbox id"), (command._day, "21.11.", "a day as YYYY-MM-DD")],
+)
+def test_what_cannot_be_read_says_what_is_wanted(read: object, text: str, wanted: str) -> None:
+    assert callable(read)
+    with pytest.raises(argparse.ArgumentTypeError, match=f"'{text}' is not {wanted}"):
+        read(text)
+
+
+def chosen(*slots: Slot, **arguments: object) -> frozenset[str] | None:
+    given = argparse.Namespace(**{"log": None, "all": False, **arguments})
+    return command._chosen([text_of(slot) for slot in slots], given)
+
+
+def test_slots_are_named_or_all_are_meant_and_never_both_or_neither() -> None:
+    assert chosen(SLOT, SLOT) == frozenset({f"{MAILBOX}/7"})
+    assert chosen(all=True) is None
+    for wrong in ({"all": True, "slots": (SLOT,)}, {"slots": ()}):
+        slots = wrong.pop("slots")
+        assert isinstance(slots, tuple)
+        with pytest.raises(Misconfigured, match="name what to decide"):
+            chosen(*slots, **wrong)
+
+
+def test_the_log_is_not_decided_on() -> None:
+    with pytest.raises(Misconfigured, match="--log only lists"):
+        chosen(SLOT, log=date(2026, 11, 21))
+
+
+# --- decisions -----------------------------------------------------------------------------------
+
+
+def decide(journal: MemoryJournal, *slots: Slot) -> tuple[int, list[str]]:
+    published: list[str] = []
+
+    def publish(family: Family, _wakes: Iterable[Wake]) -> None:
+        published.append(family.name)
+
+    keys = frozenset(text_of(slot) for slot in slots)
+    return Desk(journal, publish, lambda: NOW).decide(RETRY, keys, FindingFilter()), published
+
+
+def test_a_counters_finding_is_decided_and_not_published(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    journal = MemoryJournal()
+    journal.put(
+        a_finding(
+            MAILBOX_TALLY,
+            Slot(MAILBOX),
+            projection=MAILBOX_COUNTERS.name,
+            kind=Kind.COUNTER_DRIFT,
+            state=State.STUCK,
+            writes=(),
+        )
+    )
+    assert decide(journal, Slot(MAILBOX)) == (0, [])
+    out = capsys.readouterr().out
+    assert f"retried  {MAILBOX} counter_drift" in out
+    assert out.endswith("1 retried; looked at again one delay from now\n")
+
+
+def test_one_that_is_refused_or_unknown_makes_it_fail_and_the_others_are_done(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stuck, held, unknown = (Slot(MAILBOX, uid) for uid in (1, 2, 3))
+    journal = MemoryJournal()
+    journal.put(a_finding(MESSAGE, stuck, state=State.STUCK))
+    journal.put(a_finding(MESSAGE, held, state=State.HELD))
+    assert decide(journal, stuck, held) == (1, ["message"])
+    assert f"refused  {MAILBOX}/2" in capsys.readouterr().out
+    assert decide(journal, unknown) == (1, [])
+    out = capsys.readouterr().out
+    assert f"unknown  {MAILBOX}/3: no open finding there matches" in out
+    assert out.endswith("nothing done\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "why"),
+    [
+        (Kind.COUNTER_DRIFT, State.HELD, "it is corrected by itself"),
+        (Kind.MISSING_ROW, State.HELD, "it waits for the breaker: `reconcile resume`"),
+        (Kind.MISSING_ROW, State.REPORTED, "missing_row cannot be decided here, only: "),
+    ],
+)
+def test_what_may_not_be_accepted_says_why(kind: Kind, state: State, why: str) -> None:
+    refusal = ACCEPT.refusal(a_finding(MESSAGE, SLOT, kind=kind, state=state))
+    assert refusal is not None
+    assert refusal.startswith(why)
+
+
+def test_what_may_not_be_retried_says_its_state() -> None:
+    held = a_finding(MESSAGE, SLOT, state=State.HELD)
+    refusal = RETRY.refusal(held)
+    assert refusal == "it is held, not stuck: the stream looks at it by itself"
+    assert RETRY.refusal(a_finding(MESSAGE, SLOT, state=State.STUCK)) is None

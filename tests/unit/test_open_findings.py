@@ -1,0 +1,122 @@
+"""Open findings in the driver's memory: what is due, what waits, how many of which kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from checkpoints.memory import MemoryJournal
+from reconcilers.finding import Finding, State
+from reconcilers.key import WHOLE_TABLE
+from reconcilers.model import Kind, Micros, Slot, Wake
+from streaming.monitoring.metrics import Metrics
+from streaming.pipeline.open_findings import OpenFindings, finding_wake
+from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SLOT, row, truth
+
+OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
+FOUND = Finding(
+    family="message",
+    projection="messages",
+    slot=SLOT,
+    source=None,
+    kind=Kind.MISSING_ROW,
+    state=State.INTENDED,
+    sentence="messages: is missing",
+    found_at=LONG_AGO,
+    oldest=LONG_AGO,
+)
+ELSEWHERE = replace(FOUND, slot=Slot(MAILBOX, 8), kind=Kind.EXTRA_ROW, state=State.HELD)
+OF_AN_INDEX = replace(FOUND, projection="unseen_uids")
+OF_A_TABLE = replace(FOUND, slot=WHOLE_TABLE, kind=Kind.TABLE_REFUSES, state=State.HELD)
+
+
+def open_findings(journal: MemoryJournal) -> OpenFindings:
+    metrics = Metrics(CollectorRegistry())
+    return OpenFindings(FAMILY, journal, metrics, "message", asked_again_after=DELAY)
+
+
+def keeping(*findings: Finding) -> OpenFindings:
+    kept = open_findings(MemoryJournal(lambda: NOW))
+    for finding in findings:
+        kept.keep(finding)
+    return kept
+
+
+def test_one_finding_is_kept_for_each_slot_of_a_projection() -> None:
+    kept = keeping(FOUND, OF_AN_INDEX, ELSEWHERE, replace(FOUND, state=State.STUCK))
+    assert kept.of(FOUND) == replace(FOUND, state=State.STUCK)
+    assert kept.of(OF_AN_INDEX) == OF_AN_INDEX
+    assert kept.counts() == {
+        ("messages", "missing_row", "stuck"): 1,
+        ("messages", "extra_row", "held"): 1,
+        ("unseen_uids", "missing_row", "intended"): 1,
+    }
+
+
+def test_the_rows_stay_in_the_journal() -> None:
+    found = replace(FOUND, before=row(), truth=(truth(),))
+    assert keeping(found).of(FOUND) == found.without_rows()
+    assert found.without_rows() != found
+
+
+def test_what_is_closed_is_dropped_and_only_that() -> None:
+    kept = keeping(FOUND, OF_AN_INDEX)
+    kept.drop(FOUND)
+    kept.drop(FOUND)
+    assert (kept.of(FOUND), kept.of(OF_AN_INDEX)) == (None, OF_AN_INDEX)
+    kept.forget("unseen_uids", SLOT)
+    kept.forget("unseen_uids", SLOT)
+    assert kept.of(OF_AN_INDEX) is None
+
+
+@pytest.mark.parametrize(
+    ("next_look", "due"), [(None, False), (NOW - 1, True), (NOW, True), (NOW + 1, False)]
+)
+def test_a_finding_is_due_when_its_next_look_has_come(
+    next_look: Micros | None, *, due: bool
+) -> None:
+    kept = keeping(replace(FOUND, next_look=next_look))
+    assert list(kept.due(NOW)) == ([replace(FOUND, next_look=next_look)] if due else [])
+
+
+def test_the_finding_of_a_whole_table_has_no_key_to_look_at() -> None:
+    kept = keeping(replace(OF_A_TABLE, next_look=NOW))
+    assert list(kept.due(NOW)) == []
+    assert list(kept.held()) == []
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_only_what_waits_for_a_decision_is_held(state: State) -> None:
+    held = list(keeping(replace(FOUND, state=state)).held())
+    assert bool(held) is (state in (State.HELD, State.OBSERVED))
+
+
+def test_its_key_is_looked_at_again_for_its_own_projection() -> None:
+    assert finding_wake(OF_AN_INDEX) == Wake(
+        (MAILBOX, 7), None, oldest=LONG_AGO, looked_again=True, projection="unseen_uids"
+    )
+
+
+def test_what_is_due_is_not_due_again_until_the_look_must_have_happened() -> None:
+    kept = keeping(replace(FOUND, next_look=NOW), replace(ELSEWHERE, next_look=NOW + 1))
+    assert [each.slot for each in kept.take_due(NOW)] == [SLOT]
+    assert [each.slot for each in kept.take_due(NOW + DELAY - 1)] == [Slot(MAILBOX, 8)]
+    assert [each.slot for each in kept.take_due(NOW + DELAY)] == [SLOT]
+
+
+def test_what_the_journal_holds_is_read_anew() -> None:
+    journal = MemoryJournal(lambda: NOW)
+    journal.put(FOUND)
+    kept = open_findings(journal)
+    kept.keep(ELSEWHERE)
+    kept.recall()
+    assert list(kept.findings.values()) == [FOUND]
+
+
+def test_a_mailbox_has_a_finding_where_the_list_of_messages_differs() -> None:
+    other = replace(OF_AN_INDEX, slot=Slot(OTHER_MAILBOX, 7))
+    assert keeping(FOUND, ELSEWHERE, other).mailboxes() == frozenset({MAILBOX})
+    assert keeping(other).mailboxes() == frozenset()
