@@ -105,7 +105,7 @@ def _reported_class(
         case Kind.DUPLICATE_UID:
             ids = ", ".join(sorted(str(truth.get(source.name)) for truth in seen.truths))
             same = " and ".join(column.label for column in family.key)
-            return Report(difference.kind, f"{source.label}s {ids} claim the same {same}")
+            return Report(difference.kind, f"{source.plural} {ids} claim the same {same}")
         case Kind.EXTRA_ROW:
             return _removal_without_evidence(family, seen)
         case _:
@@ -147,10 +147,11 @@ def _removal_without_evidence(family: Family, seen: Seen) -> Report | None:
         return _unknown(family)
     if evidence_for_removal(family, seen) is not None:
         return None
-    row, source = family.key[-1].label, family.truth.source.label
+    row, rows = family.key[-1].label, family.key[-1].plural
+    source = family.truth.source.label
     return Report(
         Kind.AMBIGUOUS_RANGE_DELETE,
-        f"the truth lost this {row}, but one delete may have taken several {row}s of the {source}"
+        f"the truth lost this {row}, but one delete may have taken several {rows} of the {source}"
         f" here (known lost: {_listed(_lost(seen))}, deletes seen:"
         f" {len(seen.memory.range_deletes)}): which one its user meant is not known",
     )
@@ -181,7 +182,11 @@ def evidence_for_removal(family: Family, seen: Seen) -> str | None:
         return None
     deletes = sum(deleted > memory.complete_at for deleted in memory.range_deletes)
     spent = sum(max(1, memory.sibling_deletes.get(other, 0)) for other in others)
-    return f"{deletes} deletes, {spent} of them for other {row}s" if deletes > spent else None
+    return (
+        f"{deletes} deletes, {spent} of them for other {family.key[-1].plural}"
+        if deletes > spent
+        else None
+    )
 
 
 def _came_after(seen: Seen) -> bool:

@@ -39,6 +39,11 @@ class KeyColumn:
             raise Misconfigured(f"key column {self.name}: no key of ours is of type {self.type}")
 
     @property
+    def plural(self) -> str:
+        """What a sentence calls several."""
+        return f"{self.label}{'es' if self.label.endswith('x') else 's'}"
+
+    @property
     def own_type(self) -> str:
         """The type in our own tables: any UUID is taken, whatever its version."""
         if self.type in UUIDS:

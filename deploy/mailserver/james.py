@@ -8,26 +8,6 @@ from cassandra.cluster import Session
 
 from deploy.embedded import capture
 
-CDC_TABLES = (
-    "imapuidtable",
-    "messageidtable",
-    "messagedeleted",
-    "firstunseen",
-    "mailboxrecents",
-    "applicableflag",
-    "mailbox",
-    "mailboxpathv3",
-    "acl",
-    "aclv2",
-    "usermailboxacl",
-    "messagev2",
-    "messagev3",
-    "attachmentv2",
-    "attachmentmessageid",
-    "attachmentowners",
-)
-"""Every table but the counters, which have no events, and the two allocators."""
-
 
 def create_schema(session: Session, keyspace: str, replication_factor: int = 1) -> None:
     """Create the keyspace and all tables that do not exist yet.
@@ -51,9 +31,19 @@ def schema_statements(keyspace: str) -> list[str]:
     return [statement.strip() for statement in cql.split(";") if statement.strip()]
 
 
+def cdc_tables() -> tuple[str, ...]:
+    """Of the tables that the embedded stack captures, those of james.cql."""
+    made = {re.findall(r"EXISTS \w+\.(\w+)", each)[0] for each in _creations("any")}
+    return tuple(table for table in capture.TABLES if table in made)
+
+
+def _creations(keyspace: str) -> list[str]:
+    return [each for each in schema_statements(keyspace) if each.startswith("CREATE TABLE")]
+
+
 def enable_cdc(session: Session, keyspace: str) -> None:
     """Turn change data capture on for every table that can have it (needs ALTER)."""
-    for table in CDC_TABLES:
+    for table in cdc_tables():
         name = f"{checked_name(keyspace)}.{table}"
         (grace,) = session.execute(
             "SELECT gc_grace_seconds FROM system_schema.tables"

@@ -84,15 +84,15 @@ def _day(text: str) -> date:
 
 def _key(text: str) -> str:
     """The text itself, if it can be the key of any family."""
-    if not any(True for _ in _slots_named(text)):
+    if not any(True for _ in _slots_named(FAMILIES, text)):
         shapes = ", ".join(dict.fromkeys(shape(family.key) for family in FAMILIES))
         raise argparse.ArgumentTypeError(f"{text!r} is none of {shapes}, as the list shows them")
     return text
 
 
-def _slots_named(text: str) -> Iterator[tuple[Family, Slot]]:
-    """The families that have such a key, with the slot that it is there."""
-    for family in FAMILIES:
+def _slots_named(families: Iterable[Family], text: str) -> Iterator[tuple[Family, Slot]]:
+    """Those of the families that have such a key, with the slot that it is there."""
+    for family in families:
         with suppress(ValueError):
             yield family, slot_from_text(family.key, text)
 
@@ -238,6 +238,7 @@ class Desk:
     journal: Journal
     publish: Publish
     clock: Callable[[], Micros]
+    families: tuple[Family, ...] = FAMILIES
 
     def decide(self, decision: Decision, keys: frozenset[str] | None, wanted: FindingFilter) -> int:
         """Decide on the keys named, or (None) on all that match and may be decided.
@@ -276,13 +277,13 @@ class Desk:
                 yield key, family, finding
 
     def _all(self) -> Iterator[tuple[str, Family, Finding]]:
-        for family in FAMILIES:
+        for family in self.families:
             for finding in self.journal.open_findings(family):
                 yield text_of(finding.slot), family, finding
 
     def _named(self, keys: frozenset[str]) -> Iterator[tuple[str, Family, Finding]]:
         for key in sorted(keys):
-            for family, slot in _slots_named(key):
+            for family, slot in _slots_named(self.families, key):
                 for name in family.names:
                     for finding in self.journal.recall(family, name, [slot]).values():
                         yield key, family, finding

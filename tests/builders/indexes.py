@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, Schema, bind
 from reconcilers.model import Kind, Micros, Row, Value
@@ -17,8 +19,12 @@ INDEX_SCHEMA: Schema = {
     "mailboxrecents": {"mailboxid": "timeuuid", "recent_mesage_uid": "bigint"},
     "applicableflag": {"mailboxid": "timeuuid", "userflags": "set<text>"},
 }
-INDEXED: Family = bind(MESSAGE, INDEX_SCHEMA)
-LISTS, DELETED, UNSEEN, RECENT, APPLICABLE = INDEXED.projections
+WITH_TABLES = tuple(each for each in MESSAGE.projections if each.table in INDEX_SCHEMA)
+"""Of all that is declared, what these tests have a table for."""
+INDEXED: Family = bind(replace(MESSAGE, projections=WITH_TABLES), INDEX_SCHEMA)
+BY_NAME = {each.name: each for each in INDEXED.projections}
+LISTS, DELETED, UNSEEN = (BY_NAME[name] for name in ("messages", "deleted_uids", "unseen_uids"))
+RECENT, APPLICABLE = BY_NAME["recent_uids"], BY_NAME["applicable_flags"]
 
 KEY_ONLY_INDEXES = (DELETED, UNSEEN, RECENT)
 FLAG: dict[str, tuple[str, Value, Value]] = {

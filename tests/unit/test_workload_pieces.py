@@ -11,7 +11,7 @@ import pytest
 from deploy.comparison.messages import DifferenceKind, compare_row
 from deploy.mailserver.directory import Directory
 from deploy.mailserver.history import ProjectionWrite, Statement
-from deploy.mailserver.james import CDC_TABLES, schema_statements
+from deploy.mailserver.james import cdc_tables, schema_statements
 from deploy.mailserver.mail import Clock, Flags, Message, Numbers
 from deploy.mailserver.mailbag import random_change, random_content
 from deploy.mailserver.mailserver import flags_write, insert_write
@@ -81,7 +81,7 @@ def test_the_schema_has_the_given_keyspace_only() -> None:
     statements = schema_statements("other_mail")
     assert len(statements) == 22
     assert all("other_mail." in statement and "$" not in statement for statement in statements)
-    assert all(any(f".{table} " in s for s in statements) for table in CDC_TABLES)
+    assert all(any(f".{table} " in s for s in statements) for table in cdc_tables())
 
 
 def test_a_keyspace_name_that_needs_quotes_is_refused() -> None:

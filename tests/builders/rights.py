@@ -1,0 +1,68 @@
+"""A family whose key is not the messages': who may do what, by user and mailbox.
+
+The truth (`aclv2`) has a mailbox's list in one partition, the projection (`userMailboxACL`) a
+user's mailboxes: so the source is a mailbox, the key a text and a UUID, and the projection's row
+names its source by its own key.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from reconcilers.family import Family, Projection, Schema, TruthTable, bind
+from reconcilers.key import KeyColumn
+from reconcilers.model import Micros, Row, Slot, Value
+from tests.builders.rows import LONG_AGO
+
+
+def is_of_a_user(truth: Row) -> bool:
+    """Groups have no row in the projection."""
+    return not str(truth.get("key")).startswith("$")
+
+
+USER_RIGHTS = Projection(
+    name="user_rights",
+    table="usermailboxacl",
+    key=("username", "mailboxid"),
+    belongs=is_of_a_user,
+    identity="mailboxid",
+)
+DECLARED = Family(
+    name="rights",
+    truth=TruthTable(
+        table="aclv2",
+        source=KeyColumn("id", "timeuuid", "list"),
+        slot=("key", "id"),
+        required=("rights",),
+    ),
+    key=(KeyColumn("username", "text", "user"), KeyColumn("mailboxid", "timeuuid", "mailbox")),
+    wakes_on=("aclv2", "usermailboxacl"),
+    projections=(USER_RIGHTS,),
+    suffix="_rights",
+)
+SCHEMA: Schema = {
+    "aclv2": {"id": "timeuuid", "key": "text", "rights": "text"},
+    "usermailboxacl": {"username": "text", "mailboxid": "timeuuid", "rights": "text"},
+}
+RIGHTS: Family = bind(DECLARED, SCHEMA)
+LISTING: Projection = RIGHTS.listing
+
+SHARED = UUID("55555555-0000-1000-8000-000000000005")
+"""A mailbox that its owner shares."""
+BOB, EVE = "bob/smith@example.com", "eve 100%"
+
+
+def place(user: str = BOB, mailboxid: UUID = SHARED) -> Slot:
+    """Where a user's rights in a mailbox stand."""
+    return Slot(user, mailboxid)
+
+
+def granted(user: str = BOB, rights: str = "lr", at: Micros = LONG_AGO) -> Row:
+    """What the list of the mailbox says of a user."""
+    return Row({"id": SHARED, "key": user, "rights": rights}, {"rights": at})
+
+
+def shown(user: str = BOB, rights: str = "lr", at: Micros = LONG_AGO) -> Row:
+    """What the user's row says."""
+    cells: dict[str, Value] = {"username": user, "mailboxid": SHARED, "rights": rights}
+    return Row(cells, {"rights": at})

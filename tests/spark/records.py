@@ -1,0 +1,65 @@
+"""Records as Kafka holds them, through steps 1 and 2, to wakes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 (the field's usual name)
+
+from reconcilers.family import Family
+from reconcilers.model import Wake
+from streaming.pipeline.arrow import SettledKeys
+from streaming.pipeline.envelope import decode
+from streaming.pipeline.window import settle
+from streaming.topics import _suspect
+
+KEYSPACE, SUSPECTS = "apache_james", "reconciler.suspects"
+COLUMNS = "topic string, partition int, offset long, key binary, value binary"
+
+Event = dict[str, Any]
+Record = tuple[Any, ...]
+
+
+def event(table: str, op: str, key: Event, after: Event | None = None) -> Record:
+    """What the agent publishes of a change, written at 5 s and captured at 6 s."""
+    source = {"ts_us": 5_000_000, "keyspace": KEYSPACE, "table": table}
+    value = {"op": op, "ts_ms": 6_000, "source": source, "after": after or {}}
+    text = json.dumps(value, separators=(",", ":"))
+    return f"james.{KEYSPACE}.{table}", 0, 1, json.dumps(key).encode(), text.encode()
+
+
+def bound(**values: str) -> Event:
+    """One bound of a range delete."""
+    return {"values": [{"name": name, "value": value} for name, value in values.items()]}
+
+
+def ranged(table: str, key: Event, start: Event, end: Event) -> Record:
+    """A range delete."""
+    return event(table, "r", key, {"_range_start": start, "_range_end": end})
+
+
+def published(family: Family, wake: Wake) -> Record:
+    """A key as it stands in the suspects topic."""
+    return SUSPECTS, 0, 1, *_suspect(family, wake)
+
+
+def keys(spark: SparkSession, family: Family, *records: Record) -> DataFrame:
+    """Step 1."""
+    return decode(spark.createDataFrame(records, COLUMNS), family, KEYSPACE, SUSPECTS)
+
+
+def settled(spark: SparkSession, family: Family, *records: Record) -> SettledKeys:
+    """Steps 1 and 2, as a worker gets them."""
+    beat = spark.range(1).select(F.lit(True).alias("heartbeat"))
+    rows = settle(keys(spark, family, *records), beat, 45.0, 5.0).collect()
+    return SettledKeys.of(pa.RecordBatch.from_pylist([row.asDict() for row in rows]))
+
+
+def wakes(spark: SparkSession, family: Family, *records: Record) -> list[Wake]:
+    """The keys that come out; none of the records may be a bad one."""
+    found = settled(spark, family, *records)
+    assert found.bad == []
+    return list(found.wakes(family))

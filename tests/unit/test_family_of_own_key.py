@@ -1,0 +1,251 @@
+"""Steps 3 to 7 on fakes for a family whose key is a text and a UUID: no step knows a message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pytest
+
+from checkpoints.memory import MemoryJournal, MemoryLineage
+from checkpoints.memory_tables import MemoryTables as OwnTables
+from checkpoints.schema.step import made_by, statements
+from reconcilers.family import Family
+from reconcilers.finding import Action, Attempts, Finding, State
+from reconcilers.key import text_of
+from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
+from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.policy import Admission
+from reconcilers.writes import DeleteRow, SetCells
+from streaming.commands.findings import RETRY, Desk, FindingFilter
+from streaming.counters.mailboxes import chunks_of, mailboxes_of
+from streaming.steps.confirm import Confirmer
+from streaming.steps.examine import Examiner, Rules
+from streaming.steps.look import Look, LookResult
+from streaming.steps.outcome import Outcome
+from streaming.topics import _suspect
+from tests.builders.rights import BOB, EVE, LISTING, RIGHTS, SHARED, granted, place, shown
+from tests.builders.rows import DELAY, LONG_AGO, MOMENT, NOW, SECOND
+from tests.fakes.memory_tables import MemoryTables
+
+RULES = Rules(DELAY, 10 * SECOND, 3600 * SECOND, Attempts(3, apart=DELAY), 10)
+OWN = RIGHTS.key
+
+
+@dataclass
+class Ground:
+    """Both sides, what is remembered of them, and what was published."""
+
+    truths: dict[KeyValue, tuple[Row, ...]] = field(default_factory=dict)
+    rows: dict[Slot, Row] = field(default_factory=dict)
+    lineage: MemoryLineage = field(default_factory=MemoryLineage)
+    published: list[Wake] = field(default_factory=list)
+    now: Micros = NOW
+
+    def __post_init__(self) -> None:
+        self.journal = MemoryJournal(lambda: self.now, (RIGHTS,))
+        self.tables = MemoryTables(truths=self.truths, rows={LISTING.name: self.rows})
+
+    def look(self, *wakes: Wake) -> LookResult:
+        return Look(RIGHTS, self.tables, self.lineage, LONG_AGO).at(wakes, self.now)
+
+    def settle(self, suspect: Suspect) -> list[Outcome]:
+        self.now += DELAY + SECOND
+        examiner = Examiner(
+            RIGHTS,
+            LISTING,
+            self.tables,
+            Confirmer(RIGHTS, LISTING, self.tables, self.lineage),
+            self.journal,
+            self.published.extend,
+            lambda: self.now,
+            RULES,
+        )
+        return examiner.examine([suspect], Admission(), f"batch {self.now}")
+
+    @property
+    def finding(self) -> Finding:
+        (finding,) = self.journal.open_findings(RIGHTS)
+        return finding
+
+
+def of_truth(user: str | None = BOB, **told: object) -> Wake:
+    at = {"oldest": LONG_AGO, "from_truth": True}
+    return replace(Wake((user, SHARED), SHARED), **(at | told))  # type: ignore[arg-type]
+
+
+def deleted(table: str, user: str | None, source: KeyValue | None = None) -> Wake:
+    return Wake((user, SHARED), source, LONG_AGO, deleted_from=table, deleted_at=LONG_AGO)
+
+
+def found(looked: LookResult) -> dict[Slot, Kind | None]:
+    return {each.slot: each.kind for each in looked.suspects}
+
+
+# --- look ----------------------------------------------------------------------------------------
+
+
+def test_a_grant_without_its_row_is_found_and_remembered() -> None:
+    ground = Ground({SHARED: (granted(BOB), granted(EVE))}, {place(EVE): shown(EVE)})
+    looked = ground.look(of_truth(BOB))
+    assert found(looked) == {place(BOB): Kind.MISSING_ROW}
+    assert {each.slot for each in ground.lineage.of_sources([SHARED])[SHARED]} == {
+        place(BOB),
+        place(EVE),
+    }
+    assert looked.changes == {BOB: 1}
+    assert looked.touched == (place(BOB),)
+
+
+def test_a_group_has_no_row() -> None:
+    ground = Ground({SHARED: (granted("$staff"),)})
+    assert found(ground.look(of_truth("$staff"))) == {}
+
+
+def test_a_list_that_was_deleted_whole_is_resolved_by_what_is_remembered() -> None:
+    ground = Ground({}, {place(BOB): shown(BOB), place(EVE): shown(EVE)})
+    entries = [Entry(SHARED, place(each), True, NOW) for each in (BOB, EVE)]
+    ground.lineage.remember(entries)
+    whole = replace(deleted("aclv2", None, SHARED), key=(None, None), from_truth=True)
+    looked = ground.look(whole)
+    assert found(looked) == dict.fromkeys([place(BOB), place(EVE)], Kind.EXTRA_ROW)
+    for user in (BOB, EVE):
+        deletes = ground.lineage.truth_deletes(SHARED, user)
+        assert deletes.by_slot == {place(user): frozenset({LONG_AGO})}
+
+
+def test_a_key_that_is_known_in_part_means_the_rows_that_it_fits() -> None:
+    ground = Ground({SHARED: (granted(BOB),)})
+    ground.lineage.remember([Entry(SHARED, place(BOB), True, NOW)])
+    assert found(ground.look(Wake((BOB, None), None))) == {place(BOB): Kind.MISSING_ROW}
+    assert found(ground.look(Wake((EVE, None), None))) == {}
+
+
+def test_a_source_of_which_nothing_is_remembered_is_sought_in_the_group() -> None:
+    ground = Ground({}, {place(BOB): shown(BOB), place(EVE): shown(EVE)})
+    looked = ground.look(Wake((BOB, None), SHARED))
+    assert ground.tables.scanned == [BOB]
+    assert found(looked) == {place(BOB): Kind.EXTRA_ROW}
+
+
+def test_deletes_are_remembered_by_what_they_named() -> None:
+    ground = Ground()
+    ground.look(deleted("aclv2", BOB, SHARED), deleted("usermailboxacl", EVE))
+    assert ground.lineage.truth_deletes(SHARED, BOB).by_slot == {place(BOB): {LONG_AGO}}
+    assert ground.lineage.projection_deletes(place(EVE)) == {LONG_AGO}
+
+
+def test_counters_hear_nothing_of_it() -> None:
+    assert chunks_of(RIGHTS, [place()], 1000) == {}
+    assert mailboxes_of(RIGHTS, {BOB: 1}) == {}
+
+
+# --- confirm, examine, repair --------------------------------------------------------------------
+
+
+def suspect(kind: Kind) -> Suspect:
+    return Suspect(place(), frozenset({SHARED}), kind, LISTING.name, LONG_AGO, suspected=kind)
+
+
+def test_a_missing_row_is_added_and_told_in_the_family_s_words() -> None:
+    ground = Ground({SHARED: (granted(),)})
+    (outcome,) = ground.settle(suspect(Kind.MISSING_ROW))
+    assert outcome.action is Action.REPAIR
+    (write,) = ground.tables.applied
+    assert isinstance(write, SetCells)
+    assert (write.slot, dict(write.cells)) == (place(), {"rights": "lr"})
+    assert ground.finding.sentence == (
+        f"user_rights: user {BOB} mailbox {SHARED} is missing; the truth holds list {SHARED}"
+    )
+    assert (ground.finding.slot, ground.finding.source) == (place(), str(SHARED))
+    assert [(each.key, each.source) for each in ground.published] == [(place().key, SHARED)]
+
+
+def test_a_right_that_should_be_gone_is_removed_on_evidence() -> None:
+    ground = Ground({}, {place(): shown()})
+    ground.lineage.remember([Entry(SHARED, place(), True, LONG_AGO)])
+    ground.lineage.remember_deletes([TruthDelete(SHARED, place().key, LONG_AGO)])
+    (outcome,) = ground.settle(suspect(Kind.EXTRA_ROW))
+    assert outcome.action is Action.REPAIR
+    (write,) = ground.tables.applied
+    assert isinstance(write, DeleteRow)
+    assert write.slot == place()
+
+
+def test_without_evidence_it_is_reported_in_the_family_s_words() -> None:
+    ground = Ground({}, {place(): shown()})
+    ground.lineage.watch_from(LONG_AGO)
+    ground.lineage.remember_deletes([ProjectionDelete(place(EVE), LONG_AGO)])
+    (outcome,) = ground.settle(suspect(Kind.EXTRA_ROW))
+    assert outcome.action is Action.REPORT
+    assert ground.finding.sentence.startswith(
+        "the truth lost this mailbox, but one delete may have taken several mailboxes of the list"
+    )
+
+
+def test_the_repair_is_seen_to_hold() -> None:
+    ground = Ground({SHARED: (granted(),)})
+    ground.settle(suspect(Kind.MISSING_ROW))
+    ground.rows[place()] = shown()
+    (outcome,) = ground.settle(suspect(Kind.MISSING_ROW))
+    assert (outcome.action, outcome.ended) == (Action.CLOSE, State.VERIFIED)
+
+
+# --- records, log, commands ----------------------------------------------------------------------
+
+
+def test_the_log_names_it_by_its_columns() -> None:
+    ground = Ground({SHARED: (granted(),)})
+    ground.settle(suspect(Kind.MISSING_ROW))
+    (line,) = ground.journal.log(datetime.fromtimestamp(MOMENT.began / SECOND, UTC).date())
+    named = {"username": BOB, "mailboxid": str(SHARED), "id": str(SHARED)}
+    assert named.items() <= line.items()
+    assert f'"username": "{BOB}"' in json.dumps(line["writes"])
+
+
+def test_a_key_is_published_under_the_names_of_its_columns() -> None:
+    key, value = _suspect(RIGHTS, of_truth(None, suspected=Kind.EXTRA_ROW))
+    assert key == f"None/{SHARED}".encode()
+    told = json.loads(value)
+    assert told["family"] == "rights"
+    named = {"username": None, "id": str(SHARED), "mailboxid": str(SHARED)}
+    assert named.items() <= told["wake"].items()
+    assert told["wake"]["suspected"] == "extra_row"
+
+
+@pytest.mark.parametrize("filtered", [FindingFilter(), FindingFilter(mailbox=SHARED)])
+def test_a_person_decides_by_the_text_of_the_key(filtered: FindingFilter) -> None:
+    ground = Ground({SHARED: (granted(),)})
+    woken: list[tuple[str, Slot | None]] = []
+
+    def publish(family: Family, wakes: Iterable[Wake]) -> None:
+        woken.extend((family.name, wake.slot) for wake in wakes)
+
+    ground.settle(suspect(Kind.MISSING_ROW))
+    ground.journal.put(replace(ground.finding, state=State.STUCK))
+    desk = Desk(ground.journal, publish, lambda: NOW, (RIGHTS,))
+    assert desk.decide(RETRY, frozenset({"nobody/x"}), filtered) == 1
+    assert desk.decide(RETRY, frozenset({text_of(place())}), filtered) == 0
+    assert ground.finding.state is State.HELD
+    assert woken == [("rights", place())]
+
+
+# --- our own tables ------------------------------------------------------------------------------
+
+
+def test_its_tables_of_memory_follow_from_its_declaration() -> None:
+    made = dict(made_by(each) for each in statements(OwnTables(RIGHTS).cql, "mine"))
+    key = {"username": "text", "mailboxid": "uuid"}
+    entry = {"id": "uuid", **key, "seen": "boolean", "in_truth": "boolean"}
+    entry["recorded_at"] = "bigint"
+    at = {"deleted_at": "bigint"}
+    assert made == {
+        "lineage_by_list_rights": entry,
+        "lineage_by_row_rights": entry,
+        "truth_deletes_rights": {"id": "uuid", **key, **at},
+        "projection_deletes_rights": {**key, **at},
+        "user_deletes_rights": {"username": "text", **at},
+        "expiries_rights": {"hour": "int", "due": "bigint", **key, "id": "uuid"},
+    }

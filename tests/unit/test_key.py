@@ -1,0 +1,172 @@
+"""A declared key: what its text is, how it is read again, and what no family may declare."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconcilers.errors import Misconfigured, NotGuarded
+from reconcilers.families import FAMILIES
+from reconcilers.families.message import MESSAGE
+from reconcilers.families.user_tally import USER_TALLY
+from reconcilers.key import (
+    WHOLE_TABLE,
+    KeyColumn,
+    named,
+    shape,
+    slot_from_text,
+    slot_of,
+    text_of,
+)
+from reconcilers.model import PUBLISHED, WAKE_FIELDS, Slot, look_again
+from reconcilers.projections import MESSAGE_PROJECTIONS
+from tests.builders.rights import BOB, EVE, RIGHTS, SHARED, place
+from tests.builders.rows import MAILBOX, SLOT
+
+ANY_KEY = (
+    KeyColumn("a", "text", "a"),
+    KeyColumn("b", "timeuuid", "b"),
+    KeyColumn("c", "bigint", "c"),
+)
+slots = st.builds(Slot, st.text(), st.uuids(), st.integers(-(2**63), 2**63 - 1))
+
+
+@given(slots)
+def test_every_slot_comes_back_from_its_text_and_from_json(slot: Slot) -> None:
+    assert slot_from_text(ANY_KEY, text_of(slot)) == slot
+    assert slot_of(ANY_KEY, named(ANY_KEY, slot.key)) == slot
+
+
+@given(slots, slots)
+def test_two_slots_have_two_texts(one: Slot, other: Slot) -> None:
+    assert (text_of(one) == text_of(other)) is (one == other)
+
+
+def test_a_message_s_key_is_typed_as_ever() -> None:
+    assert text_of(SLOT) == f"{MAILBOX}/7"
+    assert slot_from_text(MESSAGE.key, f"{MAILBOX}/7") == SLOT
+    assert shape(MESSAGE.key) == "MAILBOXID/UID"
+
+
+def test_a_slash_in_a_name_does_not_part_it() -> None:
+    assert text_of(place(BOB)) == f"bob%2Fsmith@example.com/{SHARED}"
+    assert text_of(place(EVE)) == f"eve 100%25/{SHARED}"
+    assert slot_from_text(RIGHTS.key, text_of(place(EVE))) == place(EVE)
+
+
+@pytest.mark.parametrize("text", ["", "x", f"{MAILBOX}", "x/7", f"{MAILBOX}/x", f"{MAILBOX}/7/8"])
+def test_what_is_no_key_of_messages_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        slot_from_text(MESSAGE.key, text)
+
+
+def test_a_uuid_of_any_version_is_taken() -> None:
+    other = uuid4()
+    assert slot_from_text(MESSAGE.key, f"{other}/1") == Slot(other, 1)
+    assert MESSAGE.key[0].own_type == "uuid"
+
+
+def test_a_whole_table_has_no_text_and_no_parts() -> None:
+    assert text_of(WHOLE_TABLE) == ""
+    assert named(MESSAGE.key, WHOLE_TABLE.key) == {"mailboxid": None, "uid": None}
+    assert slot_of(MESSAGE.key, {"mailboxid": None, "uid": None}) == WHOLE_TABLE
+
+
+def test_a_type_that_has_no_text_is_no_key() -> None:
+    with pytest.raises(Misconfigured, match="of type blob"):
+        KeyColumn("a", "blob", "a")
+
+
+# --- slots ---------------------------------------------------------------------------------------
+
+
+def test_slots_are_what_their_keys_are() -> None:
+    assert Slot(MAILBOX, 7) == SLOT
+    assert hash(Slot(MAILBOX, 7)) == hash(SLOT)
+    assert Slot(MAILBOX, 8) != SLOT
+    assert Slot(MAILBOX) != SLOT
+    assert SLOT.key != SLOT
+    assert sorted([Slot(MAILBOX, 8), SLOT]) == [SLOT, Slot(MAILBOX, 8)]
+
+
+def test_a_slot_s_hash_is_the_same_in_the_next_process() -> None:
+    """`scheduled.spread` rests on it: several workers ask for the same look."""
+    code = (
+        "from uuid import UUID; from reconcilers.model import Slot;"
+        f"print(hash(Slot({BOB!r}, UUID({str(SHARED)!r}))))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(told.stdout) == hash(place(BOB))
+
+
+# --- wakes ---------------------------------------------------------------------------------------
+
+
+def test_a_wake_names_a_slot_only_by_its_whole_key() -> None:
+    whole = look_again(place(), "user_rights")
+    assert whole.slot == place()
+    assert replace(whole, key=(BOB, None)).slot is None
+    assert replace(whole, key=(None, SHARED)).group is None
+
+
+@pytest.mark.parametrize(
+    ("key", "covered"),
+    [
+        ((None, None), True),
+        ((BOB, None), True),
+        ((None, SHARED), True),
+        ((BOB, SHARED), True),
+        ((EVE, None), False),
+        ((None, MAILBOX), False),
+    ],
+)
+def test_what_a_wake_knows_of_its_key_narrows_what_it_means(
+    key: tuple[str | None, UUID | None], covered: bool
+) -> None:
+    assert replace(look_again(place(), ""), key=key).covers(place()) is covered
+
+
+def test_what_is_published_is_told_too() -> None:
+    assert set(PUBLISHED) <= set(WAKE_FIELDS)
+
+
+# --- families ------------------------------------------------------------------------------------
+
+
+def test_a_sentence_names_a_place_by_its_family_s_words() -> None:
+    assert MESSAGE.place(SLOT) == f"mailbox {MAILBOX} UID 7"
+    assert RIGHTS.place(place()) == f"user {BOB} mailbox {SHARED}"
+
+
+def test_no_family_writes_what_it_reads_as_truth() -> None:
+    truth, tally = MESSAGE.truth, USER_TALLY.tallies[0]
+    listing = replace(MESSAGE.listing, table="aclv2")
+    with pytest.raises(NotGuarded, match="aclv2"):
+        replace(MESSAGE, truth=replace(truth, table="aclv2"), projections=(listing,))
+    with pytest.raises(NotGuarded, match="currentquota"):
+        replace(USER_TALLY, tallies=(tally,), reads=("currentquota",))
+
+
+def test_names_that_could_not_be_told_apart_are_refused() -> None:
+    for column in (RIGHTS.truth.source, KeyColumn("oldest", "text", "x")):
+        with pytest.raises(Misconfigured, match="two names alike"):
+            replace(RIGHTS, key=(column, *RIGHTS.key[1:]))
+
+
+def test_a_projection_of_another_key_is_refused() -> None:
+    with pytest.raises(Misconfigured, match="another key"):
+        replace(RIGHTS, projections=(replace(RIGHTS.listing, key=("username",)),))
+
+
+def test_each_table_that_wakes_a_family_holds_its_key() -> None:
+    for family in FAMILIES:
+        assert all(family.key_of(table) for table in family.wakes_on), family.name
+    assert MESSAGE.key_of("mailboxrecents") == ("mailboxid", "recent_mesage_uid")
+    assert MESSAGE.key_of("nothing") is None
+    assert len(MESSAGE.projections) == len(MESSAGE_PROJECTIONS)

@@ -1,0 +1,197 @@
+"""A projection is one declaration: one that the product does not have, through every step.
+
+Its key column is called `answered_uid`. Step 1 is in `tests/spark/test_declared_keys.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import pytest
+
+from checkpoints.memory import MemoryJournal, MemoryLineage
+from deploy.embedded import capture
+from deploy.mailserver import james
+from reconcilers.confirm import Moment, judge
+from reconcilers.families import FAMILIES
+from reconcilers.family import Projection
+from reconcilers.finding import Action, Attempts, State
+from reconcilers.model import Difference, Kind, Repair, Row, Slot, Suspect, Value, Wake, look_again
+from reconcilers.plan import plan
+from reconcilers.policy import Admission
+from reconcilers.seen import Seen
+from reconcilers.writes import AddRow, DeleteRow
+from streaming import settings_page
+from streaming.commands.checks import permissions as rights
+from streaming.commands.checks import schema as structure
+from streaming.commands.checks.check import CassandraContext
+from streaming.settings import RepairSettings, Settings
+from streaming.steps.confirm import Confirmer
+from streaming.steps.examine import Examiner, Rules
+from streaming.steps.look import Look
+from streaming.tables import Cluster
+from streaming.tables.cql import as_cql
+from streaming.topics import event_topics
+from tests.builders.answered import ANSWERED, ANSWERED_SCHEMA, WITH_ANSWERED
+from tests.builders.rows import (
+    DELAY,
+    LONG_AGO,
+    MAILBOX,
+    MESSAGE_ID,
+    NOW,
+    SECOND,
+    SLOT,
+    row,
+    truth,
+)
+from tests.fakes.memory_tables import MemoryTables
+
+BOUND = WITH_ANSWERED.projections[-1]
+FLAGS: Mapping[str, Value] = {"flagdeleted": False, "flagrecent": False}
+ANSWERED_TRUTH = truth(FLAGS, flaguser=True)
+RULES = Rules(DELAY, 10 * SECOND, 3600 * SECOND, Attempts(3, apart=DELAY), 10)
+KEY_ONLY = Row({"mailboxid": MAILBOX, "answered_uid": 7})
+
+
+@dataclass
+class Ground:
+    """The message is listed and answered; the new table is as given."""
+
+    rows: dict[Slot, Row] = field(default_factory=dict)
+    published: list[Wake] = field(default_factory=list)
+    now: int = NOW
+
+    def __post_init__(self) -> None:
+        listed = {SLOT: row(FLAGS, flaguser=True)}
+        known = {"messages": listed, ANSWERED.name: self.rows}
+        self.tables = MemoryTables({MESSAGE_ID: (ANSWERED_TRUTH,)}, known)
+        self.journal = MemoryJournal(lambda: self.now)
+
+    def settle(self, kind: Kind) -> list[Action]:
+        self.now += DELAY + SECOND
+        examiner = Examiner(
+            WITH_ANSWERED,
+            BOUND,
+            self.tables,
+            Confirmer(WITH_ANSWERED, BOUND, self.tables, MemoryLineage()),
+            self.journal,
+            self.published.extend,
+            lambda: self.now,
+            RULES,
+        )
+        suspect = Suspect(SLOT, frozenset({MESSAGE_ID}), kind, ANSWERED.name, LONG_AGO)
+        outcomes = examiner.examine([suspect], Admission(), f"batch {self.now}")
+        return [each.action for each in outcomes]
+
+
+# --- look, judge, plan ---------------------------------------------------------------------------
+
+
+def suspected(rows: dict[Slot, Row]) -> list[Kind | None]:
+    ground = Ground(rows)
+    wake = replace(look_again(SLOT, ANSWERED.name, MESSAGE_ID), looked_again=False)
+    looked = Look(WITH_ANSWERED, ground.tables, MemoryLineage(), LONG_AGO).at([wake], NOW)
+    return [each.kind for each in looked.suspects if each.projection == ANSWERED.name]
+
+
+def test_a_look_finds_what_is_missing_there() -> None:
+    assert suspected({}) == [Kind.MISSING_ROW]
+    assert suspected({SLOT: KEY_ONLY}) == []
+
+
+@pytest.mark.parametrize(
+    ("actual", "belongs", "write"),
+    [(None, True, AddRow), (KEY_ONLY, False, DeleteRow)],
+    ids=["missing", "extra"],
+)
+def test_what_differs_is_repaired_like_in_any_index(
+    actual: Row | None, belongs: bool, write: type
+) -> None:
+    held = truth(FLAGS, flaguser=belongs)
+    seen = Seen(SLOT, actual, (held,), frozenset({MESSAGE_ID}), listed=True)
+    verdict = judge(WITH_ANSWERED, BOUND, seen, Moment(NOW, DELAY))
+    assert isinstance(verdict, Repair)
+    (planned,) = cast(Iterable[object], plan(BOUND, seen, verdict.difference, MOMENT, 0))
+    assert isinstance(planned, write)
+
+
+MOMENT = Moment(NOW, DELAY)
+
+
+def test_its_statements_name_its_own_column() -> None:
+    seen = Seen(SLOT, None, (ANSWERED_TRUTH,), frozenset({MESSAGE_ID}), listed=True)
+    (added,) = cast(tuple[AddRow], plan(BOUND, seen, Difference(Kind.MISSING_ROW), MOMENT, 0))
+    cql, values = as_cql(added, "apache_james")
+    assert "INTO apache_james.messageanswered (mailboxid, answered_uid)" in cql
+    assert values[:2] == SLOT.key
+
+
+# --- confirm, examine, repair, journal -----------------------------------------------------------
+
+
+def test_its_finding_lives_in_the_journal_until_the_repair_is_seen_to_hold() -> None:
+    ground = Ground()
+    assert ground.settle(Kind.MISSING_ROW) == [Action.REPAIR]
+    finding = ground.journal.recall(WITH_ANSWERED, ANSWERED.name, [SLOT])[SLOT]
+    assert (finding.state, finding.kind) == (State.INTENDED, Kind.MISSING_ROW)
+    assert finding.sentence.startswith(f"answered_uids: mailbox {MAILBOX} UID 7 is missing")
+    assert [wake.projection for wake in ground.published] == [ANSWERED.name]
+    ground.rows[SLOT] = KEY_ONLY
+    assert ground.settle(Kind.MISSING_ROW) == [Action.CLOSE]
+    assert ground.journal.recall(WITH_ANSWERED, ANSWERED.name, [SLOT]) == {}
+
+
+# --- topics, rights, doctor, settings ------------------------------------------------------------
+
+
+def test_its_events_are_read() -> None:
+    assert "james.apache_james.messageanswered" in event_topics(Settings(), WITH_ANSWERED)
+
+
+def test_the_role_must_be_given_its_table() -> None:
+    needed = rights.needed(Settings(), [WITH_ANSWERED], ANSWERED_SCHEMA)
+    of_it = {each.permission for each in needed if each.table == ANSWERED.table}
+    assert of_it == {"SELECT", "MODIFY"}
+
+
+class Empty:
+    """A cluster where nobody keeps the new table."""
+
+    def has_rows(self, _keyspace: str, table: str) -> bool:
+        return table != ANSWERED.table
+
+
+def test_doctor_looks_at_it() -> None:
+    context = CassandraContext(
+        Settings(), (WITH_ANSWERED,), cast(Cluster, Empty()), ANSWERED_SCHEMA
+    )
+    told = [str(each) for each in structure.james_tables(context)]
+    assert any("messageanswered follows imapuidtable" in each for each in told)
+    warned = [each.what for each in structure.optional_tables(context)]
+    assert any(
+        "messageanswered is empty: this installation may not keep answers" in w for w in warned
+    )
+    assert ANSWERED.table in context.watched
+
+
+def test_what_is_declared_is_what_may_be_switched_on() -> None:
+    """The setting's default, and so its page, follow from the declarations."""
+    declared = {each.name for each in FAMILIES[0].projections}
+    assert set(RepairSettings().projections) == declared
+    assert all(name in settings_page.page() for name in declared)
+
+
+# --- what the servers of the demo and of the tests capture ---------------------------------------
+
+
+def indexed_tables(projections: Iterable[Projection]) -> set[str]:
+    return {each.table for each in projections}
+
+
+def test_every_table_that_is_declared_is_captured_and_made() -> None:
+    for family in FAMILIES:
+        tables = {family.truth.table, *family.wakes_on, *indexed_tables(family.projections)}
+        assert tables <= set(capture.TABLES), f"deploy/embedded/capture.py lacks {family.name}'s"
+        assert tables <= set(james.cdc_tables()), f"james.cql lacks those of {family.name}"
