@@ -76,7 +76,7 @@ def safe_start(bookmarks: Sequence[Bookmark], window: Micros) -> Offsets | None:
     ``bookmarks`` of one stream, in recorded order; ``window`` is W (µs). A fresh checkpoint starts
     here, so what those before the last one still held is read again by the last. None when the
     bookmarks do not tell: there are none, or the oldest that is known has not come out and is not
-    its checkpoint's first. Then only all that Kafka still has, or a sweep, is safe.
+    its checkpoint's first. Then only all that Kafka still has is safe, or a full comparison.
     """
     if not bookmarks:
         return None

@@ -19,6 +19,7 @@ from uuid import UUID
 from reconcilers.errors import Misconfigured
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Finding, State
+from reconcilers.key import named, slot_of
 from reconcilers.model import Kind, Row, Slot, Value
 from reconcilers.tally import Sum, Tally
 from reconcilers.writes import (
@@ -78,16 +79,12 @@ def row_from_json(row: Json) -> Row:
     )
 
 
-def write_to_json(write: Write | AddToCounter) -> Json:
+def write_to_json(write: Write | AddToCounter, family: Family) -> Json:
     """A guarded write; raises ValueError for a kind that the journal does not know."""
+    slot = named(family.key, write.slot.key)
     if isinstance(write, AddToCounter):
-        return _counter_to_json(write)
-    where: Json = {
-        "projection": write.projection.name,
-        "mailboxid": str(write.slot.mailboxid),
-        "uid": write.slot.uid,
-        "at": write.at,
-    }
+        return _counter_to_json(write, slot)
+    where: Json = {"projection": write.projection.name, **slot, "at": write.at}
     match write:
         case SetCells():
             cells = {column: value_to_json(value) for column, value in write.cells.items()}
@@ -104,12 +101,11 @@ def write_to_json(write: Write | AddToCounter) -> Json:
             raise ValueError(f"not a write that the journal can keep: {write!r}")
 
 
-def _counter_to_json(write: AddToCounter) -> Json:
+def _counter_to_json(write: AddToCounter, slot: Json) -> Json:
     return {
         "write": "add_to_counter",
         "tally": write.tally.name,
-        "mailboxid": str(write.slot.mailboxid),
-        "uid": write.slot.uid,
+        **slot,
         "key": value_to_json(write.key),
         "round": write.round,
         "deltas": {str(each): delta for each, delta in write.deltas.items()},
@@ -143,7 +139,7 @@ def write_from_json(write: Json, family: Family) -> Write | AddToCounter:
 
     Raises `Misconfigured` when the family has no such.
     """
-    slot = Slot(UUID(write["mailboxid"]), write["uid"])
+    slot = slot_of(family.key, write)
     if write["write"] == "add_to_counter":
         deltas = {Sum(name): delta for name, delta in write["deltas"].items()}
         key = value_from_json(write["key"])
@@ -167,14 +163,13 @@ def _declared(name: str, family: str, declared: Iterable[Declared]) -> Declared:
     )
 
 
-def finding_to_json(finding: Finding) -> Json:
-    """A finding, all its fields."""
+def finding_to_json(finding: Finding, family: Family) -> Json:
+    """A finding of this family, all its fields: its key and source under their declared names."""
     return {
         "family": finding.family,
         "projection": finding.projection,
-        "mailboxid": str(finding.slot.mailboxid),
-        "uid": finding.slot.uid,
-        "messageid": finding.messageid,
+        **named(family.key, finding.slot.key),
+        family.truth.source.name: finding.source,
         "kind": str(finding.kind),
         "state": str(finding.state),
         "sentence": finding.sentence,
@@ -184,7 +179,7 @@ def finding_to_json(finding: Finding) -> Json:
         "tried_at": finding.tried_at,
         "batch": finding.batch,
         "before": None if finding.before is None else row_to_json(finding.before),
-        "writes": [write_to_json(write) for write in finding.writes],
+        "writes": [write_to_json(write, family) for write in finding.writes],
         "next_look": finding.next_look,
         "accepted": finding.accepted,
         "truth": [row_to_json(row) for row in finding.truth],
@@ -197,8 +192,8 @@ def finding_from_json(finding: Json, family: Family) -> Finding:
     return Finding(
         family=finding["family"],
         projection=finding["projection"],
-        slot=Slot(UUID(str(finding["mailboxid"])), finding["uid"]),
-        messageid=finding["messageid"],
+        slot=slot_of(family.key, finding),
+        source=finding[family.truth.source.name],
         kind=Kind(finding["kind"]),
         state=State(finding["state"]),
         sentence=finding["sentence"],
@@ -215,9 +210,9 @@ def finding_from_json(finding: Json, family: Family) -> Finding:
     )
 
 
-def log_line(finding: Finding, state: State, at: int) -> Json:
+def log_line(finding: Finding, family: Family, state: State, at: int) -> Json:
     """What the log says of a finding that came to a state at a time (µs)."""
-    return {"at": at, **finding_to_json(finding), "state": str(state)}
+    return {"at": at, **finding_to_json(finding, family), "state": str(state)}
 
 
 def text_of(value: object) -> str:

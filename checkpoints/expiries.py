@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
-from uuid import UUID
 
-from reconcilers.model import Micros, Slot
+from reconcilers.model import KeyValue, Micros, Slot
 
 KEPT_AFTER_DUE = timedelta(days=8)
 """A day longer than bookmarks: a stream that starts again reads on from its newest."""
@@ -19,10 +18,10 @@ KEPT_AFTER_DUE = timedelta(days=8)
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """A slot to be looked at when a cell has expired: ``due``, µs. ``messageid`` if it is known."""
+    """A slot to be looked at when a cell has expired: ``due``, µs. ``source`` if it is known."""
 
     slot: Slot
-    messageid: UUID | None
+    source: KeyValue | None
     due: Micros
 
 

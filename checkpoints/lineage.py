@@ -1,6 +1,7 @@
 """Lineage: remembering which projection keys were seen (the port, and what it means).
 
-A truth delete carries no UID and a projection delete no messageid, so both sides of each row that a
+A truth delete may name no row and a projection delete no source (a message's names no UID, its
+row's no message), so both sides of each row that a
 look reads are remembered here. Only what is absent is written. When both sides are gone an entry is
 kept for `KEPT_AFTER_LOSS` more, because late writes come.
 """
@@ -10,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Protocol
-from uuid import UUID
 
 from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete
-from reconcilers.model import Micros, Slot
+from reconcilers.model import KeyValue, Micros, Slot
 
 KEPT_AFTER_LOSS = timedelta(days=20)
 
@@ -21,14 +21,14 @@ KEPT_AFTER_LOSS = timedelta(days=20)
 class Lineage(Protocol):
     """Implementations: `CassandraLineage` in `checkpoints.cassandra`, `MemoryLineage`."""
 
-    def of_messages(self, messageids: Sequence[UUID]) -> dict[UUID, list[Entry]]:
-        """Entries of each message, all mailboxes. Messages without any are left out."""
+    def of_sources(self, sources: Sequence[KeyValue]) -> dict[KeyValue, list[Entry]]:
+        """Entries of each source, all groups. Sources without any are left out."""
 
     def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, list[Entry]]:
-        """The messages ever seen at each slot. Slots without any are left out."""
+        """The sources ever seen at each slot. Slots without any are left out."""
 
-    def of_mailbox(self, mailboxid: UUID) -> Iterator[tuple[Slot, UUID]]:
-        """Every slot of a mailbox with a message seen there (paged)."""
+    def of_group(self, group: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
+        """Every slot of a group with a source seen there (paged)."""
 
     def remember(self, entries: Iterable[Entry]) -> None:
         """Write entries, both ways round; idempotent; renews one that was expiring.
@@ -41,23 +41,17 @@ class Lineage(Protocol):
     def expire(self, entries: Iterable[Entry]) -> None:
         """Both sides are gone: keep the entries for `KEPT_AFTER_LOSS` more."""
 
-    def truth_deleted(self, messageid: UUID, mailboxid: UUID, uid: int, at: Micros) -> None:
-        """A truth delete was seen; ``uid`` is `WHOLE_RANGE` when it named none."""
-
-    def projection_deleted(self, slot: Slot, at: Micros) -> None:
-        """A delete of this projection row was seen."""
-
     def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
-        """Many deletes were seen: as the two above, sent together."""
+        """Deletes were seen: sent together."""
 
-    def truth_deletes(self, messageid: UUID, mailboxid: UUID) -> Deletes:
-        """The truth deletes seen for this message in this mailbox."""
+    def truth_deletes(self, source: KeyValue, group: KeyValue) -> Deletes:
+        """The truth deletes seen for this source in this group."""
 
     def projection_deletes(self, slot: Slot) -> frozenset[Micros]:
         """The deletes seen for this projection row."""
 
-    def truth_deletes_in_mailbox(self, mailboxid: UUID, since: Micros, until: Micros) -> bool:
-        """Whether any truth delete of this mailbox was written between two times (µs)."""
+    def truth_deletes_in_group(self, group: KeyValue, since: Micros, until: Micros) -> bool:
+        """Whether any truth delete of this group was written between two times (µs)."""
 
     def watched_since(self) -> Micros | None:
         """Since when every change reached the stream (µs); None before the first start."""

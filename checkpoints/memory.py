@@ -11,17 +11,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from uuid import UUID
 
 from checkpoints import codec
 from checkpoints.bookmarks import Bookmark, after
 from checkpoints.clock import now_micros
 from checkpoints.expiries import Expiry
 from checkpoints.lease import Holder
+from reconcilers.families import FAMILIES
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
-from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete
-from reconcilers.model import Micros, Slot
+from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete, deletes_of
+from reconcilers.model import KeyValue, Micros, Slot
 from reconcilers.policy import Breaker
 
 Place = tuple[str, str, Slot]
@@ -30,7 +30,12 @@ Place = tuple[str, str, Slot]
 class MemoryJournal:
     """`checkpoints.journal.Journal` in dictionaries."""
 
-    def __init__(self, clock: Callable[[], Micros] = now_micros) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], Micros] = now_micros,
+        families: Iterable[Family] = FAMILIES,
+    ) -> None:
+        self._families = {each.name: each for each in families}
         self._clock = clock
         self._open: dict[Place, str] = {}
         self._log: list[tuple[Micros, str]] = []
@@ -52,7 +57,8 @@ class MemoryJournal:
 
     def touch(self, finding: Finding) -> None:
         """Replace an open finding."""
-        self._open[_place(finding)] = codec.text_of(codec.finding_to_json(finding))
+        family = self._families[finding.family]
+        self._open[_place(finding)] = codec.text_of(codec.finding_to_json(finding, family))
 
     def close(self, finding: Finding, end: State, at: Micros) -> None:
         """Log how it ended, and forget it."""
@@ -92,7 +98,8 @@ class MemoryJournal:
                 self._breakers[opening] = (reason, at)
 
     def _append(self, finding: Finding, state: State, at: Micros) -> None:
-        self._log.append((at, codec.text_of(codec.log_line(finding, state, at))))
+        family = self._families[finding.family]
+        self._log.append((at, codec.text_of(codec.log_line(finding, family, state, at))))
 
 
 def _place(finding: Finding) -> Place:
@@ -103,34 +110,33 @@ class MemoryLineage:
     """`checkpoints.lineage.Lineage` in dictionaries; what expires only says so."""
 
     def __init__(self) -> None:
-        self._entries: dict[tuple[UUID, UUID, int], Entry] = {}
+        self._entries: dict[tuple[KeyValue, Slot], Entry] = {}
         self._deletes: set[TruthDelete | ProjectionDelete] = set()
         self._watched_since: Micros | None = None
 
-    def of_messages(self, messageids: Sequence[UUID]) -> dict[UUID, list[Entry]]:
-        """Entries of each message."""
-        wanted = set(messageids)
-        found: dict[UUID, list[Entry]] = defaultdict(list)
+    def of_sources(self, sources: Sequence[KeyValue]) -> dict[KeyValue, list[Entry]]:
+        """Entries of each source."""
+        wanted = set(sources)
+        found: dict[KeyValue, list[Entry]] = defaultdict(list)
         for entry in self._entries.values():
-            if entry.messageid in wanted:
-                found[entry.messageid].append(entry)
+            if entry.source in wanted:
+                found[entry.source].append(entry)
         return dict(found)
 
     def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, list[Entry]]:
-        """The messages ever seen at each slot."""
+        """The sources ever seen at each slot."""
         found: dict[Slot, list[Entry]] = defaultdict(list)
         wanted = set(slots)
         for entry in self._entries.values():
-            slot = Slot(entry.mailboxid, entry.uid)
-            if slot in wanted:
-                found[slot].append(entry)
+            if entry.slot in wanted:
+                found[entry.slot].append(entry)
         return dict(found)
 
-    def of_mailbox(self, mailboxid: UUID) -> Iterator[tuple[Slot, UUID]]:
-        """Every slot of a mailbox with a message seen there."""
+    def of_group(self, group: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
+        """Every slot of a group with a source seen there."""
         for entry in list(self._entries.values()):
-            if entry.mailboxid == mailboxid:
-                yield Slot(mailboxid, entry.uid), entry.messageid
+            if entry.slot.group == group:
+                yield entry.slot, entry.source
 
     def remember(self, entries: Iterable[Entry]) -> None:
         """Keep entries for good."""
@@ -144,7 +150,7 @@ class MemoryLineage:
 
     def _keep(self, entry: Entry) -> None:
         """What is written replaces; what is not written (False, None) leaves what there was."""
-        key = (entry.messageid, entry.mailboxid, entry.uid)
+        key = (entry.source, entry.slot)
         known = self._entries.get(key, entry)
         self._entries[key] = replace(
             entry,
@@ -152,38 +158,27 @@ class MemoryLineage:
             recorded_at=known.recorded_at if entry.recorded_at is None else entry.recorded_at,
         )
 
-    def truth_deleted(self, messageid: UUID, mailboxid: UUID, uid: int, at: Micros) -> None:
-        """A truth delete was seen."""
-        self._deletes.add(TruthDelete(messageid, mailboxid, uid, at))
-
-    def projection_deleted(self, slot: Slot, at: Micros) -> None:
-        """A delete of this projection row was seen."""
-        self._deletes.add(ProjectionDelete(slot, at))
-
     def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
-        """Many deletes were seen."""
+        """Deletes were seen."""
         self._deletes.update(deletes)
 
-    def truth_deletes(self, messageid: UUID, mailboxid: UUID) -> Deletes:
-        """The truth deletes seen for this message in this mailbox."""
-        times: dict[int, set[Micros]] = defaultdict(set)
-        for each in self._truth_deletes_of(mailboxid):
-            if each.messageid == messageid:
-                times[each.uid].add(each.at)
-        return Deletes({uid: frozenset(at) for uid, at in times.items()})
+    def truth_deletes(self, source: KeyValue, group: KeyValue) -> Deletes:
+        """The truth deletes seen for this source in this group."""
+        seen = ((each.key, each.at) for each in self._of_group(group) if each.source == source)
+        return deletes_of(seen)
 
     def projection_deletes(self, slot: Slot) -> frozenset[Micros]:
         """The deletes seen for this projection row."""
         seen = (each for each in self._deletes if isinstance(each, ProjectionDelete))
         return frozenset(each.at for each in seen if each.slot == slot)
 
-    def truth_deletes_in_mailbox(self, mailboxid: UUID, since: Micros, until: Micros) -> bool:
-        """Whether any truth delete of this mailbox was written between two times, ends included."""
-        return any(since <= each.at <= until for each in self._truth_deletes_of(mailboxid))
+    def truth_deletes_in_group(self, group: KeyValue, since: Micros, until: Micros) -> bool:
+        """Whether any truth delete of this group was written between two times, ends included."""
+        return any(since <= each.at <= until for each in self._of_group(group))
 
-    def _truth_deletes_of(self, mailboxid: UUID) -> Iterator[TruthDelete]:
+    def _of_group(self, group: KeyValue) -> Iterator[TruthDelete]:
         for each in self._deletes:
-            if isinstance(each, TruthDelete) and each.mailboxid == mailboxid:
+            if isinstance(each, TruthDelete) and each.key[0] == group:
                 yield each
 
     def watched_since(self) -> Micros | None:

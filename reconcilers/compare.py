@@ -67,4 +67,4 @@ def differing_columns(projection: Projection, truth: Row, actual: Row) -> tuple[
 
 def is_incomplete(family: Family, truth: Row) -> bool:
     """Whether a column is null without which James cannot read this truth row."""
-    return None in [truth.cells.get(column) for column in family.required]
+    return None in [truth.cells.get(column) for column in family.truth.required]

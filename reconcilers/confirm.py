@@ -20,6 +20,7 @@ from reconcilers.model import (
     Micros,
     Repair,
     Report,
+    Slot,
     Verdict,
 )
 from reconcilers.seen import Seen
@@ -71,10 +72,12 @@ def judge(
     if difference.kind is Kind.EXTRA_ROW and not seen.truths and not _absence_is_settled(seen):
         why = "absent from the truth, and no delete heard of: it may be on its way"
         return LookAgain(difference, why)
-    report = _reported_class(projection, seen, difference, moment)
+    report = _reported_class(family, projection, seen, difference)
+    if report is None and difference.kind is Kind.MISSING_ROW and not projection.is_index:
+        report = _shadowed_delete(seen, moment)
     if report is not None and report.kind not in accepted:
         return report
-    return Repair(difference, describe(projection, seen, difference))
+    return Repair(difference, describe(family, projection, seen, difference))
 
 
 def _write_times(seen: Seen) -> Iterable[Micros]:
@@ -90,20 +93,21 @@ def _absence_is_settled(seen: Seen) -> bool:
 
 
 def _reported_class(
-    projection: Projection, seen: Seen, difference: Difference, moment: Moment
+    family: Family, projection: Projection, seen: Seen, difference: Difference
 ) -> Report | None:
     if projection.is_index:
-        return None if seen.consulted else UNKNOWN
+        return None if seen.consulted else _unknown(family)
+    source = family.truth.source
     match difference.kind:
         case Kind.INCOMPLETE_TRUTH_ROW:
-            return Report(difference.kind, "the truth row lacks cells that every message has")
+            every = f"that every {source.label} has"
+            return Report(difference.kind, f"the truth row lacks cells {every}")
         case Kind.DUPLICATE_UID:
-            ids = ", ".join(sorted(str(truth.get("messageid")) for truth in seen.truths))
-            return Report(difference.kind, f"messages {ids} claim the same mailbox and UID")
-        case Kind.MISSING_ROW:
-            return _shadowed_delete(seen, moment)
+            ids = ", ".join(sorted(str(truth.get(source.name)) for truth in seen.truths))
+            same = " and ".join(column.label for column in family.key)
+            return Report(difference.kind, f"{source.label}s {ids} claim the same {same}")
         case Kind.EXTRA_ROW:
-            return _removal_without_evidence(seen)
+            return _removal_without_evidence(family, seen)
         case _:
             return None
 
@@ -126,53 +130,58 @@ def _shadowed_delete(seen: Seen, moment: Moment) -> Report | None:
 
 
 def _meant_others(seen: Seen) -> bool:
-    """Whether every delete of the message here has taken a UID, and nothing says it meant this one.
+    """Whether every delete of the source here has taken a row, and nothing says it meant this one.
 
     So it is when a message was moved away and comes back within seconds, under a new UID.
     """
     memory = seen.memory
     if memory.row_deletes or memory.projection_deletes:
         return False
-    gone = memory.known - seen.present_uids - {seen.slot.uid}
+    gone = memory.known - seen.present - {seen.slot}
     return len(memory.range_deletes) <= len(gone)
 
 
-def _removal_without_evidence(seen: Seen) -> Report | None:
-    """An orphan is removed only if it is known that a delete meant this very UID."""
+def _removal_without_evidence(family: Family, seen: Seen) -> Report | None:
+    """An orphan is removed only if it is known that a delete meant this very row."""
     if not seen.consulted:
-        return UNKNOWN
-    if evidence_for_removal(seen) is not None:
+        return _unknown(family)
+    if evidence_for_removal(family, seen) is not None:
         return None
+    row, source = family.key[-1].label, family.truth.source.label
     return Report(
         Kind.AMBIGUOUS_RANGE_DELETE,
-        "the truth lost this UID, but one delete may have taken several UIDs of the message"
+        f"the truth lost this {row}, but one delete may have taken several {row}s of the {source}"
         f" here (known lost: {_listed(_lost(seen))}, deletes seen:"
         f" {len(seen.memory.range_deletes)}): which one its user meant is not known",
     )
 
 
-UNKNOWN = Report(Kind.UNRESOLVED, "the row names no message and none is remembered for its UID")
+def _unknown(family: Family) -> Report:
+    source, row = family.truth.source.label, family.key[-1].label
+    sentence = f"the row names no {source} and none is remembered for its {row}"
+    return Report(Kind.UNRESOLVED, sentence)
 
 
-def evidence_for_removal(seen: Seen) -> str | None:
+def evidence_for_removal(family: Family, seen: Seen) -> str | None:
     """Why removing this orphan is what its user did, None when that is not known.
 
     What memory says counts only for a row that is not older than it.
     """
-    memory, uid, others = seen.memory, seen.slot.uid, _lost(seen) - {seen.slot.uid}
+    memory, slot, others = seen.memory, seen.slot, _lost(seen) - {seen.slot}
+    row, source, group = family.key[-1].label, family.truth.source.label, family.group.label
     if memory.projection_deletes or memory.row_deletes:
         return "a delete of this very row was seen"
-    if memory.complete_at is None or not (uid in memory.known or _came_after(seen)):
+    if memory.complete_at is None or not (slot in memory.known or _came_after(seen)):
         return None
-    if memory.complete and uid not in memory.known:
-        return "the truth never had this UID"
+    if memory.complete and slot not in memory.known:
+        return f"the truth never had this {row}"
     if memory.complete and not others:
-        return "no other UID of the message was lost in this mailbox"
-    if uid not in memory.known:
+        return f"no other {row} of the {source} was lost in this {group}"
+    if slot not in memory.known:
         return None
     deletes = sum(deleted > memory.complete_at for deleted in memory.range_deletes)
     spent = sum(max(1, memory.sibling_deletes.get(other, 0)) for other in others)
-    return f"{deletes} deletes, {spent} of them for other UIDs" if deletes > spent else None
+    return f"{deletes} deletes, {spent} of them for other {row}s" if deletes > spent else None
 
 
 def _came_after(seen: Seen) -> bool:
@@ -184,26 +193,29 @@ def _came_after(seen: Seen) -> bool:
     )
 
 
-def _lost(seen: Seen) -> frozenset[int]:
-    remembered = seen.memory.known | seen.memory.unsure | {seen.slot.uid}
-    return remembered - seen.present_uids
+def _lost(seen: Seen) -> frozenset[Slot]:
+    remembered = seen.memory.known | seen.memory.unsure | {seen.slot}
+    return remembered - seen.present
 
 
-def describe(projection: Projection, seen: Seen, difference: Difference) -> str:
+def describe(family: Family, projection: Projection, seen: Seen, difference: Difference) -> str:
     """One human sentence: what was seen, what was expected."""
-    where = f"{projection.name}: mailbox {seen.slot.mailboxid} UID {seen.slot.uid}"
+    where = f"{projection.name}: {family.place(seen.slot)}"
+    source = family.truth.source
     match difference.kind:
         case Kind.MISSING_ROW:
-            return f"{where} is missing; the truth holds message {seen.truths[0].get('messageid')}"
+            held = f"{source.label} {seen.truths[0].get(source.name)}"
+            return f"{where} is missing; the truth holds {held}"
         case Kind.EXTRA_ROW if projection.is_index:
-            return (
-                f"{where} is for a message that {'has no place here' if seen.truths else 'is gone'}"
-            )
+            state = "has no place here" if seen.truths else "is gone"
+            return f"{where} is for a {source.label} that {state}"
         case Kind.EXTRA_ROW:
-            return f"{where} is not in the truth; {evidence_for_removal(seen) or 'accepted'}"
+            why = evidence_for_removal(family, seen) or "accepted"
+            return f"{where} is not in the truth; {why}"
         case _:
             return f"{where} differs in {', '.join(difference.columns)}"
 
 
-def _listed(uids: frozenset[int]) -> str:
-    return ", ".join(str(uid) for uid in sorted(uids))
+def _listed(slots: frozenset[Slot]) -> str:
+    """Without their group, which is one."""
+    return ", ".join("/".join(str(part) for part in slot.key[1:]) for slot in sorted(slots))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from reconcilers.errors import Misconfigured, NotGuarded
-from reconcilers.model import NEVER_WRITTEN, Row
+from reconcilers.key import KeyColumn
+from reconcilers.model import NEVER_WRITTEN, WAKE_FIELDS, KeyValue, Row, Slot, Value
 from reconcilers.tally import Tally
 
 
@@ -20,7 +21,8 @@ class Projection:
     index; ``write_time_of_sets`` is the column written with every change of a set column, whose
     write time stands for the set's (Cassandra 4 cannot read that of a set). ``collects`` names the
     set column of an index that has one row a mailbox, where the elements of all its messages are;
-    it only grows. ``columns`` (all but the key) and ``sets`` come from the cluster's schema, see
+    it only grows. ``optional`` says in a word what the table holds where some installations keep
+    none of it. ``columns`` (all but the key) and ``sets`` come from the cluster's schema, see
     `bind`: James never alters a table, so installations differ.
     """
 
@@ -31,6 +33,7 @@ class Projection:
     identity: str | None = None
     write_time_of_sets: str | None = None
     collects: str | None = None
+    optional: str | None = None
     columns: tuple[str, ...] = ()
     sets: frozenset[str] = frozenset()
 
@@ -44,34 +47,97 @@ class Projection:
         """Whether its rows name no message: they follow the family's first projection."""
         return self.identity is None
 
-    def message_of(self, row: Row | None) -> UUID | None:
-        """The message that a row names, None when it names none."""
+    def source_of(self, row: Row | None) -> KeyValue | None:
+        """The source (a message) that a row names, None when it names none."""
         if row is None or self.identity is None:
             return None
-        named = row.get(self.identity)
-        return named if isinstance(named, UUID) else None
+        return as_part(row.get(self.identity))
+
+
+def as_part(value: Value) -> KeyValue | None:
+    """A cell as a part of a key, None for what cannot be one."""
+    return value if isinstance(value, UUID | int | str) else None
+
+
+@dataclass(frozen=True, slots=True)
+class TruthTable:
+    """A table that holds the truth.
+
+    ``source`` is its partition key: what a row comes from (a message). ``slot`` are the columns
+    that lead from a row to its projection rows. ``required`` are those without which a row is
+    incomplete: reported, written nowhere.
+    """
+
+    table: str
+    source: KeyColumn
+    slot: tuple[str, ...]
+    required: tuple[str, ...] = ()
+
+    def slot_of(self, row: Row) -> Slot:
+        """Where a row of it has its projection rows. Raises ValueError without a whole key."""
+        key = [as_part(row.cells.get(column)) for column in self.slot]
+        parts = [part for part in key if part is not None]
+        if len(parts) < len(key):
+            raise ValueError(f"a row of {self.table} without {', '.join(self.slot)}")
+        return Slot(*parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A truth, its key, what wakes it, and what is kept true to it.
+    """A truth, a key, what wakes it, and what is kept true to it.
 
-    ``partition`` is the truth's partition key and ``slot`` the columns that lead from a truth row
-    to its projection rows. ``required`` are the columns without which a truth row is incomplete:
-    reported, written nowhere. ``wakes_on`` are the tables whose events wake a key. The first
-    projection lists the messages; the others are indexes, which follow it. A family of tallies has
-    no projections: it is woken by what the other families examine. ``reads`` are further tables.
+    ``key`` declares what its slots and findings are named by: in a family with projections the
+    columns of the truth's ``slot``, under names of its own. ``wakes_on`` are the tables whose
+    events wake a key. The first projection lists the sources; the others are indexes, which follow
+    it. A family of tallies has no projections: it is woken by what the other families examine.
+    ``reads`` are further tables. ``suffix`` ends the names of its tables of memory in our keyspace.
+
+    Raises `NotGuarded` where it would write what it reads as truth (promise 1), `Misconfigured`
+    for names that could not be told apart.
     """
 
     name: str
-    truth: str
-    partition: str
-    slot: tuple[str, str]
-    required: tuple[str, ...]
+    truth: TruthTable
+    key: tuple[KeyColumn, ...]
     wakes_on: tuple[str, ...]
     projections: tuple[Projection, ...]
     tallies: tuple[Tally, ...] = ()
     reads: tuple[str, ...] = ()
+    suffix: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a family that could not be kept."""
+        for each in self.repaired:
+            if each.table in (self.truth.table, *self.reads):
+                raise NotGuarded(f"family {self.name} reads {each.table}: it must not write it")
+        names = [*(column.name for column in self.named), *WAKE_FIELDS]
+        if len(set(names)) < len(names):
+            raise Misconfigured(f"family {self.name}: two names alike among {', '.join(names)}")
+        for projection in self.projections:
+            if len(projection.key) != len(self.key) and projection.collects is None:
+                raise Misconfigured(f"projection {projection.name} has another key than its family")
+
+    @property
+    def named(self) -> tuple[KeyColumn, ...]:
+        """Its key's columns and its source's, in the order in which records name them."""
+        return (self.key[0], self.truth.source, *self.key[1:])
+
+    @property
+    def group(self) -> KeyColumn:
+        """The key's first column: by it work is shared and projections are partitioned."""
+        return self.key[0]
+
+    def key_of(self, table: str) -> tuple[str, ...] | None:
+        """The columns of a table that hold this key, in its order; None for another table."""
+        if table == self.truth.table:
+            return self.truth.slot
+        keys = (each.key for each in self.projections if each.table == table)
+        return next(keys, None)
+
+    def place(self, slot: Slot) -> str:
+        """A slot as a sentence names it: ``mailbox … UID 7``."""
+        parts = zip(self.key, slot.key, strict=False)
+        return " ".join(f"{column.label} {value}" for column, value in parts)
 
     @property
     def repaired(self) -> tuple[Projection | Tally, ...]:
@@ -85,7 +151,7 @@ class Family:
 
     @property
     def listing(self) -> Projection:
-        """The one that lists the messages: its rows lead back to the truth."""
+        """The one that lists the sources: its rows lead back to the truth."""
         return self.projections[0]
 
 
@@ -115,15 +181,17 @@ def bind(family: Family, schema: Schema) -> Family:
     (older or newer James) are not required. A tally whose table the keyspace lacks is left out: it
     has its other shape, or none. Raises `Misconfigured` naming a missing table or key.
     """
-    truth = _columns(schema, family.truth, (family.partition, *family.slot))
+    truth = family.truth
+    columns = _columns(schema, truth.table, (truth.source.name, *truth.slot))
+    required = tuple(column for column in truth.required if column in columns)
     tallies = tallies_in(family, schema)
     for tally in tallies:
         _columns(schema, tally.table, tuple(sorted(tally.columns)))
     return replace(
         family,
         tallies=tallies,
-        required=tuple(column for column in family.required if column in truth),
-        projections=tuple(_bind(each, truth, schema) for each in family.projections),
+        truth=replace(truth, required=required),
+        projections=tuple(_bind(each, columns, schema) for each in family.projections),
     )
 
 

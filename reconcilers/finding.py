@@ -55,7 +55,8 @@ CLOSED = frozenset({State.VERIFIED, State.SUPERSEDED, State.HEALED, State.PARKED
 class Finding:
     """One difference at one slot of one projection, as the journal keeps it.
 
-    Times are µs. ``oldest`` is the write time of the oldest change that led here; ``batch`` names
+    ``source`` names what it is about (a message), as far as is known. Times are µs. ``oldest`` is
+    the write time of the oldest change that led here; ``batch`` names
     the batch that last wrote, so that its re-execution is not counted as another attempt;
     ``tried_at`` says when; ``writes`` and ``before`` are the last repair and its before-image;
     ``next_look`` is when the
@@ -65,7 +66,7 @@ class Finding:
     family: str
     projection: str
     slot: Slot
-    messageid: str | None
+    source: str | None
     kind: Kind
     state: State
     sentence: str

@@ -1,7 +1,7 @@
-"""What is remembered of messages: the entries that lineage keeps, and what follows from them. Pure.
+"""What is remembered of sources (messages): the entries of lineage, and what follows. Pure.
 
 Lineage (`checkpoints.lineage`) keeps `Entry` and the deletes that were seen; `memory_of` makes of
-them what the rules of evidence in `reconcilers.confirm` ask: which UIDs the truth ever had, since
+them what the rules of evidence in `reconcilers.confirm` ask: which rows the truth ever had, since
 when that is all there were, and which deletes could have taken some.
 """
 
@@ -11,28 +11,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reconcilers.model import Micros, Slot
-
-WHOLE_RANGE = -1
-"""Stands for the UID in a truth delete that named none."""
+from reconcilers.model import KeyValue, Micros, Slot
 
 UUID_EPOCH_100NS = 0x01B21DD213814000
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One remembered row: a message's UID in a mailbox.
+    """One remembered row: a slot that a source had (a message's UID in a mailbox).
 
     ``in_truth`` tells a row that the truth had (or that a truth event named) from one only seen on
-    the projection's side. ``recorded_at`` (µs) is when a read of the message's whole truth
+    the projection's side. ``recorded_at`` (µs) is when a read of the source's whole truth
     partition found it, None when it is known from an event or from the projection
     only. ``expiring`` is only read: the entry is to be forgotten, so `Lineage.remember` it again
     if the row is there.
     """
 
-    messageid: UUID
-    mailboxid: UUID
-    uid: int
+    source: KeyValue
+    slot: Slot
     in_truth: bool
     recorded_at: Micros | None = None
     expiring: bool = False
@@ -40,11 +36,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class TruthDelete:
-    """A delete of the truth: ``uid`` is `WHOLE_RANGE` when it named none, ``at`` its write time."""
+    """A delete of the truth; parts of the key that it did not name are None. ``at``: write time."""
 
-    messageid: UUID
-    mailboxid: UUID
-    uid: int
+    source: KeyValue
+    key: tuple[KeyValue | None, ...]
     at: Micros
 
 
@@ -58,31 +53,35 @@ class ProjectionDelete:
 
 @dataclass(frozen=True, slots=True)
 class Deletes:
-    """Write times (µs) of deletes seen for a message in a mailbox, by UID (or WHOLE_RANGE)."""
+    """Write times (µs) of truth deletes of a source in a group: of those that named a slot by it.
 
-    by_uid: dict[int, frozenset[Micros]]
+    ``ranges`` are the times of the others.
+    """
+
+    ranges: frozenset[Micros] = frozenset()
+    by_slot: Mapping[Slot, frozenset[Micros]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What lineage remembers of one message in one mailbox; see `memory_of`.
+    """What lineage remembers of one source in one group (a message in a mailbox); see `memory_of`.
 
-    ``known`` are the UIDs that were ever seen in the truth or named by one of its events,
+    ``known`` are the slots that were ever seen in the truth or named by one of its events,
     ``unsure`` those only seen on the projection's side. From ``complete_at`` on, ``known`` holds
-    every UID that the truth had: a read of the message's whole truth partition recorded them then;
-    0 when the message was born while the stream was watching, None when neither is so.
-    ``range_deletes`` are the times of truth deletes that named no UID, ``row_deletes`` of those
+    every slot that the truth had: a read of the source's whole truth partition recorded them then;
+    0 when the source was born while the stream was watching, None when neither is so.
+    ``range_deletes`` are the times of truth deletes that named no slot, ``row_deletes`` of those
     that named this one, ``projection_deletes`` of deletes of this very projection row;
-    ``sibling_deletes`` counts those of the message's other rows here, by UID.
+    ``sibling_deletes`` counts those of the source's other rows here, by slot.
     """
 
-    known: frozenset[int] = frozenset()
-    unsure: frozenset[int] = frozenset()
+    known: frozenset[Slot] = frozenset()
+    unsure: frozenset[Slot] = frozenset()
     complete_at: Micros | None = None
     range_deletes: frozenset[Micros] = frozenset()
     row_deletes: frozenset[Micros] = frozenset()
     projection_deletes: frozenset[Micros] = frozenset()
-    sibling_deletes: Mapping[int, int] = field(default_factory=dict)
+    sibling_deletes: Mapping[Slot, int] = field(default_factory=dict)
 
     @property
     def heard_of_a_delete(self) -> bool:
@@ -100,47 +99,58 @@ class Memory:
 NOTHING_REMEMBERED = Memory()
 
 
-def born_at(messageid: UUID) -> Micros | None:
-    """When a time-based messageid was made (µs), None for other UUIDs."""
-    if messageid.version != 1:
+def deletes_of(seen: Iterable[tuple[tuple[KeyValue | None, ...], Micros]]) -> Deletes:
+    """Truth deletes of one source in one group, each by the key that it named and its time (µs)."""
+    ranges: set[Micros] = set()
+    by_slot: dict[Slot, set[Micros]] = {}
+    for key, at in seen:
+        parts = [part for part in key if part is not None]
+        times = ranges if len(parts) < len(key) else by_slot.setdefault(Slot(*parts), set())
+        times.add(at)
+    return Deletes(frozenset(ranges), {slot: frozenset(at) for slot, at in by_slot.items()})
+
+
+def born_at(source: KeyValue) -> Micros | None:
+    """When a source with a time-based UUID was made (µs), None for any other."""
+    if not isinstance(source, UUID) or source.version != 1:
         return None
-    return (messageid.time - UUID_EPOCH_100NS) // 10
+    return (source.time - UUID_EPOCH_100NS) // 10
 
 
 def memory_of(
     slot: Slot,
-    messageid: UUID,
+    source: KeyValue,
     entries: Iterable[Entry],
     deletes: Deletes,
-    projection_deletes: Mapping[int, frozenset[Micros]],
+    projection_deletes: Mapping[Slot, frozenset[Micros]],
     watched_since: Micros | None,
 ) -> Memory:
-    """What is remembered of one message in the slot's mailbox, as the pure core wants it.
+    """What is remembered of one source in the slot's group, as the pure core wants it.
 
-    ``projection_deletes`` are those of the message's rows here, by UID. What was recorded before
+    ``projection_deletes`` are those of the source's rows here, by slot. What was recorded before
     watching began (anew) does not make the memory complete.
     """
-    here = [entry for entry in entries if entry.mailboxid == slot.mailboxid]
+    here = [entry for entry in entries if entry.slot.group == slot.group]
     return Memory(
-        known=frozenset(entry.uid for entry in here if entry.in_truth),
-        unsure=frozenset(entry.uid for entry in here if not entry.in_truth),
-        complete_at=complete_at(messageid, here, watched_since),
-        range_deletes=deletes.by_uid.get(WHOLE_RANGE, frozenset()),
-        row_deletes=deletes.by_uid.get(slot.uid, frozenset()),
-        projection_deletes=projection_deletes.get(slot.uid, frozenset()),
+        known=frozenset(entry.slot for entry in here if entry.in_truth),
+        unsure=frozenset(entry.slot for entry in here if not entry.in_truth),
+        complete_at=complete_at(source, here, watched_since),
+        range_deletes=deletes.ranges,
+        row_deletes=deletes.by_slot.get(slot, frozenset()),
+        projection_deletes=projection_deletes.get(slot, frozenset()),
         sibling_deletes={
-            uid: len(times) for uid, times in projection_deletes.items() if uid != slot.uid
+            each: len(times) for each, times in projection_deletes.items() if each != slot
         },
     )
 
 
 def complete_at(
-    messageid: UUID, here: Iterable[Entry], watched_since: Micros | None
+    source: KeyValue, here: Iterable[Entry], watched_since: Micros | None
 ) -> Micros | None:
-    """Since when the entries of a message in a mailbox are all there were; see `Memory`."""
+    """Since when the entries of a source in a group are all there were; see `Memory`."""
     if watched_since is None:
         return None
-    born = born_at(messageid)
+    born = born_at(source)
     if born is not None and born > watched_since:
         return 0
     recorded = (entry.recorded_at for entry in here if entry.recorded_at is not None)
@@ -148,11 +158,11 @@ def complete_at(
 
 
 def merged(memories: Sequence[Memory]) -> Memory:
-    """Several messages seen at one slot, as one memory: complete only if each is."""
+    """Several sources seen at one slot, as one memory: complete only if each is."""
     if not memories:
         return NOTHING_REMEMBERED
     times = [memory.complete_at for memory in memories]
-    siblings: dict[int, int] = {}
+    siblings: dict[Slot, int] = {}
     for memory in memories:
         siblings |= memory.sibling_deletes
     return Memory(

@@ -7,8 +7,9 @@ empty ``frozenset`` here, never null.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -22,54 +23,129 @@ NEVER_WRITTEN = frozenset(
 """Tables that no write of ours may ever name (promise 1): truths and James's allocators."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+KeyValue = UUID | int | str
+"""A part of a key: whatever a family declares (`reconcilers.key`)."""
+
+
+def number_of(value: KeyValue) -> int:
+    """A number for a part of a key, the same in every process: a text's own hash is seeded."""
+    if isinstance(value, UUID):
+        return value.int
+    return value if isinstance(value, int) else zlib.crc32(value.encode())
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False)
 class Slot:
-    """The place of one projection row: a UID in a mailbox."""
+    """The place of one projection row: its key, as its family declares it.
 
-    mailboxid: UUID
-    uid: int
-    _hash: int = field(init=False, compare=False, repr=False)
+    Without any part it stands for the whole table (`reconcilers.key.WHOLE_TABLE`).
+    """
 
-    def __post_init__(self) -> None:
+    key: tuple[KeyValue, ...]
+    _hash: int = field(repr=False)
+
+    def __init__(self, *key: KeyValue) -> None:
         """Hash it once: a look does so with each slot many times."""
-        object.__setattr__(self, "_hash", hash((self.mailboxid.int, self.uid)))
+        numbers = [part.int if isinstance(part, UUID) else number_of(part) for part in key]
+        object.__setattr__(self, "key", key)
+        object.__setattr__(self, "_hash", hash(tuple(numbers)))
 
     def __hash__(self) -> int:
         """Within one process and the next: a number's hash is not seeded."""
         return self._hash
 
+    def __eq__(self, other: object) -> bool:
+        """Slots are what their keys are."""
+        return isinstance(other, Slot) and self._hash == other._hash and self.key == other.key
+
+    def __lt__(self, other: Slot) -> bool:
+        """In the order of their keys; of one family's slots only."""
+        return self.key < other.key
+
+    @property
+    def group(self) -> KeyValue:
+        """The part by which work is shared and projections are partitioned: a mailbox, say."""
+        return self.key[0]
+
 
 NO_PROJECTION = ""
 """Of no finding: a key that is only looked at later."""
 
+_AS_NUMBER = {"published": "bigint"}
+_AS_TEXT = {"published": "text"}
+
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """A key that may have changed. Any id an event does not carry is None.
+    """A key that may have changed. Any part of it that an event does not carry is None.
 
+    ``source`` is the truth's partition that it came from (a message), None where that is not known.
     ``deleted_at`` is the write time of a delete-shaped event and ``deleted_from`` its table; both
-    None otherwise. ``oldest`` and ``newest`` are the write times of the events behind it.
-    ``from_truth`` tells that an event of the truth named the key, ``looked_again`` that it came
-    back through the suspects topic instead of from a user's change, where ``suspected`` is what was
+    None otherwise. ``oldest`` is the write time of the oldest event behind it. ``from_truth`` tells
+    that an event of the truth named the key, ``looked_again`` that it came back through the
+    suspects topic instead of from a user's change, where ``suspected`` is what was
     found then, for the finding of ``projection`` (published without one, it comes back as of the
     family's first; with `NO_PROJECTION`, only what differs is confirmed). ``expires_at`` is when
     the last of the written cells expires, None without a TTL. ``changes`` is how many events it
     stands for, some of them sent twice.
+
+    The one declaration of its shape: the settled columns, what a worker makes of them and what is
+    published (``published`` names the CQL type) follow from these fields, see `WAKE_FIELDS`.
     """
 
-    mailboxid: UUID | None
-    messageid: UUID | None
-    uid: int | None
-    oldest: Micros | None = None
-    newest: Micros | None = None
-    deleted_from: str | None = None
-    deleted_at: Micros | None = None
+    key: tuple[KeyValue | None, ...]
+    source: KeyValue | None
+    oldest: Micros | None = field(default=None, metadata=_AS_NUMBER)
+    deleted_from: str | None = field(default=None, metadata=_AS_TEXT)
+    deleted_at: Micros | None = field(default=None, metadata=_AS_NUMBER)
     from_truth: bool = False
     looked_again: bool = False
     expires_at: Micros | None = None
-    projection: str | None = None
+    projection: str | None = field(default=None, metadata=_AS_TEXT)
     changes: int = 1
-    suspected: Kind | None = None
+    suspected: Kind | None = field(default=None, metadata=_AS_TEXT)
+
+    @property
+    def group(self) -> KeyValue | None:
+        """The first part of its key."""
+        return self.key[0]
+
+    @property
+    def slot(self) -> Slot | None:
+        """The slot that it names, None unless the whole key is known."""
+        parts = [part for part in self.key if part is not None]
+        return Slot(*parts) if len(parts) == len(self.key) else None
+
+    def covers(self, slot: Slot) -> bool:
+        """Whether it may mean this slot: all parts that are known are the slot's."""
+        pairs = zip(self.key, slot.key, strict=True)
+        return all(part is None or part == its for part, its in pairs)
+
+
+WAKE_FIELDS = tuple(each.name for each in fields(Wake) if each.name not in {"key", "source"})
+"""What a wake tells besides its key and source, which are named as its family declares them."""
+PUBLISHED: Mapping[str, str] = {
+    each.name: each.metadata["published"] for each in fields(Wake) if each.metadata
+}
+"""Of those, what goes through the suspects topic, with its CQL type."""
+
+
+def look_again(
+    slot: Slot,
+    projection: str,
+    source: KeyValue | None = None,
+    oldest: Micros | None = None,
+    suspected: Kind | None = None,
+) -> Wake:
+    """A slot's key, to be published and looked at one delay later, with what was found now."""
+    return Wake(
+        slot.key,
+        source,
+        oldest=oldest,
+        looked_again=True,
+        projection=projection,
+        suspected=suspected,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +153,13 @@ class Suspect:
     """A slot that steps 5 and 6 must settle: both sides differ, or it has been looked at again.
 
     ``projection`` names the one that differs.
-    ``kind`` is what the look found, None when both sides agreed. ``messageids`` are the messages
-    that may claim the slot; ``oldest`` is the write time (µs) of the oldest change behind it.
+    ``kind`` is what the look found, None when both sides agreed. ``sources`` are those that
+    may claim the slot; ``oldest`` is the write time (µs) of the oldest change behind it.
     ``suspected`` is what an earlier look, at least one delay ago, found here.
     """
 
     slot: Slot
-    messageids: frozenset[UUID]
+    sources: frozenset[KeyValue]
     kind: Kind | None
     projection: str
     oldest: Micros | None = None
@@ -92,16 +168,8 @@ class Suspect:
 
     def wake(self, suspected: Kind | None) -> Wake:
         """The key, to be published and looked at again one delay later, with what was found now."""
-        ids = self.messageids
-        return Wake(
-            mailboxid=self.slot.mailboxid,
-            messageid=next(iter(ids)) if len(ids) == 1 else None,
-            uid=self.slot.uid,
-            oldest=self.oldest,
-            looked_again=True,
-            projection=self.projection,
-            suspected=suspected,
-        )
+        source = next(iter(self.sources)) if len(self.sources) == 1 else None
+        return look_again(self.slot, self.projection, source, self.oldest, suspected)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from reconcilers.family import Projection
+from reconcilers.family import Family, Projection
 from reconcilers.finding import State
 from reconcilers.model import Kind, Micros, Suspect
 
@@ -138,12 +138,16 @@ class Refusal:
 
 
 def refusal(
-    kind: Kind, projection: Projection, admission: Admission, may_lose_rows: Callable[[], bool]
+    kind: Kind,
+    family: Family,
+    projection: Projection,
+    admission: Admission,
+    may_lose_rows: Callable[[], bool],
 ) -> Refusal | None:
     """Why a repair of this kind is not carried out now, None when it is.
 
-    ``may_lose_rows`` answers for the mailbox of a row that is to be removed. It is asked last,
-    and only for a removal that would else be carried out: it reads the whole mailbox.
+    ``may_lose_rows`` answers for the group (mailbox) of a row that is to be removed. It is asked
+    last, and only for a removal that would else be carried out: it reads the whole group.
     """
     removal = kind is Kind.EXTRA_ROW and not projection.is_index
     held = admission.repairs or (admission.removals if removal else None)
@@ -152,6 +156,6 @@ def refusal(
     if held is not None:
         return Refusal(State.HELD, kind, f"held: {held}")
     if removal and not may_lose_rows():
-        why = "but no row of this mailbox has its truth: held for a person"
+        why = f"but no row of this {family.group.label} has its truth: held for a person"
         return Refusal(State.REPORTED, Kind.MAILBOX_WITHOUT_TRUTH, why)
     return None

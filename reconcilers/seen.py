@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from uuid import UUID
 
 from reconcilers.family import Family
 from reconcilers.memory import NOTHING_REMEMBERED, Entry, Memory
-from reconcilers.model import Kind, Micros, Row, Slot, Suspect
+from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """Everything one look knows of one slot: the projection's row and all truth rows claiming it.
 
-    ``consulted`` are the messages whose truth partition was read for it, ``present_uids`` the UIDs
-    that the truth holds now for them in this mailbox (without rows that only outlived their own
+    ``consulted`` are the sources whose truth partition was read for it, ``present`` the slots
+    that the truth holds now for them in this group (without rows that only outlived their own
     delete). ``suspected`` is what a look at least one delay ago found here. ``listed`` tells, for
     an index, whether the row of the family's first projection is there.
     """
@@ -28,9 +27,9 @@ class Seen:
     slot: Slot
     actual: Row | None
     truths: tuple[Row, ...]
-    consulted: frozenset[UUID] = frozenset()
+    consulted: frozenset[KeyValue] = frozenset()
     memory: Memory = NOTHING_REMEMBERED
-    present_uids: frozenset[int] = frozenset()
+    present: frozenset[Slot] = frozenset()
     suspected: Kind | None = None
     listed: bool = False
 
@@ -41,26 +40,26 @@ class SlotRows:
 
     ``actual`` is the projection's row and ``listed`` that of the family's listing (the same where
     the listing itself is confirmed). ``truths`` are all rows of the truth partitions of the
-    ``claimants``, whatever mailbox they are in.
+    ``claimants``, whatever group they are in.
     """
 
     actual: Row | None
     listed: Row | None
-    claimants: frozenset[UUID]
+    claimants: frozenset[KeyValue]
     truths: tuple[Row, ...]
 
 
 def claimants(
     family: Family, suspect: Suspect, listed: Row | None, remembered: Iterable[Entry]
-) -> frozenset[UUID]:
-    """The messages that may claim the suspect's slot.
+) -> frozenset[KeyValue]:
+    """The sources that may claim the suspect's slot.
 
     Those that its events named, those that were ever seen there, and the one that the listing's row
     names: it may name a wrong one, so each is asked.
     """
-    message = family.listing.message_of(listed)
-    named = () if message is None else (message,)
-    return suspect.messageids.union((entry.messageid for entry in remembered), named)
+    source = family.listing.source_of(listed)
+    named = () if source is None else (source,)
+    return suspect.sources.union((entry.source for entry in remembered), named)
 
 
 def is_one_sided(family: Family, slot: Slot, rows: SlotRows) -> bool:
@@ -76,10 +75,10 @@ def seen_at(
     ``tolerance`` is how far (µs) a truth row may be written from a range delete and yet have only
     outlived it by the difference of two clocks.
     """
-    slot, uid = suspect.slot, family.slot[1]
-    present = (
-        row.get(uid)
-        for row in _in_mailbox(family, slot, rows)
+    slot, slot_of = suspect.slot, family.truth.slot_of
+    present = frozenset(
+        slot_of(row)
+        for row in _in_group(family, slot, rows)
         if not outlived_its_delete(row, memory, tolerance)
     )
     return Seen(
@@ -88,7 +87,7 @@ def seen_at(
         _claiming(family, slot, rows),
         consulted=rows.claimants,
         memory=memory,
-        present_uids=frozenset(each for each in present if isinstance(each, int)),
+        present=present,
         suspected=suspect.suspected,
         listed=rows.listed is not None,
     )
@@ -103,10 +102,11 @@ def outlived_its_delete(truth: Row, memory: Memory, tolerance: Micros) -> bool:
     )
 
 
-def _in_mailbox(family: Family, slot: Slot, rows: SlotRows) -> Iterator[Row]:
-    return (row for row in rows.truths if row.get(family.slot[0]) == slot.mailboxid)
+def _in_group(family: Family, slot: Slot, rows: SlotRows) -> Iterator[Row]:
+    column = family.truth.slot[0]
+    return (row for row in rows.truths if row.get(column) == slot.group)
 
 
 def _claiming(family: Family, slot: Slot, rows: SlotRows) -> tuple[Row, ...]:
-    here = _in_mailbox(family, slot, rows)
-    return tuple(row for row in here if row.get(family.slot[1]) == slot.uid)
+    here = _in_group(family, slot, rows)
+    return tuple(row for row in here if family.truth.slot_of(row) == slot)

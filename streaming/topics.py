@@ -20,7 +20,8 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 from checkpoints.bookmarks import Offsets
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family
-from reconcilers.model import Wake
+from reconcilers.key import named
+from reconcilers.model import PUBLISHED, Wake
 from streaming.settings import KafkaSettings, Settings
 
 BOOTSTRAP_MS = 10_000
@@ -73,24 +74,18 @@ def _send(
         raise Unreachable(f"Kafka at {settings.bootstrap_servers}: {failed}") from failed
 
 
-def publish_wakes(settings: KafkaSettings, topic: str, family: str, wakes: Iterable[Wake]) -> None:
+def publish_wakes(
+    settings: KafkaSettings, topic: str, family: Family, wakes: Iterable[Wake]
+) -> None:
     """Publish keys to be looked at again, one delay after Spark reads them (step 7)."""
     _send(settings, topic, (_suspect(family, wake) for wake in wakes))
 
 
-def _suspect(family: str, wake: Wake) -> tuple[bytes, bytes]:
-    ids = {
-        "mailboxid": str(wake.mailboxid) if wake.mailboxid else None,
-        "messageid": str(wake.messageid) if wake.messageid else None,
-        "uid": wake.uid,
-        "oldest": wake.oldest,
-        "deleted_from": wake.deleted_from,
-        "deleted_at": wake.deleted_at,
-        "projection": wake.projection,
-        "suspected": wake.suspected,
-    }
-    value = json.dumps({"family": family, "wake": ids}).encode()
-    return (f"{wake.mailboxid}/{wake.uid}".encode(), value)
+def _suspect(family: Family, wake: Wake) -> tuple[bytes, bytes]:
+    ids = named(family.named, (wake.key[0], wake.source, *wake.key[1:]))
+    told = {name: getattr(wake, name) for name in PUBLISHED}
+    value = json.dumps({"family": family.name, "wake": {**ids, **told}}).encode()
+    return "/".join(str(part) for part in wake.key).encode(), value
 
 
 def publish_dead_letters(settings: KafkaSettings, letters: Iterable[Mapping[str, Any]]) -> None:

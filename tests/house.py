@@ -10,10 +10,12 @@ FILE_LINES = 300
 PROJECTION_LINES = 120
 TEST_LINES = 500
 FUNCTION_LINES = 40
+CLASS_FIELDS = 8
 PARAMETERS = 6
 VAGUE_NAMES = frozenset(
     {"util", "utils", "common", "helper", "helpers", "manager", "managers", "misc"}
 )
+SETTINGS = frozenset({"BaseModel", "Section"})
 LOG_METHODS = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log"})
 CLOCK_CALLS = frozenset({"now", "utcnow", "today", "localtime"})
 
@@ -50,6 +52,8 @@ def breaches(path: str, source: str) -> list[Breach]:
     for node in ast.walk(tree):
         if isinstance(node, FunctionNode):
             found += _function(path, node)
+        elif isinstance(node, ast.ClassDef):
+            found += _fields(path, node)
         elif isinstance(node, ast.ExceptHandler):
             found += _swallowed(path, node)
         elif isinstance(node, ast.Call):
@@ -103,6 +107,68 @@ def _function(path: str, node: FunctionNode) -> Iterator[Breach]:
     for argument in _boolean_parameters(node):
         detail = f"{node.name}({argument.arg}): two functions, or an enum, say which one is meant"
         yield Breach(path, argument.lineno, "boolean-parameter", detail)
+
+
+def _fields(path: str, node: ast.ClassDef) -> Iterator[Breach]:
+    """A class that holds more does more than one thing; values and settings are only read."""
+    if _is_value(node):
+        return
+    fields = _declared(node) | _assigned(node)
+    if len(fields) > CLASS_FIELDS:
+        detail = f"{node.name} has {len(fields)} fields, at most {CLASS_FIELDS}"
+        yield Breach(path, node.lineno, "class-fields", detail)
+
+
+def _is_value(node: ast.ClassDef) -> bool:
+    """Whether it is a frozen dataclass, or a section of the settings."""
+    frozen = any(
+        ast.unparse(keyword) == "frozen=True"
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call)
+        for keyword in decorator.keywords
+    )
+    return frozen or any(ast.unparse(base) in SETTINGS for base in node.bases)
+
+
+def _declared(node: ast.ClassDef) -> set[str]:
+    return {
+        each.target.id
+        for each in node.body
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+        if "ClassVar" not in ast.unparse(each.annotation)
+    }
+
+
+def _assigned(node: ast.ClassDef) -> set[str]:
+    """Attributes that any of its methods assigns, but for statements: those are text, prepared."""
+    return {
+        target.attr
+        for method in node.body
+        if isinstance(method, FunctionNode)
+        for each in ast.walk(method)
+        if not (isinstance(each, ast.Assign) and _prepares(each.value))
+        for target in _targets(each)
+        if isinstance(target.value, ast.Name) and target.value.id == "self"
+    }
+
+
+def _prepares(value: ast.expr) -> bool:
+    """Whether it is ``store.prepare(…)``, or another kind of it."""
+    function = value.func if isinstance(value, ast.Call) else None
+    return isinstance(function, ast.Attribute) and function.attr.startswith("prepare")
+
+
+def _targets(node: ast.AST) -> Iterator[ast.Attribute]:
+    """The attributes that a statement assigns."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign):
+        targets = [node.target]
+    for target in targets:
+        for each in ast.walk(target):
+            if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store):
+                yield each
 
 
 def _code_lines(node: FunctionNode) -> int:

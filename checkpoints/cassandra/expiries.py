@@ -1,4 +1,4 @@
-"""Expiries in Cassandra: a partition for each hour."""
+"""Expiries in Cassandra: a partition for each hour, of each family in a table of its own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from checkpoints.cassandra.store import Store
 from checkpoints.clock import HOUR, now_micros
 from checkpoints.expiries import KEPT_AFTER_DUE, Expiry
+from checkpoints.memory_tables import MemoryTables, marks, names
+from reconcilers.families.message import MESSAGE
+from reconcilers.family import Family
 from reconcilers.model import Micros, Slot
 
 MOST_TTL = 20 * 365 * 24 * 3600
@@ -16,16 +19,21 @@ MOST_TTL = 20 * 365 * 24 * 3600
 class CassandraExpiries:
     """`checkpoints.expiries.Expiries`."""
 
-    def __init__(self, store: Store, clock: Callable[[], Micros] = now_micros) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], Micros] = now_micros,
+        family: Family = MESSAGE,
+    ) -> None:
         self._store = store
         self._clock = clock
+        table, columns = MemoryTables(family).expiries, [*family.key, family.truth.source]
         self._insert = store.prepare(
-            "INSERT INTO $ks.expiries (hour, due, mailboxid, uid, messageid)"
-            " VALUES (?, ?, ?, ?, ?) USING TTL ?"
+            f"INSERT INTO $ks.{table} (hour, due, {names(columns)})"
+            f" VALUES (?, ?, {marks(columns)}) USING TTL ?"
         )
         self._select = store.prepare(
-            "SELECT due, mailboxid, uid, messageid FROM $ks.expiries"
-            " WHERE hour = ? AND due > ? AND due <= ?"
+            f"SELECT due, {names(columns)} FROM $ks.{table} WHERE hour = ? AND due > ? AND due <= ?"
         )
 
     def expect(self, expiries: Iterable[Expiry]) -> None:
@@ -38,13 +46,12 @@ class CassandraExpiries:
         """Those due in between, hour by hour."""
         for hour in range(after // HOUR, until // HOUR + 1):
             rows = self._store.rows("reading what expires", self._select, hour, after, until)
-            for due, mailboxid, uid, messageid in rows:
-                yield Expiry(Slot(mailboxid, uid), messageid, due)
+            for due, *key, source in rows:
+                yield Expiry(Slot(*key), source, due)
 
 
 def _row(expiry: Expiry) -> tuple[object, ...]:
-    slot = expiry.slot
-    return expiry.due // HOUR, expiry.due, slot.mailboxid, slot.uid, expiry.messageid
+    return expiry.due // HOUR, expiry.due, *expiry.slot.key, expiry.source
 
 
 def _kept(until_due: Micros) -> int:

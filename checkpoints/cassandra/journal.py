@@ -14,8 +14,10 @@ from uuid import UUID
 from checkpoints import codec
 from checkpoints.cassandra.store import Request, Store, in_groups
 from checkpoints.clock import now_micros
+from reconcilers.families import FAMILIES
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
+from reconcilers.key import WHOLE_TABLE, named, slot_from_text, text_of
 from reconcilers.memory import UUID_EPOCH_100NS
 from reconcilers.model import Micros, Slot
 from reconcilers.policy import Breaker
@@ -24,18 +26,19 @@ BUCKETS = 16
 SLOTS_A_READ = 100
 UNDO_PERIOD = timedelta(days=90)
 COLUMNS = (
-    "projection, mailboxid, uid, messageid, kind, state, sentence, attempts, tried_at, last_batch,"
-    " found_at, oldest, next_look, accepted, before_image, writes, truth"
+    "projection, key, source, kind, state, sentence, attempts, tried_at, last_batch, found_at,"
+    " oldest, next_look, accepted, before_image, writes, truth"
 )
 NAMES = tuple(name.strip() for name in COLUMNS.split(","))
 
 
 class CassandraJournal:
-    """`checkpoints.journal.Journal` on the tables open_findings, finding_log and breakers.
+    """`checkpoints.journal.Journal` on the tables findings, finding_log and breakers.
 
-    ``scope`` separates the breakers of installations that share a keyspace; ``log_kept`` is how
-    long the log (and with it the possibility of undo) lasts. Two writers of one slot must be
-    further apart than the difference of their clocks: the later clock wins.
+    ``families`` declare the keys by which it names findings. ``scope`` separates the breakers of
+    installations that share a keyspace; ``log_kept`` is how long the log (and with it the
+    possibility of undo) lasts. Two writers of one slot must be further apart than the difference
+    of their clocks: the later clock wins.
     """
 
     def __init__(
@@ -44,7 +47,9 @@ class CassandraJournal:
         scope: str = "stream",
         log_kept: timedelta = UNDO_PERIOD,
         clock: Callable[[], Micros] = now_micros,
+        families: Iterable[Family] = FAMILIES,
     ) -> None:
+        self._families = {each.name: each for each in families}
         self._store = store
         self._scope = scope
         self._log_kept = int(log_kept.total_seconds())
@@ -53,22 +58,18 @@ class CassandraJournal:
         self._prepare_breakers(store)
 
     def _prepare_findings(self, store: Store) -> None:
-        here = "FROM $ks.open_findings WHERE family = ? AND bucket = ?"
-        self._recall = store.prepare(
-            f"SELECT {COLUMNS} {here} AND projection = ? AND (mailboxid, uid) IN ?"
-        )
+        here = "FROM $ks.findings WHERE family = ? AND bucket = ?"
+        self._recall = store.prepare(f"SELECT {COLUMNS} {here} AND projection = ? AND key IN ?")
         self._list = store.prepare(f"SELECT {COLUMNS} {here} AND projection = ?")
         self._open = store.prepare(
-            f"INSERT INTO $ks.open_findings (family, bucket, {COLUMNS})"
-            f" VALUES ({', '.join('?' * 19)})"
+            f"INSERT INTO $ks.findings (family, bucket, {COLUMNS})"
+            f" VALUES ({', '.join('?' * (2 + len(NAMES)))})"
         )
-        self._forget = store.prepare(
-            f"DELETE {here} AND projection = ? AND mailboxid = ? AND uid = ?"
-        )
+        self._forget = store.prepare(f"DELETE {here} AND projection = ? AND key = ?")
         self._append = store.prepare(
             "INSERT INTO $ks.finding_log"
-            " (day, bucket, at, family, projection, mailboxid, uid, kind, state, finding)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?"
+            " (day, bucket, at, family, projection, key, kind, state, finding)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?"
         )
         self._read_log = store.prepare(
             "SELECT finding FROM $ks.finding_log WHERE day = ? AND bucket = ?"
@@ -90,13 +91,13 @@ class CassandraJournal:
 
     def recall(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Finding]:
         """The open findings at these slots: a few reads for many slots, whatever their number."""
-        by_bucket: dict[int, list[tuple[UUID, int]]] = defaultdict(list)
-        for slot in set(slots):
-            by_bucket[bucket_of(slot)].append((slot.mailboxid, slot.uid))
+        by_bucket: dict[int, list[str]] = defaultdict(list)
+        for key in {text_of(slot) for slot in slots}:
+            by_bucket[bucket_of(key)].append(key)
         requests = (
             (self._recall, (family.name, bucket, projection, list(group)))
-            for bucket, places in by_bucket.items()
-            for group in in_groups(places, SLOTS_A_READ)
+            for bucket, keys in by_bucket.items()
+            for group in in_groups(keys, SLOTS_A_READ)
         )
         rows = self._store.gather("recalling open findings", requests)
         return {finding.slot: finding for finding in (_finding(row, family) for row in rows)}
@@ -113,16 +114,16 @@ class CassandraJournal:
     def close(self, finding: Finding, end: State, at: Micros) -> None:
         """Log how the finding ended, then remove it."""
         self._store.run("logging a finding's end", [self._log_request(finding, end, at)])
-        slot = finding.slot
-        place = (finding.family, bucket_of(slot), finding.projection, slot.mailboxid, slot.uid)
+        key = text_of(finding.slot)
+        place = (finding.family, bucket_of(key), finding.projection, key)
         self._store.run("closing a finding", [(self._forget, place)])
 
     def open_findings(self, family: Family) -> Iterator[Finding]:
         """All open findings of what the family declares, page by page."""
         for name in family.names:
             for bucket in range(BUCKETS):
-                key = (family.name, bucket, name)
-                for row in self._store.rows("listing open findings", self._list, *key):
+                place = (family.name, bucket, name)
+                for row in self._store.rows("listing open findings", self._list, *place):
                     yield _finding(row, family)
 
     def log(self, day: date) -> Iterator[dict[str, object]]:
@@ -136,13 +137,13 @@ class CassandraJournal:
 
     def _open_request(self, finding: Finding) -> Request:
         before = None if finding.before is None else codec.row_to_json(finding.before)
+        key, family = text_of(finding.slot), self._families[finding.family]
         values = (
             finding.family,
-            bucket_of(finding.slot),
+            bucket_of(key),
             finding.projection,
-            finding.slot.mailboxid,
-            finding.slot.uid,
-            finding.messageid,
+            key,
+            finding.source,
             str(finding.kind),
             str(finding.state),
             finding.sentence,
@@ -154,24 +155,23 @@ class CassandraJournal:
             finding.next_look,
             finding.accepted,
             None if before is None else codec.text_of(before),
-            codec.text_of([codec.write_to_json(write) for write in finding.writes]),
+            codec.text_of([codec.write_to_json(write, family) for write in finding.writes]),
             codec.text_of([codec.row_to_json(row) for row in finding.truth]),
         )
         return self._open, values
 
     def _log_request(self, finding: Finding, state: State, at: Micros) -> Request:
-        slot = finding.slot
+        key, family = text_of(finding.slot), self._families[finding.family]
         values = (
             datetime.fromtimestamp(at // 1_000_000, UTC).date(),
-            bucket_of(slot),
+            bucket_of(key),
             _time_uuid(at),
             finding.family,
             finding.projection,
-            slot.mailboxid,
-            slot.uid,
+            key,
             str(finding.kind),
             str(state),
-            codec.text_of(codec.log_line(finding, state, at)),
+            codec.text_of(codec.log_line(finding, family, state, at)),
             self._log_kept,
         )
         return self._append, values
@@ -209,10 +209,9 @@ class CassandraJournal:
         ]
 
 
-def bucket_of(slot: Slot) -> int:
-    """Which of a family's partitions a slot is in: the same in every process and version."""
-    place = slot.mailboxid.bytes + slot.uid.to_bytes(8, "big", signed=True)
-    return zlib.crc32(place) % BUCKETS
+def bucket_of(key: str) -> int:
+    """Which of a family's partitions a key's text is in: the same in every process and version."""
+    return zlib.crc32(key.encode()) % BUCKETS
 
 
 def _time_uuid(at: Micros) -> UUID:
@@ -237,6 +236,9 @@ def _finding(row: tuple[object, ...], family: Family) -> Finding:
     before, writes, truth = (
         json.loads(str(fields.pop(name) or "null")) for name in ("before_image", "writes", "truth")
     )
+    key = str(fields.pop("key"))
+    slot = slot_from_text(family.key, key) if key else WHOLE_TABLE
     told = {"family": family.name, "batch": fields.pop("last_batch")}
+    told |= {family.truth.source.name: fields.pop("source"), **named(family.key, slot.key)}
     told |= {"before": before, "writes": writes, "truth": truth}
     return codec.finding_from_json(fields | told, family)

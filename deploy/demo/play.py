@@ -159,7 +159,7 @@ def evidence_of(
         entries=entries,
         log=[line for day in days_since(entries[0].time) for line in journal.log(day)],
         standing=[
-            finding_to_json(finding)
+            finding_to_json(finding, family)
             for family in FAMILIES
             for finding in journal.open_findings(family)
         ],

@@ -4,6 +4,7 @@ import logging
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -25,8 +26,30 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
+@dataclass(frozen=True)
+class ServerStarter:
+    """Starts mail servers over one keyspace; each worker's clock is off by one of these."""
+
+    session: Session
+    keyspace: str
+    faults: Faults
+    clock_offsets_ms: tuple[int, ...]
+    numbers: Numbers = field(default_factory=Numbers)
+
+    def start(self, worker: int) -> MailServer:
+        """A mail server process for this worker."""
+        offset_ms = self.clock_offsets_ms[worker % len(self.clock_offsets_ms)]
+        return MailServer(
+            self.session,
+            self.keyspace,
+            numbers=self.numbers,
+            clock=Clock(offset_ms),
+            faults=self.faults,
+        )
+
+
 class Office:
-    """What the workers share: mailboxes, messages, numbers, faults; and how servers start.
+    """What the workers share: mailboxes and messages; and how servers start.
 
     Only in `untidy` mailboxes, those of one user, does a message get a second uid, or come back:
     when a delete of it is lost there, what its user meant can stay undecided, and the counters with
@@ -45,22 +68,11 @@ class Office:
         self.mailboxes: list[UUID] = []
         self.untidy: list[UUID] = []
         self.been: defaultdict[UUID, set[UUID]] = defaultdict(set)
-        self._session = session
-        self._keyspace = keyspace
-        self._faults = faults
-        self._clock_offsets_ms = clock_offsets_ms
-        self._numbers = Numbers()
+        self._servers = ServerStarter(session, keyspace, faults, clock_offsets_ms)
 
     def start_server(self, worker: int) -> MailServer:
         """Start a mail server process for this worker."""
-        offset_ms = self._clock_offsets_ms[worker % len(self._clock_offsets_ms)]
-        return MailServer(
-            self._session,
-            self._keyspace,
-            numbers=self._numbers,
-            clock=Clock(offset_ms),
-            faults=self._faults,
-        )
+        return self._servers.start(worker)
 
     def create_mailboxes(self, users: int, mailboxes_per_user: int) -> None:
         """Create mailboxes for new users, who were in no earlier run; the last is untidy."""

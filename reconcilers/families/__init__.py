@@ -6,3 +6,8 @@ from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.family import Family
 
 FAMILIES: tuple[Family, ...] = (MESSAGE, MAILBOX_TALLY, USER_TALLY)
+
+
+def family_named(name: str) -> Family:
+    """The family with this name. Raises KeyError when there is none."""
+    return {each.name: each for each in FAMILIES}[name]

@@ -1,14 +1,14 @@
 """Family *user_tally*: what the mailboxes of each user sum up to, by quota root."""
 
 from reconcilers.family import Family
+from reconcilers.key import KeyColumn
 from reconcilers.tallies import USER_TALLIES
+from reconcilers.truths import IMAP_UIDS
 
 USER_TALLY = Family(
     name="user_tally",
-    truth="imapuidtable",
-    partition="messageid",
-    slot=("mailboxid", "uid"),
-    required=("modseq", "internaldate", "bodystartoctet", "fullcontentoctets", "headercontent"),
+    truth=IMAP_UIDS,
+    key=(KeyColumn("quotaroot", "text", "quota root"),),
     wakes_on=(),
     projections=(),
     tallies=USER_TALLIES,

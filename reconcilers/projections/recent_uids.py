@@ -17,4 +17,5 @@ RECENT_UIDS = Projection(
     table="mailboxrecents",
     key=("mailboxid", "recent_mesage_uid"),
     belongs=is_recent,
+    optional="recents",
 )

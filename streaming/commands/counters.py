@@ -14,11 +14,13 @@ from reconcilers.family import Family
 from reconcilers.finding import Finding, State
 from reconcilers.tally import Sum, Tally
 from streaming.commands.opened import OpenedStream
-from streaming.counters.correct import CorrectionLimits, Corrector
+from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter
+from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRows, Owners
-from streaming.counters.loop import CounterLoop
-from streaming.counters.schedule import CounterScheduler, Timing
+from streaming.counters.loop import ChangedMailboxes, CounterLoop
+from streaming.counters.observe import CounterObserver
+from streaming.counters.schedule import CounterScheduler, LookRules
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.nodes import NodesWatch
 from streaming.monitoring.report import report_change, report_end
@@ -32,40 +34,33 @@ def build_counter_loop(opened: OpenedStream, families: tuple[Family, ...]) -> Co
     settings, ours, metrics = opened.settings, opened.job.connections(), opened.metrics
     tables = _tables(settings, opened.job.family)
     owners, rounds = Owners(tables), CassandraRounds(opened.store)
-    counting = _counting(opened, tables)
-    correcting = Corrector(
-        tables=tables,
-        counting=counting,
-        rounds=rounds,
+    counting, limits = _counting(opened, tables), _limits(settings, opened.names.mode)
+    trouble = _trouble(settings, opened.lease)
+    findings = CounterFindings(
         journal=ours.journal,
         parking={each.name: Parking(each, ours.journal, now_micros) for each in families},
         clock=now_micros,
-        limits=_limits(settings, opened.names.mode),
-        trouble=_trouble(settings, opened.lease),
+        limits=limits,
         told=partial(_told, metrics),
     )
-    scheduler = CounterScheduler(
+    correcting = Corrector(
+        findings=findings,
         tables=tables,
         counting=counting,
-        owners=owners,
         rounds=rounds,
-        correcting=correcting,
         clock=now_micros,
-        timing=_timing(settings),
-        evidence=Evidence(settings.tally.looks, 2 * settings.tally.looks),
-        count=partial(_count, metrics),
+        limits=limits,
+        trouble=trouble,
     )
-    return CounterLoop(
-        families=families,
-        journal=ours.journal,
-        scheduler=scheduler,
-        correcting=correcting,
-        parking=correcting.parking,
-        counters=CounterRows(families, owners),
-        marked=partial(ours.tallies.marked_since, marks_begin(now_micros())),
-        metrics=metrics,
-        clock=now_micros,
+    observer = CounterObserver(tables, counting, owners, rounds, now_micros)
+    count = partial(_count, metrics)
+    scheduler = CounterScheduler(
+        observer, findings, correcting, now_micros, _rules(settings), count
     )
+    counters = CounterRows(families, owners)
+    marked = partial(ours.tallies.marked_since, marks_begin(now_micros()))
+    changed = ChangedMailboxes(scheduler, counters, marked)
+    return CounterLoop(scheduler, changed, counters, findings, trouble, metrics)
 
 
 def _tables(settings: Settings, listed: Family) -> CounterTables:
@@ -90,9 +85,14 @@ def _counting(opened: OpenedStream, tables: CounterTables) -> MailboxCounter:
     )
 
 
-def _timing(settings: Settings) -> Timing:
-    seconds = settings.stream.delay, settings.tally.window, settings.tally.max_update_lag
-    return Timing(*(to_micros(each) for each in seconds))
+def _rules(settings: Settings) -> LookRules:
+    tally = settings.tally
+    return LookRules(
+        delay=to_micros(settings.stream.delay),
+        window=to_micros(tally.window),
+        max_update_lag=to_micros(tally.max_update_lag),
+        evidence=Evidence(tally.looks, 2 * tally.looks),
+    )
 
 
 def _limits(settings: Settings, mode: Mode) -> CorrectionLimits:

@@ -1,9 +1,9 @@
 """Dead letters, tried again: the record itself, as Kafka still holds it, is published once more.
 
 A letter keeps where the record stood, not its key, so the record is read at its place. One whose
-place is gone by retention cannot come back: only a sweep finds what it meant. A consumer group of
-its own remembers up to where letters were tried, so each is tried once; a record that cannot be
-decoded again makes another letter.
+place is gone by retention cannot come back: a full comparison is needed, James's own consistency
+task. A consumer group of its own remembers up to where letters were tried, so each is tried once; a
+record that cannot be decoded again makes another letter.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from streaming.settings import KafkaSettings, Settings
 from streaming.topics import Record, Watcher, publish_again
 
 AT_ONCE = 500
+COMPARE = "a full comparison is needed: James's own consistency task"
+"""What is left to do for a record that is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class DeadLetterRetry:
             return False
         record = self._record(place)
         if record is None:
-            print(f"gone     {place}: Kafka does not hold it any more; only a sweep can help")
+            print(f"gone     {place}: Kafka does not hold it any more; {COMPARE}")
             return False
         publish_again(self.kafka, [record])
         print(f"retried  {place}")

@@ -44,7 +44,6 @@ def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySuper
         opened.job,
         names.checkpoint,
         decisions,
-        opened.job.publish,
         opened.watcher.partitions,
     )
     starting = StartingPoint(

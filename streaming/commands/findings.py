@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
@@ -15,8 +16,10 @@ from checkpoints.clock import now_micros
 from checkpoints.codec import Json, finding_to_json
 from checkpoints.journal import Journal
 from reconcilers.errors import Misconfigured
-from reconcilers.families import FAMILIES
+from reconcilers.families import FAMILIES, family_named
+from reconcilers.family import Family
 from reconcilers.finding import Finding, State, accepted, retried
+from reconcilers.key import shape, slot_from_text, text_of
 from reconcilers.model import ACCEPTABLE, Kind, Micros, Slot, Wake
 from streaming.commands import dead_letters as letters
 from streaming.commands.listing import FORMATS
@@ -28,7 +31,7 @@ from streaming.topics import publish_wakes
 
 TABLE_ROWS = 100
 
-Publish = Callable[[str, Iterable[Wake]], None]
+Publish = Callable[[Family, Iterable[Wake]], None]
 Decide = Callable[[Finding, Micros], Finding]
 T = TypeVar("T")
 
@@ -46,7 +49,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--log", type=_day, metavar="DAY", help="what happened on a day (UTC)")
     parser.add_argument("--limit", type=int, metavar="N", help="most lines (table: 100)")
     does = parser.add_mutually_exclusive_group()
-    ids = {"nargs": "*", "action": "extend", "type": _slot, "metavar": "MAILBOXID/UID"}
+    ids = {"nargs": "*", "action": "extend", "type": _key, "metavar": "KEY"}
     does.add_argument("--retry", help="try stuck ones again", **ids)  # type: ignore[arg-type]
     does.add_argument("--accept", help="carry out what was held", **ids)  # type: ignore[arg-type]
     does.add_argument(
@@ -79,10 +82,19 @@ def _day(text: str) -> date:
     return _read(date.fromisoformat, text, "a day as YYYY-MM-DD, or today")
 
 
-def _slot(text: str) -> Slot:
-    mailboxid, _, uid = text.rpartition("/")
-    wanted = "MAILBOXID/UID, as the list shows them"
-    return Slot(_read(UUID, mailboxid, wanted), _read(int, uid, wanted))
+def _key(text: str) -> str:
+    """The text itself, if it can be the key of any family."""
+    if not any(True for _ in _slots_named(text)):
+        shapes = ", ".join(dict.fromkeys(shape(family.key) for family in FAMILIES))
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {shapes}, as the list shows them")
+    return text
+
+
+def _slots_named(text: str) -> Iterator[tuple[Family, Slot]]:
+    """The families that have such a key, with the slot that it is there."""
+    for family in FAMILIES:
+        with suppress(ValueError):
+            yield family, slot_from_text(family.key, text)
 
 
 def _read(read: Callable[[str], T], text: str, wanted: str) -> T:
@@ -107,7 +119,7 @@ class FindingFilter:
             self.state in (None, finding["state"])
             and self.kind in (None, finding["kind"])
             and self.projection in (None, finding["projection"])
-            and (self.mailbox is None or str(self.mailbox) == finding["mailboxid"])
+            and (self.mailbox is None or str(self.mailbox) == finding.get("mailboxid"))
         )
 
 
@@ -118,14 +130,15 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     wanted = FindingFilter(arguments.state, arguments.kind, arguments.mailbox, arguments.projection)
     if arguments.unused_flags:
         unused = unused_flags(collected_flags_of(settings), arguments.mailbox, now_micros)
-        _list(filter(wanted.has, map(finding_to_json, unused)), arguments)
+        told = (finding_to_json(each, family_named(each.family)) for each in unused)
+        _list(filter(wanted.has, told), arguments)
         return 0
     own = open_own(settings)
     topic = settings.kafka.suspects_topic
     desk = Desk(own.journal, partial(publish_wakes, settings.kafka, topic), now_micros)
-    for slots, decision in ((arguments.retry, RETRY), (arguments.accept, ACCEPT)):
-        if slots is not None:
-            return desk.decide(decision, _chosen(slots, arguments), wanted)
+    for keys, decision in ((arguments.retry, RETRY), (arguments.accept, ACCEPT)):
+        if keys is not None:
+            return desk.decide(decision, _chosen(keys, arguments), wanted)
     lines = own.journal.log(arguments.log) if arguments.log else _open(own.journal)
     _list(filter(wanted.has, lines), arguments)
     return 0
@@ -148,7 +161,7 @@ def resume(settings: Settings, _arguments: argparse.Namespace) -> int:
 def _open(journal: Journal) -> Iterator[Json]:
     for family in FAMILIES:
         for finding in journal.open_findings(family):
-            yield finding_to_json(finding)
+            yield finding_to_json(finding, family)
 
 
 def _list(lines: Iterator[Json], arguments: argparse.Namespace) -> None:
@@ -161,13 +174,13 @@ def _list(lines: Iterator[Json], arguments: argparse.Namespace) -> None:
         print(f"… and more: --limit, or --format jsonl (shown: {limit})")
 
 
-def _chosen(slots: list[Slot], arguments: argparse.Namespace) -> frozenset[Slot] | None:
-    """The slots named, None for all. Raises `Misconfigured` when it is neither or both."""
+def _chosen(keys: list[str], arguments: argparse.Namespace) -> frozenset[str] | None:
+    """The keys named, None for all. Raises `Misconfigured` when it is neither or both."""
     if arguments.log is not None:
         raise Misconfigured("--log only lists: decide on open findings")
-    if bool(slots) == arguments.all:
-        raise Misconfigured("name what to decide as MAILBOXID/UID, or take --all that match")
-    return frozenset(slots) if slots else None
+    if bool(keys) == arguments.all:
+        raise Misconfigured("name what to decide as the list shows it, or take --all that match")
+    return frozenset(keys) if keys else None
 
 
 # --- decisions ----------------------------------------------------------------------------------
@@ -211,27 +224,26 @@ class Desk:
     publish: Publish
     clock: Callable[[], Micros]
 
-    def decide(
-        self, decision: Decision, slots: frozenset[Slot] | None, wanted: FindingFilter
-    ) -> int:
-        """Decide on the slots named, or (None) on all that match and may be decided.
+    def decide(self, decision: Decision, keys: frozenset[str] | None, wanted: FindingFilter) -> int:
+        """Decide on the keys named, or (None) on all that match and may be decided.
 
-        Returns 1 when one that was named is not open, does not match, or may not be decided.
+        A key that fits several families means each open finding there. Returns 1 when one that was
+        named is not open, does not match, or may not be decided.
         """
-        found: set[Slot] = set()
+        found: set[str] = set()
         done = refused = 0
-        for finding in self._matching(slots, wanted):
-            found.add(finding.slot)
+        for key, family, finding in self._matching(keys, wanted):
+            found.add(key)
             why = decision.refusal(finding)
             if why is None:
-                self._carry_out(decision, finding)
+                self._carry_out(decision, family, finding)
                 done += 1
-            elif slots is not None:
-                print(f"refused  {_place(finding.slot)} {finding.kind.value}: {why}")
+            elif keys is not None:
+                print(f"refused  {text_of(finding.slot)} {finding.kind.value}: {why}")
                 refused += 1
-        missing = sorted((slots or frozenset()) - found)
-        for slot in missing:
-            print(f"unknown  {_place(slot)}: no open finding there matches")
+        missing = sorted((keys or frozenset()) - found)
+        for key in missing:
+            print(f"unknown  {key}: no open finding there matches")
         print(
             f"{done} {decision.done}; looked at again one delay from now"
             if done
@@ -239,28 +251,31 @@ class Desk:
         )
         return int(bool(refused or missing))
 
-    def _matching(self, slots: frozenset[Slot] | None, wanted: FindingFilter) -> Iterator[Finding]:
-        for family in FAMILIES:
-            findings: Iterable[Finding] = self.journal.open_findings(family)
-            if slots is not None:
-                findings = [
-                    finding
-                    for name in family.names
-                    for finding in self.journal.recall(family, name, slots).values()
-                ]
-            yield from (each for each in findings if wanted.has(finding_to_json(each)))
+    def _matching(
+        self, keys: frozenset[str] | None, wanted: FindingFilter
+    ) -> Iterator[tuple[str, Family, Finding]]:
+        """Each finding that is meant, by the key that named it."""
+        named = self._all() if keys is None else self._named(keys)
+        for key, family, finding in named:
+            if wanted.has(finding_to_json(finding, family)):
+                yield key, family, finding
 
-    def _carry_out(self, decision: Decision, finding: Finding) -> None:
+    def _all(self) -> Iterator[tuple[str, Family, Finding]]:
+        for family in FAMILIES:
+            for finding in self.journal.open_findings(family):
+                yield text_of(finding.slot), family, finding
+
+    def _named(self, keys: frozenset[str]) -> Iterator[tuple[str, Family, Finding]]:
+        for key in sorted(keys):
+            for family, slot in _slots_named(key):
+                for name in family.names:
+                    for finding in self.journal.recall(family, name, [slot]).values():
+                        yield key, family, finding
+
+    def _carry_out(self, decision: Decision, family: Family, finding: Finding) -> None:
         now = self.clock()
         self.journal.put(decision.change(finding, now))
-        if finding.family in WOKEN:
-            self.publish(finding.family, [finding_wake(finding)])
-        print(f"{decision.done:<8} {_place(finding.slot)} {finding.kind.value}: {finding.sentence}")
-
-
-WOKEN = frozenset(family.name for family in FAMILIES if family.projections)
-"""Families whose keys come through the suspects topic; a tally's findings are read now and then."""
-
-
-def _place(slot: Slot) -> str:
-    return f"{slot.mailboxid}/{slot.uid}"
+        if family.projections:  # a tally's findings are read now and then
+            self.publish(family, [finding_wake(finding)])
+        where = text_of(finding.slot)
+        print(f"{decision.done:<8} {where} {finding.kind.value}: {finding.sentence}")

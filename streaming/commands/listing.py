@@ -11,14 +11,16 @@ from typing import Any
 
 from checkpoints.clock import to_seconds
 from checkpoints.codec import Json
+from reconcilers.families import FAMILIES, family_named
+from reconcilers.key import slot_of, text_of
 
+NAMES = tuple(dict.fromkeys(column.name for family in FAMILIES for column in family.named))
+"""What the keys and sources of all families are called, each once."""
 COLUMNS = (
     "time",
     "family",
     "projection",
-    "mailboxid",
-    "uid",
-    "messageid",
+    *NAMES,
     "kind",
     "state",
     "attempts",
@@ -40,7 +42,7 @@ def as_table(findings: Iterable[Json]) -> Iterator[str]:
         accepted = ", accepted" if each["accepted"] else ""
         yield (
             f"{_shown('time', _time(each))}  {each['state']:<10} {each['kind']:<23}"
-            f" {each['projection']} {each['mailboxid']}/{each['uid']}{attempts}{accepted}"
+            f" {each['projection']} {_key(each)}{attempts}{accepted}"
         )
         yield f"    {each['sentence']}"
     if nothing:
@@ -58,7 +60,15 @@ def as_csv(findings: Iterable[Json]) -> Iterator[str]:
     yield ",".join(COLUMNS)
     for each in findings:
         values = each | {"time": _time(each)}
-        yield _csv_line([_shown(column, values[column]) for column in COLUMNS])
+        yield _csv_line([_shown(column, values.get(column)) for column in COLUMNS])
+
+
+def _key(finding: Json) -> str:
+    """As it is typed to decide on it. A line of the log may be of an older version."""
+    columns = family_named(finding["family"]).key
+    if any(column.name not in finding for column in columns):
+        return "?"
+    return text_of(slot_of(columns, finding)) or "whole table"
 
 
 def _time(finding: Json) -> object:

@@ -70,7 +70,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     with Holding(names, store, stop) as lease:
         metrics = Metrics(CollectorRegistry())
         port = serve(metrics, settings.metrics)
-        log.info("watching %s in %s mode; metrics on port %s", family.truth, names.mode, port)
+        log.info("watching %s in %s mode; metrics on port %s", family.truth.table, names.mode, port)
         job = workers.job(settings, family, names.suspects_topic)
         opened = OpenedStream(
             job, names, store, watcher, topics, lease, metrics, arguments.accept_loss

@@ -41,7 +41,7 @@ def unused_flags(
                 family=MESSAGE.name,
                 projection=APPLICABLE_FLAGS.name,
                 slot=Slot(each, NO_UID),
-                messageid=None,
+                source=None,
                 kind=Kind.UNUSED_FLAGS,
                 state=State.REPORTED,
                 sentence=f"no message of the mailbox has {', '.join(sorted(unused))}, which its"

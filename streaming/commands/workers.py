@@ -56,13 +56,13 @@ def _connections(settings: Settings, of: _ByName) -> Connections:
     store = Store(session, settings.cassandra.own_keyspace, consistency)
     return Connections(
         Tables(session, settings.cassandra, of.family),
-        CassandraLineage(store),
+        CassandraLineage(store, of.family),
         CassandraJournal(
             store,
             scope=settings.cassandra.keyspace,
             log_kept=timedelta(days=settings.repair.log_days),
         ),
-        CassandraExpiries(store),
+        CassandraExpiries(store, family=of.family),
         CassandraTallies(store, settings.tally.chunk),
     )
 

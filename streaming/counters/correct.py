@@ -24,7 +24,6 @@ from streaming.counters.counter_findings import CorrectionLimits, CounterFinding
 from streaming.counters.counter_row import CounterRow
 from streaming.counters.ports import AddTables
 
-__all__ = ["Conclusion", "CorrectionLimits", "Corrector"]
 log = logging.getLogger("reconciler")
 
 
@@ -37,25 +36,23 @@ class Conclusion:
     wrong: Sums
 
 
-@dataclass(slots=True, kw_only=True)
-class Corrector(CounterFindings):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corrector:
     """Corrections of tallies; ``trouble`` says why nobody may correct now (a node is away)."""
 
+    findings: CounterFindings
     tables: AddTables
     counting: MailboxCounter
     rounds: Rounds
+    clock: Callable[[], Micros]
+    limits: CorrectionLimits
     trouble: Callable[[], str | None]
-
-    def waits_for_table(self, counter: CounterRow) -> bool:
-        """Whether its table refuses writes, and was asked not long ago."""
-        parked = self.parking[counter.family].parked(counter.tally.name)
-        return parked is not None and self.clock() < parked.tried_at + self.limits.again
 
     def correct(self, counter: CounterRow, looked: Conclusion, refused: str | None) -> None:
         """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
         self.may_correct(refused)
-        self._read_again(counter)
-        if self._is_anothers(self.open_at(counter)):
+        self.findings.read_again(counter)
+        if self.findings.is_anothers(self.findings.open_at(counter)):
             return
         before = self.tables.stored(counter.tally, counter.key)
         right = self.counting.anew(looked.mailboxes)
@@ -92,7 +89,7 @@ class Corrector(CounterFindings):
         """The finding of this correction, going on from one that tried the same."""
         before = self._same(counter, deltas)
         told = ", ".join(f"{each} {stored[each]} should be {right[each]}" for each in deltas)
-        finding = self._finding(
+        finding = self.findings.made(
             counter,
             Kind.COUNTER_DRIFT,
             State.INTENDED,
@@ -107,16 +104,16 @@ class Corrector(CounterFindings):
 
     def _same(self, counter: CounterRow, deltas: Sums) -> Finding | None:
         """The open finding, but for one that corrected another error."""
-        before = self.open_at(counter)
+        before = self.findings.open_at(counter)
         writes = before.writes if before is not None else ()
         tried = [each.deltas for each in writes if isinstance(each, AddToCounter)]
         return before if not tried or tried == [deltas] else None
 
     def _supersede(self, counter: CounterRow, deltas: Sums) -> None:
         """The open finding ends where another error is found."""
-        before = self.open_at(counter)
+        before = self.findings.open_at(counter)
         if before is not None and self._same(counter, deltas) is None:
-            self._close(before, State.SUPERSEDED)
+            self.findings.close(before, State.SUPERSEDED)
 
     def _waits_for_a_person(
         self, counter: CounterRow, looked: Conclusion, deltas: Sums, finding: Finding
@@ -145,7 +142,7 @@ class Corrector(CounterFindings):
         else:
             return False
         self._supersede(counter, deltas)
-        self._hold(finding)
+        self.findings.hold(finding)
         return True
 
     def _send(self, finding: Finding, write: AddToCounter, claimed: Micros) -> None:
@@ -157,30 +154,22 @@ class Corrector(CounterFindings):
             batch=f"round {write.round}",
             writes=(write,),
         )
-        self._put(intended)
+        self.findings.put(intended)
         if self.clock() > claimed + self.limits.prompt:
             self._no_attempt(intended, "this process was held up, it is not sent")
             return
-        parking = self.parking[intended.family]
         try:
             self.tables.add(write)
         except Refused as refused:
-            parked = parking.refuses_writes(intended.projection, write.tally.table, refused)
-            if parked is not None:
-                self.told(parked, None)
-            parking.give_up(intended)
-            self._open.pop((intended.projection, intended.slot), None)
-            return
+            self.findings.refused(intended, write.tally.table, refused)
         except Retryable as unknown:
             self._no_attempt(intended, f"applied or not? ({unknown})")
-            return
-        freed = parking.took_a_write(intended.projection)
-        if freed is not None:
-            self.told(freed, State.HEALED)
+        else:
+            self.findings.took_a_write(intended)
 
     def _no_attempt(self, intended: Finding, why: str) -> None:
         log.warning("%s: %s; looking again", intended.sentence, why)
-        self._touch(replace(intended, attempts=intended.attempts - 1))
+        self.findings.touch(replace(intended, attempts=intended.attempts - 1))
 
 
 def _said(deltas: Sums) -> str:

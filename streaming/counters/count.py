@@ -11,7 +11,7 @@ from checkpoints.tallies import Tallies
 from reconcilers.compare import is_incomplete
 from reconcilers.errors import Deferred, Soon
 from reconcilers.family import Family
-from reconcilers.model import Micros, Row, Slot
+from reconcilers.model import KeyValue, Micros, Row, Slot
 from reconcilers.tally import Listed, Sums, by_chunk, summed, total
 from streaming.counters.ports import ListTables
 from streaming.steps.ports import TruthTables
@@ -79,8 +79,8 @@ class MailboxCounter:
     def _against_truth(self, mailboxid: UUID) -> Sums:
         began = self.clock()
         listed = {each.uid: each for each in self.lists.listed(mailboxid)}
-        ids = {each.messageid for each in listed.values()}
-        ids.update(messageid for _slot, messageid in self.lineage.of_mailbox(mailboxid))
+        ids: set[KeyValue] = {each.messageid for each in listed.values()}
+        ids.update(messageid for _slot, messageid in self.lineage.of_group(mailboxid))
         true = self._true(mailboxid, list(ids))
         if true != listed:
             wrong = {uid for uid in true.keys() | listed if true.get(uid) != listed.get(uid)}
@@ -93,20 +93,20 @@ class MailboxCounter:
         """Raises `Deferred` where one of these differs when it is read once more."""
         for uid in sorted(uids)[:READ_AGAIN]:
             listed = {each.uid: each for each in self.lists.listed(mailboxid, uid, uid)}
-            known = {each.messageid for each in listed.values()}
+            known: set[KeyValue] = {each.messageid for each in listed.values()}
             known.update(messageid for _slot, messageid in self._known_at(mailboxid, uid))
             true = self._true(mailboxid, list(known))
             if true.get(uid) != listed.get(uid):
                 wrong = f"{len(uids)} messages of mailbox {mailboxid} differ from the truth"
                 raise Deferred(f"{wrong}, UID {uid} among them")
 
-    def _known_at(self, mailboxid: UUID, uid: int) -> list[tuple[Slot, UUID]]:
+    def _known_at(self, mailboxid: UUID, uid: int) -> list[tuple[Slot, KeyValue]]:
         slot = Slot(mailboxid, uid)
         entries = self.lineage.of_slots([slot]).get(slot, ())
-        return [(slot, entry.messageid) for entry in entries]
+        return [(slot, entry.source) for entry in entries]
 
-    def _true(self, mailboxid: UUID, messageids: list[UUID]) -> dict[int, Listed]:
-        mailbox = self.family.slot[0]
+    def _true(self, mailboxid: UUID, messageids: list[KeyValue]) -> dict[int, Listed]:
+        mailbox = self.family.truth.slot[0]
         true: dict[int, Listed] = {}
         for start in range(0, len(messageids), IDS_A_READ):
             found = self.truth.truth_rows(messageids[start : start + IDS_A_READ])
@@ -122,7 +122,8 @@ class MailboxCounter:
         return true
 
     def _message(self, row: Row, mailboxid: UUID) -> Listed:
-        uid, messageid = row.get(self.family.slot[1]), row.get(self.family.partition)
+        truth = self.family.truth
+        uid, messageid = row.get(truth.slot[1]), row.get(truth.source.name)
         size = row.get("fullcontentoctets")
         assert isinstance(uid, int)
         assert isinstance(messageid, UUID)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from checkpoints.journal import Journal
+from reconcilers.errors import Refused
 from reconcilers.finding import Finding, State
+from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot
 from reconcilers.tally import Sums
 from streaming.counters.counter_row import CounterRow
@@ -30,7 +32,10 @@ class CorrectionLimits:
 
 @dataclass(slots=True, kw_only=True)
 class CounterFindings:
-    """The open findings as the journal has them. ``told`` hears of each, and how it ended."""
+    """The open findings as the journal has them. ``told`` hears of each, and how it ended.
+
+    ``parking`` knows, by family, which tables refuse writes: those have one finding for all rows.
+    """
 
     journal: Journal
     parking: dict[str, Parking]
@@ -39,9 +44,23 @@ class CounterFindings:
     told: Callable[[Finding, State | None], None]
     _open: dict[tuple[str, Slot], Finding] = field(default_factory=dict)
 
-    def recall(self, findings: Iterable[Finding]) -> None:
-        """The open findings, as the journal has them: a person may have changed one."""
-        self._open = {(each.projection, each.slot): each for each in findings}
+    def recall(self) -> list[Finding]:
+        """Read them anew: a person may have changed one. Those of whole tables are among them."""
+        found: list[Finding] = []
+        for parking in self.parking.values():
+            found += self.journal.open_findings(parking.family)
+            for name in parking.family.names:
+                parking.recall(name)
+        rows = (each for each in found if each.slot != WHOLE_TABLE)
+        self._open = {(each.projection, each.slot): each for each in rows}
+        return found
+
+    def due(self) -> list[Finding]:
+        """Findings of rows whose counters are to be looked at now."""
+        now = self.clock()
+        return [
+            each for each in self._open.values() if each.next_look is None or each.next_look <= now
+        ]
 
     def open_at(self, counter: CounterRow) -> Finding | None:
         """The open finding of a counter."""
@@ -50,14 +69,14 @@ class CounterFindings:
     def close_as_right(self, counter: CounterRow) -> None:
         """It is right: an open finding ends."""
         finding = self.open_at(counter)
-        if finding is not None and not self._is_anothers(finding):
-            self._close(finding, State.VERIFIED if finding.writes else State.HEALED)
+        if finding is not None and not self.is_anothers(finding):
+            self.close(finding, State.VERIFIED if finding.writes else State.HEALED)
 
     def gone(self, counter: CounterRow) -> None:
         """There is no such counter any more: an open finding ends, whatever was tried."""
         finding = self.open_at(counter)
-        if finding is not None and not self._is_anothers(finding):
-            self._close(finding, State.HEALED)
+        if finding is not None and not self.is_anothers(finding):
+            self.close(finding, State.HEALED)
 
     def defer(self, counter: CounterRow, why: str) -> None:
         """It cannot be corrected now: held, with the reason; unless its table has one for all.
@@ -66,13 +85,13 @@ class CounterFindings:
         """
         if self.limits.observe or self.parking[counter.family].parked(counter.tally.name):
             return
-        self._read_again(counter)
+        self.read_again(counter)
         sentence = f"{counter} may be wrong; not corrected yet: {why}"
         before = self.open_at(counter)
         if before is None or not (before.writes or before.kind is Kind.LARGE_CORRECTION):
-            self._hold(self._finding(counter, Kind.COUNTER_DRIFT, State.HELD, sentence))
+            self.hold(self.made(counter, Kind.COUNTER_DRIFT, State.HELD, sentence))
 
-    def _read_again(self, counter: CounterRow) -> None:
+    def read_again(self, counter: CounterRow) -> None:
         """A person may have decided since the findings were read."""
         name, slot = counter.tally.name, counter.slot
         family = self.parking[counter.family].family
@@ -82,17 +101,18 @@ class CounterFindings:
         else:
             self._open[name, slot] = found
 
-    def _is_anothers(self, finding: Finding | None) -> bool:
+    def is_anothers(self, finding: Finding | None) -> bool:
         """Whether an observer has found a finding of the stream that repairs."""
         return self.limits.observe and finding is not None and finding.state is not State.OBSERVED
 
-    def _finding(self, counter: CounterRow, kind: Kind, state: State, sentence: str) -> Finding:
+    def made(self, counter: CounterRow, kind: Kind, state: State, sentence: str) -> Finding:
+        """A finding of a counter, going on from its open one; not written down yet."""
         before = self.open_at(counter)
         return Finding(
             family=counter.family,
             projection=counter.tally.name,
             slot=counter.slot,
-            messageid=None if counter.root is None else str(counter.root),
+            source=None,
             kind=kind,
             state=state,
             sentence=sentence,
@@ -100,21 +120,23 @@ class CounterFindings:
             accepted=before is not None and before.accepted,
         )
 
-    def _put(self, finding: Finding) -> None:
+    def put(self, finding: Finding) -> None:
+        """Write it down, and tell of it."""
         self.journal.put(finding)
         self._open[finding.projection, finding.slot] = finding
         self.told(finding, None)
 
-    def _hold(self, finding: Finding) -> None:
+    def hold(self, finding: Finding) -> None:
         """It waits: told once, and looked at again now and then, whatever changes there."""
         before = self._open.get((finding.projection, finding.slot))
         held = replace(finding, next_look=self.clock() + self.limits.again)
         if before is not None and (before.state, before.sentence) == (held.state, held.sentence):
-            self._touch(held)
+            self.touch(held)
         else:
-            self._put(held)
+            self.put(held)
 
-    def _touch(self, finding: Finding) -> None:
+    def touch(self, finding: Finding) -> None:
+        """Write it down; nothing of it is new to a person."""
         self.journal.touch(finding)
         self._open[finding.projection, finding.slot] = finding
 
@@ -123,7 +145,32 @@ class CounterFindings:
         finding = self.open_at(counter)
         return finding is not None and finding.next_look is not None
 
-    def _close(self, finding: Finding, end: State) -> None:
+    def close(self, finding: Finding, end: State) -> None:
+        """It ends so."""
         self.journal.close(finding, end, self.clock())
         self._open.pop((finding.projection, finding.slot), None)
         self.told(finding, end)
+
+    # --- a table that refuses
+
+    def waits_for_table(self, counter: CounterRow) -> Micros:
+        """How long (µs) its table is left alone: 0 unless it refused a write not long ago."""
+        parked = self.parking[counter.family].parked(counter.tally.name)
+        if parked is None or self.clock() >= parked.tried_at + self.limits.again:
+            return 0
+        return self.limits.again
+
+    def refused(self, intended: Finding, table: str, refused: Refused) -> None:
+        """Its table refused a write: that has one finding, and the row none of its own."""
+        parking = self.parking[intended.family]
+        parked = parking.refuses_writes(intended.projection, table, refused)
+        if parked is not None:
+            self.told(parked, None)
+        parking.give_up(intended)
+        self._open.pop((intended.projection, intended.slot), None)
+
+    def took_a_write(self, intended: Finding) -> None:
+        """Its table took a write: if it had refused before, that has ended."""
+        freed = self.parking[intended.family].took_a_write(intended.projection)
+        if freed is not None:
+            self.told(freed, State.HEALED)

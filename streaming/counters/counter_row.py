@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from uuid import NAMESPACE_URL, UUID, uuid5
+from uuid import UUID
 
 from reconcilers.errors import Deferred
 from reconcilers.family import Family
@@ -28,8 +28,8 @@ class CounterRow:
 
     @property
     def slot(self) -> Slot:
-        """Where its finding stands: no message has UID 0, and a root's id is made from its name."""
-        return Slot(self.key if isinstance(self.key, UUID) else uuid5(NAMESPACE_URL, self.key), 0)
+        """Where its finding stands."""
+        return Slot(self.key)
 
     def __str__(self) -> str:
         """As a sentence names it."""
@@ -116,8 +116,9 @@ class CounterRows:
             for tally in family.tallies:
                 if (family.name, tally.name) != (finding.family, finding.projection):
                     continue
-                if not tally.per_quota_root:
-                    yield CounterRow(family.name, tally, finding.slot.mailboxid)
-                elif finding.messageid is not None:
-                    root = QuotaRoot(*finding.messageid.split("&", 1))
+                (key,) = finding.slot.key
+                if isinstance(key, UUID):
+                    yield CounterRow(family.name, tally, key)
+                else:
+                    root = QuotaRoot(*str(key).split("&", 1))
                     yield CounterRow(family.name, tally, str(root), root)

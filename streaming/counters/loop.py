@@ -11,17 +11,13 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from uuid import UUID
 
-from checkpoints.journal import Journal
+from checkpoints.clock import to_micros
 from reconcilers.errors import ReconcilerError, Refused
-from reconcilers.family import Family
-from reconcilers.finding import Finding
-from reconcilers.model import Micros
 from streaming.counters.batch_summary import BatchSummary
-from streaming.counters.correct import Corrector
+from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRows
 from streaming.counters.schedule import CounterScheduler, PendingCounter
 from streaming.monitoring.metrics import Metrics
-from streaming.steps.parking import WHOLE_TABLE, Parking
 
 log = logging.getLogger("reconciler")
 
@@ -36,22 +32,57 @@ REFUSED_FOR = 60.0
 
 
 @dataclass(slots=True)
-class CounterLoop:
-    """Keeps the tallies of an installation; `take` is called by another thread than `run`."""
+class ChangedMailboxes:
+    """Mailboxes whose counters are still to be scheduled; at first those that are ``marked``."""
 
-    families: tuple[Family, ...]
-    journal: Journal
     scheduler: CounterScheduler
-    correcting: Corrector
-    parking: dict[str, Parking]
     counters: CounterRows
     marked: Callable[[], Iterable[UUID]]
-    metrics: Metrics
-    clock: Callable[[], Micros]
-    _queue: SimpleQueue[BatchSummary] = field(default_factory=SimpleQueue)
     _changed: set[UUID] = field(default_factory=set)
-    _recalled_at: float = float("-inf")
     _begun: bool = False
+
+    def __len__(self) -> int:
+        """How many are left."""
+        return len(self._changed)
+
+    def begin(self) -> None:
+        """Take in the marks of the process before, once."""
+        if not self._begun:
+            self._changed.update(self.marked())
+            self._begun = True
+
+    def add(self, mailboxes: Iterable[UUID]) -> None:
+        """These have changed."""
+        self._changed.update(mailboxes)
+
+    def schedule(self, end: float) -> None:
+        """The counters of these mailboxes are due soon; as many as there is time for."""
+        for mailboxid in list(self._changed):
+            if time.monotonic() > end:
+                return
+            try:
+                self.scheduler.expect(self.counters.of_mailbox(mailboxid))
+            except Refused as refused:
+                log.warning("whose mailboxes are is not known: %s", refused)
+                return
+            self._changed.discard(mailboxid)
+
+
+@dataclass(slots=True)
+class CounterLoop:
+    """Keeps the tallies of an installation; `take` is called by another thread than `run`.
+
+    ``trouble`` is asked now and then: an outage is remembered though nobody was to correct.
+    """
+
+    scheduler: CounterScheduler
+    changed: ChangedMailboxes
+    counters: CounterRows
+    findings: CounterFindings
+    trouble: Callable[[], str | None]
+    metrics: Metrics
+    _queue: SimpleQueue[BatchSummary] = field(default_factory=SimpleQueue)
+    _recalled_at: float = float("-inf")
 
     def take(self, batch: BatchSummary) -> None:
         """A batch of the stream has ended."""
@@ -70,36 +101,23 @@ class CounterLoop:
                 raise
 
     def _turn(self, stop: Event) -> None:
-        if not self._begun:
-            self._changed.update(self.marked())
-            self._begun = True
+        self.changed.begin()
         self._take_in(TICK)
         self._recall()
         end = time.monotonic() + TURN
-        self._expect(end)
+        self.changed.schedule(end)
         for pending in self.scheduler.ready():
             if stop.is_set() or time.monotonic() > end:
                 break
             self._take_in(0)
             self._work(pending)
-        self.metrics.tally_waiting.set(len(self.scheduler) + len(self._changed))
-
-    def _expect(self, end: float) -> None:
-        for mailboxid in list(self._changed):
-            if time.monotonic() > end:
-                return
-            try:
-                self.scheduler.expect(self.counters.of_mailbox(mailboxid))
-            except Refused as refused:
-                log.warning("whose mailboxes are is not known: %s", refused)
-                return
-            self._changed.discard(mailboxid)
+        self.metrics.tally_waiting.set(len(self.scheduler) + len(self.changed))
 
     def _take_in(self, wait: float) -> None:
         """Every batch that has ended: a look must not miss what batch out before it is judged."""
         for batch in self._ended(wait):
             self.scheduler.take(batch)
-            self._changed.update(batch.changes)
+            self.changed.add(batch.changes)
 
     def _ended(self, wait: float) -> Iterator[BatchSummary]:
         try:
@@ -115,26 +133,19 @@ class CounterLoop:
             self.scheduler.work(pending)
         except Refused as refused:
             log.warning("%s is not looked at: %s", pending.counter, refused)
-            self.scheduler.put_off(pending, round(REFUSED_FOR * 1e6))
+            self.scheduler.put_off(pending, to_micros(REFUSED_FOR))
         except ReconcilerError:
-            self.scheduler.put_off(pending, round(PAUSE * 1e6))
+            self.scheduler.put_off(pending, to_micros(PAUSE))
             raise
 
     def _recall(self) -> None:
         """The open findings, now and then: after a restart, or when a person has decided."""
         if time.monotonic() - self._recalled_at < RECALL_EVERY:
             return
-        found: list[Finding] = []
-        for family in self.families:
-            found += self.journal.open_findings(family)
-            for name in family.names:
-                self.parking[family.name].recall(name)
-        rows = [each for each in found if each.slot != WHOLE_TABLE]
-        self.correcting.recall(rows)
-        for each in rows:
-            if each.next_look is None or each.next_look <= self.clock():
-                self.scheduler.expect(self.counters.of_finding(each))
+        found = self.findings.recall()
+        for finding in self.findings.due():
+            self.scheduler.expect(self.counters.of_finding(finding))
         counts = Counter((each.projection, each.kind.value, each.state.value) for each in found)
         self.metrics.show_open("tallies", counts)
-        self.correcting.trouble()  # an outage is remembered though nobody was to correct
+        self.trouble()
         self._recalled_at = time.monotonic()

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from checkpoints.tallies import Rounds
 from reconcilers.drift import (
     Evidence,
     Interval,
@@ -27,17 +26,17 @@ from reconcilers.model import Micros
 from reconcilers.tally import NOTHING, Sums, Tally
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.correct import Conclusion, Corrector
-from streaming.counters.count import MailboxCounter
-from streaming.counters.counter_row import CounterRow, Owners
-from streaming.counters.ports import StoredTables
+from streaming.counters.counter_findings import CounterFindings
+from streaming.counters.counter_row import CounterRow
+from streaming.counters.observe import CounterObserver
 
 PATIENCE: Micros = 600_000_000
 """How long a look waits for the stream before it is void."""
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
-    """When looks are made; µs.
+class LookRules:
+    """When looks are made (µs), and which ``evidence`` of them proves an error.
 
     ``delay`` is D, ``window`` how long changes are gathered for one glance. ``max_update_lag`` is
     L: so long after the truth a counter is written, a change captured, its record read.
@@ -46,23 +45,31 @@ class Timing:
     delay: Micros
     window: Micros
     max_update_lag: Micros
+    evidence: Evidence
+
+
+@dataclass(slots=True)
+class WaitingLook:
+    """A look that waits for what may have been under way; ``complete`` when that has come out (µs).
+
+    Since it was made so many ``changes`` have come out, with that ``lag`` (µs) at most.
+    """
+
+    observation: Observation
+    complete: Micros
+    changes: int = 0
+    lag: Micros = 0
 
 
 @dataclass(slots=True)
 class PendingCounter:
-    """A counter that is due at a time (µs); its looks so far, and the one that waits.
-
-    That one is ``complete`` when what was read by then (µs) has come out.
-    """
+    """A counter that is due at a time (µs); its looks so far, and the one that waits."""
 
     counter: CounterRow
     due: Micros
     looks: tuple[Interval, ...] = ()
-    waiting: Observation | None = None
-    complete: Micros = 0
+    waiting: WaitingLook | None = None
     mailboxes: frozenset[UUID] = frozenset()
-    changes: int = 0
-    lag: Micros = 0
     in_doubt: bool = False
 
 
@@ -70,14 +77,11 @@ class PendingCounter:
 class CounterScheduler:
     """The counters that are pending now. Used by one thread; ``count`` counts looks by outcome."""
 
-    tables: StoredTables
-    counting: MailboxCounter
-    owners: Owners
-    rounds: Rounds
+    observer: CounterObserver
+    findings: CounterFindings
     correcting: Corrector
     clock: Callable[[], Micros]
-    timing: Timing
-    evidence: Evidence
+    rules: LookRules
     count: Callable[[Tally, str], None]
     _batch: BatchSummary = field(default_factory=BatchSummary)
     _pending: dict[tuple[str, UUID | str], PendingCounter] = field(default_factory=dict)
@@ -94,17 +98,18 @@ class CounterScheduler:
         """
         before, self._batch = self._batch, batch
         for each in self._pending.values():
-            if each.waiting is None or before.settled_up_to >= each.complete:
+            look = each.waiting
+            if look is None or before.settled_up_to >= look.complete:
                 continue
             if batch.settled_up_to < before.settled_up_to:
                 self._void(each, "behind")
             else:
-                each.changes += sum(batch.changes.get(one, 0) for one in each.mailboxes)
-                each.lag = max(each.lag, batch.lag)
+                look.changes += sum(batch.changes.get(one, 0) for one in each.mailboxes)
+                look.lag = max(look.lag, batch.lag)
 
     def expect(self, counters: Iterable[CounterRow]) -> None:
         """These are due soon: what changes within the window makes one look."""
-        due = self.clock() + self.timing.window
+        due = self.clock() + self.rules.window
         for counter in counters:
             self._pending.setdefault(
                 (counter.tally.name, counter.key), PendingCounter(counter, due)
@@ -117,12 +122,13 @@ class CounterScheduler:
         return sorted(ready, key=lambda each: (each.waiting is None, each.due))
 
     def _ready_at(self, pending: PendingCounter) -> Micros:
-        if pending.waiting is None:
+        look = pending.waiting
+        if look is None or self._complete(look):
             return pending.due
-        return pending.due if self._complete(pending) else pending.waiting.at + PATIENCE
+        return look.observation.at + PATIENCE
 
-    def _complete(self, pending: PendingCounter) -> bool:
-        return self._batch.settled_up_to >= pending.complete
+    def _complete(self, look: WaitingLook) -> bool:
+        return self._batch.settled_up_to >= look.complete
 
     def put_off(self, pending: PendingCounter, by: Micros) -> None:
         """It could not be worked on: not before so long (µs)."""
@@ -143,13 +149,13 @@ class CounterScheduler:
         mailboxes = self._mailboxes(pending)
         if not mailboxes:
             return
-        stored = self.tables.stored(tally, counter.key)
+        stored = self.observer.stored(counter)
         if stored is None and not tally.may_create_row:
             self._gone(pending)
             return
-        expected = self.counting.sums(mailboxes)
+        expected = self.observer.listed(mailboxes)
         agrees = all(value == expected[each] for each, value in (stored or NOTHING).items())
-        if agrees and not pending.looks and not self.correcting.open_at(counter):
+        if agrees and not pending.looks and not self.findings.open_at(counter):
             self.count(tally, "agrees")
             self._drop(pending)
             return
@@ -160,33 +166,27 @@ class CounterScheduler:
 
     def _look(self, pending: PendingCounter, mailboxes: frozenset[UUID]) -> None:
         """The last one counts everything. Raises `Deferred` where that would be of no use."""
-        counter, tally = pending.counter, pending.counter.tally
         if pending.mailboxes != mailboxes:
             pending.looks, pending.mailboxes = (), mailboxes
-        whole = whole_count_is_due(pending.looks, self.evidence)
+        whole = whole_count_is_due(pending.looks, self.rules.evidence)
         if whole and not self._may_correct(pending):
             return
-        began = self.clock()
-        round_ = self.rounds.current(tally.name, str(counter.key))  # before the counter is read
-        before = self.tables.stored(tally, counter.key)
-        expected = (self.counting.recounted if whole else self.counting.sums)(mailboxes)
-        after = self.tables.stored(tally, counter.key)
-        if before != after:
+        look = self.observer.whole if whole else self.observer.by_chunks
+        observed = look(pending.counter, mailboxes)
+        if observed is None:
             self._void(pending, "moved")
             return
-        stored = after or dict.fromkeys(tally.cells, 0)
-        pending.waiting = Observation(began, round_, stored, expected, whole)
-        pending.changes, pending.lag = 0, 0
         # what is written by now is captured within L, and read within another
-        pending.complete = self.clock() + 2 * self.timing.max_update_lag
+        complete = self.clock() + 2 * self.rules.max_update_lag
+        pending.waiting = WaitingLook(observed, complete)
 
     def _mailboxes(self, pending: PendingCounter) -> frozenset[UUID]:
         """Nothing to be looked at: of a counter that is gone, or in doubt."""
         try:
-            mailboxes = self.owners.mailboxes(pending.counter)
+            mailboxes = self.observer.mailboxes(pending.counter)
         except Deferred as why:
             if pending.in_doubt:  # a mailbox that is being made is so for a moment
-                self.correcting.defer(pending.counter, str(why))
+                self.findings.defer(pending.counter, str(why))
             pending.in_doubt = True
             self._void(pending, "in doubt")
             return frozenset()
@@ -196,31 +196,31 @@ class CounterScheduler:
         return mailboxes
 
     def _gone(self, pending: PendingCounter) -> None:
-        self.correcting.gone(pending.counter)
+        self.findings.gone(pending.counter)
         self._drop(pending)
 
     def _void(self, pending: PendingCounter, why: str) -> None:
         self.count(pending.counter.tally, why)
         pending.waiting = None
-        pending.due = self.clock() + self.timing.delay
+        pending.due = self.clock() + self.rules.delay
 
     def _drop(self, pending: PendingCounter) -> None:
         self._pending.pop((pending.counter.tally.name, pending.counter.key), None)
 
     # --- what it has shown
 
-    def _judge(self, pending: PendingCounter, look: Observation) -> None:
+    def _judge(self, pending: PendingCounter, look: WaitingLook) -> None:
         pending.waiting = None
-        pending.due = max(look.at + self.timing.delay, self.clock())
-        if pending.lag > self.timing.max_update_lag or not self._complete(pending):
+        pending.due = max(look.observation.at + self.rules.delay, self.clock())
+        if look.lag > self.rules.max_update_lag or not self._complete(look):
             self._void(pending, "behind")
             return
-        shown = interval_of(look, pending.changes)
-        pending.looks = remembered(pending.looks, shown, self.evidence)
-        wrong = proven_drift(pending.looks, self.evidence)
+        shown = interval_of(look.observation, look.changes)
+        pending.looks = remembered(pending.looks, shown, self.rules.evidence)
+        wrong = proven_drift(pending.looks, self.rules.evidence)
         if shown.agrees:
             self.count(pending.counter.tally, "agrees")
-            self.correcting.close_as_right(pending.counter)
+            self.findings.close_as_right(pending.counter)
             self._drop(pending)
         elif not wrong:
             self.count(pending.counter.tally, "wrong" if any(shown.bound.values()) else "unsure")
@@ -233,9 +233,10 @@ class CounterScheduler:
 
         While its table refuses writes nothing is told of it; a mark brings it back after a restart.
         """
-        if self.correcting.waits_for_table(pending.counter):
-            self.counting.tallies.mark(dict.fromkeys(pending.mailboxes, ()), self.clock())
-            pending.due = self.clock() + self.correcting.limits.again
+        refused_for = self.findings.waits_for_table(pending.counter)
+        if refused_for:
+            self.observer.count_again(pending.mailboxes)
+            pending.due = self.clock() + refused_for
             return False
         if pending.mailboxes & self._batch.mailboxes_with_findings:
             raise Deferred("a message there has an open finding")
@@ -247,23 +248,22 @@ class CounterScheduler:
         looked = Conclusion(pending.mailboxes, pending.looks[-1].round, wrong)
         pending.looks = ()
         try:
-            self.owners.read_again(pending.counter)
-            if self.owners.mailboxes(pending.counter) != pending.mailboxes:
+            if self.observer.mailboxes_anew(pending.counter) != pending.mailboxes:
                 raise Soon("its mailboxes have changed")
             if self._may_correct(pending):
                 self.correcting.correct(pending.counter, looked, self._batch.paused_because)
                 # a delta without an answer is applied by then
-                pending.due = self.clock() + self.timing.delay
+                pending.due = self.clock() + self.rules.delay
         except Deferred as why:
             self._deferred(pending, why)
-        if self.correcting.waits(pending.counter):
+        if self.findings.waits(pending.counter):
             self._drop(pending)
 
     def _deferred(self, pending: PendingCounter, why: Deferred) -> None:
         self.count(pending.counter.tally, "deferred")
         pending.looks = ()
-        pending.due = self.clock() + self.timing.delay
+        pending.due = self.clock() + self.rules.delay
         if not isinstance(why, Soon):
-            self.correcting.defer(pending.counter, str(why))
-        if self.correcting.waits(pending.counter):
+            self.findings.defer(pending.counter, str(why))
+        if self.findings.waits(pending.counter):
             self._drop(pending)

@@ -20,7 +20,7 @@ Labels = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """All metrics of one process, in a registry of their own. Times are seconds."""
+    """All metrics of one process, a field for each, in a registry of their own; seconds."""
 
     registry: CollectorRegistry
     capture_delay: Gauge = field(init=False)

@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
+from reconcilers.families import family_named
 from reconcilers.finding import Finding, State
+from reconcilers.key import named
 from streaming.monitoring.metrics import Metrics
 
 log = logging.getLogger("reconciler")
@@ -44,11 +46,11 @@ def report_looks_again(reasons: Iterable[str]) -> None:
 
 
 def _facts(finding: Finding) -> dict[str, object]:
+    family = family_named(finding.family)
     return {
         "projection": finding.projection,
-        "mailboxid": str(finding.slot.mailboxid),
-        "uid": finding.slot.uid,
-        "messageid": finding.messageid,
+        **named(family.key, finding.slot.key),
+        family.truth.source.name: finding.source,
         "kind": finding.kind.value,
         "state": finding.state.value,
         "attempts": finding.attempts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
@@ -11,24 +11,9 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reconcilers.model import Kind, Micros, Wake
-
-WAKE_COLUMNS = (
-    "mailboxid",
-    "messageid",
-    "suspected",
-    "uid",
-    "oldest",
-    "newest",
-    "deleted_from",
-    "deleted_at",
-    "from_truth",
-    "looked_again",
-    "expires_at",
-    "projection",
-    "changes",
-)
-"""In the order of `Wake`'s fields, but ``suspected``."""
+from reconcilers.family import Family
+from reconcilers.key import UUIDS, KeyColumn
+from reconcilers.model import WAKE_FIELDS, KeyValue, Kind, Micros, Wake
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +28,7 @@ class WriteTimes:
 
 @dataclass(frozen=True, slots=True)
 class SettledKeys:
-    """One Arrow batch of `window.SETTLED_COLUMNS`, without the heartbeat's own row."""
+    """One Arrow batch of what `window.settle` lets out, without the heartbeat's own row."""
 
     keys: pa.RecordBatch
     bad: list[dict[str, Any]]
@@ -56,13 +41,23 @@ class SettledKeys:
         keys = batch.filter(pc.and_(good, pc.invert(batch["heartbeat"])))
         return cls(keys, batch.filter(pc.invert(good)).to_pylist())
 
-    def wakes(self) -> Iterator[Wake]:
-        """Each key as a wake."""
-        columns = (self.keys.column(name).to_pylist() for name in WAKE_COLUMNS)
-        for mailboxid, messageid, suspected, *rest in zip(*columns, strict=True):
-            kind = Kind(suspected) if suspected else None
-            wake = Wake(_uuid(mailboxid), _uuid(messageid), *rest)
-            yield replace(wake, suspected=kind) if kind else wake
+    def wakes(self, family: Family) -> Iterator[Wake]:
+        """Each key of this family as a wake."""
+        source = self._ids(family.truth.source)
+        keys = zip(*(self._ids(column) for column in family.key), strict=True)
+        told = (self._told(name) for name in WAKE_FIELDS)
+        for key, named, *rest in zip(keys, source, *told, strict=True):
+            yield Wake(key, named, *rest)
+
+    def _ids(self, column: KeyColumn) -> list[KeyValue | None]:
+        values: list[Any] = self.keys.column(column.name).to_pylist()
+        return [_uuid(each) for each in values] if column.type in UUIDS else values
+
+    def _told(self, field: str) -> list[Any]:
+        values: list[Any] = self.keys.column(field).to_pylist()
+        if field != "suspected":
+            return values
+        return [Kind(each) if each else None for each in values]
 
     def write_times(self, fast: Micros) -> WriteTimes | None:
         """Of the keys that a change woke; None without any. ``fast``: so far ahead (µs) is fast."""

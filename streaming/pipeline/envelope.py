@@ -8,53 +8,86 @@ connector, captured (see ARCHITECTURE.md, "Events").
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the field's usual name)
 
+from reconcilers.errors import Misconfigured
 from reconcilers.family import Family
-from reconcilers.model import Kind
+from reconcilers.key import INTEGERS, UUIDS, KeyColumn
+from reconcilers.model import PUBLISHED, Kind
 
 BAD_RECORD_BYTES = 65_536
 
 _UUID = "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$"
 _BOUND = "STRUCT<values: ARRAY<STRUCT<name: STRING, value: STRING>>>"
-
-KEY_SCHEMA = (
-    "mailboxid STRING, messageid STRING, uid BIGINT, recent_mesage_uid BIGINT, _corrupt STRING"
-)
-VALUE_SCHEMA = f"""
-    op STRING,
-    ts_ms BIGINT,
-    source STRUCT<ts_us: BIGINT, keyspace: STRING, `table`: STRING>,
-    after STRUCT<
-        messageid: STRUCT<value: STRING>, _range_start: {_BOUND}, _range_end: {_BOUND}>,
-    family STRING,
-    wake STRUCT<mailboxid: STRING, messageid: STRING, uid: BIGINT, oldest: BIGINT,
-        deleted_from: STRING, deleted_at: BIGINT, projection: STRING, suspected: STRING>,
-    _corrupt STRING
-"""
 _HAVE_EXPIRY = ('"deletion_ts":1', '"deletion_ts":2')  # any until 2065, in the agent's compact JSON
 _EXPIRY = r'"deletion_ts":(\d{16})\b'
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_corrupt"}
 
-KEY_COLUMNS = (
-    "mailboxid",
-    "messageid",
-    "uid",
-    "deleted_from",
-    "deleted_at",
-    "looked_again",
-    "projection",
-    "suspected",
-    "expires_at",
-)
 BAD_COLUMNS = ("reason", "topic", "partition", "offset", "raw")
 
 
-def decode(records: DataFrame, family: Family, keyspace: str, suspects_topic: str) -> DataFrame:
-    """Kafka's records as keys: `KEY_COLUMNS`, times in µs, and `BAD_COLUMNS`, null for good ones.
+def key_schema(family: Family) -> str:
+    """The keys of a family's records: each column of each table that wakes it, once."""
+    truth, types = family.truth, {family.truth.source.name: _sql(family.truth.source.type)}
+    for table in family.wakes_on:
+        columns = zip(_key_of(family, table), family.key, strict=False)
+        types |= {name: _sql(column.type) for name, column in columns}
+    assert truth.source.name in types
+    return _fields({**types, "_corrupt": "STRING"})
 
-    ``capture_delay`` is the agent's clock minus the write time, µs; negative for a fast writer.
+
+def value_schema(family: Family) -> str:
+    """What is read of a record's value: of an event, or of a key that was published again."""
+    source, identity = family.truth.source, family.listing.identity
+    told = {} if _in_key(family) else {str(identity): f"STRUCT<value: {_sql(source.type)}>"}
+    after = {**told, "_range_start": _BOUND, "_range_end": _BOUND}
+    wake = {each.name: _sql(each.type) for each in family.named}
+    wake |= {name: _sql(kind) for name, kind in PUBLISHED.items()}
+    return _fields(
+        {
+            "op": "STRING",
+            "ts_ms": "BIGINT",
+            "source": _struct({"ts_us": "BIGINT", "keyspace": "STRING", "table": "STRING"}),
+            "after": _struct(after),
+            "family": "STRING",
+            "wake": _struct(wake),
+            "_corrupt": "STRING",
+        }
+    )
+
+
+def _sql(cql_type: str) -> str:
+    return "BIGINT" if cql_type in INTEGERS else "STRING"
+
+
+def _fields(types: dict[str, str]) -> str:
+    return ", ".join(f"`{name}` {kind}" for name, kind in types.items())
+
+
+def _struct(types: dict[str, str]) -> str:
+    return f"STRUCT<{', '.join(f'`{name}`: {kind}' for name, kind in types.items())}>"
+
+
+def _key_of(family: Family, table: str) -> tuple[str, ...]:
+    key = family.key_of(table)
+    if key is None:
+        raise Misconfigured(f"family {family.name} wakes on {table}, which has no key of its")
+    return key
+
+
+def _in_key(family: Family) -> bool:
+    """Whether a row of the listing names its source by its key."""
+    return family.listing.identity in family.listing.key
+
+
+def decode(records: DataFrame, family: Family, keyspace: str, suspects_topic: str) -> DataFrame:
+    """Kafka's records as keys: `Family.named` and `Wake`'s fields, times in µs, and `BAD_COLUMNS`.
+
+    Those are null for good ones. ``written`` is the write time, ``capture_delay`` the agent's clock
+    minus it, µs; negative for a fast writer.
     """
     parsed = records.select(
         "topic",
@@ -62,32 +95,83 @@ def decode(records: DataFrame, family: Family, keyspace: str, suspects_topic: st
         "offset",
         "value",
         (F.col("topic") == suspects_topic).alias("looked_again"),
-        F.from_json(F.col("key").cast("string"), KEY_SCHEMA, _OPTIONS).alias("k"),
-        F.from_json(F.col("value").cast("string"), VALUE_SCHEMA, _OPTIONS).alias("v"),
+        F.from_json(F.col("key").cast("string"), key_schema(family), _OPTIONS).alias("k"),
+        F.from_json(F.col("value").cast("string"), value_schema(family), _OPTIONS).alias("v"),
     ).where(F.col("value").isNotNull())  # a tombstone record of Kafka's compaction says nothing new
+    events = _Events(family)
     reason = F.when(F.col("looked_again"), _bad_suspect(family)).otherwise(
-        _bad_event(family, keyspace)
+        _bad_event(events, keyspace)
     )
-    return _as_keys(parsed.withColumn("reason", reason), family)
+    return _as_keys(parsed.withColumn("reason", reason), events)
+
+
+class _Events:
+    """Where the events of a family's tables name its key and its source."""
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self.table = F.col("v").source["table"]
+        self.is_truth = self.table == family.truth.table
+
+    def part(self, number: int) -> Column:
+        """A part of the key, as each table's record names it."""
+        return self._of_table(number, lambda name: F.col("k")[name])
+
+    def ranged(self, number: int) -> Column:
+        """The same, as text, where both bounds of a range delete name one value."""
+        return self._of_table(number, _ranged)
+
+    def _of_table(self, number: int, value: Callable[[str], Column]) -> Column:
+        tables: dict[str, list[str]] = {}
+        for table in self.family.wakes_on:
+            key = _key_of(self.family, table)
+            if number < len(key):
+                tables.setdefault(key[number], []).append(table)
+        if len(tables) == 1:
+            return value(*tables)
+        return F.coalesce(
+            *(F.when(self.table.isin(*some), value(name)) for name, some in tables.items())
+        )
+
+    def partition(self) -> Column:
+        """The partition key, without which no event is one."""
+        source = self.family.truth.source.name
+        return F.when(self.is_truth, F.col("k")[source]).otherwise(self.part(0))
+
+    def source_in_key(self) -> Column:
+        """The source, as the key of a truth's record names it."""
+        return F.when(self.is_truth, F.col("k")[self.family.truth.source.name])
+
+    def source_told(self) -> Column:
+        """The source, as a row of the listing leads back to it."""
+        listing = self.family.listing
+        if _in_key(self.family):
+            named = F.col("k")[str(listing.identity)]
+        else:
+            named = F.col("v").after[str(listing.identity)].value
+        return F.when(self.table == listing.table, named)
 
 
 def _bad_suspect(family: Family) -> Column:
     value = F.col("v")
+    ids = [(each, value.wake[each.name]) for each in family.named]
     return (
         F.when(value.isNull() | value["_corrupt"].isNotNull(), "malformed JSON")
         .when(value.wake.isNull(), "not a suspect")
         .when(value.family.isNull() | (value.family != family.name), "unknown family")
-        .when(_not_uuids(value.wake), "wrong type: an id is not a UUID")
+        .when(_not_uuids(ids), "wrong type: an id is not a UUID")
         .when(~value.wake.suspected.isin(*Kind), "unknown kind")
     )
 
 
-def _bad_event(family: Family, keyspace: str) -> Column:
-    key, value = F.col("k"), F.col("v")
-    table = value.source["table"]
-    partition_key = F.when(table == family.truth, key[family.partition]).otherwise(key.mailboxid)
-    whole_key = key.mailboxid.isNotNull() & _uid(key).isNotNull() & partition_key.isNotNull()
-    return (
+def _bad_event(events: _Events, keyspace: str) -> Column:
+    key, value, family = F.col("k"), F.col("v"), events.family
+    parts = [(column, events.part(number)) for number, column in enumerate(family.key)]
+    source = family.truth.source
+    whole_key = events.partition().isNotNull()
+    for _column, part in parts:
+        whole_key &= part.isNotNull()
+    reason = (
         F.when(value.isNull() | value["_corrupt"].isNotNull(), "malformed JSON or wrong types")
         .when(
             value.source.isNull() | value.source.ts_us.isNull() | value.ts_ms.isNull(),
@@ -95,66 +179,85 @@ def _bad_event(family: Family, keyspace: str) -> Column:
         )
         .when(~value.op.isin("i", "u", "d", "r") | value.op.isNull(), "unknown op")
         .when(
-            table.isNull() | ~table.isin(*family.wakes_on) | (value.source.keyspace != keyspace),
+            events.table.isNull()
+            | ~events.table.isin(*family.wakes_on)
+            | (value.source.keyspace != keyspace),
             "unknown table",
         )
         .when(key.isNull() | key["_corrupt"].isNotNull(), "malformed key")
-        .when(partition_key.isNull(), "missing key")
+        .when(events.partition().isNull(), "missing key")
         .when(value.op.isin("i", "u") & ~whole_key, "missing key")
-        .when(_not_uuids(key), "wrong type: an id is not a UUID")
-        .when(~_ranged("mailboxid").rlike(_UUID), "wrong type: mailboxid is not a UUID")
         .when(
-            value.after.messageid.value.isNotNull() & ~value.after.messageid.value.rlike(_UUID),
-            "wrong type: messageid is not a UUID",
+            _not_uuids([*parts, (source, events.source_in_key())]),
+            "wrong type: an id is not a UUID",
         )
     )
+    for number, column in enumerate(family.key[:-1]):
+        reason = _or_wrong_type(reason, column, events.ranged(number))
+    return _or_wrong_type(reason, source, events.source_told())
 
 
-def _uid(key: Column) -> Column:
-    """The UID, as each table's key names it."""
-    return F.coalesce(key.uid, key.recent_mesage_uid)
+def _or_wrong_type(reason: Column, column: KeyColumn, text: Column) -> Column:
+    """The reason, or that a value is not of its column's type."""
+    if column.type in UUIDS:
+        return reason.when(~text.rlike(_UUID), f"wrong type: {column.name} is not a UUID")
+    if column.type in INTEGERS:
+        wrong = text.isNotNull() & text.cast("bigint").isNull()
+        return reason.when(wrong, f"wrong type: {column.name} is not an integer")
+    return reason
 
 
-def _not_uuids(ids: Column) -> Column:
-    """Whether any of the two ids is there and is not a UUID."""
-    mailbox, message = ids.mailboxid, ids.messageid
-    return (mailbox.isNotNull() & ~mailbox.rlike(_UUID)) | (
-        message.isNotNull() & ~message.rlike(_UUID)
-    )
+def _not_uuids(ids: list[tuple[KeyColumn, Column]]) -> Column:
+    """Whether any id that has to be one is there and is not a UUID."""
+    wrong = F.lit(False)
+    for column, value in ids:
+        if column.type in UUIDS:
+            wrong |= value.isNotNull() & ~value.rlike(_UUID)
+    return wrong
 
 
-def _as_keys(parsed: DataFrame, family: Family) -> DataFrame:
-    key, value, good = F.col("k"), F.col("v"), F.col("reason").isNull()
+def _as_keys(parsed: DataFrame, events: _Events) -> DataFrame:
+    value, good, family = F.col("v"), F.col("reason").isNull(), events.family
     event = good & ~F.col("looked_again")
     deleted = event & value.op.isin("d", "r")
-    from_truth = event & (value.source["table"] == family.truth)
-    mailboxid = F.coalesce(key.mailboxid, _ranged("mailboxid"))
-    told = deleted & ((value.op == "d") | mailboxid.isNotNull())  # of a slice: not which rows
+    ids = _ids(events)
+    # of a slice it is not told which rows it took
+    told = deleted & ((value.op == "d") | ids[family.group.name].isNotNull())
 
-    def of(again: Column, from_event: Column) -> Column:
-        return F.when(good & F.col("looked_again"), again).when(event, from_event)
+    def of(again: str, from_event: Column) -> Column:
+        return F.when(good & F.col("looked_again"), value.wake[again]).when(event, from_event)
 
+    listing = F.when(good & F.col("looked_again"), F.lit(family.listing.name))
     return parsed.select(
-        of(value.wake.mailboxid, mailboxid).alias("mailboxid"),
-        of(value.wake.messageid, F.coalesce(key.messageid, value.after.messageid.value)).alias(
-            "messageid"
-        ),
-        of(value.wake.uid, _uid(key)).alias("uid"),
-        of(value.wake.deleted_from, F.when(told, value.source["table"])).alias("deleted_from"),
-        of(value.wake.deleted_at, F.when(told, value.source.ts_us)).alias("deleted_at"),
+        *(of(name, column).alias(name) for name, column in ids.items()),
+        of("deleted_from", F.when(told, value.source["table"])).alias("deleted_from"),
+        of("deleted_at", F.when(told, value.source.ts_us)).alias("deleted_at"),
         F.col("looked_again"),
-        of(F.coalesce(value.wake.projection, F.lit(family.listing.name)), F.lit(None)).alias(
-            "projection"
-        ),
-        of(value.wake.suspected, F.lit(None)).alias("suspected"),
-        of(value.wake.oldest, value.source.ts_us).alias("written"),
-        F.coalesce(from_truth, F.lit(False)).alias("from_truth"),
+        F.coalesce(of("projection", F.lit(None)), listing).alias("projection"),
+        of("suspected", F.lit(None)).alias("suspected"),
+        of("oldest", value.source.ts_us).alias("written"),
+        F.coalesce(event & events.is_truth, F.lit(False)).alias("from_truth"),
         F.when(event, value.ts_ms * 1000 - value.source.ts_us).alias("capture_delay"),
         F.when(event & ~deleted, _expires_at(F.col("value"))).alias("expires_at"),
         "reason",
         *(F.when(~good, F.col(name)).alias(name) for name in ("topic", "partition", "offset")),
         F.when(~good, F.substring("value", 1, BAD_RECORD_BYTES)).alias("raw"),
     )
+
+
+def _ids(events: _Events) -> dict[str, Column]:
+    """The key and the source that an event names, in the order of `Family.named`.
+
+    The bounds of a range give all parts but the last: of that one it took we do not know what.
+    """
+    family = events.family
+    found = {family.truth.source.name: F.coalesce(events.source_in_key(), events.source_told())}
+    for number, column in enumerate(family.key):
+        part = events.part(number)
+        if number < len(family.key) - 1:
+            part = F.coalesce(part, events.ranged(number).cast(_sql(column.type)))
+        found[column.name] = part
+    return {each.name: found[each.name] for each in family.named}
 
 
 def _expires_at(value: Column) -> Column:

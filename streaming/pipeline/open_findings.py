@@ -15,11 +15,11 @@ from checkpoints.clock import to_seconds
 from checkpoints.journal import Journal
 from reconcilers.family import Family
 from reconcilers.finding import Action, Finding, State
-from reconcilers.model import Micros, Slot, Wake
+from reconcilers.key import WHOLE_TABLE
+from reconcilers.model import Micros, Slot, Wake, look_again
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.report import report_change, report_end, report_looks_again
 from streaming.steps.outcome import Outcome
-from streaming.steps.parking import WHOLE_TABLE
 
 WAIT_FOR_DECISION = frozenset({State.HELD, State.OBSERVED})
 
@@ -99,7 +99,8 @@ class OpenFindings:
     def mailboxes(self) -> frozenset[UUID]:
         """Those with an open finding of a message; findings of an index do not count."""
         listing = self.family.listing.name
-        return frozenset(slot.mailboxid for name, slot in self.findings if name == listing)
+        groups = (slot.group for name, slot in self.findings if name == listing and slot.key)
+        return frozenset(each for each in groups if isinstance(each, UUID))
 
     # --- outcomes
 
@@ -145,11 +146,4 @@ def _is_of_a_row(finding: Finding) -> bool:
 
 def finding_wake(finding: Finding) -> Wake:
     """Its key, to be published and looked at again."""
-    return Wake(
-        mailboxid=finding.slot.mailboxid,
-        messageid=None,
-        uid=finding.slot.uid,
-        oldest=finding.oldest,
-        looked_again=True,
-        projection=finding.projection,
-    )
+    return look_again(finding.slot, finding.projection, oldest=finding.oldest)

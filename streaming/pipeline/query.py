@@ -19,7 +19,7 @@ from checkpoints.bookmarks import Offsets
 from checkpoints.clock import now_micros
 from checkpoints.directory import planned, query_id
 from reconcilers.errors import CorruptCheckpoint, SparkDied
-from reconcilers.model import Micros, Suspect, Wake
+from reconcilers.model import Micros, Suspect, Wake, number_of
 from reconcilers.policy import Admission
 from streaming.pipeline.batch_record import BatchPlace
 from streaming.pipeline.envelope import decode
@@ -65,7 +65,6 @@ class FamilyQuery:
     job: Job
     checkpoint: Path
     decisions: Decisions
-    publish: Callable[[Iterable[Wake]], None]
     partitions: Callable[[str], Iterable[int]]
     _starts_at: Offsets = field(default_factory=dict)
     _query: StreamingQuery | None = None
@@ -137,14 +136,15 @@ class FamilyQuery:
         return BatchPlace(identity, batch_id, start, plan)
 
     def _look(self, settled: DataFrame) -> BatchLook:
-        """Steps 3 and 4 on the workers: one task handles a mailbox.
+        """Steps 3 and 4 on the workers: one task handles a group (a mailbox).
 
         The keys of one row (its two events name it differently) come one after the other, so that
         it is read once.
         """
+        key = [column.name for column in self.job.family.key]
         shares = (
-            settled.repartition(self.job.settings.stream.shuffle_partitions, "mailboxid")
-            .sortWithinPartitions("mailboxid", "uid")
+            settled.repartition(self.job.settings.stream.shuffle_partitions, key[0])
+            .sortWithinPartitions(*key)
             .mapInArrow(look_task(self.job), RESULT_SCHEMA)
         )
         return read_looks(row.result for row in shares.collect())
@@ -152,13 +152,13 @@ class FamilyQuery:
     def _confirm_and_repair(
         self, suspects: list[Suspect], admission: Admission, batch: str
     ) -> list[Outcome]:
-        """Steps 5 to 7 on the workers, again a mailbox in one task."""
+        """Steps 5 to 7 on the workers, again a group in one task."""
         if not suspects:
             return []
         count = self.job.settings.stream.shuffle_partitions
         shares: list[list[Suspect]] = [[] for _ in range(count)]
         for suspect in suspects:
-            shares[suspect.slot.mailboxid.int % count].append(suspect)
+            shares[number_of(suspect.slot.group) % count].append(suspect)
         task = repair_task(self.job, admission, batch)
         return self.spark.sparkContext.parallelize(shares, count).mapPartitions(task).collect()
 
@@ -168,6 +168,10 @@ class FamilyQuery:
     def name(self) -> str:
         """Its family's."""
         return self.job.family.name
+
+    def publish(self, wakes: Iterable[Wake]) -> None:
+        """Send keys to be looked at again."""
+        self.job.publish(wakes)
 
     @property
     def alive(self) -> bool:

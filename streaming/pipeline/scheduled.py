@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from checkpoints.clock import HOUR, to_micros
 from checkpoints.expiries import KEPT_AFTER_DUE, Expiries, Expiry
-from reconcilers.model import NO_PROJECTION, Micros, Slot, Wake
+from reconcilers.model import NO_PROJECTION, Micros, Slot, Wake, look_again
 
 EXPIRIES_KEPT: Micros = to_micros(KEPT_AFTER_DUE.total_seconds())
 
@@ -18,11 +18,11 @@ EXPIRIES_KEPT: Micros = to_micros(KEPT_AFTER_DUE.total_seconds())
 def looks_after_expiry(wakes: Iterable[Wake], now: Micros, delay: Micros) -> Iterator[Expiry]:
     """The later looks that cells with a TTL need, each two delays (µs) after the expiry."""
     for wake in wakes:
-        expires, mailboxid, uid = wake.expires_at, wake.mailboxid, wake.uid
-        if expires is None or mailboxid is None or uid is None:
+        expires, slot = wake.expires_at, wake.slot
+        if expires is None or slot is None:
             continue
         if expires + delay > now:  # a node's clock may be behind ours
-            yield Expiry(Slot(mailboxid, uid), wake.messageid, expires + 2 * delay)
+            yield Expiry(slot, wake.source, expires + 2 * delay)
 
 
 def spread(slot: Slot, now: Micros, every: Micros) -> Micros:
@@ -36,14 +36,7 @@ def spread(slot: Slot, now: Micros, every: Micros) -> Micros:
 
 def scheduled_wake(expiry: Expiry) -> Wake:
     """The key of a look that is due; only what differs is confirmed."""
-    return Wake(
-        mailboxid=expiry.slot.mailboxid,
-        messageid=expiry.messageid,
-        uid=expiry.slot.uid,
-        oldest=expiry.due,
-        looked_again=True,
-        projection=NO_PROJECTION,
-    )
+    return look_again(expiry.slot, NO_PROJECTION, expiry.source, expiry.due)
 
 
 @dataclass(slots=True)
@@ -63,7 +56,6 @@ class ExpiredCells:
 
     def take_due(self, now: Micros) -> Iterator[Wake]:
         """The keys whose later look has come since the last call."""
-        self._up_to = min(self._up_to, now)  # the clock may have stepped back
         for expiry in self.expiries.between(self._up_to, now):
             yield scheduled_wake(expiry)
-        self._up_to = now
+        self._up_to = now  # the clock may have stepped back

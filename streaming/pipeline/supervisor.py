@@ -40,9 +40,8 @@ class Supervised(Protocol):
     def name(self) -> str:
         """Its family's."""
 
-    @property
-    def publish(self) -> Callable[[Iterable[Wake]], None]:
-        """Sends keys to be looked at again."""
+    def publish(self, wakes: Iterable[Wake]) -> None:
+        """Send keys to be looked at again."""
 
     @property
     def alive(self) -> bool:

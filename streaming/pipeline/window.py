@@ -11,11 +11,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from streaming.pipeline.envelope import BAD_COLUMNS, KEY_COLUMNS
-
-TIMES = ("oldest", "newest", "from_truth", "quickest", "changes")
-SETTLED_COLUMNS = (*KEY_COLUMNS, *TIMES, *BAD_COLUMNS, "heartbeat")
-GROUP = (*KEY_COLUMNS, *BAD_COLUMNS, "heartbeat")  # all fixed-length sums: a hash aggregate
+AGGREGATED = ("written", "from_truth", "capture_delay")
+"""Of a key's columns, what its events are summed up by; by all others they are told apart."""
 
 
 def heartbeat(spark: SparkSession) -> DataFrame:
@@ -30,18 +27,20 @@ def heartbeat(spark: SparkSession) -> DataFrame:
 
 
 def settle(keys: DataFrame, beat: DataFrame, delay: float, window: float) -> DataFrame:
-    """Keys D to D + W seconds after they were read; durations in seconds. `SETTLED_COLUMNS`.
+    """Keys D to D + W seconds after they were read; durations in seconds.
 
-    The heartbeat's own row comes out too: filtered here, the optimiser would filter it before the
+    Columns: what tells keys apart, then the sums (of fixed length: a hash aggregate). The
+    heartbeat's own row comes out too: filtered here, the optimiser would filter it before the
     watermark, which would then stand still.
     """
+    apart = [*(name for name in keys.columns if name not in AGGREGATED), "heartbeat"]
     together = keys.withColumn("heartbeat", F.lit(False)).unionByName(
         beat, allowMissingColumns=True
     )
-    settled = (
+    return (
         together.withColumn("read_at", F.current_timestamp())
         .withWatermark("read_at", f"{_milliseconds(delay)} milliseconds")
-        .groupBy(F.window("read_at", f"{_milliseconds(window)} milliseconds"), *GROUP)
+        .groupBy(F.window("read_at", f"{_milliseconds(window)} milliseconds"), *apart)
         .agg(
             F.min("written").alias("oldest"),
             F.max("written").alias("newest"),
@@ -49,8 +48,8 @@ def settle(keys: DataFrame, beat: DataFrame, delay: float, window: float) -> Dat
             F.min("capture_delay").alias("quickest"),
             F.count("*").cast("int").alias("changes"),
         )
+        .drop("window")
     )
-    return settled.select(*SETTLED_COLUMNS)
 
 
 def _milliseconds(seconds: float) -> int:

@@ -24,6 +24,7 @@ from checkpoints.tallies import Tallies
 from reconcilers.family import Family, Projection
 from reconcilers.model import Micros, Slot, Suspect, Wake
 from reconcilers.policy import Admission
+from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.scheduled import looks_after_expiry, spread
 from streaming.settings import Settings
@@ -68,7 +69,7 @@ class Job:
 
     def publish(self, wakes: Iterable[Wake]) -> None:
         """Send keys to be looked at again."""
-        publish_wakes(self.settings.kafka, self.suspects_topic, self.family.name, wakes)
+        publish_wakes(self.settings.kafka, self.suspects_topic, self.family, wakes)
 
 
 @dataclass(slots=True)
@@ -76,7 +77,7 @@ class BatchLook:
     """What one worker found in its share of a batch. Times are µs.
 
     ``freshest`` is the newest write and how long its capture took (old events are sent again);
-    ``changes`` are how many changes each mailbox had.
+    ``changes`` are how many changes each mailbox had that counters sum up.
     """
 
     suspects: list[Suspect] = field(default_factory=list)
@@ -93,7 +94,6 @@ class BatchLook:
         self.suspects.extend(looked.suspects)
         self.examined += looked.examined
         self.unresolved += looked.unresolved
-        self.changes.update(looked.changes)
 
     def merge(self, other: BatchLook) -> None:
         """Take in another worker's share."""
@@ -136,7 +136,7 @@ def _merged(one: Suspect, other: Suspect) -> Suspect:
     oldest = [at for at in (one.oldest, other.oldest) if at is not None]
     return replace(
         one,
-        messageids=one.messageids | other.messageids,
+        sources=one.sources | other.sources,
         kind=one.kind or other.kind,
         oldest=min(oldest, default=None),
         looked_again=one.looked_again or other.looked_again,
@@ -159,7 +159,7 @@ def _look_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
         settled = SettledKeys.of(batch)
         _keep_undecodable(job, settled.bad, found)
         _account(settled, found, to_micros(job.settings.stream.delay))
-        wakes.extend(settled.wakes())
+        wakes.extend(settled.wakes(job.family))
         if len(wakes) >= KEYS_AT_ONCE:
             _look(job, wakes, found)
             wakes = []
@@ -173,17 +173,15 @@ def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
     since, now = ours.lineage.watched_since(), now_micros()
     look = Look(job.family, ours.tables, ours.lineage, since)
     looked = look.at(wakes, now)
-    ours.tallies.mark(_chunks(looked, job.settings.tally.chunk), now)
+    width = job.settings.tally.chunk
+    ours.tallies.mark(chunks_of(job.family, looked.touched, width), now)
     ours.expiries.expect(looks_after_expiry(wakes, now, to_micros(job.settings.stream.delay)))
     every = to_micros(job.settings.repair.recheck_interval)
     ours.expiries.expect(Expiry(slot, None, spread(slot, now, every)) for slot in looked.later)
     if looked.again:
         job.publish(looked.again)
     found.add(looked)
-
-
-def _chunks(looked: LookResult, width: int) -> dict[UUID, set[int]]:
-    return {mailbox: {uid // width for uid in uids} for mailbox, uids in looked.touched.items()}
+    found.changes.update(mailboxes_of(job.family, looked.changes))
 
 
 def _account(settled: SettledKeys, found: BatchLook, delay: Micros) -> None:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from checkpoints.lineage import Lineage
 from reconcilers.confirm import SECOND
 from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
 from reconcilers.memory import NOTHING_REMEMBERED, Entry, Memory, memory_of, merged
-from reconcilers.model import Micros, Slot, Suspect
+from reconcilers.model import KeyValue, Micros, Row, Slot, Suspect, number_of
 from reconcilers.seen import Seen, SlotRows, claimants, is_one_sided, seen_at
 from streaming.steps.ports import ConfirmTables
 
 
 class Unreadable(Refused):
-    """An index may not be read; without the truth and the list of messages nothing is judged."""
+    """An index may not be read; without the truth and the listing nothing is judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +60,20 @@ class Confirmer:
                     rows.get(suspect.slot),
                     listed.get(suspect.slot),
                     ids,
-                    tuple(row for each in sorted(ids) for row in truths.get(each, ())),
+                    _rows_of(ids, truths),
                 ),
             )
             for suspect, ids in zip(suspects, claims, strict=True)
         ]
 
     def _seen(self, suspect: Suspect, rows: SlotRows) -> Seen:
-        """Memory is asked only where it decides: it is several reads a message."""
+        """Memory is asked only where it decides: it is several reads a source."""
         one_sided = is_one_sided(self.family, suspect.slot, rows)
         memory = self._memory(suspect.slot, rows.claimants) if one_sided else NOTHING_REMEMBERED
         return seen_at(self.family, suspect, rows, memory, self.delete_clock_tolerance)
 
-    def _memory(self, slot: Slot, messageids: frozenset[UUID]) -> Memory:
-        entries = self.lineage.of_messages(list(messageids))
+    def _memory(self, slot: Slot, sources: frozenset[KeyValue]) -> Memory:
+        entries = self.lineage.of_sources(list(sources))
         since = self.lineage.watched_since()
         return merged(
             [
@@ -82,19 +81,24 @@ class Confirmer:
                     slot,
                     each,
                     entries.get(each, []),
-                    self.lineage.truth_deletes(each, slot.mailboxid),
+                    self.lineage.truth_deletes(each, slot.group),
                     self._projection_deletes(slot, entries.get(each, [])),
                     since,
                 )
-                for each in sorted(messageids)
+                for each in sorted(sources, key=number_of)
             ]
         )
 
     def _projection_deletes(
         self, slot: Slot, entries: Iterable[Entry]
-    ) -> dict[int, frozenset[Micros]]:
-        """Of this row and of the message's others in its mailbox."""
-        uids = {entry.uid for entry in entries if entry.mailboxid == slot.mailboxid} | {slot.uid}
-        return {
-            uid: self.lineage.projection_deletes(Slot(slot.mailboxid, uid)) for uid in sorted(uids)
-        }
+    ) -> dict[Slot, frozenset[Micros]]:
+        """Of this row and of the source's others in its group."""
+        slots = {entry.slot for entry in entries if entry.slot.group == slot.group} | {slot}
+        return {each: self.lineage.projection_deletes(each) for each in sorted(slots)}
+
+
+def _rows_of(
+    sources: Iterable[KeyValue], truths: Mapping[KeyValue, tuple[Row, ...]]
+) -> tuple[Row, ...]:
+    in_order = sorted(sources, key=number_of)
+    return tuple(row for source in in_order for row in truths.get(source, ()))

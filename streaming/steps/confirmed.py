@@ -30,12 +30,12 @@ class ConfirmedSuspect:
         """Where it is."""
         return self.suspect.slot
 
-    def messageid(self) -> str | None:
-        """The message it is about: the truth's, else the one the projection row was found by."""
+    def source(self, column: str) -> str | None:
+        """What it is about: the truth's source, in that column, else what the row was found by."""
         if self.seen.truths:
-            return str(self.seen.truths[0].get("messageid"))
+            return str(self.seen.truths[0].get(column))
         return ", ".join(sorted(str(each) for each in self.seen.consulted)) or None
 
     def wake(self, suspected: Kind | None) -> Wake:
         """The key, to be published and looked at again one delay later, with what was found now."""
-        return replace(self.suspect, messageids=self.seen.consulted).wake(suspected)
+        return replace(self.suspect, sources=self.seen.consulted).wake(suspected)

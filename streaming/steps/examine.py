@@ -8,7 +8,7 @@ look has seen it hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from checkpoints.journal import Journal
 from reconcilers.confirm import Moment, judge
@@ -51,7 +51,16 @@ class Rules:
     always_accepted: frozenset[Kind] = frozenset()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What one batch has of its own: mailboxes are asked once, a parked table is tried once."""
+
+    admission: Admission
+    removals: Removals
+    repairs: Repairer
+
+
+@dataclass(frozen=True, slots=True)
 class Examiner:
     """Settles suspects of one projection. ``publish`` sends keys to the suspects topic (step 7)."""
 
@@ -63,22 +72,6 @@ class Examiner:
     publish: Callable[[Iterable[Wake]], None]
     clock: Callable[[], Micros]
     rules: Rules
-    _removals: Removals = field(init=False)
-    _repairing: Repairer = field(init=False)
-
-    def __post_init__(self) -> None:
-        """What it asks of whole mailboxes, and what it writes with."""
-        rules, projection = self.rules, self.projection
-        self._removals = Removals(self.family, projection, self.tables, rules.empty_truth_min_rows)
-        self._repairing = Repairer(
-            projection=projection,
-            tables=self.tables,
-            journal=self.journal,
-            parking=Parking(self.family, self.journal, self.clock),
-            publish=self.publish,
-            clock=self.clock,
-            recheck_interval=rules.recheck_interval,
-        )
 
     def examine(
         self, suspects: Sequence[Suspect], admission: Admission, batch: str
@@ -89,18 +82,33 @@ class Examiner:
         and what had been written by then is recognised.
         """
         outcomes: list[Outcome] = []
+        this = self._batch(admission)
         if suspects:
-            suspects = self._repairing.rotated(suspects, batch)
+            suspects = this.repairs.rotated(suspects, batch)
         for start in range(0, len(suspects), CONFIRMED_TOGETHER):
             some = suspects[start : start + CONFIRMED_TOGETHER]
             try:
                 cases = self._confirmed(some, batch)
             except Unreadable as refused:
-                return [*outcomes, *self._repairing.unreadable(suspects[start:], refused)]
-            outcomes += self._repairing.readable()
+                return [*outcomes, *this.repairs.unreadable(suspects[start:], refused)]
+            outcomes += this.repairs.readable()
             for case in cases:
-                outcomes += self._examine_one(case, admission)
+                outcomes += self._examine_one(case, this)
         return outcomes
+
+    def _batch(self, admission: Admission) -> _Batch:
+        rules, projection = self.rules, self.projection
+        removals = Removals(self.family, projection, self.tables, rules.empty_truth_min_rows)
+        repairs = Repairer(
+            projection=projection,
+            tables=self.tables,
+            journal=self.journal,
+            parking=Parking(self.family, self.journal, self.clock),
+            publish=self.publish,
+            clock=self.clock,
+            recheck_interval=rules.recheck_interval,
+        )
+        return _Batch(admission, removals, repairs)
 
     def _confirmed(self, suspects: Sequence[Suspect], batch: str) -> list[ConfirmedSuspect]:
         moment = Moment(self.clock(), self.rules.delay, self.rules.delete_clock_tolerance)
@@ -113,10 +121,10 @@ class Examiner:
 
     # --- steps 6 and 7
 
-    def _examine_one(self, case: ConfirmedSuspect, admission: Admission) -> Iterator[Outcome]:
+    def _examine_one(self, case: ConfirmedSuspect, batch: _Batch) -> Iterator[Outcome]:
         verdict = self._verdict(case)
         previous = case.previous
-        if admission.observe and previous is not None and previous.state is State.INTENDED:
+        if batch.admission.observe and previous is not None and previous.state is State.INTENDED:
             yield Outcome(case.slot, Action.NOTHING, None)  # the live stream's own
             return
         step = advance(previous, verdict, case.seen, case.now, self.rules.attempts)
@@ -124,10 +132,10 @@ class Examiner:
             yield self._close(case, step.ends_as)
             case = replace(case, previous=None)
         if step.action is not Action.CLOSE:
-            yield from self._act(case, verdict, step, admission)
+            yield from self._act(case, verdict, step, batch)
 
     def _act(
-        self, case: ConfirmedSuspect, verdict: Verdict, step: Step, admission: Admission
+        self, case: ConfirmedSuspect, verdict: Verdict, step: Step, batch: _Batch
     ) -> Iterator[Outcome]:
         match step.action, verdict:
             case Action.KEEP, _:
@@ -137,7 +145,7 @@ class Examiner:
             case Action.REPORT, Report():
                 yield self._report(case, verdict)
             case Action.REPAIR, Repair():
-                yield from self._repair(case, verdict, step, admission)
+                yield from self._repair(case, verdict, step, batch)
             case action, _:
                 if action is Action.LOOK_AGAIN:
                     self.publish([case.wake(kind_found(verdict))])
@@ -147,10 +155,12 @@ class Examiner:
     def _verdict(self, case: ConfirmedSuspect) -> Verdict:
         seen, previous = case.seen, case.previous
         if case.suspect.kind is Kind.UNRESOLVED and seen.actual is None and not seen.consulted:
+            source, group = self.family.truth.source.label, self.family.group.label
             return Report(
                 Kind.UNRESOLVED,
-                "a projection row was deleted, its message is not remembered and no truth delete"
-                " of its mailbox came near: the next sweep will tell",
+                f"a projection row was deleted, its {source} is not remembered and no truth delete"
+                f" of its {group} came near; a full comparison is needed: James's own consistency"
+                " task",
             )
         accepted = self.rules.always_accepted
         if previous is not None and previous.accepted:
@@ -194,7 +204,7 @@ class Examiner:
             family=self.family.name,
             projection=self.projection.name,
             slot=case.slot,
-            messageid=case.messageid(),
+            source=case.source(self.family.truth.source.name),
             kind=kind,
             state=state,
             sentence=sentence,
@@ -206,12 +216,18 @@ class Examiner:
         )
 
     def _repair(
-        self, case: ConfirmedSuspect, verdict: Repair, step: Step, admission: Admission
+        self, case: ConfirmedSuspect, verdict: Repair, step: Step, batch: _Batch
     ) -> Iterator[Outcome]:
         kind, sentence = verdict.difference.kind, verdict.sentence
-        refused = refusal(kind, self.projection, admission, lambda: self._may_remove(case))
+        refused = refusal(
+            kind,
+            self.family,
+            self.projection,
+            batch.admission,
+            lambda: _may_remove(case, batch.removals),
+        )
         if refused is None:
-            yield from self._carry_out(case, verdict, step.attempt)
+            yield from self._carry_out(case, verdict, step.attempt, batch.repairs)
             return
         if refused.reason is not None:
             sentence = f"{sentence}; {refused.reason}"
@@ -220,12 +236,8 @@ class Examiner:
         else:
             yield self._hold(case, refused.kind, refused.state, sentence)
 
-    def _may_remove(self, case: ConfirmedSuspect) -> bool:
-        accepted = case.previous is not None and case.previous.accepted
-        return accepted or self._removals.may_lose_rows(case.slot.mailboxid)
-
     def _carry_out(
-        self, case: ConfirmedSuspect, verdict: Repair, attempt: int
+        self, case: ConfirmedSuspect, verdict: Repair, attempt: int, repairs: Repairer
     ) -> Iterator[Outcome]:
         kind, sentence = verdict.difference.kind, verdict.sentence
         planned = plan(self.projection, case.seen, verdict.difference, case.moment, attempt)
@@ -240,7 +252,7 @@ class Examiner:
             batch=case.batch,
             next_look=self.clock() + 4 * self.rules.delay,
         )
-        yield from self._repairing.send(case, finding, planned)
+        yield from repairs.send(case, finding, planned)
 
     def _report_instead(self, case: ConfirmedSuspect, report: Report) -> Outcome:
         """What was to be repaired and may not be; reported anew, unless it stands already."""
@@ -253,3 +265,8 @@ class Examiner:
         same = case.previous is not None and case.previous.state is state
         (self.journal.touch if same else self.journal.put)(finding)
         return Outcome(case.slot, Action.KEEP, finding)
+
+
+def _may_remove(case: ConfirmedSuspect, removals: Removals) -> bool:
+    accepted = case.previous is not None and case.previous.accepted
+    return accepted or removals.may_lose_rows(case.slot.group)

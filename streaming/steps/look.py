@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from checkpoints.lineage import Lineage
 from reconcilers.compare import compare
 from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
 from reconcilers.memory import complete_at
-from reconcilers.model import Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from reconcilers.seen import Seen
 from streaming.steps.look_state import LookState, Target
 from streaming.steps.ports import LookTables
@@ -27,7 +26,7 @@ from streaming.steps.record_lineage import LineageRecorder
 class LookResult:
     """What a look found: suspects, keys to look at again, and how many slots were compared.
 
-    ``changes`` are how many changes each mailbox had, no fewer; ``touched`` the UIDs they were of;
+    ``changes`` are how many changes each group had, no fewer; ``touched`` the slots they were of;
     ``later`` the slots of which an index could not be read.
     """
 
@@ -35,8 +34,8 @@ class LookResult:
     again: tuple[Wake, ...]
     examined: int
     unresolved: int
-    changes: Mapping[UUID, int]
-    touched: Mapping[UUID, frozenset[int]]
+    changes: Mapping[KeyValue, int]
+    touched: tuple[Slot, ...]
     later: tuple[Slot, ...] = ()
 
 
@@ -58,7 +57,7 @@ class Look:
         remembering.deletes(wakes)
         state = LookState()
         self._resolve_slots(wakes, state)
-        self._resolve_messages(wakes, state)
+        self._resolve_sources(wakes, state)
         for index in self.family.projections[1:]:
             self._read_index(index, state)
         remembering.partition_deletes(wakes, state)
@@ -75,107 +74,97 @@ class Look:
     # --- keys to slots
 
     def _resolve_slots(self, wakes: Iterable[Wake], state: LookState) -> None:
-        """Wakes that name a slot, or a whole mailbox (through lineage)."""
+        """Wakes that name a slot, or no source but a whole group (through lineage)."""
         for wake in wakes:
-            if wake.mailboxid is None:
-                continue
-            if wake.uid is not None:
-                state.target(Slot(wake.mailboxid, wake.uid)).add(wake, wake.messageid)
-            elif wake.messageid is None:
-                for slot, messageid in self.lineage.of_mailbox(wake.mailboxid):
-                    state.target(slot).add(wake, messageid)
+            slot = wake.slot
+            if slot is not None:
+                state.target(slot).add(wake, wake.source)
+            elif wake.source is None and wake.group is not None:
+                for each, source in self.lineage.of_group(wake.group):
+                    if wake.covers(each):
+                        state.target(each).add(wake, source)
         self._read_rows(state, list(state.targets))
 
     def _read_rows(self, state: LookState, slots: Sequence[Slot]) -> None:
-        """The projection's side, and through it or lineage the messages that may claim it."""
+        """The projection's side, and through it or lineage the sources that may claim it."""
         state.rows |= self.tables.projection_rows(self.family.listing, slots)
         state.entries |= self.lineage.of_slots(slots)
         for slot in slots:
             target, row = state.targets[slot], state.rows.get(slot)
-            target.messageids.update([entry.messageid for entry in state.entries.get(slot, ())])
-            named = self.family.listing.message_of(row)
+            target.sources.update([entry.source for entry in state.entries.get(slot, ())])
+            named = self.family.listing.source_of(row)
             if named is not None:
-                target.messageids.add(named)
+                target.sources.add(named)
 
-    def _resolve_messages(self, wakes: Iterable[Wake], state: LookState) -> None:
-        """Wakes that name a message and no UID: its slots come from truth, lineage, or a scan."""
-        ranged = [wake for wake in wakes if wake.uid is None and wake.messageid is not None]
-        named = {wake.messageid for wake in ranged if wake.messageid is not None}
-        state.remembered |= self.lineage.of_messages(list(named))
+    def _resolve_sources(self, wakes: Iterable[Wake], state: LookState) -> None:
+        """Wakes that name a source and no slot: its slots come from truth, lineage, or a scan."""
+        ranged = [
+            (wake, wake.source) for wake in wakes if wake.source is not None and wake.slot is None
+        ]
+        named = {source for _wake, source in ranged}
+        state.remembered |= self.lineage.of_sources(list(named))
         self._read_truths(state, named | _claimants(state.targets.values()))
-        scanned = self._scan_mailboxes(ranged, state)
+        scanned = self._scan_groups(ranged, state)
         new: dict[Slot, None] = {}
-        for wake in ranged:
-            assert wake.messageid is not None
-            for slot in self._slots_of(wake.messageid, wake.mailboxid, state, scanned):
+        for wake, source in ranged:
+            for slot in self._slots_of(wake, source, state, scanned):
                 if slot not in state.targets:
                     new[slot] = None
-                state.target(slot).add(wake, wake.messageid)
+                state.target(slot).add(wake, source)
         self._read_rows(state, list(new))
         self._read_truths(state, _claimants(state.targets.values()))
 
-    def _read_truths(self, state: LookState, messageids: set[UUID]) -> None:
-        unread = messageids - state.read
+    def _read_truths(self, state: LookState, sources: set[KeyValue]) -> None:
+        unread = sources - state.truths.keys()
         if not unread:
             return
-        state.read |= unread
         truths = self.tables.truth_rows(unread)
-        state.truths |= truths
-        for messageid, rows in truths.items():
+        state.truths |= dict.fromkeys(unread, ()) | truths
+        slot_of = self.family.truth.slot_of
+        for source, rows in truths.items():
             for row in rows:
-                state.claims.setdefault(self._slot(row), []).append((messageid, row))
+                state.claims.setdefault(slot_of(row), []).append((source, row))
         elsewhere = state.claims.keys() - state.targets.keys() - state.entries.keys()
         state.entries |= self.lineage.of_slots(list(elsewhere))
 
-    def _scan_mailboxes(
-        self, ranged: Iterable[Wake], state: LookState
-    ) -> Mapping[UUID, Sequence[Slot]]:
-        """Where nothing is remembered of a deleted message: one read of each such mailbox."""
-        wanted: dict[UUID, set[UUID]] = defaultdict(set)
-        for wake in ranged:
-            messageid, mailboxid = wake.messageid, wake.mailboxid
-            if messageid is None or mailboxid is None:
-                continue
-            if not self._knows_all(messageid, mailboxid, state):
-                wanted[mailboxid].add(messageid)
-        found: dict[UUID, list[Slot]] = defaultdict(list)
-        for mailboxid, messageids in wanted.items():
-            for slot, messageid in self.tables.mailbox_slots(self.family.listing, mailboxid):
-                if messageid in messageids:
-                    found[messageid].append(slot)
+    def _scan_groups(
+        self, ranged: Iterable[tuple[Wake, KeyValue]], state: LookState
+    ) -> Mapping[KeyValue, Sequence[Slot]]:
+        """Where nothing is remembered of a deleted source: one read of each such group."""
+        wanted: dict[KeyValue, set[KeyValue]] = defaultdict(set)
+        for wake, source in ranged:
+            if wake.group is not None and not self._knows_all(source, wake.group, state):
+                wanted[wake.group].add(source)
+        found: dict[KeyValue, list[Slot]] = defaultdict(list)
+        for group, sources in wanted.items():
+            for slot, named in self.tables.slots_of_group(self.family.listing, group):
+                if named is not None and named in sources:
+                    found[named].append(slot)
         return found
 
-    def _knows_all(self, messageid: UUID, mailboxid: UUID, state: LookState) -> bool:
-        """Whether lineage holds all UIDs that the message has had there while we watch."""
-        here = [each for each in state.remembered.get(messageid, ()) if each.mailboxid == mailboxid]
-        return bool(here) and complete_at(messageid, here, self.watched_since) is not None
+    def _knows_all(self, source: KeyValue, group: KeyValue, state: LookState) -> bool:
+        """Whether lineage holds all slots that the source has had there while we watch."""
+        here = [each for each in state.remembered.get(source, ()) if each.slot.group == group]
+        return bool(here) and complete_at(source, here, self.watched_since) is not None
 
     def _slots_of(
         self,
-        messageid: UUID,
-        mailboxid: UUID | None,
+        wake: Wake,
+        source: KeyValue,
         state: LookState,
-        scanned: Mapping[UUID, Sequence[Slot]],
+        scanned: Mapping[KeyValue, Sequence[Slot]],
     ) -> set[Slot]:
-        slots = {self._slot(row) for row in state.truths.get(messageid, ())}
-        remembered = state.remembered.get(messageid, ())
-        slots |= {Slot(entry.mailboxid, entry.uid) for entry in remembered}
-        slots |= set(scanned.get(messageid, ()))
-        return {slot for slot in slots if mailboxid in (None, slot.mailboxid)}
-
-    def _slot(self, truth: Row) -> Slot:
-        mailbox, number = self.family.slot
-        mailboxid, uid = truth.get(mailbox), truth.get(number)
-        assert isinstance(mailboxid, UUID)
-        assert isinstance(uid, int)
-        return Slot(mailboxid, uid)
+        slots = {self.family.truth.slot_of(row) for row in state.truths.get(source, ())}
+        slots |= {entry.slot for entry in state.remembered.get(source, ())}
+        slots |= set(scanned.get(source, ()))
+        return {slot for slot in slots if wake.covers(slot)}
 
     # --- step 4
 
     def _compared(self, wakes: Iterable[Wake], state: LookState) -> LookResult:
         suspects = []
         for target in state.targets.values():
-            truths = state.claimed(target.slot, target.messageids)
+            truths = state.claimed(target.slot, target.sources)
             for projection in self.family.projections:
                 if projection.name in state.unread:
                     continue
@@ -190,7 +179,7 @@ class Look:
             examined=len(state.targets),
             unresolved=len(lost),
             changes=_changes(wakes, state),
-            touched=_touched(state),
+            touched=tuple(each.slot for each in state.targets.values() if each.changes),
             later=tuple(state.targets) if state.unread else (),
         )
 
@@ -211,7 +200,7 @@ class Look:
         return target.suspect(projection.name, difference.kind if difference else None)
 
     def _unresolved(self, wakes: Iterable[Wake], state: LookState) -> Iterable[Suspect | Wake]:
-        """Deleted projection rows whose message nobody remembers.
+        """Deleted projection rows whose source nobody remembers.
 
         The first time they are looked at again one delay later: on a fresh installation every
         expunge of older mail looks like this, and its truth delete may come out a window later.
@@ -219,52 +208,44 @@ class Look:
         for wake in wakes:
             if wake.deleted_at is None:
                 continue
-            if wake.mailboxid is None or wake.uid is None:
+            slot = wake.slot
+            if slot is None:
                 if self._nowhere(wake, state) and not wake.looked_again:
                     yield wake
                 continue
             if wake.deleted_from != self.family.listing.table:
                 continue
-            slot = Slot(wake.mailboxid, wake.uid)
-            if state.targets[slot].messageids or slot in state.rows:
+            if state.targets[slot].sources or slot in state.rows:
                 continue
             if not wake.looked_again:
                 yield wake
-            elif not self.lineage.truth_deletes_in_mailbox(
-                wake.mailboxid, wake.deleted_at - NEAR_BY, wake.deleted_at + NEAR_BY
+            elif not self.lineage.truth_deletes_in_group(
+                slot.group, wake.deleted_at - NEAR_BY, wake.deleted_at + NEAR_BY
             ):
                 name, oldest = self.family.listing.name, wake.oldest
                 yield Suspect(slot, frozenset(), Kind.UNRESOLVED, name, oldest, looked_again=True)
 
     def _nowhere(self, wake: Wake, state: LookState) -> bool:
-        """Whether a whole message was deleted of which no row is remembered or left."""
-        if wake.mailboxid is not None or wake.messageid is None:
+        """Whether a whole source was deleted of which no row is remembered or left."""
+        if wake.group is not None or wake.source is None:
             return False
-        return not state.remembered.get(wake.messageid) and not state.truths.get(wake.messageid)
+        return not state.remembered.get(wake.source) and not state.truths.get(wake.source)
 
 
 NEAR_BY: Micros = 60_000_000
 """How far (µs) a mail server's two deletes of one message may lie apart, retries included."""
 
 
-def _changes(wakes: Iterable[Wake], state: LookState) -> Mapping[UUID, int]:
-    """By mailbox; a delete that names no UID counts once more than the UIDs it led to."""
-    found: Counter[UUID] = Counter()
+def _changes(wakes: Iterable[Wake], state: LookState) -> Mapping[KeyValue, int]:
+    """By group; a delete that names no slot counts once more than the slots it led to."""
+    found: Counter[KeyValue] = Counter()
     for target in state.targets.values():
-        found[target.slot.mailboxid] += target.changes
+        found[target.slot.group] += target.changes
     for wake in wakes:
-        if wake.uid is None and wake.mailboxid is not None and not wake.looked_again:
-            found[wake.mailboxid] += wake.changes
+        if not wake.looked_again and wake.group is not None and wake.slot is None:
+            found[wake.group] += wake.changes
     return +found
 
 
-def _touched(state: LookState) -> Mapping[UUID, frozenset[int]]:
-    found: dict[UUID, set[int]] = defaultdict(set)
-    for target in state.targets.values():
-        if target.changes:
-            found[target.slot.mailboxid].add(target.slot.uid)
-    return {mailboxid: frozenset(uids) for mailboxid, uids in found.items()}
-
-
-def _claimants(targets: Iterable[Target]) -> set[UUID]:
-    return {messageid for target in targets for messageid in target.messageids}
+def _claimants(targets: Iterable[Target]) -> set[KeyValue]:
+    return {source for target in targets for source in target.sources}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass, field
-from uuid import UUID
 
 from reconcilers.memory import Entry
-from reconcilers.model import Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 
 
 @dataclass(slots=True)
@@ -15,16 +14,16 @@ class Target:
     """A slot to be compared, and all that its wakes told of it."""
 
     slot: Slot
-    messageids: set[UUID] = field(default_factory=set)
+    sources: set[KeyValue] = field(default_factory=set)
     oldest: Micros | None = None
     changes: int = 0
     looked_again: dict[str | None, Kind | None] = field(default_factory=dict)
     """What was suspected, by the projection that was to be looked at again."""
 
-    def add(self, wake: Wake, messageid: UUID | None) -> None:
+    def add(self, wake: Wake, source: KeyValue | None) -> None:
         """Take in one more wake of this slot."""
-        if messageid is not None:
-            self.messageids.add(messageid)
+        if source is not None:
+            self.sources.add(source)
         if self.oldest is None or (wake.oldest is not None and wake.oldest < self.oldest):
             self.oldest = wake.oldest
         if not wake.looked_again:
@@ -37,7 +36,7 @@ class Target:
         """It is to be confirmed in this projection."""
         return Suspect(
             self.slot,
-            frozenset(self.messageids),
+            frozenset(self.sources),
             kind,
             projection,
             self.oldest,
@@ -48,21 +47,20 @@ class Target:
 
 @dataclass(slots=True)
 class LookState:
-    """Both sides as read so far; ``claims`` are the truth rows, with their message, by slot.
+    """Both sides as read so far; ``claims`` are the truth rows, with their source, by slot.
 
     ``rows`` are those of the family's first projection, ``indexes`` those of the others, by name;
-    ``unread`` names those that refused. ``read`` are the messages whose truth was read.
-    ``entries`` are what lineage holds by row, ``remembered`` by message, where that was asked.
+    ``unread`` names those that refused. ``truths`` has each source whose truth was read.
+    ``entries`` are what lineage holds by row, ``remembered`` by source, where that was asked.
     """
 
     targets: dict[Slot, Target] = field(default_factory=dict)
     rows: dict[Slot, Row] = field(default_factory=dict)
     indexes: dict[str, dict[Slot, Row]] = field(default_factory=dict)
-    truths: dict[UUID, tuple[Row, ...]] = field(default_factory=dict)
-    claims: dict[Slot, list[tuple[UUID, Row]]] = field(default_factory=dict)
+    truths: dict[KeyValue, tuple[Row, ...]] = field(default_factory=dict)
+    claims: dict[Slot, list[tuple[KeyValue, Row]]] = field(default_factory=dict)
     entries: dict[Slot, list[Entry]] = field(default_factory=dict)
-    remembered: dict[UUID, list[Entry]] = field(default_factory=dict)
-    read: set[UUID] = field(default_factory=set)
+    remembered: dict[KeyValue, list[Entry]] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
 
     def target(self, slot: Slot) -> Target:
@@ -81,14 +79,14 @@ class LookState:
         again = (each for each in targets if unread in each.looked_again)
         return next(again, targets[0]).suspect(unread, None)
 
-    def entry(self, slot: Slot, messageid: UUID) -> Entry | None:
-        """What lineage holds of the message at this slot."""
+    def entry(self, slot: Slot, source: KeyValue) -> Entry | None:
+        """What lineage holds of the source at this slot."""
         for entry in self.entries.get(slot, ()):
-            if entry.messageid == messageid:
+            if entry.source == source:
                 return entry
         return None
 
-    def claimed(self, slot: Slot, messageids: Container[UUID]) -> tuple[Row, ...]:
-        """The truth rows of these messages that claim the slot."""
+    def claimed(self, slot: Slot, sources: Container[KeyValue]) -> tuple[Row, ...]:
+        """The truth rows of these sources that claim the slot."""
         claims = self.claims.get(slot, ())
-        return tuple([row for messageid, row in claims if messageid in messageids])
+        return tuple([row for source, row in claims if source in sources])

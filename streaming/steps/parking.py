@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from uuid import UUID
 
 from checkpoints.journal import Journal
 from reconcilers.errors import Refused
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Micros, Slot
-
-WHOLE_TABLE = Slot(UUID(int=0), 0)
-"""Where the finding of a table stands. It is no row: nobody looks at it, or publishes it."""
+from reconcilers.key import WHOLE_TABLE
+from reconcilers.model import Kind, Micros
 
 
 @dataclass(slots=True)
@@ -61,7 +58,7 @@ class Parking:
             family=self.family.name,
             projection=projection,
             slot=WHOLE_TABLE,
-            messageid=None,
+            source=None,
             kind=kind,
             state=State.REPORTED,
             sentence=sentence,

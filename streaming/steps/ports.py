@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
-from uuid import UUID
 
 from reconcilers.family import Projection
-from reconcilers.model import Row, Slot
+from reconcilers.model import KeyValue, Row, Slot
 from reconcilers.writes import Write
 
 
 class TruthTables(Protocol):
     """The truth, as it is read in bulk."""
 
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        """All truth rows of each message; messages without any are left out."""
+    def truth_rows(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        """All truth rows of each source; sources without any are left out."""
 
 
 class ProjectionTables(Protocol):
@@ -28,16 +27,16 @@ class ProjectionTables(Protocol):
         """The projection's rows at these slots; absent ones are left out."""
 
 
-class MailboxTables(TruthTables, Protocol):
-    """What is read of a whole mailbox."""
+class GroupTables(TruthTables, Protocol):
+    """What is read of a whole group (a mailbox)."""
 
-    def mailbox_slots(
-        self, projection: Projection, mailboxid: UUID
-    ) -> Iterable[tuple[Slot, UUID | None]]:
-        """Every slot of a mailbox in the projection, with the message its row names."""
+    def slots_of_group(
+        self, projection: Projection, group: KeyValue
+    ) -> Iterable[tuple[Slot, KeyValue | None]]:
+        """Every slot of a group in the projection, with the source its row names."""
 
 
-class LookTables(MailboxTables, ProjectionTables, Protocol):
+class LookTables(GroupTables, ProjectionTables, Protocol):
     """What step 3 reads."""
 
 
@@ -49,8 +48,8 @@ class ConfirmTables(ProjectionTables, Protocol):
     ) -> dict[Slot, Row]:
         """The projection's rows with write times (µs)."""
 
-    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        """All truth rows of each message at serial consistency, with write times (µs)."""
+    def truth_serially(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        """All truth rows of each source at serial consistency, with write times (µs)."""
 
 
 class WriteTables(Protocol):
@@ -60,7 +59,7 @@ class WriteTables(Protocol):
         """Send the guarded writes of one row."""
 
 
-class RepairTables(MailboxTables, WriteTables, Protocol):
+class RepairTables(GroupTables, WriteTables, Protocol):
     """What step 6 needs."""
 
 

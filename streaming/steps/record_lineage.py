@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from checkpoints.lineage import Lineage
 from reconcilers.family import Family
-from reconcilers.memory import WHOLE_RANGE, Entry, ProjectionDelete, TruthDelete
-from reconcilers.model import Micros, Slot, Wake
+from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
+from reconcilers.model import KeyValue, Micros, Slot, Wake
 from streaming.steps.look_state import LookState
 
 
@@ -25,27 +24,26 @@ class LineageRecorder:
         """What the wakes tell of deletes."""
         seen: list[TruthDelete | ProjectionDelete] = []
         for wake in wakes:
-            at, mailboxid, uid = wake.deleted_at, wake.mailboxid, wake.uid
-            if at is None or mailboxid is None or wake.looked_again:
+            at, slot = wake.deleted_at, wake.slot
+            if at is None or wake.group is None or wake.looked_again:
                 continue
-            if wake.deleted_from == self.family.truth and wake.messageid is not None:
-                named = WHOLE_RANGE if uid is None else uid
-                seen.append(TruthDelete(wake.messageid, mailboxid, named, at))
-            elif wake.deleted_from == self.family.listing.table and uid is not None:
-                seen.append(ProjectionDelete(Slot(mailboxid, uid), at))
+            if wake.deleted_from == self.family.truth.table and wake.source is not None:
+                seen.append(TruthDelete(wake.source, wake.key, at))
+            elif wake.deleted_from == self.family.listing.table and slot is not None:
+                seen.append(ProjectionDelete(slot, at))
         if seen:
             self.lineage.remember_deletes(seen)
 
     def partition_deletes(self, wakes: Iterable[Wake], state: LookState) -> None:
-        """A delete of a message's whole truth partition is one of each row that is gone."""
+        """A delete of a source's whole truth partition is one of each row that is gone."""
         seen = [
-            TruthDelete(entry.messageid, entry.mailboxid, entry.uid, wake.deleted_at)
+            TruthDelete(entry.source, entry.slot.key, wake.deleted_at)
             for wake in wakes
             if wake.deleted_at is not None and not wake.looked_again
-            if wake.deleted_from == self.family.truth and wake.mailboxid is None
-            if wake.messageid is not None
-            for entry in state.remembered.get(wake.messageid, ())
-            if not state.claimed(Slot(entry.mailboxid, entry.uid), (entry.messageid,))
+            if wake.deleted_from == self.family.truth.table and wake.group is None
+            if wake.source is not None
+            for entry in state.remembered.get(wake.source, ())
+            if not state.claimed(entry.slot, (entry.source,))
         ]
         if seen:
             self.lineage.remember_deletes(seen)
@@ -63,46 +61,47 @@ class LineageRecorder:
             entry
             for slot in state.targets.keys() - state.rows.keys()
             for entry in state.entries.get(slot, ())
-            if not entry.expiring and not state.claimed(slot, (entry.messageid,))
+            if not entry.expiring and not state.claimed(slot, (entry.source,))
         ]
         if gone:
             self.lineage.expire(self._forgettable(gone))
 
     def _forgettable(self, gone: Sequence[Entry]) -> Iterator[Entry]:
-        """Those of messages that are gone from the mailbox with all their UIDs.
+        """Those of sources that are gone from the group with all their rows.
 
         While one is left, what became of the others is evidence about it.
         """
         going = {_place(entry) for entry in gone}
-        left: set[tuple[UUID, UUID]] = set()
-        for entries in self.lineage.of_messages(list({each.messageid for each in gone})).values():
+        left: set[tuple[KeyValue, KeyValue]] = set()
+        for entries in self.lineage.of_sources(list({each.source for each in gone})).values():
             left |= {
-                (each.messageid, each.mailboxid)
+                (each.source, each.slot.group)
                 for each in entries
                 if not each.expiring and _place(each) not in going
             }
-        yield from (each for each in gone if (each.messageid, each.mailboxid) not in left)
+        yield from (each for each in gone if (each.source, each.slot.group) not in left)
 
     def _projected(self, state: LookState) -> Iterator[Entry]:
         for slot, row in state.rows.items():
-            named = self.family.listing.message_of(row)
+            named = self.family.listing.source_of(row)
             if named is not None and state.entry(slot, named) is None:
-                yield Entry(named, slot.mailboxid, slot.uid, in_truth=False)
+                yield Entry(named, slot, in_truth=False)
 
     def _told(self, wakes: Iterable[Wake], state: LookState) -> Iterator[Entry]:
         for wake in wakes:
-            if wake.from_truth and wake.messageid and wake.mailboxid and wake.uid is not None:
-                before = state.entry(Slot(wake.mailboxid, wake.uid), wake.messageid)
+            slot, source = wake.slot if wake.from_truth else None, wake.source
+            if slot is not None and source is not None:
+                before = state.entry(slot, source)
                 if before is None or not before.in_truth:
-                    yield Entry(wake.messageid, wake.mailboxid, wake.uid, in_truth=True)
+                    yield Entry(source, slot, in_truth=True)
 
     def _read(self, state: LookState, now: Micros) -> Iterator[Entry]:
         """The earliest read since watching began is kept; what was expiring is renewed as it is."""
         for slot, claims in state.claims.items():
-            for messageid, _row in claims:
-                before = state.entry(slot, messageid)
+            for source, _row in claims:
+                before = state.entry(slot, source)
                 if before is None or not before.in_truth or self._outdated(before):
-                    yield Entry(messageid, slot.mailboxid, slot.uid, True, recorded_at=now)
+                    yield Entry(source, slot, in_truth=True, recorded_at=now)
                 elif before.expiring:
                     yield before
 
@@ -110,5 +109,5 @@ class LineageRecorder:
         return before.recorded_at is None or before.recorded_at < (self.watched_since or 0)
 
 
-def _place(entry: Entry) -> tuple[UUID, UUID, int]:
-    return entry.messageid, entry.mailboxid, entry.uid
+def _place(entry: Entry) -> tuple[KeyValue, Slot]:
+    return entry.source, entry.slot

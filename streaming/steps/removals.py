@@ -1,4 +1,4 @@
-"""Which mailboxes may lose rows: not those of some size that have lost all their truth.
+"""Which groups (mailboxes) may lose rows: not those of some size that have lost all their truth.
 
 A truncated or half-restored truth looks just like that; such a mailbox waits for a person.
 """
@@ -6,38 +6,38 @@ A truncated or half-restored truth looks just like that; such a mailbox waits fo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from uuid import UUID
 
 from reconcilers.family import Family, Projection
-from streaming.steps.ports import MailboxTables
+from reconcilers.model import KeyValue
+from streaming.steps.ports import GroupTables
 
 IDS_A_READ = 100
 
 
 @dataclass(slots=True)
 class Removals:
-    """Asks once for each mailbox. Smaller ones than ``empty_truth_min_rows`` may lose every row."""
+    """Asks once for each group. Smaller ones than ``empty_truth_min_rows`` may lose every row."""
 
     family: Family
     projection: Projection
-    tables: MailboxTables
+    tables: GroupTables
     empty_truth_min_rows: int
-    _trusted: dict[UUID, bool] = field(default_factory=dict)
+    _trusted: dict[KeyValue, bool] = field(default_factory=dict)
 
-    def may_lose_rows(self, mailboxid: UUID) -> bool:
-        """Whether a mailbox is small, or some row of it has its truth."""
-        if mailboxid not in self._trusted:
-            self._trusted[mailboxid] = self._has_truth(mailboxid)
-        return self._trusted[mailboxid]
+    def may_lose_rows(self, group: KeyValue) -> bool:
+        """Whether a group is small, or some row of it has its truth."""
+        if group not in self._trusted:
+            self._trusted[group] = self._has_truth(group)
+        return self._trusted[group]
 
-    def _has_truth(self, mailboxid: UUID) -> bool:
-        rows = list(self.tables.mailbox_slots(self.projection, mailboxid))
+    def _has_truth(self, group: KeyValue) -> bool:
+        rows = list(self.tables.slots_of_group(self.projection, group))
         if len(rows) < self.empty_truth_min_rows:
             return True
-        messageids = [messageid for _, messageid in rows if messageid is not None]
-        for start in range(0, len(messageids), IDS_A_READ):
-            found = self.tables.truth_rows(messageids[start : start + IDS_A_READ])
+        sources = [source for _, source in rows if source is not None]
+        for start in range(0, len(sources), IDS_A_READ):
+            found = self.tables.truth_rows(sources[start : start + IDS_A_READ])
             for truths in found.values():
-                if any(row.get(self.family.slot[0]) == mailboxid for row in truths):
+                if any(row.get(self.family.truth.slot[0]) == group for row in truths):
                     return True
         return False

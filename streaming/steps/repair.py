@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 
 from checkpoints.journal import Journal
 from reconcilers.errors import Refused
@@ -25,6 +26,14 @@ WAITS = "its table refuses writes"
 """Why a key whose table is parked comes back."""
 
 
+class LastWrite(Enum):
+    """What became of the write before, in the same batch."""
+
+    NONE = auto()
+    TAKEN = auto()
+    REFUSED = auto()
+
+
 @dataclass(slots=True)
 class Repairer:
     """Sends one batch's repairs of one projection. ``publish`` sends keys to the suspects topic.
@@ -39,15 +48,14 @@ class Repairer:
     publish: Callable[[Iterable[Wake]], None]
     clock: Callable[[], Micros]
     recheck_interval: Micros
-    _tried: bool = False
-    _taken: bool = False
+    _last: LastWrite = LastWrite.NONE
 
     def rotated(self, suspects: Sequence[Suspect], batch: str) -> Sequence[Suspect]:
         """The suspects in the order in which they may try a parked table: of each batch another.
 
         So a row that any table would refuse does not keep the others waiting for ever.
         """
-        self._tried = self._taken = False
+        self._last = LastWrite.NONE
         self.parking.recall(self.projection.name)
         if not self._parked:
             return suspects
@@ -62,18 +70,17 @@ class Repairer:
         self, case: ConfirmedSuspect, finding: Finding, writes: tuple[Write, ...]
     ) -> Iterator[Outcome]:
         """Write what repairs this finding, unless its table is known to refuse."""
-        if self._parked and self._tried:
+        if self._parked and self._last is not LastWrite.NONE:
             yield from self._wait(case, finding.kind, case.previous)
             return
         intended = replace(finding, state=State.INTENDED, writes=writes)
         self.journal.put(intended)
-        self._tried = True
         try:
             self.tables.apply(writes)
         except Refused as refused:
             yield from self._refused(case, intended, refused)
             return
-        self._taken = True
+        self._last = LastWrite.TAKEN
         yield from self._freed(self.parking.took_a_write(self.projection.name))
         self.publish([case.wake(intended.kind)])
         yield Outcome(case.slot, Action.REPAIR, intended, at=self.clock())
@@ -100,7 +107,7 @@ class Repairer:
         self, case: ConfirmedSuspect, intended: Finding, refused: Refused
     ) -> Iterator[Outcome]:
         """The table's fault, unless it has just taken another write: then the row is held."""
-        taken, self._taken = self._taken, False
+        taken, self._last = self._last is LastWrite.TAKEN, LastWrite.REFUSED
         if not self._parked and (taken or _held_by_itself(case.previous)):
             yield self._hold(case, intended, refused)
             return

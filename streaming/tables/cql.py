@@ -10,7 +10,7 @@ def as_cql(write: Write, keyspace: str) -> tuple[str, tuple[object, ...]]:
     """The statement, with markers, and its values. Every one carries its timestamp, the guard."""
     table, key = f"{keyspace}.{write.projection.table}", write.projection.key
     where = "WHERE " + " AND ".join(f"{column} = ?" for column in key)
-    slot = (write.slot.mailboxid, write.slot.uid)[: len(key)]
+    slot = write.slot.key[: len(key)]
     match write:
         case SetCells(at=at, cells=cells):
             columns = sorted(cells)

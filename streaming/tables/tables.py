@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
-from uuid import UUID
 
 from cassandra.cluster import Session
 from cassandra.query import BatchStatement, BatchType
@@ -17,7 +16,7 @@ from cassandra.query import BatchStatement, BatchType
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.errors import NotGuarded
 from reconcilers.family import Family, Projection
-from reconcilers.model import Row, Slot
+from reconcilers.model import KeyValue, Row, Slot
 from reconcilers.writes import Write
 from streaming.settings import CassandraSettings
 from streaming.tables.cql import as_cql
@@ -35,7 +34,8 @@ class Tables:
     def __init__(self, session: Session, settings: CassandraSettings, family: Family) -> None:
         self._session = session
         self._settings = settings
-        self._family = family
+        self._truth = family.truth
+        self._source = family.truth.source.name
         self._pace = RateLimiter(settings.rows_per_second)
         self._prepared: dict[str, Any] = {}
         self._truth_columns = _copied(family)
@@ -43,39 +43,38 @@ class Tables:
 
     # --- step 3: look, at QUORUM, without write times
 
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        """All truth rows of each message; messages without any are left out."""
+    def truth_rows(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        """All truth rows of each source; sources without any are left out."""
         columns = ", ".join((*self._truth_key, *self._truth_columns))
         query = self._prepare(
-            f"SELECT {columns} FROM {self._table(self._family.truth)}"
-            f" WHERE {self._family.partition} IN ?"
+            f"SELECT {columns} FROM {self._table(self._truth.table)} WHERE {self._source} IN ?"
         )
-        found: dict[UUID, list[Row]] = defaultdict(list)
-        for rows in self._read(query, ((list(some),) for some in _chunks(messageids))):
+        found: dict[KeyValue, list[Row]] = defaultdict(list)
+        for rows in self._read(query, ((list(some),) for some in _chunks(sources))):
             for row in rows:
-                found[row[self._family.partition]].append(Row(_cells(row, self._sets)))
-        return {messageid: tuple(rows) for messageid, rows in found.items()}
+                found[row[self._source]].append(Row(_cells(row, self._sets)))
+        return {source: tuple(rows) for source, rows in found.items()}
 
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
         """The projection's rows at these slots; absent ones are left out."""
         if projection.collects is not None:
-            return self._gathered(projection, slots)
+            return self._collected(projection, slots)
         rows = self._projection_rows(projection, slots, projection.columns)
         return {slot: Row(cells) for slot, cells in rows}
 
-    def mailbox_slots(
-        self, projection: Projection, mailboxid: UUID
-    ) -> Iterator[tuple[Slot, UUID | None]]:
-        """Every slot of a mailbox in the projection, with the message its row names (paged)."""
-        mailbox, uid = projection.key
+    def slots_of_group(
+        self, projection: Projection, group: KeyValue
+    ) -> Iterator[tuple[Slot, KeyValue | None]]:
+        """Every slot of a group in the projection, with the source its row names (paged)."""
+        columns = ", ".join(dict.fromkeys((*projection.key, str(projection.identity))))
         query = self._prepare(
-            f"SELECT {uid}, {projection.identity} FROM {self._table(projection.table)}"
-            f" WHERE {mailbox} = ?"
+            f"SELECT {columns} FROM {self._table(projection.table)} WHERE {projection.key[0]} = ?"
         )
-        with translated("reading a mailbox of the projection"):
-            result = self._session.execute(query, (mailboxid,))
+        with translated("reading a group of the projection"):
+            result = self._session.execute(query, (group,))
             for row in result:
-                yield Slot(mailboxid, row[uid]), row[projection.identity]
+                slot = Slot(*(row[column] for column in projection.key))
+                yield slot, row[str(projection.identity)]
 
     # --- step 5: confirm, with write times; the projection FIRST, the truth SECOND
 
@@ -89,23 +88,22 @@ class Tables:
         rows = self._projection_rows(projection, slots, columns)
         return {slot: _with_times(cells) for slot, cells in rows}
 
-    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        """All truth rows of each message at serial consistency, with write times.
+    def truth_serially(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        """All truth rows of each source at serial consistency, with write times.
 
         A serial read completes a user's pending lightweight transaction; that is its own write.
         """
-        times = _times(self._truth_columns, self._sets | {self._family.partition})
+        times = _times(self._truth_columns, self._sets | {self._source})
         columns = ", ".join((*self._truth_key, *self._truth_columns, *times))
         query = self._prepare(
-            f"SELECT {columns} FROM {self._table(self._family.truth)}"
-            f" WHERE {self._family.partition} = ?",
+            f"SELECT {columns} FROM {self._table(self._truth.table)} WHERE {self._source} = ?",
             serial(self._settings),
         )
-        asked = list(messageids)
-        answers = self._read(query, ((messageid,) for messageid in asked))
+        asked = list(sources)
+        answers = self._read(query, ((source,) for source in asked))
         return {
-            messageid: tuple(_with_times(_cells(row, self._sets)) for row in rows)
-            for messageid, rows in zip(asked, answers, strict=True)
+            source: tuple(_with_times(_cells(row, self._sets)) for row in rows)
+            for source, rows in zip(asked, answers, strict=True)
             if rows
         }
 
@@ -136,7 +134,7 @@ class Tables:
 
     @property
     def _truth_key(self) -> tuple[str, ...]:
-        return (self._family.partition, *self._family.slot)
+        return tuple(dict.fromkeys((self._source, *self._truth.slot)))
 
     def _table(self, table: str) -> str:
         return f"{self._settings.keyspace}.{table}"
@@ -169,38 +167,38 @@ class Tables:
     def _projection_rows(
         self, projection: Projection, slots: Iterable[Slot], columns: Sequence[str]
     ) -> Iterator[tuple[Slot, dict[str, Any]]]:
-        mailbox, uid = projection.key
+        *leading, last = projection.key
+        where = "".join(f"{column} = ? AND " for column in leading)
         query = self._prepare(
-            f"SELECT {', '.join((mailbox, uid, *columns))}"
-            f" FROM {self._table(projection.table)} WHERE {mailbox} = ? AND {uid} IN ?"
+            f"SELECT {', '.join((*projection.key, *columns))}"
+            f" FROM {self._table(projection.table)} WHERE {where}{last} IN ?"
         )
-        by_mailbox: dict[UUID, list[int]] = defaultdict(list)
+        together: dict[tuple[KeyValue, ...], list[KeyValue]] = defaultdict(list)
         for slot in slots:
-            by_mailbox[slot.mailboxid].append(slot.uid)
+            together[slot.key[:-1]].append(slot.key[-1])
         arguments = (
-            (mailboxid, list(some))
-            for mailboxid, uids in by_mailbox.items()
-            for some in _chunks(uids)
+            (*key, list(some)) for key, lasts in together.items() for some in _chunks(lasts)
         )
         for rows in self._read(query, arguments):
             for row in rows:
-                yield Slot(row[mailbox], row[uid]), _cells(row, projection.sets)
+                slot = Slot(*[row[column] for column in projection.key])
+                yield slot, _cells(row, projection.sets)
 
-    def _gathered(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
-        """Its mailbox's one row for each slot."""
-        (mailbox,) = projection.key
+    def _collected(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
+        """Its group's one row for each slot."""
+        (group,) = projection.key
         query = self._prepare(
-            f"SELECT {', '.join((mailbox, *projection.columns))}"
-            f" FROM {self._table(projection.table)} WHERE {mailbox} = ?"
+            f"SELECT {', '.join((group, *projection.columns))}"
+            f" FROM {self._table(projection.table)} WHERE {group} = ?"
         )
         asked = list(slots)
-        mailboxids = dict.fromkeys(slot.mailboxid for slot in asked)
+        groups = dict.fromkeys(slot.group for slot in asked)
         rows = {
-            row[mailbox]: Row(_cells(row, projection.sets))
-            for found in self._read(query, ((each,) for each in mailboxids))
+            row[group]: Row(_cells(row, projection.sets))
+            for found in self._read(query, ((each,) for each in groups))
             for row in found
         }
-        return {slot: rows[slot.mailboxid] for slot in asked if slot.mailboxid in rows}
+        return {slot: rows[slot.group] for slot in asked if slot.group in rows}
 
 
 def _cells(row: dict[str, Any], sets: Iterable[str]) -> dict[str, Any]:
@@ -230,7 +228,8 @@ def _times(columns: Iterable[str], without: frozenset[str]) -> tuple[str, ...]:
 def _copied(family: Family) -> tuple[str, ...]:
     """The truth's columns that some projection copies or that must not be null."""
     copied = {column for each in family.projections for column in each.columns}
-    return tuple(sorted((copied | set(family.required)) - {family.partition, *family.slot}))
+    truth = family.truth
+    return tuple(sorted((copied | set(truth.required)) - {truth.source.name, *truth.slot}))
 
 
 def _chunks(items: Iterable[Any]) -> Iterator[list[Any]]:

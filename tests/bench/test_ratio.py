@@ -34,7 +34,7 @@ def test_a_look_together_is_faster_than_row_by_row(filled: Filled) -> None:
         f"SELECT mailboxid, messageid, uid FROM {filled.keyspace}.messageidtable"
     )
     wakes = [
-        Wake(row["mailboxid"], row["messageid"], row["uid"], from_truth=True)
+        Wake((row["mailboxid"], row["uid"]), row["messageid"], from_truth=True)
         for row in islice(rows, TOGETHER)
     ]
     _rate(look, wakes[:ONE_BY_ONE], KEYS_AT_ONCE)  # statements prepared, caches warm

@@ -15,16 +15,18 @@ from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
 from reconcilers.memory import Entry
-from reconcilers.model import Micros, Row, Value
+from reconcilers.model import KeyValue, Micros, Row, Slot, Value
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
 from reconcilers.writes import AddToCounter
 from streaming.counters.batch_summary import BatchSummary
-from streaming.counters.correct import CorrectionLimits, Corrector
+from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter
+from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRow, CounterRows, Owners
-from streaming.counters.schedule import CounterScheduler, Timing
+from streaming.counters.observe import CounterObserver
+from streaming.counters.schedule import CounterScheduler, LookRules
 from streaming.steps.parking import Parking
 from tests.builders.rows import DELAY, FAMILY, MAILBOX, NOW, SECOND, truth
 
@@ -81,8 +83,9 @@ class CounterTables:
         self.read.append((mailboxid, first, last))
         yield from (each for each in self.listing.get(mailboxid, ()) if first <= each.uid <= last)
 
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        return {each: tuple(self.truths[each]) for each in messageids if each in self.truths}
+    def truth_rows(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        wanted = set(messageids)
+        return {each: tuple(rows) for each, rows in self.truths.items() if each in wanted}
 
     def owner(self, mailboxid: UUID) -> QuotaRoot | None:
         self._may_fail("owner")
@@ -138,6 +141,7 @@ class Bench:
     rounds: MemoryRounds = field(default_factory=MemoryRounds)
     journal: MemoryJournal = field(init=False)
     owners: Owners = field(init=False)
+    findings: CounterFindings = field(init=False)
     correcting: Corrector = field(init=False)
     watch: CounterScheduler = field(init=False)
     told: list[tuple[Finding, State | None]] = field(default_factory=list)
@@ -154,32 +158,40 @@ class Bench:
     def begin(self) -> None:
         """A new process, over what was kept."""
         self.owners = Owners(self.tables)
-        self.correcting = self._correcting()
+        limits = CorrectionLimits(3, self.first, AGAIN, prompt=DELAY, observe=self.observe)
+        self.findings = self._findings(limits)
+        self.correcting = self._correcting(limits)
         self.watch = self._watch()
 
-    def _correcting(self) -> Corrector:
-        return Corrector(
-            tables=self.tables,
-            counting=self.counting(),
-            rounds=self.rounds,
+    def _findings(self, limits: CorrectionLimits) -> CounterFindings:
+        return CounterFindings(
             journal=self.journal,
             parking={each.name: Parking(each, self.journal, self.clock) for each in self.families},
             clock=self.clock,
-            limits=CorrectionLimits(3, self.first, AGAIN, prompt=DELAY, observe=self.observe),
-            trouble=lambda: self.trouble,
+            limits=limits,
             told=lambda finding, ended: self.told.append((finding, ended)),
+        )
+
+    def _correcting(self, limits: CorrectionLimits) -> Corrector:
+        return Corrector(
+            findings=self.findings,
+            tables=self.tables,
+            counting=self.counting(),
+            rounds=self.rounds,
+            clock=self.clock,
+            limits=limits,
+            trouble=lambda: self.trouble,
         )
 
     def _watch(self) -> CounterScheduler:
         return CounterScheduler(
-            tables=self.tables,
-            counting=self.counting(),
-            owners=self.owners,
-            rounds=self.rounds,
+            observer=CounterObserver(
+                self.tables, self.counting(), self.owners, self.rounds, self.clock
+            ),
+            findings=self.findings,
             correcting=self.correcting,
             clock=self.clock,
-            timing=Timing(DELAY, GATHER, L),
-            evidence=Evidence(K, 2 * K),
+            rules=LookRules(DELAY, GATHER, L, Evidence(K, 2 * K)),
             count=lambda tally, outcome: self.counts.update([outcome]),
         )
 
@@ -217,7 +229,7 @@ class Bench:
     def remember(self, mailboxid: UUID, *messages: Listed) -> None:
         """Lineage knows of these."""
         self.lineage.remember(
-            Entry(each.messageid, mailboxid, each.uid, in_truth=True) for each in messages
+            Entry(each.messageid, Slot(mailboxid, each.uid), in_truth=True) for each in messages
         )
 
     # --- what happens
@@ -254,9 +266,7 @@ class Bench:
 
     def recall(self) -> None:
         """Read the open findings, as the loop does now and then."""
-        families = self.families
-        found = [each for family in families for each in self.journal.open_findings(family)]
-        self.correcting.recall(found)
+        self.findings.recall()
 
     def finding(self, subject: CounterRow = OF_MAILBOX) -> Finding | None:
         """What the journal holds of a subject."""

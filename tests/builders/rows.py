@@ -10,7 +10,7 @@ from reconcilers.confirm import Moment
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.memory import NOTHING_REMEMBERED, Memory
-from reconcilers.model import Kind, Micros, Row, Slot, Value
+from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Value
 from reconcilers.seen import Seen
 
 SECOND: Micros = 1_000_000
@@ -98,8 +98,8 @@ def seen(
     actual: Row | None,
     *truths: Row,
     memory: Memory = NOTHING_REMEMBERED,
-    present: frozenset[int] = frozenset(),
-    consulted: frozenset[UUID] = frozenset({MESSAGE_ID}),
+    present: frozenset[Slot] = frozenset(),
+    consulted: frozenset[KeyValue] = frozenset({MESSAGE_ID}),
 ) -> Seen:
     """One look at `SLOT`, not the first: what is extra was so a delay ago."""
     return Seen(SLOT, actual, truths, consulted, memory, present, Kind.EXTRA_ROW)

@@ -49,7 +49,7 @@ def a_finding(family: Family, slot: Slot, **changes: Any) -> Finding:
         family=family.name,
         projection=MESSAGES.name,
         slot=slot,
-        messageid=str(row.cells["messageid"]),
+        source=str(row.cells["messageid"]),
         kind=Kind.DIFFERING_CELLS,
         state=State.INTENDED,
         sentence="messages: differs in flagseen, userflags – 'ü'",

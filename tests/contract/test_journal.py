@@ -14,6 +14,7 @@ from reconcilers.family import Family
 from reconcilers.finding import State
 from reconcilers.model import Kind, Slot
 from reconcilers.policy import Breaker
+from tests.builders.slots import mailbox_of
 from tests.contract.making import a_family, a_finding, a_slot
 
 DAY = 86_400_000_000
@@ -59,7 +60,7 @@ def test_a_finding_is_recalled_with_every_field(journal: Journal, family: Family
 
 
 def test_a_finding_without_optional_fields(journal: Journal, family: Family) -> None:
-    empty = {"messageid": None, "oldest": None, "before": None, "writes": (), "truth": ()}
+    empty = {"source": None, "oldest": None, "before": None, "writes": (), "truth": ()}
     finding = a_finding(family, a_slot(), **empty, next_look=None, accepted=False, batch="")
     journal.put(finding)
     assert list(journal.open_findings(family)) == [finding]
@@ -69,7 +70,7 @@ def test_recall_is_by_slot_projection_and_family(journal: Journal, family: Famil
     slot = a_slot()
     journal.put(a_finding(family, slot))
     assert journal.recall(family, "messages", []) == {}
-    assert journal.recall(family, "messages", [Slot(slot.mailboxid, 8), a_slot()]) == {}
+    assert journal.recall(family, "messages", [Slot(mailbox_of(slot), 8), a_slot()]) == {}
     assert journal.recall(family, "another", [slot]) == {}
     assert journal.recall(a_family(), "messages", [slot]) == {}
 
@@ -87,7 +88,7 @@ def test_put_replaces_the_whole_finding_at_its_slot(journal: Journal, family: Fa
     finding = a_finding(family, a_slot())
     journal.put(finding)
     stripped = replace(
-        finding, state=State.HELD, writes=(), before=None, next_look=None, messageid=None, truth=()
+        finding, state=State.HELD, writes=(), before=None, next_look=None, source=None, truth=()
     )
     journal.put(stripped)
     assert journal.recall(family, "messages", [finding.slot]) == {finding.slot: stripped}

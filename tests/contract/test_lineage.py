@@ -2,15 +2,15 @@
 
 import uuid
 from dataclasses import replace
-from uuid import UUID
 
 import pytest
 
 from checkpoints.cassandra import CassandraLineage
 from checkpoints.lineage import Lineage
 from checkpoints.memory import MemoryLineage
-from reconcilers.memory import WHOLE_RANGE, Deletes, Entry, ProjectionDelete, TruthDelete
-from reconcilers.model import Slot
+from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete
+from reconcilers.model import KeyValue, Slot
+from tests.builders.slots import mailbox_of, uid_of
 
 AT = 1_700_000_000_000_000
 
@@ -23,34 +23,34 @@ def lineage(kind: str, request: pytest.FixtureRequest) -> Lineage:
 
 
 def an_entry(uid: int = 1, in_truth: str = "in truth", recorded_at: int | None = AT) -> Entry:
-    return Entry(uuid.uuid1(), uuid.uuid1(), uid, in_truth == "in truth", recorded_at)
+    return Entry(uuid.uuid1(), Slot(uuid.uuid1(), uid), in_truth == "in truth", recorded_at)
 
 
-def only(lineage: Lineage, messageid: UUID) -> Entry:
+def only(lineage: Lineage, messageid: KeyValue) -> Entry:
     """The message's one entry, the same both ways round."""
-    (entry,) = lineage.of_messages([messageid])[messageid]
-    slot = Slot(entry.mailboxid, entry.uid)
+    (entry,) = lineage.of_sources([messageid])[messageid]
+    slot = entry.slot
     assert lineage.of_slots([slot]) == {slot: [entry]}
     return entry
 
 
 def test_what_was_remembered_is_found_both_ways_round(lineage: Lineage) -> None:
     entry = an_entry()
-    slot = Slot(entry.mailboxid, entry.uid)
+    slot = entry.slot
     lineage.remember([entry])
-    assert lineage.of_messages([entry.messageid]) == {entry.messageid: [entry]}
+    assert lineage.of_sources([entry.source]) == {entry.source: [entry]}
     assert lineage.of_slots([slot]) == {slot: [entry]}
-    assert list(lineage.of_mailbox(entry.mailboxid)) == [(slot, entry.messageid)]
+    assert list(lineage.of_group(entry.slot.group)) == [(slot, entry.source)]
 
 
 def test_what_was_not_is_left_out(lineage: Lineage) -> None:
     entry = an_entry()
     lineage.remember([entry])
-    assert lineage.of_messages([]) == {}
-    assert lineage.of_messages([uuid.uuid1()]) == {}
+    assert lineage.of_sources([]) == {}
+    assert lineage.of_sources([uuid.uuid1()]) == {}
     assert lineage.of_slots([]) == {}
-    assert lineage.of_slots([Slot(entry.mailboxid, 2), Slot(uuid.uuid1(), 1)]) == {}
-    assert list(lineage.of_mailbox(uuid.uuid1())) == []
+    assert lineage.of_slots([Slot(entry.slot.group, 2), Slot(uuid.uuid1(), 1)]) == {}
+    assert list(lineage.of_group(uuid.uuid1())) == []
 
 
 @pytest.mark.parametrize("recorded_at", [AT, None])
@@ -58,29 +58,29 @@ def test_what_was_not_is_left_out(lineage: Lineage) -> None:
 def test_every_shape_of_an_entry(lineage: Lineage, in_truth: str, recorded_at: int | None) -> None:
     entry = an_entry(in_truth=in_truth, recorded_at=recorded_at)
     lineage.remember([entry])
-    assert only(lineage, entry.messageid) == entry
+    assert only(lineage, entry.source) == entry
     lineage.expire([entry])
-    assert only(lineage, entry.messageid) == replace(entry, expiring=True)
+    assert only(lineage, entry.source) == replace(entry, expiring=True)
     lineage.remember([replace(entry, expiring=True)])
-    assert only(lineage, entry.messageid) == entry
+    assert only(lineage, entry.source) == entry
 
 
 def test_a_message_in_several_places_and_a_slot_with_several_messages(lineage: Lineage) -> None:
     first = an_entry()
-    copy_here = replace(first, uid=2)
-    copy_elsewhere = replace(first, mailboxid=uuid.uuid1())
-    another = replace(first, messageid=uuid.uuid4())
+    copy_here = replace(first, slot=Slot(first.slot.group, 2))
+    copy_elsewhere = replace(first, slot=Slot(uuid.uuid1(), 1))
+    another = replace(first, source=uuid.uuid4())
     lineage.remember([first, copy_here, copy_elsewhere, another])
-    found = lineage.of_messages([first.messageid, another.messageid, first.messageid])
-    assert set(found[first.messageid]) == {first, copy_here, copy_elsewhere}
-    assert len(found[first.messageid]) == 3
-    assert found[another.messageid] == [another]
-    slot = Slot(first.mailboxid, 1)
+    found = lineage.of_sources([first.source, another.source, first.source])
+    assert set(found[first.source]) == {first, copy_here, copy_elsewhere}
+    assert len(found[first.source]) == 3
+    assert found[another.source] == [another]
+    slot = Slot(first.slot.group, 1)
     assert set(lineage.of_slots([slot])[slot]) == {first, another}
-    assert set(lineage.of_mailbox(first.mailboxid)) == {
-        (slot, first.messageid),
-        (slot, another.messageid),
-        (Slot(first.mailboxid, 2), first.messageid),
+    assert set(lineage.of_group(first.slot.group)) == {
+        (slot, first.source),
+        (slot, another.source),
+        (Slot(first.slot.group, 2), first.source),
     }
 
 
@@ -88,94 +88,97 @@ def test_remembering_twice_changes_nothing(lineage: Lineage) -> None:
     entry = an_entry()
     lineage.remember([entry, entry])
     lineage.remember([entry])
-    assert lineage.of_messages([entry.messageid]) == {entry.messageid: [entry]}
+    assert lineage.of_sources([entry.source]) == {entry.source: [entry]}
 
 
 def test_what_the_truth_had_is_never_taken_back(lineage: Lineage) -> None:
     entry = an_entry()
     lineage.remember([entry])
     lineage.remember([replace(entry, in_truth=False, recorded_at=None)])
-    assert only(lineage, entry.messageid) == entry
+    assert only(lineage, entry.source) == entry
 
 
 def test_what_was_missing_is_added(lineage: Lineage) -> None:
     entry = an_entry(in_truth="projection only", recorded_at=None)
     lineage.remember([entry])
     lineage.remember([replace(entry, in_truth=True, recorded_at=AT)])
-    assert only(lineage, entry.messageid) == replace(entry, in_truth=True, recorded_at=AT)
+    assert only(lineage, entry.source) == replace(entry, in_truth=True, recorded_at=AT)
 
 
 def test_many_at_once(lineage: Lineage) -> None:
     mailboxes = [uuid.uuid1() for _ in range(3)]
-    entries = [Entry(uuid.uuid4(), mailboxes[n % 3], n, n % 2 == 0, AT + n) for n in range(1000)]
+    entries = [
+        Entry(uuid.uuid4(), Slot(mailboxes[n % 3], n), n % 2 == 0, AT + n) for n in range(1000)
+    ]
     lineage.remember(entries)
-    found = lineage.of_messages([entry.messageid for entry in entries] + [uuid.uuid4()])
-    assert found == {entry.messageid: [entry] for entry in entries}
-    slots = [Slot(entry.mailboxid, entry.uid) for entry in entries]
+    found = lineage.of_sources([entry.source for entry in entries] + [uuid.uuid4()])
+    assert found == {entry.source: [entry] for entry in entries}
+    slots = [entry.slot for entry in entries]
     by_slot = lineage.of_slots([*slots, Slot(mailboxes[0], 5000)])
     assert by_slot == {slot: [entry] for slot, entry in zip(slots, entries, strict=True)}
-    assert len(list(lineage.of_mailbox(mailboxes[0]))) == 334
+    assert len(list(lineage.of_group(mailboxes[0]))) == 334
 
 
 def test_truth_deletes_by_uid_and_by_range(lineage: Lineage) -> None:
     message, mailbox = uuid.uuid1(), uuid.uuid1()
-    assert lineage.truth_deletes(message, mailbox) == Deletes({})
-    lineage.truth_deleted(message, mailbox, WHOLE_RANGE, AT)
-    lineage.truth_deleted(message, mailbox, WHOLE_RANGE, AT)
-    lineage.truth_deleted(message, mailbox, WHOLE_RANGE, AT + 1)
-    lineage.truth_deleted(message, mailbox, 4, AT + 2)
-    lineage.truth_deleted(message, uuid.uuid1(), 5, AT + 3)
-    lineage.truth_deleted(uuid.uuid1(), mailbox, 6, AT + 4)
+    assert lineage.truth_deletes(message, mailbox) == Deletes()
+    lineage.remember_deletes([TruthDelete(message, (mailbox, None), AT)])
+    lineage.remember_deletes([TruthDelete(message, (mailbox, None), AT)])
+    lineage.remember_deletes([TruthDelete(message, (mailbox, None), AT + 1)])
+    lineage.remember_deletes([TruthDelete(message, (mailbox, 4), AT + 2)])
+    lineage.remember_deletes([TruthDelete(message, (uuid.uuid1(), 5), AT + 3)])
+    lineage.remember_deletes([TruthDelete(uuid.uuid1(), (mailbox, 6), AT + 4)])
     assert lineage.truth_deletes(message, mailbox) == Deletes(
-        {WHOLE_RANGE: frozenset({AT, AT + 1}), 4: frozenset({AT + 2})}
+        frozenset({AT, AT + 1}), {Slot(mailbox, 4): frozenset({AT + 2})}
     )
 
 
 def test_projection_deletes_are_of_one_row(lineage: Lineage) -> None:
     slot = Slot(uuid.uuid1(), 3)
     assert lineage.projection_deletes(slot) == frozenset()
-    lineage.projection_deleted(slot, AT)
-    lineage.projection_deleted(slot, AT + 1)
-    lineage.projection_deleted(slot, AT)
-    lineage.projection_deleted(Slot(slot.mailboxid, 4), AT + 2)
+    lineage.remember_deletes([ProjectionDelete(slot, AT)])
+    lineage.remember_deletes([ProjectionDelete(slot, AT + 1)])
+    lineage.remember_deletes([ProjectionDelete(slot, AT)])
+    lineage.remember_deletes([ProjectionDelete(Slot(mailbox_of(slot), 4), AT + 2)])
     assert lineage.projection_deletes(slot) == {AT, AT + 1}
 
 
 def test_many_deletes_at_once(lineage: Lineage) -> None:
     message, mailbox = uuid.uuid1(), uuid.uuid1()
-    truth = [TruthDelete(message, mailbox, uid % 3, AT + uid) for uid in range(500)]
+    truth = [TruthDelete(message, (mailbox, uid % 3), AT + uid) for uid in range(500)]
     rows = [ProjectionDelete(Slot(mailbox, uid), AT) for uid in range(500)]
     lineage.remember_deletes([*truth, *rows, *truth])
-    by_uid = lineage.truth_deletes(message, mailbox).by_uid
-    assert {uid: len(times) for uid, times in by_uid.items()} == {0: 167, 1: 167, 2: 166}
+    by_slot = lineage.truth_deletes(message, mailbox).by_slot
+    counts = {uid_of(slot): len(times) for slot, times in by_slot.items()}
+    assert counts == {0: 167, 1: 167, 2: 166}
     assert lineage.projection_deletes(Slot(mailbox, 499)) == {AT}
-    assert lineage.truth_deletes_in_mailbox(mailbox, AT + 499, AT + 499)
+    assert lineage.truth_deletes_in_group(mailbox, AT + 499, AT + 499)
 
 
 def test_more_of_one_partition_than_a_batch_can_hold(lineage: Lineage) -> None:
     """A purged mailbox, a message that thousands of mailboxes got, and one copied without end."""
     mailbox, message, copied = uuid.uuid1(), uuid.uuid1(), uuid.uuid1()
-    deletes = [TruthDelete(uuid.uuid1(), mailbox, WHOLE_RANGE, AT + n) for n in range(3000)]
+    deletes = [TruthDelete(uuid.uuid1(), (mailbox, None), AT + n) for n in range(3000)]
     lineage.remember_deletes(deletes)
     last = deletes[-1]
-    assert lineage.truth_deletes(last.messageid, mailbox).by_uid == {WHOLE_RANGE: {last.at}}
-    everywhere = [Entry(message, uuid.uuid1(), 1, True, AT) for _ in range(2000)]
-    copies = [Entry(copied, mailbox, uid, True, AT) for uid in range(1, 1501)]
+    assert lineage.truth_deletes(last.source, mailbox) == Deletes(frozenset({last.at}))
+    everywhere = [Entry(message, Slot(uuid.uuid1(), 1), True, AT) for _ in range(2000)]
+    copies = [Entry(copied, Slot(mailbox, uid), True, AT) for uid in range(1, 1501)]
     lineage.remember([*everywhere, *copies])
-    found = lineage.of_messages([message, copied])
+    found = lineage.of_sources([message, copied])
     assert set(found[message]) == set(everywhere)
     assert set(found[copied]) == set(copies)
 
 
 def test_truth_deletes_of_a_mailbox_between_two_times(lineage: Lineage) -> None:
     mailbox = uuid.uuid1()
-    lineage.truth_deleted(uuid.uuid1(), mailbox, WHOLE_RANGE, AT)
-    lineage.projection_deleted(Slot(mailbox, 1), AT + 50)
-    assert lineage.truth_deletes_in_mailbox(mailbox, AT, AT)
-    assert lineage.truth_deletes_in_mailbox(mailbox, AT - 5, AT + 5)
-    assert not lineage.truth_deletes_in_mailbox(mailbox, AT + 1, AT + 100)
-    assert not lineage.truth_deletes_in_mailbox(mailbox, AT - 100, AT - 1)
-    assert not lineage.truth_deletes_in_mailbox(uuid.uuid1(), AT - 5, AT + 5)
+    lineage.remember_deletes([TruthDelete(uuid.uuid1(), (mailbox, None), AT)])
+    lineage.remember_deletes([ProjectionDelete(Slot(mailbox, 1), AT + 50)])
+    assert lineage.truth_deletes_in_group(mailbox, AT, AT)
+    assert lineage.truth_deletes_in_group(mailbox, AT - 5, AT + 5)
+    assert not lineage.truth_deletes_in_group(mailbox, AT + 1, AT + 100)
+    assert not lineage.truth_deletes_in_group(mailbox, AT - 100, AT - 1)
+    assert not lineage.truth_deletes_in_group(uuid.uuid1(), AT - 5, AT + 5)
 
 
 def test_watching_begins_anew_after_a_loss(lineage: Lineage) -> None:

@@ -32,16 +32,16 @@ def kept(session: Session, store: Store, question: str, *values: object) -> int 
 
 @pytest.mark.stack
 def test_lineage_is_kept_until_both_sides_are_gone(cassandra: Session, store: Store) -> None:
-    entry = Entry(uuid.uuid1(), uuid.uuid1(), 1, True, 5)
+    entry = Entry(uuid.uuid1(), Slot(uuid.uuid1(), 1), True, 5)
     seen = CassandraLineage(store)
     for column in ("seen", "in_truth", "recorded_at"):
         question = f"SELECT TTL({column}) FROM $ks.lineage_by_message WHERE messageid = %s"
         seen.remember([entry])
-        assert kept(cassandra, store, question, entry.messageid) is None
+        assert kept(cassandra, store, question, entry.source) is None
         seen.expire([entry])
-        assert 20 * DAY - 300 < (kept(cassandra, store, question, entry.messageid) or 0) <= 20 * DAY
+        assert 20 * DAY - 300 < (kept(cassandra, store, question, entry.source) or 0) <= 20 * DAY
         seen.remember([entry])
-        assert kept(cassandra, store, question, entry.messageid) is None
+        assert kept(cassandra, store, question, entry.source) is None
 
 
 @pytest.mark.stack
@@ -75,7 +75,7 @@ def test_the_schema_may_be_made_again_over_what_is_there(cassandra: Session, sto
     slot = Slot(uuid.uuid1(), 1)
     seen = CassandraLineage(store)
     seen.remember_deletes(
-        [ProjectionDelete(slot, 5), TruthDelete(uuid.uuid1(), uuid.uuid1(), 1, 5)]
+        [ProjectionDelete(slot, 5), TruthDelete(uuid.uuid1(), (uuid.uuid1(), 1), 5)]
     )
     create_schema(cassandra, store.keyspace)
     assert seen.projection_deletes(slot) == {5}

@@ -7,29 +7,19 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 
-from checkpoints.cassandra import CassandraRounds, Store, create_schema
+from checkpoints.cassandra import CassandraLease, CassandraRounds, Store, create_schema
+from checkpoints.lease import Holder, Lease
 from checkpoints.schema import STEPS
-from checkpoints.schema.step import statements
+from checkpoints.schema.step import RowStore, SchemaStep, statements
 from checkpoints.schema.upgrade import product_version, read_gap, upgrade
-from reconcilers.errors import NewerSchema, Refused
+from reconcilers.errors import AlreadyRunning, NewerSchema, Refused
 from reconcilers.family import Schema
+from tests.fakes.dying_store import DyingStore
 from tests.fakes.schema_store import Killed
 
 pytestmark = pytest.mark.stack
 
 FIRST_VERSION = Path(__file__).resolve().parents[1] / "stack" / "takeover" / "schema.cql"
-
-
-class DyingStore(Store):
-    """Dies before the change with this number (from 0)."""
-
-    changes_left = 0
-
-    def change(self, statement: str) -> None:
-        if self.changes_left == 0:
-            raise Killed(statement)
-        self.changes_left -= 1
-        super().change(statement)
 
 
 @pytest.fixture
@@ -76,14 +66,13 @@ def test_the_first_version_is_taken_over_and_killed_midway_it_ends_the_same(
     key = (str(uuid.uuid4()), "root")
     cassandra.execute(f"INSERT INTO {own}.tally_rounds (tally, key, round) VALUES (%s, %s, 4)", key)
     before = Store(cassandra, own).tables()
-    cut = 0
+    lives = 0
     while read_gap(Store(cassandra, own)).todo:
-        dying = DyingStore(cassandra, own)
-        dying.changes_left = cut
         try:
-            upgrade(dying)
+            upgrade(DyingStore(cassandra, own, lives))
         except Killed:
-            cut = 1  # each further run lives to see one change
+            lives += 1
+    assert lives > 1
     after = Store(cassandra, own).tables()
     assert finished(cassandra, own) == ALL_OF_THEM
     assert {table: after[table] for table in before} == before
@@ -97,6 +86,63 @@ def test_a_keyspace_made_at_once_and_one_taken_over_are_alike(cassandra: Session
     cassandra.execute(f"DROP KEYSPACE {own}", timeout=120)
     create_schema(cassandra, own)
     assert Store(cassandra, own).tables() == taken_over
+
+
+def copy_watches(store: RowStore) -> None:
+    read = store.prepare("SELECT name, since, WRITETIME(since) FROM $ks.watches")
+    write = store.prepare("INSERT INTO $ks.spans (name, since) VALUES (?, ?) USING TIMESTAMP ?")
+    rows = store.rows("reading the watches", read)
+    store.run("copying the watches", ((write, tuple(row)) for row in rows))
+
+
+SPANS = """
+CREATE TABLE IF NOT EXISTS $ks.spans (
+    name text,
+    since bigint,
+    PRIMARY KEY (name)
+);
+ALTER TABLE $ks.watches ADD IF NOT EXISTS until bigint;
+"""
+WITH_A_COPY = (*STEPS, SchemaStep(len(STEPS) + 1, "watches as spans", SPANS, copy_watches))
+
+
+def test_a_step_that_copies_rows_is_killed_anywhere_and_copies_them_all(
+    cassandra: Session, own: str
+) -> None:
+    leave_the_first_version(cassandra, own)
+    watches = {f"stream {number}": 1_700_000_000_000_000 + number for number in range(5)}
+    for name, since in watches.items():
+        cassandra.execute(
+            f"INSERT INTO {own}.watches (name, since) VALUES (%s, %s) USING TIMESTAMP 100",
+            (name, since),
+        )
+    store, lives = Store(cassandra, own), 0
+    while read_gap(store, steps=WITH_A_COPY).todo:
+        try:
+            upgrade(DyingStore(cassandra, own, lives), steps=WITH_A_COPY)
+        except Killed:
+            lives += 1
+    assert lives > len(watches)
+    rows = list(cassandra.execute(f"SELECT name, since, WRITETIME(since) AS at FROM {own}.spans"))
+    assert {row.name: row.since for row in rows} == watches
+    assert {row.at for row in rows} == {100}
+    cassandra.execute(f"INSERT INTO {own}.spans (name, since) VALUES ('stream 1', 7)")
+    copy_watches(store)
+    changed = cassandra.execute(f"SELECT since FROM {own}.spans WHERE name = 'stream 1'").one()
+    assert changed.since == 7, "a late copy replaced what was written since"
+
+
+def test_rows_are_not_copied_beside_a_live_stream(cassandra: Session, own: str) -> None:
+    create_schema(cassandra, own)
+    store = Store(cassandra, own)
+    lease = Lease(CassandraLease(store), "mail/repair", Holder("a stream", "host:7"))
+    lease.acquire()
+    with pytest.raises(AlreadyRunning, match="on host host:7 holds the lease mail/repair"):
+        upgrade(store, steps=WITH_A_COPY)
+    assert read_gap(store, steps=WITH_A_COPY).copies
+    lease.release()
+    upgrade(store, steps=WITH_A_COPY)
+    assert read_gap(store, steps=WITH_A_COPY).todo == ()
 
 
 def test_what_somebody_dropped_is_made_again(cassandra: Session, own: str) -> None:

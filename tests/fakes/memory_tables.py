@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from uuid import UUID
 
 from reconcilers.family import Projection
-from reconcilers.model import Row, Slot
+from reconcilers.model import KeyValue, Row, Slot
 from reconcilers.writes import Write
 
 
@@ -18,16 +17,16 @@ class MemoryTables:
     Writes are only taken down: a repair never holds here.
     """
 
-    truths: dict[UUID, tuple[Row, ...]] = field(default_factory=dict)
+    truths: dict[KeyValue, tuple[Row, ...]] = field(default_factory=dict)
     rows: dict[str, dict[Slot, Row]] = field(default_factory=dict)
-    scanned: list[UUID] = field(default_factory=list)
+    scanned: list[KeyValue] = field(default_factory=list)
     applied: list[Write] = field(default_factory=list)
 
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+    def truth_rows(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         serially = self.truth_serially(messageids)
         return {each: tuple(Row(row.cells) for row in rows) for each, rows in serially.items()}
 
-    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+    def truth_serially(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         return {each: self.truths[each] for each in messageids if each in self.truths}
 
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
@@ -40,13 +39,13 @@ class MemoryTables:
         rows = self.rows.get(projection.name, {})
         return {slot: rows[slot] for slot in slots if slot in rows}
 
-    def mailbox_slots(
-        self, projection: Projection, mailboxid: UUID
-    ) -> Iterator[tuple[Slot, UUID | None]]:
-        self.scanned.append(mailboxid)
+    def slots_of_group(
+        self, projection: Projection, group: KeyValue
+    ) -> Iterator[tuple[Slot, KeyValue | None]]:
+        self.scanned.append(group)
         for slot, row in self.rows.get(projection.name, {}).items():
-            if slot.mailboxid == mailboxid:
-                yield slot, projection.message_of(row)
+            if slot.group == group:
+                yield slot, projection.source_of(row)
 
     def apply(self, writes: Sequence[Write]) -> None:
         self.applied.extend(writes)

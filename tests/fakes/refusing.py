@@ -11,15 +11,16 @@ from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.family import Projection
 from reconcilers.finding import Attempts, Finding, State
-from reconcilers.model import Kind, Micros, Row, Slot, Suspect, Value, Wake
+from reconcilers.key import WHOLE_TABLE, named
+from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Value, Wake
 from reconcilers.policy import Admission
 from reconcilers.writes import Write
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.outcome import Outcome
-from streaming.steps.parking import WHOLE_TABLE
 from tests.builders.indexes import DELETED, INDEXED, LISTS
 from tests.builders.rows import DELAY, LONG_AGO, MAILBOX, NOW, SECOND, row, truth
+from tests.builders.slots import mailbox_of, uid_of
 from tests.fakes.memory_tables import MemoryTables
 
 RULES = Rules(
@@ -35,7 +36,7 @@ GRANTED: frozenset[str] = frozenset()
 
 
 def message_at(slot: Slot) -> UUID:
-    return UUID(int=slot.uid << 64 | 0x1000_8000_000000000000)
+    return UUID(int=uid_of(slot) << 64 | 0x1000_8000_000000000000)
 
 
 @dataclass
@@ -54,9 +55,9 @@ class Tables(MemoryTables):
             raise Refused(f"no SELECT permission on {projection.table}")
         return super().projection_with_times(projection, slots)
 
-    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        if INDEXED.truth in self.unreadable:
-            raise Refused(f"no SELECT permission on {INDEXED.truth}")
+    def truth_serially(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        if INDEXED.truth.table in self.unreadable:
+            raise Refused(f"no SELECT permission on {INDEXED.truth.table}")
         return super().truth_serially(messageids)
 
     def apply(self, writes: Sequence[Write]) -> None:
@@ -67,7 +68,7 @@ class Tables(MemoryTables):
         if write.slot in self.poisoned:
             raise Refused("too large")
         super().apply(writes)
-        there = Row({"mailboxid": write.slot.mailboxid, "uid": write.slot.uid})
+        there = Row({"mailboxid": mailbox_of(write.slot), "uid": uid_of(write.slot)})
         self.rows.setdefault(write.projection.name, {})[write.slot] = there
 
 
@@ -107,7 +108,7 @@ class Stream:
     def __post_init__(self) -> None:
         self.journal = Flaky(lambda: self.now)
         for slot in SLOTS:
-            cells: dict[str, Value] = {"uid": slot.uid, "messageid": message_at(slot)}
+            cells: dict[str, Value] = {"uid": uid_of(slot), "messageid": message_at(slot)}
             cells |= {"flagdeleted": True, "flagseen": False}
             self.tables.truths[message_at(slot)] = (truth(cells),)
             self.tables.rows.setdefault(LISTS.name, {})[slot] = row(cells)
@@ -173,6 +174,6 @@ class Stream:
     def logged(self, slot: Slot) -> list[object]:
         """The states that the journal's log tells of a slot, oldest first."""
         day = datetime.fromtimestamp(NOW / SECOND, UTC).date()
-        place = (str(slot.mailboxid), slot.uid)
+        place = named(INDEXED.key, slot.key)
         lines = self.journal.log(day)
-        return [each["state"] for each in lines if (each["mailboxid"], each["uid"]) == place]
+        return [each["state"] for each in lines if place.items() <= each.items()]

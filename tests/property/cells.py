@@ -22,6 +22,7 @@ from uuid import UUID
 
 from reconcilers.model import Micros, Row, Value
 from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from tests.builders.slots import mailbox_of, uid_of
 
 Key = tuple[UUID | int, ...]
 Elements = Mapping[str, frozenset[str]]
@@ -126,7 +127,9 @@ class Table:
 
     def deleted_at(self, key: Key) -> Micros:
         """The newest delete that covers this key, `NEVER` where there is none."""
-        return max(self.deleted.get(key[:length], NEVER) for length in range(1, len(key) + 1))
+        if not self.deleted:
+            return NEVER
+        return max([self.deleted.get(key[:length], NEVER) for length in range(1, len(key) + 1)])
 
     def _row(self, key: Key) -> StoredRow:
         return self.stored.setdefault(key, StoredRow())
@@ -143,7 +146,7 @@ class Table:
 
 def statement_of(write: Write) -> Statement:
     """The statement that one of the product's writes stands for."""
-    key = (write.slot.mailboxid, write.slot.uid)
+    key = (mailbox_of(write.slot), uid_of(write.slot))
     match write:
         case SetCells():
             return Update(key, write.at, write.cells)

@@ -18,6 +18,7 @@ from uuid import UUID
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, bind, keeping
 from reconcilers.model import Micros, Row, Slot, Value
+from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import NO_ELEMENTS, Delete, Elements, Insert, Statement, Table, Update
 
 MILLISECOND: Micros = 1_000
@@ -93,7 +94,7 @@ class Event:
     arrived: Micros
     table: str
     messageid: UUID | None
-    mailboxid: UUID
+    mailboxid: UUID | None
     uid: int | None
     deleted_at: Micros | None = None
 
@@ -164,14 +165,14 @@ class World:
             "flagseen": False,
             "flagflagged": False,
             "internaldate": DATE,
-            "save_date": DATE if slot.uid % 2 else None,
+            "save_date": DATE if uid_of(slot) % 2 else None,
         }
-        key = (message, slot.mailboxid, slot.uid)
+        key = (message, mailbox_of(slot), uid_of(slot))
         if self.truth.read(key) is not None:
             return
         at = self._ballot(message)
         self.truth.apply(Insert(key, at, cells | {"userflags": frozenset({"new"})}))
-        self._truth_event(message, slot.mailboxid, slot.uid)
+        self._truth_event(message, mailbox_of(slot), uid_of(slot))
         there = {name: value for name, value in cells.items() if value is not None}
         added = {"userflags": frozenset({"new"})}
         self._project(slot, clock, fate, there | {"messageid": message}, (added, NO_ELEMENTS))
@@ -179,7 +180,7 @@ class World:
     def flag(self, slot: Slot, wanted: int, clock: Micros, fate: Fate) -> None:
         """Set flags to the bits of ``wanted`` if nobody was faster; the projection gets changes."""
         message = self.slots[slot]
-        row = self.truth.read((message, slot.mailboxid, slot.uid))
+        row = self.truth.read((message, mailbox_of(slot), uid_of(slot)))
         if row is None:
             return
         system = {name: bool(wanted >> bit & 1) for bit, name in enumerate(SYSTEM_FLAGS)}
@@ -188,9 +189,9 @@ class World:
         assert isinstance(had, frozenset)
         modseq: dict[str, Value] = {"modseq": next(self._numbers)}
         deltas = {"userflags": user - had}, {"userflags": had - user}
-        key = (message, slot.mailboxid, slot.uid)
+        key = (message, mailbox_of(slot), uid_of(slot))
         self.truth.apply(Update(key, self._ballot(message), modseq | system, *deltas))
-        self._truth_event(message, slot.mailboxid, slot.uid)
+        self._truth_event(message, mailbox_of(slot), uid_of(slot))
         changed = {name: flag for name, flag in system.items() if row.get(name) is not flag}
         self._project(slot, clock, fate, modseq | changed, deltas)
 
@@ -202,19 +203,32 @@ class World:
         self.expunged.add(slot)
 
         def delete_truth() -> None:
-            self.truth.apply(Delete((message, slot.mailboxid), at))
-            self._truth_event(message, slot.mailboxid, None, at)
-            if self.truth.read((message, slot.mailboxid, slot.uid)) is not None:
+            self.truth.apply(Delete((message, mailbox_of(slot)), at))
+            self._truth_event(message, mailbox_of(slot), None, at)
+            if self.truth.read((message, mailbox_of(slot), uid_of(slot))) is not None:
                 self.odd.add(message)
 
         if truth_fate is not Fate.LOST:
             late = self.climate.late if truth_fate is Fate.LATE else 10 * MILLISECOND
             self.later(late, delete_truth)
-        self._send(slot, fate, clock, lambda at: Delete((slot.mailboxid, slot.uid), at))
+        self._send(slot, fate, clock, lambda at: Delete((mailbox_of(slot), uid_of(slot)), at))
+
+    def purge(self, message: UUID, clock: Micros) -> None:
+        """Delete a message's whole truth partition, of which no mailbox is told."""
+        at = self.now + clock
+        self.odd.add(message)
+        self.truth.apply(Delete((message,), at))
+        self._truth_event(message, None, None, at)
+
+    def old_message(self) -> UUID:
+        """The id of a message that was made long before the stream began to watch."""
+        message = time_uuid(START - 1000 * SECOND, next(self._numbers))
+        self.messages.append(message)
+        return message
 
     def plant(self, slot: Slot, shape: int, clock: Micros) -> None:
         """Something that James does not write: a wrong cell, a wrong row, a row marker."""
-        key, at = (slot.mailboxid, slot.uid), self.now + clock
+        key, at = (mailbox_of(slot), uid_of(slot)), self.now + clock
         message = self.slots[slot]
         self.odd.add(message)
         match shape % 8:
@@ -236,10 +250,10 @@ class World:
             case 6:
                 self._arrive(slot, Delete(key, at), self.now)
             case _:
-                wrong = Slot(slot.mailboxid, next(self._numbers))
+                wrong = Slot(mailbox_of(slot), next(self._numbers))
                 self.slots[wrong] = message
                 cells = {"messageid": message, "modseq": 1, "flagseen": True}
-                self._arrive(wrong, Update((wrong.mailboxid, wrong.uid), at, cells), self.now)
+                self._arrive(wrong, Update((mailbox_of(wrong), uid_of(wrong)), at, cells), self.now)
 
     # --- statements ---------------------------------------------------------------------------
 
@@ -256,7 +270,7 @@ class World:
         cells: Mapping[str, Value],
         deltas: tuple[Elements, Elements],
     ) -> None:
-        key = (slot.mailboxid, slot.uid)
+        key = (mailbox_of(slot), uid_of(slot))
         self._send(slot, fate, clock, lambda at: Update(key, at, cells, *deltas))
 
     def _send(
@@ -295,11 +309,11 @@ class World:
         elif isinstance(named := statement.cells.get("messageid"), UUID):
             messageid = named
         self.events.append(
-            Event(self.now, "messageidtable", messageid, slot.mailboxid, slot.uid, deleted_at)
+            Event(self.now, "messageidtable", messageid, mailbox_of(slot), uid_of(slot), deleted_at)
         )
 
     def _truth_event(
-        self, message: UUID, mailbox: UUID, uid: int | None, deleted_at: Micros | None = None
+        self, message: UUID, mailbox: UUID | None, uid: int | None, deleted_at: Micros | None = None
     ) -> None:
         self.events.append(Event(self.now, "imapuidtable", message, mailbox, uid, deleted_at))
 

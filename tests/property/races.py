@@ -1,19 +1,32 @@
 """One run: a script of steps by users, faults and the reconciler, then peace, and what must hold.
 
-A script is a list of (choice, a, b) numbers: whatever they are, they mean something, so that
-hypothesis can shrink them and a seeded loop can draw them.
+The reconciler is the product: its `Look`, `Confirmer`, `LineageRecorder`, `Examiner` and `Repairer`
+run over `message_ports`, and stop at each port for whatever the script says next. A script is a
+list of (choice, a, b) numbers: whatever they are, they mean something, so that hypothesis can
+shrink them and a seeded loop can draw them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
 from reconcilers.compare import compare
 from reconcilers.errors import Unreachable
-from reconcilers.finding import Attempts, State
-from reconcilers.model import Kind, LookAgain, Micros, Report, Row, Slot
+from reconcilers.finding import Action, Attempts, Finding, State
+from reconcilers.model import Kind, Micros, Row, Slot, Wake
+from reconcilers.policy import Admission
+from reconcilers.seen import Seen
+from streaming.pipeline.open_findings import finding_wake
+from streaming.pipeline.worker import each_once
+from streaming.steps.confirm import Confirmer
+from streaming.steps.examine import Examiner, Rules
+from streaming.steps.look import Look
+from tests.builders.slots import mailbox_of, uid_of
+from tests.property.cells import Key
+from tests.property.faults import Outcome, Process
 from tests.property.mail import (
     FAMILY,
     MAILBOXES,
@@ -24,7 +37,7 @@ from tests.property.mail import (
     Fate,
     World,
 )
-from tests.property.reconciler import PROJECTION, Lineage, Outcome, Planned, Reconciler
+from tests.property.message_ports import PROJECTION, Kept, Planned, Ports
 
 CLIMATES = (
     Climate(45 * SECOND, window=6 * SECOND, skew=300 * MILLISECOND, late=31 * SECOND),
@@ -35,29 +48,36 @@ CLIMATES = (
 FATES = (Fate.PROMPT, Fate.PROMPT, Fate.LATE, Fate.LOST, Fate.SENT_TWICE)
 OUTCOMES = (Outcome.APPLIED, Outcome.APPLIED, *Outcome)
 ROUNDS_TO_CONVERGE = 8
+TOLERANCE: Micros = 10 * SECOND
 
 Choice = tuple[int, int, int]
 Script = Sequence[Choice]
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch of the stream, the same when it is executed again: who is asked for in it."""
+
+    name: str
+    slots: tuple[Slot, ...]
+
+
 @dataclass(slots=True)
 class Run:
-    """A world and its reconciler, driven by a script."""
+    """A world and its reconciler, driven by a script. ``pending`` are keys not judged yet."""
 
     climate: Climate
-    reconciler_type: type[Reconciler] = Reconciler
+    confirmer: type[Confirmer] = Confirmer
     world: World = field(init=False)
-    reconciler: Reconciler = field(init=False)
-    looks: list[tuple[Slot, str, Iterator[str]]] = field(default_factory=list)
-    to_repeat: list[tuple[Slot, str]] = field(default_factory=list)
+    kept: Kept = field(init=False)
+    looks: list[tuple[Batch, Process]] = field(default_factory=list)
+    to_repeat: list[Batch] = field(default_factory=list)
+    pending: set[Slot] = field(default_factory=set)
     batches: int = 0
 
     def __post_init__(self) -> None:
         self.world = World(self.climate)
-        lineage = Lineage(watched_since=self.world.now - 1)
-        self.reconciler = self.reconciler_type(
-            self.world, lineage, Attempts(apart=self.climate.delay)
-        )
+        self.kept = Kept(self.world)
 
     # --- the script ---------------------------------------------------------------------------
 
@@ -83,11 +103,12 @@ class Run:
             case 9:
                 self.crash()
             case 10 | 11:
-                self.begin_look(a, OUTCOMES[b % len(OUTCOMES)])
-                for _ in range(b % 6):
+                self.begin_look(a, b, OUTCOMES[b % len(OUTCOMES)])
+                for _ in range(b % 13):
                     self.go_on(-1)
             case _:
-                self.go_on(a)
+                for _ in range(1 + b % 3):
+                    self.go_on(a)
 
     def users(self, choice: int, a: int, b: int) -> None:
         slots = list(self.world.slots)
@@ -112,84 +133,137 @@ class Run:
 
     def some_message(self, number: int) -> UUID | None:
         messages = self.world.messages
-        return messages[number // 3 % len(messages)] if messages and number % 3 else None
+        if messages and number % 3:
+            return messages[number // 3 % len(messages)]
+        return None if number % 4 else self.world.old_message()
 
     # --- the reconciler -----------------------------------------------------------------------
 
-    def begin_look(self, number: int, outcome: Outcome) -> None:
+    def begin_look(self, a: int, b: int, outcome: Outcome) -> None:
+        """At a slot, or at all of its mailbox, of which nobody looks at any."""
         slots = list(self.world.slots)
-        busy = {slot for slot, _, _ in self.looks}
-        busy |= {slot for slot, _ in self.to_repeat}  # a failed batch comes before any later one
-        if self.to_repeat and number % 2:
-            slot, batch = self.to_repeat.pop()
+        busy = {slot for batch, _ in self.looks for slot in batch.slots}
+        if self.to_repeat and a % 2:
+            batch = self.to_repeat.pop()
         elif slots:
-            slot, batch = slots[number // 2 % len(slots)], self.next_batch()
+            # a failed batch comes before any later one
+            busy |= {slot for batch in self.to_repeat for slot in batch.slots}
+            one = slots[a // 2 % len(slots)]
+            wanted = [one] if b // 6 % 4 else [s for s in slots if s.mailboxid == one.mailboxid]
+            batch = self.batch_of([slot for slot in wanted if slot not in busy])
         else:
             return
-        if slot not in busy:
-            self.looks.append((slot, batch, self.reconciler.look(slot, batch, outcome)))
+        if batch.slots:
+            self.looks.append((batch, Process(partial(self.execute, batch, outcome))))
 
-    def next_batch(self) -> str:
+    def batch_of(self, slots: Sequence[Slot]) -> Batch:
         self.batches += 1
-        return str(self.batches)
+        return Batch(str(self.batches), tuple(slots))
 
     def go_on(self, number: int) -> None:
         """One step of one of the looks under way; a time-out fails its batch, which is repeated."""
         if not self.looks:
             return
-        slot, batch, look = self.looks[number % len(self.looks)]
+        batch, process = self.looks[number % len(self.looks)]
+        self.kept.running = process
         try:
-            next(look)
-        except StopIteration:
-            self.looks.remove((slot, batch, look))
+            process.go_on()
         except Unreachable:
-            self.looks.remove((slot, batch, look))
-            self.to_repeat.append((slot, batch))
+            self.to_repeat.append(batch)
+        finally:
+            self.kept.running = None
+            if process.ended:
+                self.looks.remove((batch, process))
 
     def crash(self) -> None:
         """The process dies; what was under way is executed again under the same batch id."""
-        self.to_repeat += [(slot, batch) for slot, batch, _ in self.looks]
+        for batch, process in self.looks:
+            self.kept.running = process
+            process.crash()
+            self.to_repeat.append(batch)
+        self.kept.running = None
         self.looks.clear()
+
+    def execute(self, batch: Batch, outcome: Outcome = Outcome.APPLIED) -> None:
+        """Steps 3 to 7 for a batch: what has settled, what came round, and who is asked for.
+
+        What else has settled is only remembered: its slots are looked at when they are asked for.
+        """
+        kept, world = self.kept, self.world
+        until = world.now - self.climate.delay - self.climate.window
+        settled, first = kept.settled(until), kept.taken
+        again = kept.came_round(batch.slots, world.now - self.climate.delay)
+        asked = [self._key(slot) for slot in batch.slots]
+        wakes = [*settled, *(wake for _, wake in again), *asked]
+        ports = Ports(kept, outcome)
+        look = Look(FAMILY, ports, kept.lineage, kept.lineage.watched_since())
+        found = look.at(wakes, world.now)
+        kept.taken = max(kept.taken, first + len(settled))
+        ports.publish(found.again)
+        suspects = each_once(each for each in found.suspects if each.slot in batch.slots)
+        outcomes = self._examiner(ports).examine(suspects, Admission(), batch.name)
+        self.pending.difference_update(batch.slots)
+        self.pending |= {each.slot for each in outcomes if each.action is Action.LOOK_AGAIN}
+        kept.published = [each for each in kept.published if each not in again]
+
+    def _key(self, slot: Slot) -> Wake:
+        """As by an event that tells nothing else, or by the open finding."""
+        finding = self.finding(slot)
+        return Wake(slot.mailboxid, None, slot.uid) if finding is None else finding_wake(finding)
+
+    def _examiner(self, ports: Ports) -> Examiner:
+        delay, kept = self.climate.delay, self.kept
+        return Examiner(
+            family=FAMILY,
+            projection=PROJECTION,
+            tables=ports,
+            confirmation=self.confirmer(FAMILY, PROJECTION, ports, kept.lineage, TOLERANCE),
+            journal=kept.journal,
+            publish=ports.publish,
+            clock=ports.clock,
+            rules=Rules(
+                delay=delay,
+                delete_clock_tolerance=TOLERANCE,
+                recheck_interval=100 * delay,
+                attempts=Attempts(apart=delay),
+                empty_truth_min_rows=10,
+            ),
+        )
 
     def peace(self) -> None:
         """Users rest, everything arrives, nothing fails; looks come a delay apart."""
         while self.looks:
             self.go_on(0)
         self.world.pass_time(3 * self.climate.delay)
-        for slot, batch in self.to_repeat:
-            self.look_through(slot, batch)
+        for batch in self.to_repeat:
+            self.execute(batch)
         self.round()
         for _ in range(ROUNDS_TO_CONVERGE):
-            if self.round() == 0 and not self.looks_are_due():
+            if self.round() == 0 and not self.pending:
                 break
-
-    def looks_are_due(self) -> bool:
-        """Whether something was not judged yet: its key comes back a delay later."""
-        verdicts = self.reconciler.verdicts.values()
-        return any(isinstance(verdict, LookAgain) for verdict in verdicts)
 
     def round(self) -> int:
         """One look at everything; the number of repairs it sent."""
         self.world.pass_time(self.climate.delay + self.climate.window + SECOND)
-        sent = len(self.reconciler.planned)
-        for slot in self.slots():
-            self.look_through(slot, self.next_batch())
+        sent = len(self.kept.planned)
+        self.execute(self.batch_of(list(self.world.slots)))
         self.newer_user_writes_stand()
-        return len(self.reconciler.planned) - sent
+        return len(self.kept.planned) - sent
 
-    def look_through(self, slot: Slot, batch: str) -> None:
-        for _ in self.reconciler.look(slot, batch, Outcome.APPLIED):
-            pass
+    def finding(self, slot: Slot) -> Finding | None:
+        """The open one."""
+        return self.kept.journal.recall(FAMILY, PROJECTION.name, [slot]).get(slot)
 
-    def slots(self) -> list[Slot]:
-        return list(self.world.slots)
+    def row(self, slot: Slot) -> Row | None:
+        """The projection's."""
+        return self.world.projection.read((slot.mailboxid, slot.uid))
 
     # --- what must hold -----------------------------------------------------------------------
 
     def newer_user_writes_stand(self) -> None:
         """Promise 2: what users wrote after a confirmation read, or within D of it, stands."""
         newest: dict[Slot, list[Planned]] = {}
-        for planned in self.reconciler.planned:
+        for planned in self.kept.planned:
             newest.setdefault(planned.slot, []).append(planned)
         for slot, plans in newest.items():
             self._newer_user_writes_stand(slot, plans)
@@ -199,7 +273,7 @@ class Run:
         settled = max(planned.began for planned in plans) - self.climate.delay
         touches = self.world.touched.get(slot, {})
         deleted = touches.get(WHOLE_ROW)
-        key = (slot.mailboxid, slot.uid)
+        key = (mailbox_of(slot), uid_of(slot))
         ours, theirs = self.world.projection.read(key), self.world.without_us.read(key)
         for name, touch in touches.items():
             newest = max((touch, deleted or touch), key=lambda each: each.at)
@@ -218,34 +292,39 @@ class Run:
     def projection_is_the_truth(self) -> dict[Slot, Kind]:
         """Promise 5: equal everywhere but where something was reported; returns the reports."""
         reported: dict[Slot, Kind] = {}
-        for slot in self.slots():
-            seen = self.reconciler.read_truth(slot, self.reconciler.read_projection(slot))
-            difference = compare(FAMILY, PROJECTION, seen)
+        claiming: dict[Key, list[Row]] = {}
+        for key, row in self.world.truth.rows():
+            claiming.setdefault(key[1:], []).append(row)
+        for slot in self.world.slots:
+            truths = tuple(claiming.get((slot.mailboxid, slot.uid), ()))
+            difference = compare(FAMILY, PROJECTION, Seen(slot, self.row(slot), truths))
             if difference is None:
                 continue
-            finding = self.reconciler.findings.get(slot)
-            verdict = self.reconciler.verdicts.get(slot)
+            finding = self.finding(slot)
             assert finding is not None, f"promise 5: {slot} has {difference}, and no finding"
             assert finding.state is State.REPORTED, f"promise 5: {slot} has {difference}: {finding}"
-            assert isinstance(verdict, Report)
             reported[slot] = finding.kind
         return reported
 
     def only_expunged_rows_were_removed(self) -> None:
-        """No row was removed that its user never expunged (a range delete took its truth)."""
-        for planned in self.reconciler.planned:
+        """Evidence: no row was removed that its user never expunged, though its truth is gone."""
+        for planned in self.kept.planned:
             message = self.world.slots[planned.slot]
             decidable = message not in self.world.odd
             if planned.kind is Kind.EXTRA_ROW and decidable:
                 assert planned.slot in self.world.expunged, (
-                    f"{planned.slot} was removed, and never expunged"
+                    f"evidence: {planned.slot} was removed, and never expunged"
                 )
 
     def guards_are_old(self) -> None:
         """Nothing newer than C − D was written, but for "seen + 1"."""
-        for planned in self.reconciler.planned:
+        for planned in self.kept.planned:
             for write in planned.writes:
                 assert write.at <= planned.began - self.climate.delay + 1, f"too new: {planned}"
+
+    def reads_are_in_order(self) -> None:
+        """The projection first, the truth second (promise 2), in each confirmation."""
+        assert not self.kept.misread, f"order of reads: {self.kept.misread[0]}"
 
 
 def _cell(row: Row | None, name: str) -> object:
@@ -256,14 +335,18 @@ def _cell(row: Row | None, name: str) -> object:
     return isinstance(value, frozenset) and element in value
 
 
-def holds(script: Script, climate: Climate, reconciler: type[Reconciler] = Reconciler) -> Run:
+def holds(script: Script, climate: Climate, confirmer: type[Confirmer] = Confirmer) -> Run:
     """Play a script to its end and assert what must hold; returns the run for more questions."""
-    run = Run(climate, reconciler)
-    run.play(script)
-    run.peace()
+    run = Run(climate, confirmer)
+    try:
+        run.play(script)
+        run.peace()
+    finally:
+        run.crash()
     run.projection_is_the_truth()
     run.guards_are_old()
     run.only_expunged_rows_were_removed()
     sent = run.round()
     assert sent == 0, "promise 5: a further round wrote again"
+    run.reads_are_in_order()
     return run

@@ -25,7 +25,7 @@ from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.memory import Entry
-from reconcilers.model import Micros
+from reconcilers.model import Micros, Slot
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally, summed
@@ -205,7 +205,9 @@ class World:
             message = self._new(mailbox, time_uuid(START - SECOND, next(self._numbers)))
             self.truth[mailbox, message.uid] = message
             self.listed[mailbox, message.uid] = (0, message)
-            self.lineage.remember([Entry(message.messageid, mailbox, message.uid, in_truth=True)])
+            self.lineage.remember(
+                [Entry(message.messageid, Slot(mailbox, message.uid), in_truth=True)]
+            )
         for key, _ in self.rows():
             for each in self.counters[key]:
                 self.counters[key][each] = self.right(key)[each]
@@ -356,7 +358,7 @@ class World:
         for (mailbox, uid), messageid in out:
             touched[mailbox].add(uid // WIDTH)
             if messageid is not None:
-                self.lineage.remember([Entry(messageid, mailbox, uid, in_truth=True)])
+                self.lineage.remember([Entry(messageid, Slot(mailbox, uid), in_truth=True)])
         self.tallies.mark(touched, began)
 
     def _ended(self, came: BatchSummary) -> None:

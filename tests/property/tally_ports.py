@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from queue import Empty
 from threading import Event
 from uuid import UUID
@@ -19,10 +18,11 @@ from checkpoints.tallies import ChunkSums
 from reconcilers.drift import Interval
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Finding
-from reconcilers.model import Micros, Row
+from reconcilers.model import KeyValue, Micros, Row
 from reconcilers.tally import Listed, QuotaRoot, Sums, Tally
 from reconcilers.writes import AddToCounter
 from streaming.counters.batch_summary import BatchSummary
+from tests.property.faults import Outcome
 from tests.property.mail import DATE, MILLISECOND
 from tests.property.tallies import ROOT, RowKey, World
 
@@ -34,19 +34,6 @@ POINTS = (
     "before the write",
     "after the write",
 )
-
-
-class CrashError(BaseException):
-    """The process dies here."""
-
-
-class Outcome(Enum):
-    """What becomes of a delta that is sent."""
-
-    APPLIED = "applied"
-    APPLIED_BUT_TIMED_OUT = "applied, but timed out"
-    TIMED_OUT_THEN_LATE = "timed out, applied later"
-    LOST = "timed out, never applied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +105,7 @@ class Ports:
             if self.world.rng.random() < 0.2:
                 self.hiccup()
 
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+    def truth_rows(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         found = {}
         for each in messageids:
             self.hiccup()

@@ -13,23 +13,30 @@ from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
-from reconcilers.drift import Evidence, Observation
+from reconcilers.drift import Evidence
 from reconcilers.errors import ReconcilerError
 from reconcilers.finding import Finding, State
 from reconcilers.model import Micros
 from reconcilers.tally import Sum, Sums, Tally
 from streaming.counters import loop as loop_module
-from streaming.counters.correct import CorrectionLimits, Corrector
+from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter
+from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRows, Owners
-from streaming.counters.loop import CounterLoop
-from streaming.counters.schedule import CounterScheduler, PendingCounter, Timing
+from streaming.counters.loop import ChangedMailboxes, CounterLoop
+from streaming.counters.observe import CounterObserver
+from streaming.counters.schedule import (
+    CounterScheduler,
+    LookRules,
+    PendingCounter,
+    WaitingLook,
+)
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
+from tests.property.faults import CrashError
 from tests.property.mail import FAMILY, SECOND, time_uuid
 from tests.property.tallies import FAMILIES, WIDTH, Climate, RowKey, Weather, World
 from tests.property.tally_ports import (
-    CrashError,
     Inbox,
     PointedJournal,
     PointedRounds,
@@ -58,9 +65,9 @@ class Observed(CounterScheduler):
         super()._look(watched, mailboxes)
         tables(self).ended[row_of(watched)] = self.clock()
 
-    def _judge(self, watched: PendingCounter, look: Observation) -> None:
+    def _judge(self, watched: PendingCounter, look: WaitingLook) -> None:
         super()._judge(watched, look)
-        if watched.looks and watched.looks[-1].at == look.at:
+        if watched.looks and watched.looks[-1].at == look.observation.at:
             tables(self).judge(row_of(watched), watched.looks[-1])
 
     def _correct(self, watched: PendingCounter, wrong: Sums) -> None:
@@ -75,8 +82,8 @@ def row_of(watched: PendingCounter) -> RowKey:
 
 
 def tables(watch: CounterScheduler) -> Ports:
-    assert isinstance(watch.tables, Ports)
-    return watch.tables
+    assert isinstance(watch.observer.tables, Ports)
+    return watch.observer.tables
 
 
 @dataclass(slots=True)
@@ -110,41 +117,36 @@ class Instance:
         )
         owners = Owners(self.ports)
         parking = {each.name: Parking(each, self.journal, clock) for each in FAMILIES}
-        correcting = Corrector(
-            tables=self.ports,
-            counting=counting,
-            rounds=self.rounds,
-            journal=self.journal,
-            parking=parking,
-            clock=clock,
-            limits=CorrectionLimits(
-                ATTEMPTS, NO_LIMIT, 10 * world.climate.cycle, world.climate.delay
-            ),
-            trouble=lambda: None,
-            told=self._hear,
+        limits = CorrectionLimits(ATTEMPTS, NO_LIMIT, 10 * world.climate.cycle, world.climate.delay)
+        findings = CounterFindings(
+            journal=self.journal, parking=parking, clock=clock, limits=limits, told=self._hear
         )
-        timing = Timing(world.climate.delay, world.climate.gather, world.climate.latest)
-        watch = Observed(
+        correcting = Corrector(
+            findings=findings,
             tables=self.ports,
             counting=counting,
-            owners=owners,
             rounds=self.rounds,
+            clock=clock,
+            limits=limits,
+            trouble=lambda: None,
+        )
+        climate = world.climate
+        watch = Observed(
+            observer=CounterObserver(self.ports, counting, owners, self.rounds, clock),
+            findings=findings,
             correcting=correcting,
             clock=clock,
-            timing=timing,
-            evidence=Evidence(K, 2 * K),
+            rules=LookRules(climate.delay, climate.gather, climate.latest, Evidence(K, 2 * K)),
             count=self._count,
         )
+        counters = CounterRows(FAMILIES, owners)
         self.loop = CounterLoop(
-            families=FAMILIES,
-            journal=self.journal,
             scheduler=watch,
-            correcting=correcting,
-            parking=parking,
-            counters=CounterRows(FAMILIES, owners),
-            marked=self._marked,
+            changed=ChangedMailboxes(watch, counters, self._marked),
+            counters=counters,
+            findings=findings,
+            trouble=lambda: None,
             metrics=metrics(),
-            clock=clock,
             _queue=self.inbox,  # type: ignore[arg-type]
         )
 

@@ -27,11 +27,12 @@ from reconcilers.tally import Sum, Sums
 from reconcilers.writes import AddToCounter
 from streaming.counters import correct as correcting_module
 from streaming.counters import schedule as watch_module
-from streaming.counters.correct import CorrectionLimits
 from streaming.counters.count import MailboxCounter
+from streaming.counters.counter_findings import CorrectionLimits
 from tests.property import tally_runs
+from tests.property.faults import CrashError, Outcome
 from tests.property.tallies import CLIMATES, Weather
-from tests.property.tally_ports import POINTS, CrashError, Outcome, PointedRounds, Ports
+from tests.property.tally_ports import POINTS, PointedRounds, Ports
 from tests.property.tally_runs import ATTEMPTS, HOUR, K, Run
 
 Property = Callable[[int], Run]

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reconcilers import confirm
 from reconcilers.confirm import Moment, judge
 from reconcilers.finding import State
-from reconcilers.model import Difference, Kind, Micros, Report, Slot, Verdict
+from reconcilers.model import Difference, Kind, Micros, Report, Suspect, Verdict
 from reconcilers.plan import Plan, plan
 from reconcilers.seen import Seen
 from reconcilers.writes import SetCells, Write
-from tests.property import reconciler
+from streaming.steps import examine
+from streaming.steps.confirm import Confirmer
 from tests.property.mail import FAMILY, Climate
+from tests.property.message_ports import PROJECTION
 from tests.property.races import CLIMATES, Run, Script, holds
-from tests.property.reconciler import PROJECTION, Reconciler
 
 CHOICES = st.tuples(st.integers(0, 17), st.integers(0, 63), st.integers(0, 127))
 
@@ -47,10 +49,9 @@ def runs(seeds: Iterable[int]) -> Iterator[Run]:
 def test_ten_thousand_interleavings_keep_the_promises_and_meet_everything() -> None:
     met: Counter[str] = Counter()
     for run in runs(range(10_000)):
-        met.update(planned.kind for planned in run.reconciler.planned)
-        met.update(finding.kind for finding in run.reconciler.findings.values())
-        met.update(state for _, state in run.reconciler.ended)
-        met.update(f"attempt {each.attempts}" for each in run.reconciler.findings.values())
+        met.update(planned.kind for planned in run.kept.planned)
+        met.update(finding.kind for finding in run.kept.journal.open_findings(FAMILY))
+        met.update(state for _, state in run.kept.ended)
     rare = {name: met[name] for name in EXPECTED_TO_BE_MET if met[name] < 10}
     assert not rare, f"the interleavings hardly meet {rare}: they prove little"
 
@@ -90,16 +91,16 @@ def test_no_interleaving_breaks_a_promise(script: Script, climate: Climate) -> N
 # --- the guards, broken on purpose ---------------------------------------------------------------
 
 
-class TruthReadFirst(Reconciler):
-    """Confirms in the wrong order: a user's write between the two reads looks like a fault."""
+class ProjectionReadAgain(Confirmer):
+    """Takes the projection as it is after the truth was read: what a user wrote between the two
+    reads looks like a fault.
+    """
 
-    def confirm(self, slot: Slot) -> Generator[str, None, tuple[Micros, Seen]]:
-        read_at = self.world.now
-        early = self.read_truth(slot, self.read_projection(slot))
-        yield "truth read"
-        actual = self.read_projection(slot)
-        yield "projection read"
-        return read_at, replace(early, actual=actual)
+    def read(self, suspects: Sequence[Suspect]) -> list[Seen]:
+        early = super().read(suspects)
+        slots = [each.slot for each in early]
+        rows = self.tables.projection_with_times(self.projection, slots)
+        return [replace(each, actual=rows.get(each.slot)) for each in early]
 
 
 def written_now(
@@ -125,17 +126,19 @@ def stamped(writes: Iterable[Write], at: Micros) -> Plan:
     return tuple(replace(write, at=at) for write in writes)
 
 
-def judged_at_once(family: object, projection: object, seen: Seen, moment: Moment) -> Verdict:
+def judged_at_once(
+    family: object, projection: object, seen: Seen, moment: Moment, accepted: object
+) -> Verdict:
     """Nothing is ever young: what is on its way is taken for missing."""
     later = Moment(moment.began + 2 * moment.delay, moment.delay)
     return judge(FAMILY, PROJECTION, seen, later)
 
 
-def breaks(promise: str, reconciler_type: type[Reconciler] = Reconciler) -> bool:
+def breaks(promise: str, confirmer: type[Confirmer] = Confirmer) -> bool:
     """Whether one of many runs breaks it; runs in which another assertion fails do not count."""
     for seed in range(1500):
         try:
-            holds(script(seed), CLIMATES[seed % len(CLIMATES)], reconciler_type)
+            holds(script(seed), CLIMATES[seed % len(CLIMATES)], confirmer)
         except AssertionError as broken:
             if str(broken).startswith(promise):
                 return True
@@ -144,18 +147,27 @@ def breaks(promise: str, reconciler_type: type[Reconciler] = Reconciler) -> bool
 
 @pytest.mark.parametrize("wrong", [written_now, sets_overwritten])
 def test_a_wrong_write_is_noticed(wrong: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconciler, "plan", wrong)
+    monkeypatch.setattr(examine, "plan", wrong)
     assert breaks("promise 2")
 
 
 def test_the_delay_guards_whatever_the_order_of_reads() -> None:
     """Each write of a user leaves a young write time, or a tombstone that is newer than ours."""
-    assert not breaks("promise 2", TruthReadFirst)
+    assert not breaks("promise 2", ProjectionReadAgain)
 
 
-@pytest.mark.parametrize("order", [Reconciler, TruthReadFirst])
+def test_a_wrong_order_of_reads_is_noticed() -> None:
+    assert breaks("order of reads", ProjectionReadAgain)
+
+
+@pytest.mark.parametrize("confirmer", [Confirmer, ProjectionReadAgain])
 def test_judging_before_the_delay_is_noticed(
-    order: type[Reconciler], monkeypatch: pytest.MonkeyPatch
+    confirmer: type[Confirmer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reconciler, "judge", judged_at_once)
-    assert breaks("promise 2", order)
+    monkeypatch.setattr(examine, "judge", judged_at_once)
+    assert breaks("promise 2", confirmer)
+
+
+def test_removing_without_evidence_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confirm, "evidence_for_removal", lambda seen: "so it seems")
+    assert breaks("evidence")

@@ -5,7 +5,8 @@ module, and wait then: the delay passes once, not once a test.
 """
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from reconcilers.projections import MESSAGE_PROJECTIONS
 from tests.conftest import make_mail_tables
 from tests.endpoints import Running
 from tests.stack.scenes import Scene, create_event_topics
+from tests.stack.skewed import SKEWED
 from tests.stack.streams import Stream, write_settings
 
 
@@ -57,11 +59,37 @@ TALLIES = {
 """The section [tally] of a stream whose delay is a test's."""
 
 
+@pytest.fixture(scope="module")
+def skewed_scene(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Scene, Path]]:
+    """A stream that takes its nodes' clocks for a minute ahead, and the file that makes it so."""
+    ahead = tmp_path_factory.mktemp("skew") / "ahead"
+    ahead.touch()
+    environment = {SKEWED: str(ahead)}
+
+    def stream_of(config: Path) -> Stream:
+        return Stream(config, environment=environment, module="tests.stack.skewed")
+
+    for made in _scene(running, cassandra, tmp_path_factory, {}, stream_of):
+        yield made, ahead
+
+
+@pytest.fixture(scope="module")
+def patient_scene(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    """Another stream; what it holds is looked at again so late that a test can look before."""
+    changes = {"repair": {"recheck_interval": 30}}
+    yield from _scene(running, cassandra, tmp_path_factory, changes)
+
+
 def _scene(
     running: Running,
     cassandra: Session,
     tmp_path_factory: pytest.TempPathFactory,
     changes: Mapping[str, Mapping[str, Any]],
+    stream_of: Callable[[Path], Stream] = Stream,
 ) -> Iterator[Scene]:
     stack, name = running.endpoints, uuid.uuid4().hex[:8]
     keyspace, own = f"scene_{name}", f"scene_{name}_own"
@@ -74,7 +102,7 @@ def _scene(
         own,
         changes,
     )
-    with Stream(config) as stream:
+    with stream_of(config) as stream:
         stream.wait_until_watching()
         yield Scene(cassandra, stack, keyspace, own, stream)
         assert stream.stop() == 0

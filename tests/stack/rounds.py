@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from cassandra.cluster import Session
 
@@ -29,7 +28,7 @@ from reconcilers.errors import ReconcilerError, Retryable
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.finding import Action, Attempts, Finding
-from reconcilers.model import Micros, Row, Slot, Wake
+from reconcilers.model import KeyValue, Micros, Row, Slot, Wake
 from reconcilers.policy import Admission
 from reconcilers.writes import Write
 from streaming.settings import CassandraSettings, load
@@ -39,6 +38,7 @@ from streaming.steps.look import Look
 from streaming.steps.outcome import Outcome
 from streaming.steps.ports import MessageTables
 from streaming.tables import Tables, open_session, schema_of
+from tests.builders.slots import mailbox_of, uid_of
 from tests.endpoints import Endpoints
 from tests.stack.streams import write_settings
 
@@ -67,16 +67,16 @@ class Stopping:
     tables: Tables
     stop: Callable[[Point], None]
 
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+    def truth_rows(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         return self.tables.truth_rows(messageids)
 
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
         return self.tables.projection_rows(projection, slots)
 
-    def mailbox_slots(
-        self, projection: Projection, mailboxid: UUID
-    ) -> Iterator[tuple[Slot, UUID | None]]:
-        return self.tables.mailbox_slots(projection, mailboxid)
+    def slots_of_group(
+        self, projection: Projection, group: KeyValue
+    ) -> Iterator[tuple[Slot, KeyValue | None]]:
+        return self.tables.slots_of_group(projection, group)
 
     def projection_with_times(
         self, projection: Projection, slots: Iterable[Slot]
@@ -86,7 +86,7 @@ class Stopping:
         self.stop(Point.PROJECTION_READ)
         return rows
 
-    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+    def truth_serially(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         truths = self.tables.truth_serially(messageids)
         self.stop(Point.CONFIRMED)
         return truths
@@ -238,10 +238,7 @@ class Rounds:
     def look_again_at(self, suspects: Iterable[Slot]) -> None:
         """The driver's agenda: an open finding comes back whether or not its key was published."""
         name = self.ground.projection.name
-        self.due += [
-            Wake(slot.mailboxid, None, slot.uid, looked_again=True, projection=name)
-            for slot in suspects
-        ]
+        self.due += [Wake(slot.key, None, looked_again=True, projection=name) for slot in suspects]
 
     # --- what came of it
 
@@ -261,7 +258,7 @@ class Rounds:
             *self.ground.journal.log(today - timedelta(days=1)),
             *self.ground.journal.log(today),
         ]
-        place = (str(slot.mailboxid), slot.uid)
+        place = (str(mailbox_of(slot)), uid_of(slot))
         return [line for line in lines if (line["mailboxid"], line["uid"]) == place]
 
 

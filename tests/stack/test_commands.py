@@ -36,6 +36,7 @@ from streaming.commands.stream import Holding
 from streaming.settings import Mode, Settings, load
 from streaming.tables import disconnect
 from streaming.topics import Watcher, event_topics, publish_dead_letters
+from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
 from tests.stack.streams import write_settings
@@ -107,7 +108,7 @@ def put(journal: CassandraJournal, kind: Kind, state: State) -> Finding:
 
 
 def place(finding: Finding) -> str:
-    return f"{finding.slot.mailboxid}/{finding.slot.uid}"
+    return f"{mailbox_of(finding.slot)}/{uid_of(finding.slot)}"
 
 
 def values_in(settings: Settings, topic: str) -> list[Any]:
@@ -125,7 +126,7 @@ def values_in(settings: Settings, topic: str) -> list[Any]:
 
 def published(settings: Settings, slot: Slot) -> bool:
     """Whether the slot's key is among the suspects."""
-    wanted = (str(slot.mailboxid), slot.uid)
+    wanted = (str(mailbox_of(slot)), uid_of(slot))
     wakes = [each["wake"] for each in values_in(settings, settings.kafka.suspects_topic)]
     return wanted in {(wake["mailboxid"], wake["uid"]) for wake in wakes}
 
@@ -327,11 +328,11 @@ def test_findings_are_listed_filtered_and_exported(
     for filters in (
         ("--state", "stuck"),
         ("--kind", "missing_row"),
-        ("--mailbox", str(stuck.slot.mailboxid)),
+        ("--mailbox", str(mailbox_of(stuck.slot))),
     ):
         _, said = reconcile("findings", *filters, "--format", "jsonl")
         (line,) = said.splitlines()
-        assert json.loads(line)["mailboxid"] == str(stuck.slot.mailboxid)
+        assert json.loads(line)["mailboxid"] == str(mailbox_of(stuck.slot))
     _, said = reconcile("findings", "--format", "csv", "--limit", "1")
     assert len(said.splitlines()) == 2
     assert reconcile("findings", "--projection", "none") == (0, "no findings\n")
@@ -342,7 +343,7 @@ def test_the_log_of_a_day_tells_how_findings_ended(
 ) -> None:
     finding = put(journal, Kind.EXTRA_ROW, State.INTENDED)
     journal.close(finding, State.VERIFIED, now_micros())
-    mailbox = ("--mailbox", str(finding.slot.mailboxid), "--format", "jsonl")
+    mailbox = ("--mailbox", str(mailbox_of(finding.slot)), "--format", "jsonl")
     _, said = reconcile("findings", "--log", "today", *mailbox)
     assert [json.loads(line)["state"] for line in said.splitlines()] == ["intended", "verified"]
     assert reconcile("findings", *mailbox) == (0, "")
@@ -403,9 +404,9 @@ def test_a_mistyped_argument_is_told(
 
 def test_an_unknown_place_is_said(reconcile: Reconcile) -> None:
     slot = a_slot()
-    code, said = reconcile("findings", "--accept", f"{slot.mailboxid}/{slot.uid}")
+    code, said = reconcile("findings", "--accept", f"{mailbox_of(slot)}/{uid_of(slot)}")
     assert code == 1
-    assert f"unknown  {slot.mailboxid}/{slot.uid}" in said
+    assert f"unknown  {mailbox_of(slot)}/{uid_of(slot)}" in said
 
 
 def test_dead_letters_are_published_once_more_unchanged(
@@ -457,7 +458,7 @@ def test_a_keyspace_that_is_not_there_is_told(
     command: str, stack: Endpoints, mail_keyspace: str, reconcile: Reconcile, tmp_path: Path
 ) -> None:
     file = write_settings(tmp_path / "reconcile.toml", stack, mail_keyspace, "not_there", {})
-    with pytest.raises(Misconfigured, match="keyspace not_there lacks table"):
+    with pytest.raises(Misconfigured, match="keyspace not_there lacks step 1"):
         reconcile(command, file=file)
 
 

@@ -18,6 +18,7 @@ from reconcilers.policy import Breaker
 from reconcilers.writes import SetCells
 from streaming import app
 from streaming.settings import load
+from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import MESSAGES, a_finding
 from tests.endpoints import Endpoints
 from tests.stack.streams import Stream, until, write_settings
@@ -36,7 +37,7 @@ def lose_a_row(session: Session, keyspace: str, slot: Slot) -> None:
         f"INSERT INTO {keyspace}.imapuidtable (messageid, mailboxid, uid, modseq, flagseen,"
         " internaldate, bodystartoctet, fullcontentoctets, headercontent)"
         " VALUES (%s, %s, %s, 1, true, %s, 3, 4, 'h') IF NOT EXISTS",
-        (uuid.uuid1(), slot.mailboxid, slot.uid, datetime.now(UTC)),
+        (uuid.uuid1(), mailbox_of(slot), uid_of(slot), datetime.now(UTC)),
     )
 
 
@@ -63,7 +64,7 @@ def test_resume_and_retry_reach_the_running_stream(
 
     def row(slot: Slot) -> Any:
         query = f"SELECT * FROM {mail_keyspace}.messageidtable WHERE mailboxid = %s AND uid = %s"
-        return cassandra.execute(query, (slot.mailboxid, slot.uid)).one()
+        return cassandra.execute(query, (mailbox_of(slot), uid_of(slot))).one()
 
     with Stream(config) as stream:
         stream.wait_until_watching()
@@ -79,7 +80,7 @@ def test_resume_and_retry_reach_the_running_stream(
         until("and verified", lambda: now_at(held) is None)
         assert row(stuck) is None
 
-        place = f"{stuck.mailboxid}/{stuck.uid}"
+        place = f"{mailbox_of(stuck)}/{uid_of(stuck)}"
         assert reconcile(config, "findings", "--retry", place) == 0
         until("what was stuck is repaired", lambda: row(stuck))
         until("and verified", lambda: now_at(stuck) is None)

@@ -17,8 +17,8 @@ from deploy.comparison.messages import Mismatch
 from deploy.mailserver.mail import Clock, Message
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.finding import State
+from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Slot
-from streaming.steps.parking import WHOLE_TABLE
 from tests.endpoints import Endpoints
 from tests.stack.rounds import (
     MOST_ATTEMPTS,

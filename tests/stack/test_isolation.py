@@ -27,9 +27,9 @@ from deploy.embedded import ADMIN, Stack, Wanted
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding
+from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind
 from reconcilers.projections import MESSAGE_PROJECTIONS
-from streaming.steps.parking import WHOLE_TABLE
 from tests.endpoints import Endpoints
 from tests.stack.counted import Counted
 from tests.stack.guarded import OWN, ROLE, prepare, session_of

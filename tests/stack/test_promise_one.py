@@ -15,8 +15,8 @@ from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store
 from checkpoints.clock import now_micros
 from deploy.embedded import ADMIN, Stack, Wanted
 from reconcilers.finding import Finding, State
+from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import NEVER_WRITTEN, Kind
-from streaming.steps.parking import WHOLE_TABLE
 from tests.endpoints import Endpoints
 from tests.stack.guarded import MAIL_SERVER, OWN, ROLE, prepare, session_of
 from tests.stack.streams import DELAY, Stream, until, write_settings

@@ -133,7 +133,7 @@ class User:
             [at, message.messageid, message.mailboxid],
         ).result()
         wake = _wake_of_truth(message, at)
-        return [replace(wake, uid=None, deleted_from=TRUTH, deleted_at=at)]
+        return [replace(wake, key=(message.mailboxid, None), deleted_from=TRUTH, deleted_at=at)]
 
     def _send(self, write: ProjectionWrite) -> list[Wake]:
         at = self._clock()
@@ -141,7 +141,7 @@ class User:
         self._statements.start(cql, [at, *values]).result()
         messageid = write.cells.get("messageid")
         assert messageid is None or isinstance(messageid, UUID)
-        wake = Wake(write.mailboxid, messageid, write.uid, at, at)
+        wake = Wake((write.mailboxid, write.uid), messageid, at)
         deleted = cql.startswith("DELETE")
         return [replace(wake, deleted_from=PROJECTION, deleted_at=at) if deleted else wake]
 
@@ -151,4 +151,4 @@ def _truth_key(message: Message) -> tuple[UUID, UUID, int]:
 
 
 def _wake_of_truth(message: Message, at: Micros | None) -> Wake:
-    return Wake(message.mailboxid, message.messageid, message.uid, at, at, from_truth=True)
+    return Wake((message.mailboxid, message.uid), message.messageid, at, from_truth=True)

@@ -14,7 +14,8 @@ from checkpoints.expiries import KEPT_AFTER_DUE, Expiry
 from checkpoints.memory import MemoryBookmarks, MemoryExpiries, MemoryJournal, MemoryLineage
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Finding, State
-from reconcilers.model import NO_PROJECTION, Kind, Micros, Slot, Suspect, Wake
+from reconcilers.key import WHOLE_TABLE
+from reconcilers.model import NO_PROJECTION, KeyValue, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.policy import Breaker, BreakerLimits
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.admission import AdmissionControl
@@ -25,8 +26,8 @@ from streaming.pipeline.scheduled import ExpiredCells
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.outcome import Outcome
-from streaming.steps.parking import WHOLE_TABLE
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
+from tests.builders.slots import uid_of
 
 HOUR: Micros = 3600 * SECOND
 STREAM = "message"
@@ -88,7 +89,7 @@ def held() -> Finding:
         family=FAMILY.name,
         projection=PROJECTION.name,
         slot=HELD,
-        messageid=None,
+        source=None,
         kind=Kind.MISSING_ROW,
         state=State.HELD,
         sentence="",
@@ -120,7 +121,7 @@ def test_nothing_is_resumed_by_a_breaker_that_could_not_be_journalled() -> None:
     ports = MemoryPorts(FlakyJournal(fails_at=1))
     ports.journal.put(held())
     decisions = batches(ports)
-    assert [wake.uid for wake in decisions.start()] == [HELD.uid]
+    assert [wake.key[1] for wake in decisions.start()] == [uid_of(HELD)]
     with pytest.raises(Unreachable):
         decisions.admit(too_many(Kind.MISSING_ROW), NOW)
     assert decisions.later_looks(NOW) == []
@@ -148,7 +149,7 @@ def test_what_was_held_is_looked_at_again_when_a_person_closes_the_breakers() ->
     decisions.admit(too_many(Kind.MISSING_ROW), NOW)
     assert decisions.later_looks(NOW) == []
     ports.journal.close_breakers(NOW)
-    assert [wake.uid for wake in decisions.later_looks(NOW)] == [HELD.uid]
+    assert [wake.key[1] for wake in decisions.later_looks(NOW)] == [uid_of(HELD)]
     assert decisions.later_looks(NOW) == []
 
 
@@ -165,8 +166,8 @@ def expected(*dues: Micros) -> MemoryPorts:
     return ports
 
 
-def uids(wakes: list[Wake]) -> list[int | None]:
-    return [wake.uid for wake in wakes]
+def uids(wakes: list[Wake]) -> list[KeyValue | None]:
+    return [wake.key[1] for wake in wakes]
 
 
 def bookmarked(at: Micros) -> MemoryBookmarks:
@@ -213,14 +214,14 @@ def test_a_clock_that_steps_back_skips_no_expiry() -> None:
     decisions.later_looks(NOW + 23 * HOUR)
     decisions.later_looks(NOW)
     ports.expiries.expect([Expiry(SLOT, None, NOW + SECOND)])
-    assert uids(decisions.later_looks(NOW + SECOND)) == [SLOT.uid]
+    assert uids(decisions.later_looks(NOW + SECOND)) == [uid_of(SLOT)]
 
 
 def test_an_expired_cell_comes_as_a_key_to_be_looked_at_again() -> None:
     decisions = batches(expected(NOW))
     decisions.start()
     assert decisions.later_looks(NOW) == [
-        Wake(MAILBOX, MESSAGE_ID, 0, oldest=NOW, looked_again=True, projection=NO_PROJECTION)
+        Wake((MAILBOX, 0), MESSAGE_ID, oldest=NOW, looked_again=True, projection=NO_PROJECTION)
     ]
 
 
@@ -245,7 +246,7 @@ def test_a_superseded_repair_is_counted_and_the_new_finding_kept() -> None:
     assert counted(decisions, "findings_total", **intended) == 2
 
 
-@pytest.mark.parametrize("slot", [HELD, Slot(UUID(int=1), HELD.uid)])
+@pytest.mark.parametrize("slot", [HELD, Slot(UUID(int=1), uid_of(HELD))])
 def test_a_slot_that_agrees_without_a_finding_is_off_the_agenda(slot: Slot) -> None:
     decisions = batches(MemoryPorts())
     decisions.open_findings.keep(held())
@@ -269,11 +270,11 @@ def test_the_finding_of_a_whole_table_is_never_published_as_a_key(changes: dict[
     for finding in (held(), parked(**changes)):
         ports.journal.put(finding)
     decisions = batches(ports)
-    assert uids(decisions.start()) == [HELD.uid]
+    assert uids(decisions.start()) == [uid_of(HELD)]
     assert decisions.later_looks(NOW + HOUR) == []
     decisions.admit(too_many(Kind.MISSING_ROW), NOW)
     ports.journal.close_breakers(NOW)
-    assert uids(decisions.later_looks(NOW + HOUR)) == [HELD.uid]
+    assert uids(decisions.later_looks(NOW + HOUR)) == [uid_of(HELD)]
     assert counted(decisions, "open_findings", **labels_of(parked(**changes))) == 1
 
 

@@ -28,7 +28,6 @@ from checkpoints.cassandra.driver_errors import translated
 from checkpoints.cassandra.journal import BUCKETS, bucket_of
 from checkpoints.cassandra.store import checked_name, in_groups, levels
 from reconcilers.errors import Misconfigured, Overloaded, Refused, Unreachable
-from reconcilers.model import Slot
 
 OVERLOADED = OverloadedErrorMessage(0x1001, "overloaded", None)
 
@@ -80,14 +79,14 @@ def test_errors_of_ours_and_bugs_pass_as_they_are() -> None:
         assert raised.value is error
 
 
-def test_a_slot_is_in_the_same_bucket_in_every_process() -> None:
-    assert bucket_of(Slot(uuid.UUID(int=1), 1)) == 5
-    assert bucket_of(Slot(uuid.UUID(int=1), 2)) == 15
+def test_a_key_is_in_the_same_bucket_in_every_process() -> None:
+    assert bucket_of(f"{uuid.UUID(int=1)}/1") == 6
+    assert bucket_of(f"{uuid.UUID(int=1)}/2") == 12
 
 
-def test_slots_spread_over_all_buckets() -> None:
+def test_keys_spread_over_all_buckets() -> None:
     mailbox = uuid.UUID("0c4e1c40-8c1f-11f0-8000-00163e000001")
-    counts = Counter(bucket_of(Slot(mailbox, uid)) for uid in range(16_000))
+    counts = Counter(bucket_of(f"{mailbox}/{uid}") for uid in range(16_000))
     assert set(counts) == set(range(BUCKETS))
     assert max(counts.values()) < 1_500
 

@@ -105,7 +105,7 @@ def test_a_row_at_another_uid_is_not_the_same_row() -> None:
     assert kind(seen(row(uid=8))) is Kind.EXTRA_ROW
 
 
-@pytest.mark.parametrize("column", FAMILY.required)
+@pytest.mark.parametrize("column", FAMILY.truth.required)
 @pytest.mark.parametrize("actual", [None, row()], ids=["row missing", "row there"])
 def test_a_truth_row_without_a_required_cell_is_incomplete(column: str, actual: Row | None) -> None:
     incomplete = truth({column: None})

@@ -20,6 +20,7 @@ from reconcilers.model import (
     Repair,
     Report,
     Row,
+    Slot,
     Verdict,
     kind_found,
 )
@@ -40,9 +41,10 @@ from tests.builders.rows import (
     seen,
     truth,
 )
+from tests.builders.slots import slots
 
 SETTLED = MOMENT.horizon
-KNOWN_WHOLE = Memory(known=frozenset({7}), complete_at=LONG_AGO)
+KNOWN_WHOLE = Memory(known=slots(7), complete_at=LONG_AGO)
 
 
 def verdict(one: Seen, accepted: frozenset[Kind] = frozenset()) -> Verdict:
@@ -175,7 +177,7 @@ def test_a_truth_row_near_a_delete_of_its_own_outlived_it(apart: int, named: str
 
 
 def test_a_message_that_comes_back_under_a_new_uid_was_not_deleted() -> None:
-    moved_away = Memory(frozenset({1, 7}), range_deletes=frozenset({LONG_AGO}))
+    moved_away = Memory(slots(1, 7), range_deletes=frozenset({LONG_AGO}))
     assert isinstance(verdict(seen(None, truth(at=LONG_AGO), memory=moved_away)), Repair)
 
 
@@ -185,12 +187,12 @@ def test_a_message_that_comes_back_under_a_new_uid_was_not_deleted() -> None:
         {"range_deletes": frozenset({LONG_AGO, LONG_AGO + 1})},
         {"projection_deletes": frozenset({LONG_AGO})},
         {"row_deletes": frozenset({LONG_AGO})},
-        {"known": frozenset({7}), "unsure": frozenset({1})},
+        {"known": slots(7), "unsure": slots(1)},
     ],
     ids=["more deletes than lost UIDs", "its projection", "its own UID", "the other is not known"],
 )
 def test_it_was_where_a_delete_may_have_meant_this_very_uid(told: dict[str, Any]) -> None:
-    moved_away = Memory(frozenset({1, 7}), range_deletes=frozenset({LONG_AGO}))
+    moved_away = Memory(slots(1, 7), range_deletes=frozenset({LONG_AGO}))
     memory = replace(moved_away, **told)
     assert reported(seen(None, truth(at=LONG_AGO), memory=memory)) is Kind.SHADOWED_DELETE
 
@@ -225,7 +227,7 @@ def test_an_orphan_whose_message_nobody_knows_is_unresolved() -> None:
 
 
 def test_an_orphan_without_evidence_is_reported_and_says_what_was_lost() -> None:
-    memory = Memory(frozenset({7, 8}), complete_at=LONG_AGO, range_deletes=times(100))
+    memory = Memory(slots(7, 8), complete_at=LONG_AGO, range_deletes=times(100))
     answer = verdict(seen(row(), memory=memory))
     assert isinstance(answer, Report)
     assert answer.kind is Kind.AMBIGUOUS_RANGE_DELETE
@@ -237,87 +239,85 @@ def test_an_orphan_without_evidence_is_reported_and_says_what_was_lost() -> None
 EVIDENCE = {
     "its projection row was deleted": (Memory(projection_deletes=times(100)), set()),
     "a truth delete named its UID": (Memory(row_deletes=times(100)), set()),
-    "the truth never had it": (Memory(frozenset({8}), complete_at=LONG_AGO - 1), {8}),
+    "the truth never had it": (Memory(slots(8), complete_at=LONG_AGO - 1), {8}),
     "the truth never had it, others were deleted": (
-        Memory(frozenset({8}), complete_at=LONG_AGO - 1, range_deletes=times(100)),
+        Memory(slots(8), complete_at=LONG_AGO - 1, range_deletes=times(100)),
         set(),
     ),
     "the truth never had it since the message was born": (Memory(complete_at=0), set()),
     "another was deleted as often as its own row": (
         Memory(
-            frozenset({7, 8}),
+            slots(7, 8),
             complete_at=LONG_AGO,
             range_deletes=times(100, 99),
-            sibling_deletes={8: 1},
+            sibling_deletes={Slot(MAILBOX, 8): 1},
         ),
         set(),
     ),
     "it alone was lost, its delete was not seen": (KNOWN_WHOLE, set()),
     "it alone was lost": (
-        Memory(frozenset({7}), complete_at=LONG_AGO, range_deletes=times(100)),
+        Memory(slots(7), complete_at=LONG_AGO, range_deletes=times(100)),
         set(),
     ),
     "it alone was lost, another is there": (
-        Memory(frozenset({7, 8}), complete_at=LONG_AGO, range_deletes=times(100)),
+        Memory(slots(7, 8), complete_at=LONG_AGO, range_deletes=times(100)),
         {8},
     ),
     "as many deletes as were lost": (
-        Memory(frozenset({7, 8}), complete_at=LONG_AGO, range_deletes=times(100, 99)),
+        Memory(slots(7, 8), complete_at=LONG_AGO, range_deletes=times(100, 99)),
         set(),
     ),
     "as many deletes since the memory was complete": (
-        Memory(
-            frozenset({7, 8}), complete_at=NOW - 150 * SECOND, range_deletes=times(200, 100, 99)
-        ),
+        Memory(slots(7, 8), complete_at=NOW - 150 * SECOND, range_deletes=times(200, 100, 99)),
         set(),
     ),
 }
 NO_EVIDENCE = {
     "not in the memory, and written at the very µs of it": (
-        Memory(frozenset({8}), complete_at=LONG_AGO),
+        Memory(slots(8), complete_at=LONG_AGO),
         {8},
     ),
     "not in the memory, and older than it": (
-        Memory(frozenset({8}), complete_at=LONG_AGO + 1),
+        Memory(slots(8), complete_at=LONG_AGO + 1),
         {8},
     ),
     "two deletes, both for the other": (
         Memory(
-            frozenset({7, 8}),
+            slots(7, 8),
             complete_at=LONG_AGO,
             range_deletes=times(100, 99),
-            sibling_deletes={8: 2},
+            sibling_deletes={Slot(MAILBOX, 8): 2},
         ),
         set(),
     ),
     "nothing remembered": (Memory(), set()),
-    "memory not complete": (Memory(frozenset({7})), set()),
+    "memory not complete": (Memory(slots(7)), set()),
     "memory not complete, one delete": (
-        Memory(frozenset({7}), range_deletes=times(100)),
+        Memory(slots(7), range_deletes=times(100)),
         set(),
     ),
     "complete only after the delete": (
-        Memory(frozenset({7}), complete_at=NOW - 100 * SECOND, range_deletes=times(100)),
+        Memory(slots(7), complete_at=NOW - 100 * SECOND, range_deletes=times(100)),
         set(),
     ),
     "another was lost": (
-        Memory(frozenset({7, 8}), complete_at=LONG_AGO, range_deletes=times(100)),
+        Memory(slots(7, 8), complete_at=LONG_AGO, range_deletes=times(100)),
         set(),
     ),
     "another is lost by what the projection told": (
-        Memory(frozenset({7}), frozenset({8}), complete_at=LONG_AGO, range_deletes=times(100)),
+        Memory(slots(7), slots(8), complete_at=LONG_AGO, range_deletes=times(100)),
         set(),
     ),
     "two deletes for three": (
-        Memory(frozenset({7, 8, 9}), complete_at=LONG_AGO, range_deletes=times(100, 99)),
+        Memory(slots(7, 8, 9), complete_at=LONG_AGO, range_deletes=times(100, 99)),
         set(),
     ),
     "deletes before the memory was complete do not count": (
-        Memory(frozenset({7, 8}), complete_at=NOW - 150 * SECOND, range_deletes=times(200, 100)),
+        Memory(slots(7, 8), complete_at=NOW - 150 * SECOND, range_deletes=times(200, 100)),
         set(),
     ),
     "never known in the truth, but the memory is not complete": (
-        Memory(frozenset({8}), range_deletes=times(100)),
+        Memory(slots(8), range_deletes=times(100)),
         {8},
     ),
 }
@@ -325,16 +325,16 @@ NO_EVIDENCE = {
 
 @pytest.mark.parametrize(("memory", "present"), EVIDENCE.values(), ids=EVIDENCE.keys())
 def test_an_orphan_with_evidence_is_removed(memory: Memory, present: set[int]) -> None:
-    one = seen(row(), memory=memory, present=frozenset(present))
+    one = seen(row(), memory=memory, present=slots(*present))
     assert isinstance(verdict(one), Repair)
-    reason = evidence_for_removal(one)
+    reason = evidence_for_removal(FAMILY, one)
     assert reason is not None
 
 
 @pytest.mark.parametrize(("memory", "present"), NO_EVIDENCE.values(), ids=NO_EVIDENCE.keys())
 def test_an_orphan_without_evidence_is_kept(memory: Memory, present: set[int]) -> None:
-    one = seen(row(), memory=memory, present=frozenset(present))
-    assert evidence_for_removal(one) is None
+    one = seen(row(), memory=memory, present=slots(*present))
+    assert evidence_for_removal(FAMILY, one) is None
     assert reported(one) is Kind.AMBIGUOUS_RANGE_DELETE
 
 
@@ -354,9 +354,7 @@ def test_the_sentence_of_a_removal_gives_the_evidence() -> None:
 
 # --- what a person decides -----------------------------------------------------------------------
 
-AMBIGUOUS = seen(
-    row(), memory=Memory(frozenset({7, 8}), complete_at=LONG_AGO, range_deletes=times(1))
-)
+AMBIGUOUS = seen(row(), memory=Memory(slots(7, 8), complete_at=LONG_AGO, range_deletes=times(1)))
 SHADOWED = seen(None, truth(), memory=Memory(range_deletes=frozenset({LONG_AGO})))
 
 

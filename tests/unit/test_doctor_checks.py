@@ -194,13 +194,13 @@ def test_recents_that_nobody_keeps_are_warned_of() -> None:
         FakeCluster(empty=frozenset(tables))
         for tables in ({"mailboxrecents"}, {"mailboxrecents", "messageidtable"})
     )
-    assert levels(looked(structure.recents, repair=repair)) == {Level.OK}
-    (warned,) = looked(structure.recents, none, repair=repair)
+    assert levels(looked(structure.optional_tables, repair=repair)) == {Level.OK}
+    (warned,) = looked(structure.optional_tables, none, repair=repair)
     assert warned.level is Level.WARNING
     assert "may not keep recents" in warned.what
     assert "recent_uids" in warned.advice
-    assert looked(structure.recents, nothing, repair=repair) == []
-    assert looked(structure.recents, none) == []
+    assert looked(structure.optional_tables, nothing, repair=repair) == []
+    assert looked(structure.optional_tables, none) == []
 
 
 def test_a_missing_keyspace_is_one_problem() -> None:

@@ -11,14 +11,14 @@ import pytest
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.errors import Refused
 from reconcilers.finding import Action, Attempts, Finding, State, accepted
-from reconcilers.memory import WHOLE_RANGE, Entry
+from reconcilers.key import WHOLE_TABLE
+from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
 from reconcilers.model import Kind, Micros, Row, Slot, Suspect, Wake
 from reconcilers.policy import Admission
 from reconcilers.writes import SetCells, Write
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.outcome import Outcome
-from streaming.steps.parking import WHOLE_TABLE
 from streaming.steps.repair import WAITS
 from tests.builders.rows import (
     DELAY,
@@ -33,6 +33,7 @@ from tests.builders.rows import (
     row,
     truth,
 )
+from tests.builders.slots import uid_of
 from tests.fakes.memory_tables import MemoryTables
 
 SHADOW = 10 * SECOND
@@ -119,7 +120,7 @@ def kind_of(outcome: Outcome) -> Kind | None:
 def shadowed() -> Stream:
     """A truth row that outlived a delete by a second, of which the projection is rid."""
     one = stream(wanted=truth())
-    one.lineage.truth_deleted(MESSAGE_ID, MAILBOX, WHOLE_RANGE, LONG_AGO - SECOND)
+    one.lineage.remember_deletes([TruthDelete(MESSAGE_ID, (MAILBOX, None), LONG_AGO - SECOND)])
     return one
 
 
@@ -237,8 +238,8 @@ def test_what_stays_unguardable_is_logged_once() -> None:
 
 def test_an_extra_row_from_the_beginning_of_time_is_unguardable() -> None:
     one = stream(actual=row(at=0))
-    one.lineage.remember([Entry(MESSAGE_ID, MAILBOX, SLOT.uid, True, LONG_AGO)])
-    one.lineage.projection_deleted(SLOT, LONG_AGO)
+    one.lineage.remember([Entry(MESSAGE_ID, Slot(MAILBOX, uid_of(SLOT)), True, LONG_AGO)])
+    one.lineage.remember_deletes([ProjectionDelete(SLOT, LONG_AGO)])
     outcome = one.settle(Kind.EXTRA_ROW)
     assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.UNGUARDABLE)
     assert one.tables.applied == []
@@ -251,7 +252,7 @@ def emptied() -> Stream:
     """An orphan with evidence, in a mailbox of ten rows of which none has its truth."""
     rows = {Slot(MAILBOX, uid): row(uid=uid) for uid in range(1, RULES.empty_truth_min_rows + 1)}
     one = Stream(MemoryTables(rows={PROJECTION.name: rows}))
-    one.lineage.projection_deleted(SLOT, LONG_AGO)
+    one.lineage.remember_deletes([ProjectionDelete(SLOT, LONG_AGO)])
     return one
 
 
@@ -288,8 +289,8 @@ def test_what_is_not_let_through_is_held_with_the_reason(
     admission: Admission, state: State, ending: str
 ) -> None:
     one = stream(actual=row())
-    one.lineage.remember([Entry(MESSAGE_ID, MAILBOX, SLOT.uid, True, LONG_AGO)])
-    one.lineage.projection_deleted(SLOT, LONG_AGO)
+    one.lineage.remember([Entry(MESSAGE_ID, Slot(MAILBOX, uid_of(SLOT)), True, LONG_AGO)])
+    one.lineage.remember_deletes([ProjectionDelete(SLOT, LONG_AGO)])
     finding = one.settle(Kind.EXTRA_ROW, admission).finding
     assert finding is not None
     assert (finding.state, finding.kind) == (state, Kind.EXTRA_ROW)

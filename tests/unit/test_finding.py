@@ -44,7 +44,7 @@ def finding(
         family=FAMILY.name,
         projection=PROJECTION.name,
         slot=SLOT,
-        messageid=None,
+        source=None,
         kind=kind,
         state=state,
         sentence="",

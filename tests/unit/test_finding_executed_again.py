@@ -17,7 +17,7 @@ def finding(state: State, *writes: Write) -> Finding:
         family=FAMILY.name,
         projection=PROJECTION.name,
         slot=SLOT,
-        messageid=None,
+        source=None,
         kind=Kind.DIFFERING_CELLS,
         state=state,
         sentence="",

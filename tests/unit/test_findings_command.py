@@ -11,20 +11,23 @@ import pytest
 from checkpoints.codec import finding_to_json
 from checkpoints.memory import MemoryJournal
 from reconcilers.families.message import MESSAGE
+from reconcilers.family import Family
 from reconcilers.finding import Finding, State
+from reconcilers.key import text_of
 from reconcilers.model import ACCEPTABLE, Kind, Slot, Wake
 from streaming.commands.dead_letters import place_of
 from streaming.commands.findings import ACCEPT, RETRY, Desk, FindingFilter
 from streaming.commands.listing import FORMATS, as_csv, as_json_lines, as_table
 from streaming.topics import Record
+from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import a_finding, a_slot
 
 NOW = 1_800_000_000_000_000
 
 
 class Published(list[tuple[str, Wake]]):
-    def __call__(self, family: str, wakes: Iterable[Wake]) -> None:
-        self.extend((family, wake) for wake in wakes)
+    def __call__(self, family: Family, wakes: Iterable[Wake]) -> None:
+        self.extend((family.name, wake) for wake in wakes)
 
 
 @pytest.fixture
@@ -56,11 +59,11 @@ def test_a_stuck_finding_is_retried_and_its_key_published(
     desk: Desk, journal: MemoryJournal, published: Published
 ) -> None:
     slot = put(journal, Kind.MISSING_ROW, State.STUCK)
-    assert desk.decide(RETRY, frozenset({slot}), FindingFilter()) == 0
+    assert desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter()) == 0
     found = now_at(journal, slot)
     assert (found.state, found.attempts, found.writes) == (State.HELD, 0, ())
-    assert [(family, each.mailboxid, each.uid) for family, each in published] == [
-        ("message", slot.mailboxid, slot.uid)
+    assert [(family, each.key[0], each.key[1]) for family, each in published] == [
+        ("message", mailbox_of(slot), uid_of(slot))
     ]
 
 
@@ -68,7 +71,7 @@ def test_the_journal_is_written_before_the_key_is_published(journal: MemoryJourn
     slot = put(journal, Kind.MISSING_ROW, State.STUCK)
     states: list[State] = []
     desk = Desk(journal, lambda *_: states.append(now_at(journal, slot).state), lambda: NOW)
-    desk.decide(RETRY, frozenset({slot}), FindingFilter())
+    desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter())
     assert states == [State.HELD]
 
 
@@ -84,7 +87,7 @@ def test_what_is_held_says_what_it_waits_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     slot = put(journal, kind, State.HELD)
-    assert desk.decide(ACCEPT, frozenset({slot}), FindingFilter()) == 1
+    assert desk.decide(ACCEPT, frozenset({text_of(slot)}), FindingFilter()) == 1
     captured = capsys.readouterr()
     assert why in captured.out + captured.err
 
@@ -94,7 +97,7 @@ def test_only_stuck_ones_are_retried(
     state: State, desk: Desk, journal: MemoryJournal, published: Published
 ) -> None:
     slot = put(journal, Kind.MISSING_ROW, state)
-    assert desk.decide(RETRY, frozenset({slot}), FindingFilter()) == 1
+    assert desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter()) == 1
     assert now_at(journal, slot).state is state
     assert not published
 
@@ -104,7 +107,7 @@ def test_a_held_class_is_accepted(
     kind: Kind, desk: Desk, journal: MemoryJournal, published: Published
 ) -> None:
     slot = put(journal, kind, State.REPORTED)
-    assert desk.decide(ACCEPT, frozenset({slot}), FindingFilter()) == 0
+    assert desk.decide(ACCEPT, frozenset({text_of(slot)}), FindingFilter()) == 0
     assert now_at(journal, slot).accepted
     assert len(published) == 1
 
@@ -118,10 +121,10 @@ def test_other_classes_are_refused_with_the_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     slot = put(journal, kind, State.REPORTED)
-    assert desk.decide(ACCEPT, frozenset({slot}), FindingFilter()) == 1
+    assert desk.decide(ACCEPT, frozenset({text_of(slot)}), FindingFilter()) == 1
     assert not now_at(journal, slot).accepted
     assert not published
-    assert f"refused  {slot.mailboxid}/7 {kind}: " in capsys.readouterr().out
+    assert f"refused  {mailbox_of(slot)}/7 {kind}: " in capsys.readouterr().out
 
 
 def test_all_takes_what_matches_and_may_be_decided(
@@ -132,7 +135,7 @@ def test_all_takes_what_matches_and_may_be_decided(
     put(journal, Kind.DUPLICATE_UID, State.REPORTED)
     assert desk.decide(ACCEPT, None, FindingFilter(kind="shadowed_delete")) == 0
     assert (now_at(journal, one).accepted, now_at(journal, other).accepted) == (True, False)
-    assert desk.decide(ACCEPT, None, FindingFilter(mailbox=other.mailboxid)) == 0
+    assert desk.decide(ACCEPT, None, FindingFilter(mailbox=mailbox_of(other))) == 0
     assert now_at(journal, other).accepted
     assert len(published) == 2
 
@@ -142,10 +145,10 @@ def test_what_is_not_there_or_filtered_out_is_said(
 ) -> None:
     slot = put(journal, Kind.MISSING_ROW, State.STUCK)
     absent = a_slot(9)
-    assert desk.decide(RETRY, frozenset({slot, absent}), FindingFilter()) == 1
+    assert desk.decide(RETRY, frozenset({text_of(slot), text_of(absent)}), FindingFilter()) == 1
     assert now_at(journal, slot).state is State.HELD
-    assert f"unknown  {absent.mailboxid}/9" in capsys.readouterr().out
-    assert desk.decide(RETRY, frozenset({slot}), FindingFilter(projection="other")) == 1
+    assert f"unknown  {mailbox_of(absent)}/9" in capsys.readouterr().out
+    assert desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter(projection="other")) == 1
 
 
 @pytest.mark.parametrize(
@@ -162,20 +165,20 @@ def test_what_is_not_there_or_filtered_out_is_said(
 )
 def test_filters(wanted: FindingFilter, matches: bool) -> None:
     finding = a_finding(MESSAGE, a_slot(), kind=Kind.MISSING_ROW, state=State.STUCK)
-    assert wanted.has(finding_to_json(finding)) is matches
+    assert wanted.has(finding_to_json(finding, MESSAGE)) is matches
 
 
 # --- how they are written -----------------------------------------------------------------------
 
 
 def test_json_lines_hold_everything() -> None:
-    told = finding_to_json(a_finding(MESSAGE, a_slot()))
+    told = finding_to_json(a_finding(MESSAGE, a_slot()), MESSAGE)
     assert [json.loads(line) for line in as_json_lines([told])] == [told]
 
 
 def test_csv_has_a_header_and_survives_commas_and_quotes() -> None:
-    finding = a_finding(MESSAGE, a_slot(), sentence='a, "b"', messageid=None)
-    header, row = csv.reader(io.StringIO("\n".join(as_csv([finding_to_json(finding)]))))
+    finding = a_finding(MESSAGE, a_slot(), sentence='a, "b"', source=None)
+    header, row = csv.reader(io.StringIO("\n".join(as_csv([finding_to_json(finding, MESSAGE)]))))
     told = dict(zip(header, row, strict=True))
     assert told["sentence"] == 'a, "b"'
     assert (told["messageid"], told["uid"]) == ("", "7")
@@ -184,20 +187,20 @@ def test_csv_has_a_header_and_survives_commas_and_quotes() -> None:
 
 def test_csv_is_no_formula() -> None:
     finding = a_finding(MESSAGE, a_slot(), sentence="=HYPERLINK(1)")
-    assert "'=HYPERLINK(1)" in list(as_csv([finding_to_json(finding)]))[1]
+    assert "'=HYPERLINK(1)" in list(as_csv([finding_to_json(finding, MESSAGE)]))[1]
 
 
 def test_the_table_has_the_sentence_and_the_place() -> None:
     slot = a_slot()
-    where, sentence = as_table([finding_to_json(a_finding(MESSAGE, slot))])
-    assert f"{slot.mailboxid}/{slot.uid}" in where
+    where, sentence = as_table([finding_to_json(a_finding(MESSAGE, slot), MESSAGE)])
+    assert f"{mailbox_of(slot)}/{uid_of(slot)}" in where
     assert "2 attempts, accepted" in where
     assert sentence.strip().startswith("messages: differs in")
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_takes_nothing_and_a_line_of_the_log(name: str) -> None:
-    told = {"at": NOW, **finding_to_json(a_finding(MESSAGE, a_slot()))}
+    told = {"at": NOW, **finding_to_json(a_finding(MESSAGE, a_slot()), MESSAGE)}
     assert (
         "\n".join(FORMATS[name]([]))
         == {

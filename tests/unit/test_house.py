@@ -9,6 +9,12 @@ from tests import house
 ROOT = Path(__file__).resolve().parents[2]
 
 
+EIGHT_FIELDS = "".join(f"    a{number}: int\n" for number in range(8))
+NINE_FIELDS = EIGHT_FIELDS + "    a8: int\n"
+NINE_ATTRIBUTES = "".join(f"        self.a{number}, b = 1, 2\n" for number in range(9))
+NINE_STATEMENTS = "".join(f"        self.a{n} = store.prepare_serial('')\n" for n in range(9))
+
+
 def rules(path: str, source: str) -> list[str]:
     return [breach.rule for breach in house.breaches(path, source)]
 
@@ -56,6 +62,10 @@ def test_twin_classes_are_found(tmp_path: Path) -> None:
         ("catch-all", "try:\n    f()\nexcept (OSError, BaseException):\n    pass"),
         ("function-length", "def f():\n" + "    x = 1\n" * 40),
         ("file-length", "x = 1\n" * 301),
+        ("class-fields", "@dataclass\nclass A:\n" + NINE_FIELDS),
+        ("class-fields", "@dataclass(slots=True)\nclass A:\n" + NINE_FIELDS),
+        ("class-fields", "class A:\n    def __init__(self):\n" + NINE_ATTRIBUTES),
+        ("class-fields", "class A:\n    a0: int\n    def begin(self):\n" + NINE_ATTRIBUTES),
     ],
 )
 def test_a_breach_is_found(rule: str, source: str) -> None:
@@ -74,6 +84,11 @@ def test_a_breach_is_found(rule: str, source: str) -> None:
         "try:\n    f()\nexcept OSError:\n    pass",
         "def f():\n    '''" + "words\n" * 30 + "'''\n" + "    x = 1\n" * 39,
         "x = 1\n" * 300,
+        "@dataclass(frozen=True)\nclass A:\n" + NINE_FIELDS,
+        "class A:\n    def __init__(self, store):\n" + NINE_STATEMENTS,
+        "class A(Section):\n" + NINE_FIELDS,
+        "@dataclass\nclass A:\n    all: ClassVar[int]\n" + EIGHT_FIELDS,
+        "class A:\n    def begin(self):\n        self.a0, b.a8 = 1, self.a9\n" + EIGHT_FIELDS,
         "datetime.now(UTC)",
     ],
 )

@@ -30,6 +30,7 @@ from tests.builders.indexes import (
     unlisted,
 )
 from tests.builders.rows import LONG_AGO, MOMENT, NOW, SECOND, truth
+from tests.builders.slots import slots
 
 by_key = pytest.mark.parametrize("index", KEY_ONLY_INDEXES, ids=lambda index: index.name)
 
@@ -169,7 +170,7 @@ def test_a_flag_that_changed_within_the_delay_is_looked_at_again(index: Projecti
 
 def test_an_index_is_never_asked_for_evidence_of_a_removal() -> None:
     """Its row says nothing that a user could lose: it follows the list."""
-    memory = Memory(frozenset({7, 8}), range_deletes=frozenset({LONG_AGO}))
+    memory = Memory(slots(7, 8), range_deletes=frozenset({LONG_AGO}))
     gone = replace(unlisted(THERE, suspected=Kind.EXTRA_ROW), memory=memory)
     assert isinstance(verdict(DELETED, gone), Repair)
 

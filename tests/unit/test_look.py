@@ -23,21 +23,20 @@ from tests.builders.rows import (
     row,
     truth,
 )
+from tests.builders.slots import uid_of
 from tests.fakes.memory_tables import MemoryTables
 
 WATCHED_SINCE = LONG_AGO
 BEFORE_WATCHING = LONG_AGO - SECOND
 RANGED = Wake(
-    MAILBOX,
+    (MAILBOX, None),
     MESSAGE_ID,
-    None,
     oldest=NOW,
-    newest=NOW,
     deleted_from="imapuidtable",
     deleted_at=NOW,
     from_truth=True,
 )
-PARTITION = replace(RANGED, mailboxid=None)
+PARTITION = replace(RANGED, key=(None, None))
 
 
 def slot(uid: int) -> Slot:
@@ -53,7 +52,7 @@ def projected(*uids: int) -> MemoryTables:
 
 def knowing(uid: int, recorded_at: Micros | None, messageid: UUID = MESSAGE_ID) -> MemoryLineage:
     lineage = MemoryLineage()
-    lineage.remember([Entry(messageid, MAILBOX, uid, in_truth=True, recorded_at=recorded_at)])
+    lineage.remember([Entry(messageid, Slot(MAILBOX, uid), in_truth=True, recorded_at=recorded_at)])
     return lineage
 
 
@@ -63,7 +62,7 @@ def look(wake: Wake, tables: MemoryTables, lineage: MemoryLineage) -> LookResult
 
 def extra(looked: LookResult) -> set[int]:
     """The UIDs where the look found a row too many."""
-    return {each.slot.uid for each in looked.suspects if each.kind is Kind.EXTRA_ROW}
+    return {uid_of(each.slot) for each in looked.suspects if each.kind is Kind.EXTRA_ROW}
 
 
 def test_the_message_of_these_tests_was_born_before_watching_began() -> None:
@@ -92,6 +91,16 @@ def test_a_message_that_was_read_while_watching_needs_no_search() -> None:
 def test_a_message_that_nobody_remembers_is_searched_for() -> None:
     tables = projected(8)
     looked = look(RANGED, tables, MemoryLineage())
+    assert tables.scanned == [MAILBOX]
+    assert extra(looked) == {8}
+
+
+def test_also_a_message_that_was_born_while_watching_is_searched_for_if_nobody_remembers_it() -> (
+    None
+):
+    """Its memory is whole, but empty: what of it is here was not heard of yet."""
+    tables = projected(8)
+    looked = Look(FAMILY, tables, MemoryLineage(), watched_since=1).at([RANGED], NOW)
     assert tables.scanned == [MAILBOX]
     assert extra(looked) == {8}
 

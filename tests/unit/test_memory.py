@@ -9,21 +9,22 @@ import pytest
 from reconcilers.memory import (
     NOTHING_REMEMBERED,
     UUID_EPOCH_100NS,
-    WHOLE_RANGE,
     Deletes,
     Entry,
     Memory,
     born_at,
     complete_at,
+    deletes_of,
     memory_of,
     merged,
 )
-from reconcilers.model import Micros
+from reconcilers.model import Micros, Slot
 from tests.builders.rows import MAILBOX, MESSAGE_ID, SLOT
+from tests.builders.slots import slots
 
 BORN: Micros = 1_700_000_000_000_000
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
-NO_DELETES = Deletes({})
+NO_DELETES = Deletes()
 
 
 def made_at(at: Micros) -> UUID:
@@ -35,7 +36,7 @@ def made_at(at: Micros) -> UUID:
 def entry(
     uid: int, recorded_at: Micros | None = None, mailboxid: UUID = MAILBOX, projected: str = ""
 ) -> Entry:
-    return Entry(MESSAGE_ID, mailboxid, uid, not projected, recorded_at)
+    return Entry(MESSAGE_ID, Slot(mailboxid, uid), not projected, recorded_at)
 
 
 # --- born_at -------------------------------------------------------------------------------------
@@ -92,19 +93,21 @@ def test_a_message_of_which_nothing_is_known() -> None:
 def test_what_only_the_projection_named_is_unsure() -> None:
     entries = [entry(7), entry(8, projected="only"), entry(9)]
     memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, None)
-    assert memory.known == {7, 9}
-    assert memory.unsure == {8}
+    assert memory.known == slots(7, 9)
+    assert memory.unsure == slots(8)
 
 
 def test_other_mailboxes_do_not_count() -> None:
     entries = [entry(7), entry(8, BORN, mailboxid=OTHER_MAILBOX)]
     memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, 1)
-    assert memory.known == {7}
+    assert memory.known == slots(7)
     assert memory.complete_at is None
 
 
 def test_truth_deletes_of_this_uid_of_the_whole_range_and_of_others() -> None:
-    deletes = Deletes({SLOT.uid: frozenset({1}), WHOLE_RANGE: frozenset({2, 3}), 8: frozenset({4})})
+    deletes = deletes_of(
+        [(SLOT.key, 1), ((MAILBOX, None), 2), ((MAILBOX, None), 3), ((MAILBOX, 8), 4)]
+    )
     memory = memory_of(SLOT, MESSAGE_ID, [], deletes, {}, None)
     assert memory.row_deletes == {1}
     assert memory.range_deletes == {2, 3}
@@ -112,10 +115,11 @@ def test_truth_deletes_of_this_uid_of_the_whole_range_and_of_others() -> None:
 
 
 def test_projection_deletes_of_this_row_and_how_many_of_its_siblings() -> None:
-    deletes = {SLOT.uid: frozenset({1}), 8: frozenset({2, 3}), 9: frozenset[Micros]()}
+    other, third = Slot(MAILBOX, 8), Slot(MAILBOX, 9)
+    deletes = {SLOT: frozenset({1}), other: frozenset({2, 3}), third: frozenset[Micros]()}
     memory = memory_of(SLOT, MESSAGE_ID, [], NO_DELETES, deletes, None)
     assert memory.projection_deletes == {1}
-    assert memory.sibling_deletes == {8: 2, 9: 0}
+    assert memory.sibling_deletes == {other: 2, third: 0}
 
 
 def test_it_is_complete_as_its_entries_here_are() -> None:
@@ -131,7 +135,7 @@ def test_no_message_is_no_memory() -> None:
 
 
 def test_one_message_is_its_memory() -> None:
-    alone = Memory(frozenset({7}), frozenset({8}), BORN, sibling_deletes={8: 1})
+    alone = Memory(slots(7), slots(8), BORN, sibling_deletes={Slot(MAILBOX, 8): 1})
     assert merged([alone]) == alone
 
 
@@ -149,28 +153,28 @@ def test_of_several_messages_all_uids_and_deletes_count() -> None:
     together = merged(
         [
             Memory(
-                known=frozenset({7}),
-                unsure=frozenset({1}),
+                known=slots(7),
+                unsure=slots(1),
                 range_deletes=frozenset({10}),
                 row_deletes=frozenset({20}),
                 projection_deletes=frozenset({30}),
-                sibling_deletes={8: 1},
+                sibling_deletes={Slot(MAILBOX, 8): 1},
             ),
             Memory(
-                known=frozenset({9}),
-                unsure=frozenset({2}),
+                known=slots(9),
+                unsure=slots(2),
                 range_deletes=frozenset({11}),
                 row_deletes=frozenset({21}),
                 projection_deletes=frozenset({31}),
-                sibling_deletes={9: 2},
+                sibling_deletes={Slot(MAILBOX, 9): 2},
             ),
         ]
     )
     assert together == Memory(
-        known=frozenset({7, 9}),
-        unsure=frozenset({1, 2}),
+        known=slots(7, 9),
+        unsure=slots(1, 2),
         range_deletes=frozenset({10, 11}),
         row_deletes=frozenset({20, 21}),
         projection_deletes=frozenset({30, 31}),
-        sibling_deletes={8: 1, 9: 2},
+        sibling_deletes={Slot(MAILBOX, 8): 1, Slot(MAILBOX, 9): 2},
     )

@@ -10,10 +10,10 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.memory import MemoryJournal
 from reconcilers.finding import Finding, State
+from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot, Wake
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.open_findings import OpenFindings, finding_wake
-from streaming.steps.parking import WHOLE_TABLE
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SLOT, row, truth
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")

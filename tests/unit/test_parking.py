@@ -10,12 +10,14 @@ import pytest
 
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Finding, State
+from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Row
 from reconcilers.policy import Admission
 from streaming.steps.outcome import Outcome
-from streaming.steps.parking import WHOLE_TABLE, Parking
+from streaming.steps.parking import Parking
 from streaming.steps.repair import WAITS
 from tests.builders.indexes import DELETED, INDEXED, UNSEEN
+from tests.builders.slots import uid_of
 from tests.fakes.refusing import RULES, SLOTS, Stream
 
 
@@ -50,7 +52,7 @@ def test_there_is_one_finding_however_many_keys(stream: Stream) -> None:
 def test_all_keys_come_back_a_delay_later_with_what_was_suspected(stream: Stream) -> None:
     stream.refuse(DELETED)
     stream.settle()
-    assert [wake.uid for wake in stream.published] == [slot.uid for slot in SLOTS]
+    assert [wake.key[1] for wake in stream.published] == [uid_of(slot) for slot in SLOTS]
     assert {(wake.projection, wake.suspected) for wake in stream.published} == {
         (DELETED.name, Kind.MISSING_ROW)
     }
@@ -112,7 +114,7 @@ def test_two_tables_may_refuse_at_a_time(stream: Stream) -> None:
 def test_what_agrees_by_now_is_no_concern_of_a_parked_table(stream: Stream) -> None:
     stream.refuse(DELETED)
     stream.settle()
-    stream.tables.rows[DELETED.name] = {slot: Row({"uid": slot.uid}) for slot in SLOTS[1:]}
+    stream.tables.rows[DELETED.name] = {slot: Row({"uid": uid_of(slot)}) for slot in SLOTS[1:]}
     outcomes = stream.settle()
     assert actions(outcomes) == {Action.LOOK_AGAIN: 1, Action.NOTHING: len(SLOTS) - 1}
     assert stream.tables.asked == [SLOTS[0]]
@@ -199,7 +201,7 @@ def test_what_a_person_accepted_is_not_forgotten(stream: Stream) -> None:
         (told,) = [each for each in stream.settle(SLOTS) if each.action is Action.KEEP]
         assert told.finding is not None
         assert (told.slot, told.finding.state) == (reported, State.HELD)
-        waiting, parked = sorted(stream.open_ones(), key=lambda each: -each.slot.uid)
+        waiting, parked = sorted(stream.open_ones(), key=lambda each: -len(each.slot.key))
         assert (waiting.slot, waiting.accepted, waiting.writes) == (reported, True, ())
         assert parked.slot == WHOLE_TABLE
         assert not parked.accepted

@@ -14,14 +14,16 @@ from checkpoints.memory_tallies import MemoryRounds
 from reconcilers.errors import Deferred, Refused
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.finding import Finding, State
+from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Sum, Sums, Tally
 from reconcilers.writes import AddToCounter
-from streaming.counters.correct import Conclusion, CorrectionLimits, Corrector
+from streaming.counters.correct import Conclusion, Corrector
 from streaming.counters.count import MailboxCounter
+from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRow
-from streaming.steps.parking import WHOLE_TABLE, Parking
+from streaming.steps.parking import Parking
 from tests.builders.rows import NOW, SECOND
 
 AGAIN = 600 * SECOND
@@ -67,29 +69,35 @@ class Desk:
     def __post_init__(self) -> None:
         self.journal = MemoryJournal(lambda: self.now)
         self.parking = Parking(MAILBOX_TALLY, self.journal, lambda: self.now)
-        self.correcting = Corrector(
-            tables=self.tables,
-            counting=cast(MailboxCounter, Right()),
-            rounds=self.rounds,
+        limits = CorrectionLimits(attempts=3, first={}, again=AGAIN, prompt=SECOND)
+        self.open = CounterFindings(
             journal=self.journal,
             parking={MAILBOX_TALLY.name: self.parking},
             clock=lambda: self.now,
-            limits=CorrectionLimits(attempts=3, first={}, again=AGAIN, prompt=SECOND),
-            trouble=lambda: None,
+            limits=limits,
             told=lambda finding, end: self.told.append((finding.kind, end or finding.state)),
+        )
+        self.correcting = Corrector(
+            findings=self.open,
+            tables=self.tables,
+            counting=cast(MailboxCounter, Right()),
+            rounds=self.rounds,
+            clock=lambda: self.now,
+            limits=limits,
+            trouble=lambda: None,
         )
 
     def correct(self, mailbox: UUID) -> None:
         """As the watch does: what waits for its table is left alone, else it is told."""
         subject = CounterRow(MAILBOX_TALLY.name, MAILBOX_COUNTERS, mailbox)
-        if self.correcting.waits_for_table(subject):
+        if self.open.waits_for_table(subject):
             return
         round_ = self.rounds.current(MAILBOX_COUNTERS.name, str(mailbox))
         try:
             looked = Conclusion(frozenset({mailbox}), round_, {Sum.COUNT: WRONG[Sum.COUNT]})
             self.correcting.correct(subject, looked, None)
         except Deferred as why:
-            self.correcting.defer(subject, str(why))
+            self.open.defer(subject, str(why))
 
     @property
     def findings(self) -> list[Finding]:

@@ -20,7 +20,7 @@ from reconcilers.policy import (
     refusal,
     resumed,
 )
-from tests.builders.indexes import DELETED, LISTS
+from tests.builders.indexes import DELETED, INDEXED, LISTS
 from tests.builders.rows import MAILBOX
 
 LIMITS = BreakerLimits()
@@ -213,7 +213,7 @@ def test_whether_a_repair_is_carried_out(
     expected: Refusal | None,
 ) -> None:
     may_lose_rows = mailbox == "has truth"
-    assert refusal(kind, projection, admission, lambda: may_lose_rows) == expected
+    assert refusal(kind, INDEXED, projection, admission, lambda: may_lose_rows) == expected
 
 
 @pytest.mark.parametrize(
@@ -232,4 +232,4 @@ def test_a_mailbox_is_not_read_for_what_is_refused_or_removes_nothing(
     def read_whole() -> bool:
         raise AssertionError("the whole mailbox was read")
 
-    refusal(kind, projection, admission, read_whole)
+    refusal(kind, INDEXED, projection, admission, read_whole)

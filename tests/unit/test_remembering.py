@@ -1,23 +1,25 @@
-"""What a look lets go of: a message's entries in a mailbox, all of them or none."""
+"""What a look leaves in lineage, and what it lets go of: all of a message's entries or none."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
 from checkpoints.memory import MemoryLineage
 from reconcilers.memory import Entry
-from reconcilers.model import Slot
+from reconcilers.model import Micros, Slot, Wake
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder
 from tests.builders.rows import FAMILY, LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID
+from tests.builders.slots import uid_of
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 
 
 def entry(uid: int, messageid: UUID = MESSAGE_ID, mailboxid: UUID = MAILBOX) -> Entry:
-    return Entry(messageid, mailboxid, uid, in_truth=True, recorded_at=LONG_AGO)
+    return Entry(messageid, Slot(mailboxid, uid), in_truth=True, recorded_at=LONG_AGO)
 
 
 def holding(*entries: Entry) -> MemoryLineage:
@@ -37,8 +39,8 @@ def find_gone(lineage: MemoryLineage, *uids: int) -> None:
 
 
 def expiring(lineage: MemoryLineage, messageid: UUID = MESSAGE_ID) -> set[int]:
-    entries = lineage.of_messages([messageid]).get(messageid, [])
-    return {each.uid for each in entries if each.expiring}
+    entries = lineage.of_sources([messageid]).get(messageid, [])
+    return {uid_of(each.slot) for each in entries if each.expiring}
 
 
 def test_what_a_message_lost_is_remembered_while_another_of_its_uids_is_left() -> None:
@@ -84,3 +86,27 @@ def test_messages_that_are_gone_together_do_not_keep_each_other() -> None:
     find_gone(lineage, 7, 8)
     assert expiring(lineage) == {7}
     assert expiring(lineage, OTHER_ID) == set()
+
+
+# --- deletes -------------------------------------------------------------------------------------
+
+OF_TRUTH = Wake(MAILBOX, MESSAGE_ID, None, deleted_from="imapuidtable", deleted_at=LONG_AGO)
+OF_PROJECTION = Wake(MAILBOX, None, 7, deleted_from="messageidtable", deleted_at=LONG_AGO)
+OF_PARTITION = replace(OF_TRUTH, mailboxid=None)
+
+
+def hear_of(wake: Wake, lineage: MemoryLineage) -> set[Micros]:
+    """The deletes that are remembered of UID 7 when a look has heard of one and found nothing."""
+    sight = LookState()
+    sight.remembered |= lineage.of_messages([MESSAGE_ID])
+    recorder = LineageRecorder(FAMILY, lineage, watched_since=1)
+    recorder.deletes([wake])
+    recorder.partition_deletes([wake], sight)
+    of_truth = lineage.truth_deletes(MESSAGE_ID, MAILBOX).by_uid.values()
+    return {at for times in of_truth for at in times} | lineage.projection_deletes(Slot(MAILBOX, 7))
+
+
+@pytest.mark.parametrize("wake", [OF_TRUTH, OF_PROJECTION, OF_PARTITION])
+def test_a_delete_is_remembered_when_it_is_heard_of_and_not_when_it_comes_round(wake: Wake) -> None:
+    assert hear_of(wake, holding(entry(7))) == {LONG_AGO}
+    assert hear_of(replace(wake, looked_again=True), holding(entry(7))) == set()

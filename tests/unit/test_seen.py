@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from reconcilers.memory import NOTHING_REMEMBERED, Entry, Memory
-from reconcilers.model import Kind, Micros, Row, Suspect
+from reconcilers.model import Kind, Micros, Row, Slot, Suspect
 from reconcilers.seen import Seen, SlotRows, claimants, is_one_sided, outlived_its_delete, seen_at
 from tests.builders.rows import (
     FAMILY,
@@ -21,6 +21,7 @@ from tests.builders.rows import (
     row,
     truth,
 )
+from tests.builders.slots import slots, uid_of
 
 THIRD_ID = UUID("44444444-0000-1000-8000-000000000004")
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
@@ -51,7 +52,7 @@ def test_nobody_may_claim_a_slot_of_which_nothing_is_known() -> None:
 
 
 def test_whoever_events_the_row_and_memory_name_may_claim_it() -> None:
-    remembered = [Entry(THIRD_ID, MAILBOX, SLOT.uid, in_truth=True)]
+    remembered = [Entry(THIRD_ID, Slot(MAILBOX, uid_of(SLOT)), in_truth=True)]
     found = claimants(FAMILY, suspect(OTHER_ID), row(), remembered)
     assert found == {MESSAGE_ID, OTHER_ID, THIRD_ID}
 
@@ -94,11 +95,11 @@ def test_memory_is_asked_where_one_side_alone_has_the_row(rows: SlotRows, expect
 def test_only_rows_of_this_mailbox_and_uid_claim_it() -> None:
     one = seen(read(row(), HERE, SIBLING, ELSEWHERE))
     assert one.truths == (HERE,)
-    assert one.present_uids == {7, 8}
+    assert one.present == slots(7, 8)
 
 
 def test_what_was_read_asked_and_remembered_is_kept() -> None:
-    memory = Memory(known=frozenset({7}))
+    memory = Memory(known=slots(7))
     rows = SlotRows(row(), row(), frozenset({MESSAGE_ID, OTHER_ID}), ())
     one = seen_at(FAMILY, suspect(suspected=Kind.EXTRA_ROW), rows, memory, TOLERANCE)
     assert (one.slot, one.actual, one.memory) == (SLOT, rows.actual, memory)
@@ -113,7 +114,7 @@ def test_an_index_is_told_whether_the_message_is_listed(listed: Row | None, expe
 def test_a_row_that_only_outlived_its_delete_is_not_present_but_claims_its_slot() -> None:
     memory = Memory(range_deletes=frozenset({LONG_AGO - SECOND}))
     one = seen(read(None, HERE, truth(uid=8, at=LONG_AGO + 3600 * SECOND)), memory)
-    assert one.present_uids == {8}
+    assert one.present == slots(8)
     assert one.truths == (HERE,)
 
 

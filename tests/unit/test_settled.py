@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from reconcilers.model import Kind, Wake
 from streaming.pipeline.arrow import SettledKeys
+from tests.builders.rows import FAMILY
 
 MAILBOX = "11111111-0000-1000-8000-000000000001"
 MESSAGE = "22222222-0000-1000-8000-000000000002"
@@ -35,21 +36,21 @@ def test_each_key_becomes_a_wake_with_all_that_it_told() -> None:
         | {"deleted_from": "imapuidtable", "deleted_at": 3, "from_truth": True, "expires_at": 4}
         | {"changes": 5}
     )
-    assert list(told.wakes()) == [
-        Wake(UUID(MAILBOX), UUID(MESSAGE), 7, 1, 2, "imapuidtable", 3, True, False, 4, changes=5)
+    assert list(told.wakes(FAMILY)) == [
+        Wake((UUID(MAILBOX), 7), UUID(MESSAGE), 1, "imapuidtable", 3, True, False, 4, changes=5)
     ]
 
 
 def test_a_key_that_is_looked_at_again_says_for_what() -> None:
     row = {"mailboxid": MAILBOX, "uid": 7, "looked_again": True}
-    (wake,) = settled(row | {"suspected": "extra_row", "projection": "unseen_uids"}).wakes()
+    (wake,) = settled(row | {"suspected": "extra_row", "projection": "unseen_uids"}).wakes(FAMILY)
     assert (wake.looked_again, wake.suspected) == (True, Kind.EXTRA_ROW)
-    assert (wake.messageid, wake.projection) == (None, "unseen_uids")
+    assert (wake.source, wake.projection) == (None, "unseen_uids")
 
 
 def test_the_heartbeat_is_no_key_and_a_bad_record_is_kept_apart() -> None:
     found = settled({"heartbeat": True}, {"reason": "unknown op"}, {"mailboxid": MAILBOX})
-    assert [wake.mailboxid for wake in found.wakes()] == [UUID(MAILBOX)]
+    assert [wake.key[0] for wake in found.wakes(FAMILY)] == [UUID(MAILBOX)]
     assert [bad["reason"] for bad in found.bad] == ["unknown op"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -27,26 +27,28 @@ from tests.builders.rows import DELAY, SECOND
 TOPIC = "james.mail.imapuidtable"
 MADE_WITH = fingerprint.Fingerprint((TOPIC,), ("message",), 2, "james")
 WINDOW: Micros = SECOND
-HELD = Wake(None, None, 7, looked_again=True)
+HELD = Wake((None, 7), None, looked_again=True)
 
 
 @dataclass
 class Query:
-    """A query that dies as it is told: at each look at it, of the next of ``deaths``."""
+    """A query that dies as it is told: at each look at it, of the next of ``deaths``.
+
+    ``batches`` end before the look of that number.
+    """
 
     checkpoint: Path
     name: str = "message"
     deaths: list[str | None] = field(default_factory=list)
-    batches: list[dict[str, Any]] = field(default_factory=list)
+    batches: dict[int, dict[str, Any]] = field(default_factory=dict)
     started: list[Offsets | str] = field(default_factory=list)
     published: list[Wake] = field(default_factory=list)
     stopped: int = 0
     looks: int = 0
     why: str = ""
 
-    @property
-    def publish(self) -> Callable[[Iterable[Wake]], None]:
-        return self.published.extend
+    def publish(self, wakes: Iterable[Wake]) -> None:
+        self.published += wakes
 
     @property
     def alive(self) -> bool:
@@ -64,8 +66,8 @@ class Query:
         self.stopped += 1
 
     def progress(self) -> Iterator[dict[str, Any]]:
-        while self.batches:
-            yield self.batches.pop(0)
+        if self.looks in self.batches:
+            yield self.batches.pop(self.looks)
 
     def failure(self) -> str:
         return self.why
@@ -350,9 +352,8 @@ def test_one_death_by_the_checkpoint_does_not(bench: Bench) -> None:
 
 def test_a_batch_between_two_deaths_acquits_the_checkpoint(bench: Bench) -> None:
     bench.checkpoint(past())
-    bench.run(looks=1, deaths=[STATE])
-    bench.query.batches = [batch()]
-    bench.run(looks=1, deaths=[STATE])
+    bench.query.batches = {1: batch()}
+    bench.run(looks=2, deaths=[STATE] * 2)
     assert set(bench.query.started) == {"checkpoint"}
 
 
@@ -415,14 +416,14 @@ def test_while_nobody_answers_it_waits(bench: Bench, monkeypatch: pytest.MonkeyP
 def test_rows_that_the_watermark_dropped_give_the_checkpoint_up(bench: Bench) -> None:
     bench.checkpoint(past())
     bench.bookmark(at=40)
-    bench.query.batches = [batch(dropped=2)]
+    bench.query.batches = {0: batch(dropped=2)}
     bench.run()
     assert bench.query.started == ["checkpoint", {TOPIC: {0: 40}}]
     assert bench.counted("rows_dropped_by_watermark_total") == 2
 
 
 def test_each_batch_is_shown(bench: Bench) -> None:
-    bench.query.batches = [batch()]
+    bench.query.batches = {0: batch()}
     bench.run()
     assert bench.counted("batch_duration_seconds") == 1.5
     assert bench.counted("state_rows") == 3

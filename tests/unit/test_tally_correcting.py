@@ -11,7 +11,7 @@ from reconcilers.errors import Refused, Retryable, Unreachable
 from reconcilers.finding import Finding, State, retried
 from reconcilers.model import Kind, Row
 from reconcilers.writes import AddToCounter
-from streaming.counters.correct import Corrector
+from streaming.counters.counter_findings import CounterFindings
 from tests.builders.counters import (
     AGAIN,
     OF_MAILBOX,
@@ -353,7 +353,9 @@ def test_an_observer_says_what_it_would_add_and_adds_nothing() -> None:
 def test_what_was_observed_is_corrected_in_repair_mode() -> None:
     bench = wrong_counter(Bench(observe=True))
     bench.look(K)
-    bench.correcting.limits = replace(bench.correcting.limits, observe=False)
+    bench.observe = False
+    bench.begin()
+    bench.recall()
     bench.expect(OF_MAILBOX)
     bench.look(K)
     assert bench.counter() == (2, 1)
@@ -389,13 +391,13 @@ def test_while_its_table_refuses_a_counter_is_marked_so_that_a_restart_finds_it(
 
 @pytest.mark.parametrize(
     "way",
-    [Corrector.close_as_right, Corrector.gone, Corrector.open_at],
+    [CounterFindings.close_as_right, CounterFindings.gone, CounterFindings.open_at],
     ids=lambda way: way.__name__,
 )
 def test_without_a_finding_nothing_ends(
-    wrong: Bench, way: Callable[[Corrector, object], object]
+    wrong: Bench, way: Callable[[CounterFindings, object], object]
 ) -> None:
-    assert way(wrong.correcting, OF_MAILBOX) is None
+    assert way(wrong.findings, OF_MAILBOX) is None
     assert wrong.told == []
 
 

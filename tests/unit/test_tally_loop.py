@@ -18,12 +18,17 @@ from reconcilers.errors import ReconcilerError, Refused, Unreachable
 from reconcilers.finding import State, retried
 from streaming.counters import loop as loop_module
 from streaming.counters.batch_summary import BatchSummary
-from streaming.counters.loop import PAUSE, RECALL_EVERY, REFUSED_FOR, CounterLoop
+from streaming.counters.loop import (
+    PAUSE,
+    RECALL_EVERY,
+    REFUSED_FOR,
+    ChangedMailboxes,
+    CounterLoop,
+)
 from streaming.monitoring.metrics import Metrics
 from tests.builders.counters import (
     AGAIN,
     BOB,
-    FAMILIES,
     GATHER,
     OF_BOB,
     OF_MAILBOX,
@@ -86,16 +91,14 @@ class Thread:
     def begin(self) -> None:
         """A new process."""
         self.bench.begin()
+        bench = self.bench
         self.loop = CounterLoop(
-            families=FAMILIES,
-            journal=self.bench.journal,
-            scheduler=self.bench.watch,
-            correcting=self.bench.correcting,
-            parking=self.bench.correcting.parking,
-            counters=self.bench.subjects,
-            marked=lambda: self.marked,
+            scheduler=bench.watch,
+            changed=ChangedMailboxes(bench.watch, bench.subjects, lambda: self.marked),
+            counters=bench.subjects,
+            findings=bench.findings,
+            trouble=bench.correcting.trouble,
             metrics=self.metrics,
-            clock=self.bench.clock,
             _queue=Inbox(self.bench),  # type: ignore[arg-type]
         )
 
@@ -257,7 +260,7 @@ def test_marks_that_cannot_be_read_at_the_start_are_read_later(thread: Thread) -
             raise fails.pop()
         return [MAILBOX]
 
-    thread.loop.marked = marked
+    thread.loop.changed.marked = marked
     thread.live(GATHERED + 2 * PAUSE)
     assert thread.bench.counts == {"agrees": 2}
 

@@ -61,7 +61,7 @@ def of_the_stream(bench: Bench, state: State) -> Finding:
         family=OF_MAILBOX.family,
         projection=OF_MAILBOX.tally.name,
         slot=OF_MAILBOX.slot,
-        messageid=None,
+        source=None,
         kind=Kind.COUNTER_DRIFT,
         state=state,
         sentence="of the stream",

@@ -10,7 +10,7 @@ import pytest
 
 from reconcilers.errors import Deferred, Unreachable
 from reconcilers.finding import Finding, State
-from reconcilers.model import Kind
+from reconcilers.model import Kind, Slot
 from streaming.counters.counter_row import CounterRow, CounterRows, Owners
 from tests.builders.counters import (
     BOB,
@@ -37,7 +37,7 @@ def finding(of: CounterRow) -> Finding:
         family=of.family,
         projection=of.tally.name,
         slot=of.slot,
-        messageid=None if of.root is None else str(of.root),
+        source=None if of.root is None else str(of.root),
         kind=Kind.COUNTER_DRIFT,
         state=State.HELD,
         sentence="",
@@ -80,10 +80,10 @@ def test_a_finding_of_a_tally_that_is_switched_off_leads_nowhere() -> None:
     assert list(CounterRows(FAMILIES, Owners(tables())).of_finding(off)) == []
 
 
-def test_two_roots_have_two_places_for_their_findings_and_no_message_has_them() -> None:
+def test_findings_stand_at_the_counter_s_own_key() -> None:
     of_eve = replace(OF_BOB, key=str(EVE), root=EVE)
-    assert OF_BOB.slot != of_eve.slot
-    assert {OF_BOB.slot.uid, of_eve.slot.uid, OF_MAILBOX.slot.uid} == {0}
+    keys = {OF_BOB.slot, of_eve.slot, OF_MAILBOX.slot}
+    assert keys == {Slot(str(OF_BOB.root)), Slot(str(EVE)), Slot(MAILBOX)}
 
 
 def test_a_sentence_names_the_mailbox_or_the_root() -> None:

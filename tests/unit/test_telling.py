@@ -10,16 +10,16 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from reconcilers.finding import Finding, State
-from reconcilers.model import Kind
+from reconcilers.model import Kind, Slot
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.report import report_change, report_end, report_looks_again
-from tests.builders.rows import NOW, SLOT
+from tests.builders.rows import MAILBOX, NOW
 
 FINDING = Finding(
     family="mailbox_tally",
     projection="mailbox_counters",
-    slot=SLOT,
-    messageid=None,
+    slot=Slot(MAILBOX),
+    source=None,
     kind=Kind.COUNTER_DRIFT,
     state=State.INTENDED,
     sentence="count 3 should be 2",
@@ -56,8 +56,7 @@ def test_a_finding_is_told_by_its_sentence_with_its_facts(
     assert caplog.messages == ["count 3 should be 2"]
     assert facts(caplog) == {
         "projection": "mailbox_counters",
-        "mailboxid": str(SLOT.mailboxid),
-        "uid": SLOT.uid,
+        "mailboxid": str(MAILBOX),
         "messageid": None,
         "kind": "counter_drift",
         "state": "intended",

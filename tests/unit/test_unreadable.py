@@ -7,10 +7,10 @@ import pytest
 from checkpoints.memory import MemoryLineage
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.finding import Action, State
+from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import NO_PROJECTION, Kind, Slot, Wake
 from streaming.pipeline.scheduled import spread
 from streaming.steps.look import Look, LookResult
-from streaming.steps.parking import WHOLE_TABLE
 from tests.builders.indexes import DELETED, INDEXED, LISTS, UNSEEN
 from tests.builders.rows import NOW, SECOND
 from tests.fakes.refusing import SLOTS, Stream, message_at
@@ -23,12 +23,11 @@ def stream() -> Stream:
 
 def look(stream: Stream, *again: Slot) -> LookResult:
     """At all slots; some come back for the index of deleted messages."""
-    wakes = [Wake(slot.mailboxid, message_at(slot), slot.uid, oldest=1) for slot in SLOTS]
+    wakes = [Wake(slot.key, message_at(slot), oldest=1) for slot in SLOTS]
     wakes += [
         Wake(
-            slot.mailboxid,
+            slot.key,
             message_at(slot),
-            slot.uid,
             looked_again=True,
             projection=DELETED.name,
             suspected=Kind.MISSING_ROW,
@@ -63,7 +62,7 @@ def test_the_slot_that_comes_back_tells_of_the_table(stream: Stream) -> None:
     assert (told.slot, told.looked_again, told.suspected) == (SLOTS[3], True, Kind.MISSING_ROW)
 
 
-@pytest.mark.parametrize("table", [LISTS.table, INDEXED.truth])
+@pytest.mark.parametrize("table", [LISTS.table, INDEXED.truth.table])
 def test_without_the_truth_or_the_list_nothing_is_judged(stream: Stream, table: str) -> None:
     stream.tables.unreadable = frozenset({table})
     with pytest.raises(Refused):
@@ -81,10 +80,7 @@ def test_whoever_asks_for_the_later_look_of_a_slot_asks_for_the_same(slot: Slot)
 
 
 def test_a_later_look_confirms_only_what_differs(stream: Stream) -> None:
-    wakes = [
-        Wake(slot.mailboxid, None, slot.uid, looked_again=True, projection=NO_PROJECTION)
-        for slot in SLOTS
-    ]
+    wakes = [Wake(slot.key, None, looked_again=True, projection=NO_PROJECTION) for slot in SLOTS]
     looked = Look(INDEXED, stream.tables, MemoryLineage()).at(wakes, stream.now)
     assert LISTS.name not in {each.projection for each in looked.suspects}
     assert {each.slot for each in looked.suspects} == set(SLOTS)
@@ -100,7 +96,7 @@ def test_it_is_one_finding_and_the_keys_come_back(stream: Stream) -> None:
     assert (told.action, told.finding, told.slot) == (Action.REPORT, found, WHOLE_TABLE)
     assert (found.kind, found.slot) == (Kind.TABLE_UNREADABLE, WHOLE_TABLE)
     assert "table messagedeleted cannot be read: no SELECT permission" in found.sentence
-    assert {Slot(wake.mailboxid, wake.uid) for wake in stream.published} == set(SLOTS)  # type: ignore[arg-type]
+    assert {Slot(wake.key[0], wake.key[1]) for wake in stream.published} == set(SLOTS)  # type: ignore[arg-type]
     assert stream.tables.asked == []
 
 
@@ -162,7 +158,7 @@ def test_the_list_of_messages_is_not_parked(stream: Stream) -> None:
     assert stream.open_ones() == []
 
 
-@pytest.mark.parametrize("table", [LISTS.table, INDEXED.truth])
+@pytest.mark.parametrize("table", [LISTS.table, INDEXED.truth.table])
 def test_a_table_is_not_parked_for_what_another_refuses(stream: Stream, table: str) -> None:
     stream.tables.unreadable = frozenset({table})
     with pytest.raises(Refused):

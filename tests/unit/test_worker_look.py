@@ -15,7 +15,7 @@ from checkpoints.clock import now_micros
 from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
 from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.family import Family, Projection
-from reconcilers.model import Micros, Wake
+from reconcilers.model import KeyValue, Micros, Wake
 from streaming.commands import workers
 from streaming.pipeline import worker
 from streaming.pipeline.worker import BatchLook, Connections, Job, look_task
@@ -38,7 +38,7 @@ class Share:
     tables: MemoryTables = field(default_factory=MemoryTables)
     expiries: MemoryExpiries = field(default_factory=MemoryExpiries)
     tallies: MemoryTallies = field(default_factory=MemoryTallies)
-    looks: list[list[int | None]] = field(default_factory=list)
+    looks: list[list[KeyValue | None]] = field(default_factory=list)
 
     def connect(self, _settings: Settings, _family: Family) -> Connections:
         journal, lineage = MemoryJournal(), MemoryLineage()
@@ -69,7 +69,7 @@ def share(monkeypatch: pytest.MonkeyPatch) -> Share:
     made, at = Share(), Look.at
 
     def told(look: Look, wakes: Sequence[Wake], now: Micros) -> LookResult:
-        made.looks.append([wake.uid for wake in wakes])
+        made.looks.append([wake.key[1] for wake in wakes])
         return at(look, wakes, now)
 
     monkeypatch.setattr(worker, "KEYS_AT_ONCE", AT_ONCE)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from reconcilers.model import Kind, Slot, Suspect
 from streaming.pipeline.worker import BatchLook, each_once, read_looks
 from tests.builders.rows import LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID, SLOT
+from tests.builders.slots import uid_of
 
 ONE = Suspect(SLOT, frozenset({MESSAGE_ID}), None, "messages", NOW)
 OTHER = Suspect(
@@ -19,7 +20,7 @@ OTHER = Suspect(
     looked_again=True,
     suspected=Kind.EXTRA_ROW,
 )
-BOTH = replace(OTHER, messageids=frozenset({MESSAGE_ID, OTHER_ID}))
+BOTH = replace(OTHER, sources=frozenset({MESSAGE_ID, OTHER_ID}))
 
 
 def test_two_suspects_of_one_slot_are_one_with_all_that_either_knows() -> None:
@@ -38,7 +39,7 @@ def test_suspects_of_different_projections_are_kept_apart() -> None:
 
 
 def test_suspects_of_different_slots_are_kept_apart() -> None:
-    next_to_it = replace(ONE, slot=Slot(MAILBOX, SLOT.uid + 1))
+    next_to_it = replace(ONE, slot=Slot(MAILBOX, uid_of(SLOT) + 1))
     assert each_once([ONE, next_to_it]) == [ONE, next_to_it]
 
 

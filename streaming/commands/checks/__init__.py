@@ -10,7 +10,7 @@ from streaming.commands.checks.check import CassandraContext, Check, KafkaContex
 
 ON_CASSANDRA: tuple[Callable[[CassandraContext], Iterator[Check]], ...] = (
     structure.james_tables,
-    structure.recents,
+    structure.optional_tables,
     structure.own_keyspace,
     structure.clocks,
     rights.truth_readable,

@@ -1,4 +1,4 @@
-"""Kafka: the topics are there, and keep records long enough to replay them."""
+"""Kafka: the topics are there, and keep records long enough to read them again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _retention(broker: KafkaContext, present: list[str]) -> Iterator[Check]:
     for topic, kept in short.items():
         yield warning(
             f"topic {topic} keeps records for {kept / 3_600_000:.1f} h",
-            "set its retention.ms to a day or more: replay needs it, and so does a long outage",
+            "set its retention.ms to a day or more: fresh starts and long outages need it",
         )
     if not short:
         yield fine("topics keep records for a day or more")

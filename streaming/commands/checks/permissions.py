@@ -47,7 +47,7 @@ def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> fr
     for family in families:
         repaired: Iterable[Projection | Tally]
         repaired = (*family.projections, *tallies_in(family, schema))
-        read = (family.truth, *family.reads, *(each.table for each in repaired))
+        read = (family.truth.table, *family.reads, *(each.table for each in repaired))
         rights |= {Right("SELECT", james, table) for table in read}
         rights |= {Right("MODIFY", james, each.table) for each in repaired}
     absent = {each for each in rights if each.keyspace == james and each.table not in schema}
@@ -56,7 +56,7 @@ def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> fr
 
 def truth_readable(context: CassandraContext) -> Iterator[Check]:
     """One row of each truth can be read."""
-    for truth in dict.fromkeys(family.truth for family in context.families):
+    for truth in dict.fromkeys(family.truth.table for family in context.families):
         if truth not in context.schema:
             continue
         try:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconcilers.errors import Misconfigured
-from reconcilers.family import Family, bind
-from reconcilers.projections.recent_uids import RECENT_UIDS
+from reconcilers.family import Family, Projection, bind
 from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem, warning
 from streaming.tables.own_keyspace import gap_in
 
@@ -28,7 +27,7 @@ def james_tables(context: CassandraContext) -> Iterator[Check]:
         else:
             for projection in bound.projections:
                 copied = f" {len(projection.columns)} columns of" if projection.identity else ""
-                yield fine(f"{projection.table} follows{copied} {family.truth}")
+                yield fine(f"{projection.table} follows{copied} {family.truth.table}")
             yield from _tallies(bound, family)
     read = (table for family in context.families for table in family.reads)
     wanted = dict.fromkeys((*context.watched, *read))
@@ -54,19 +53,25 @@ def _tallies(bound: Family, family: Family) -> Iterator[Check]:
         )
 
 
-def recents(context: CassandraContext) -> Iterator[Check]:
-    """Some installations keep no recents: there every recent message looks like a difference."""
-    table = RECENT_UIDS.table
+def optional_tables(context: CassandraContext) -> Iterator[Check]:
+    """Some installations keep none of it: there every message looks like a difference."""
     for family in context.families:
-        if RECENT_UIDS.name not in family.names or table not in context.schema:
-            continue
-        if context.cluster.has_rows(context.keyspace, table):
-            yield fine(f"{table} has rows: recents are kept")
-        elif context.cluster.has_rows(context.keyspace, family.listing.table):
-            yield warning(
-                f"{table} is empty: this installation may not keep recents",
-                "if so, take recent_uids out of repair.projections",
-            )
+        for projection in family.projections:
+            if projection.optional is not None and projection.table in context.schema:
+                yield from _kept(context, family, projection, projection.optional)
+
+
+def _kept(
+    context: CassandraContext, family: Family, projection: Projection, what: str
+) -> Iterator[Check]:
+    table = projection.table
+    if context.cluster.has_rows(context.keyspace, table):
+        yield fine(f"{table} has rows: {what} are kept")
+    elif context.cluster.has_rows(context.keyspace, family.listing.table):
+        yield warning(
+            f"{table} is empty: this installation may not keep {what}",
+            f"if so, take {projection.name} out of repair.projections",
+        )
 
 
 def own_keyspace(context: CassandraContext) -> Iterator[Check]:

@@ -1,0 +1,102 @@
+"""What is remembered of a family has tables of its own: their names and shapes, by its key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reconcilers.family import Family
+from reconcilers.key import KeyColumn
+
+DELETES_KEPT_SECONDS = 90 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTables:
+    """The tables of one family, named by its labels and its suffix; the messages' have none."""
+
+    family: Family
+
+    def _named(self, name: str) -> str:
+        return f"{name.lower().replace(' ', '_')}{self.family.suffix}"
+
+    @property
+    def by_source(self) -> str:
+        """Entries by their source."""
+        return self._named(f"lineage_by_{self.family.truth.source.label}")
+
+    @property
+    def by_row(self) -> str:
+        """Entries by their slot."""
+        return self._named("lineage_by_row")
+
+    @property
+    def truth_deletes(self) -> str:
+        """Deletes of the truth, by source and group."""
+        return self._named("truth_deletes")
+
+    @property
+    def projection_deletes(self) -> str:
+        """Deletes of projection rows, by slot."""
+        return self._named("projection_deletes")
+
+    @property
+    def group_deletes(self) -> str:
+        """The times of truth deletes, by group."""
+        return self._named(f"{self.family.group.label}_deletes")
+
+    @property
+    def expiries(self) -> str:
+        """When cells expire, by hour."""
+        return self._named("expiries")
+
+    @property
+    def cql(self) -> str:
+        """Their CREATE statements, as a step of the schema has them (``$ks``: the keyspace)."""
+        source, group, *rest = self.family.truth.source, *self.family.key
+        key, deleted_at = self.family.key, KeyColumn("deleted_at", "bigint", "")
+        seen = ("seen boolean", "in_truth boolean", "recorded_at bigint")
+        when = ("hour int", "due bigint")
+        by_source, by_row = [source, *key], [*key, source]
+        return "\n".join(
+            (
+                _table(self.by_source, by_source, names(by_source), seen),
+                _table(self.by_row, by_row, names(by_row), seen),
+                _of_deletes(
+                    self.truth_deletes,
+                    [*by_source, deleted_at],
+                    f"({names([source, group])}), {names([*rest, deleted_at])}",
+                ),
+                _of_deletes(
+                    self.projection_deletes, [*key, deleted_at], f"({names(key)}), deleted_at"
+                ),
+                _of_deletes(self.group_deletes, [group, deleted_at], names([group, deleted_at])),
+                _table(self.expiries, by_row, f"hour, due, {names(key)}", when),
+            )
+        )
+
+
+def _table(name: str, columns: Sequence[KeyColumn], primary: str, more: Sequence[str] = ()) -> str:
+    typed = (f"{column.name} {column.own_type}" for column in columns)
+    lines = ",\n    ".join((*typed, *more, f"PRIMARY KEY ({primary})"))
+    return f"CREATE TABLE IF NOT EXISTS $ks.{name} (\n    {lines}\n);"
+
+
+def _of_deletes(name: str, columns: Sequence[KeyColumn], primary: str) -> str:
+    table = _table(name, columns, primary).removesuffix(";")
+    return f"{table} WITH default_time_to_live = {DELETES_KEPT_SECONDS};"
+
+
+def names(columns: Sequence[KeyColumn]) -> str:
+    """The columns as a statement lists them."""
+    return ", ".join(column.name for column in columns)
+
+
+def equal(columns: Sequence[KeyColumn]) -> str:
+    """A condition that each of the columns has a value."""
+    return " AND ".join(f"{column.name} = ?" for column in columns)
+
+
+def marks(columns: Sequence[KeyColumn]) -> str:
+    """A marker for each of the columns."""
+    return ", ".join("?" for _ in columns)

@@ -1,0 +1,12 @@
+"""The truths that families share."""
+
+from reconcilers.family import TruthTable
+from reconcilers.key import KeyColumn
+
+IMAP_UIDS = TruthTable(
+    table="imapuidtable",
+    source=KeyColumn("messageid", "timeuuid", "message"),
+    slot=("mailboxid", "uid"),
+    required=("modseq", "internaldate", "bodystartoctet", "fullcontentoctets", "headercontent"),
+)
+"""A row for a message's UID in a mailbox; all of a message's rows are one partition."""

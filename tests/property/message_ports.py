@@ -1,0 +1,248 @@
+"""What the product reads and writes of messages, over a `World`: anything may happen in each call.
+
+`Kept` outlives the processes of the product; `Ports` are those of one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from checkpoints.memory import MemoryJournal, MemoryLineage
+from reconcilers.errors import Unreachable
+from reconcilers.family import Family, Projection
+from reconcilers.finding import Finding, State
+from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
+from reconcilers.model import Kind, Micros, Row, Slot, Wake
+from reconcilers.writes import Write
+from tests.property.cells import statement_of
+from tests.property.faults import Outcome, Process
+from tests.property.mail import FAMILY, Event, World
+
+PROJECTION = FAMILY.listing
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A repair that was journalled: when its confirmation read the projection, and C."""
+
+    slot: Slot
+    read_at: Micros
+    began: Micros
+    kind: Kind
+    writes: tuple[Write, ...]
+
+
+@dataclass(slots=True)
+class Kept:
+    """The stores and the topics, and what the test takes down of a run.
+
+    ``published`` are the keys on the topic of suspects, with their times; ``taken`` is how many
+    events have been looked at. ``running`` is the process that runs now, None when it is one that
+    nothing interrupts.
+    """
+
+    world: World
+    lineage: KeptLineage = field(init=False)
+    journal: KeptJournal = field(init=False)
+    published: list[tuple[Micros, Wake]] = field(default_factory=list)
+    taken: int = 0
+    running: Process | None = None
+    read_at: dict[Slot, Micros] = field(default_factory=dict)
+    planned: list[Planned] = field(default_factory=list)
+    ended: list[tuple[Slot, State]] = field(default_factory=list)
+    misread: list[str] = field(default_factory=list)
+    """Confirmations that read in the wrong order."""
+
+    def __post_init__(self) -> None:
+        self.lineage, self.journal = KeptLineage(self), KeptJournal(self)
+        self.lineage.watch_from(self.world.now - 1)
+
+    def stop(self) -> None:
+        """Let the world go on."""
+        if self.running is not None:
+            self.running.stop()
+
+    def lose_events(self) -> None:
+        """All that nobody has taken yet never comes, and that is known: watching begins anew."""
+        del self.world.events[self.taken :]
+        self.lineage.watch_from(self.world.now)
+
+    def settled(self, until: Micros) -> list[Wake]:
+        """The keys of the events that have come out of the settle window and are not taken."""
+        found = []
+        for event in self.world.events[self.taken :]:
+            if event.arrived > until:
+                break
+            found.append(_wake(event))
+        return found
+
+    def came_round(self, slots: Iterable[Slot], until: Micros) -> list[tuple[Micros, Wake]]:
+        """The published keys, of these slots or of none, that have come out of the window."""
+        wanted = set(slots)
+        return [
+            (at, wake)
+            for at, wake in self.published
+            if at <= until and (wake.uid is None or _slot(wake) in wanted)
+        ]
+
+
+def _wake(event: Event) -> Wake:
+    deleted = event.deleted_at is not None
+    return Wake(
+        mailboxid=event.mailboxid,
+        messageid=event.messageid,
+        uid=event.uid,
+        deleted_from=event.table if deleted else None,
+        deleted_at=event.deleted_at,
+        from_truth=event.table == FAMILY.truth,
+    )
+
+
+def _slot(wake: Wake) -> Slot | None:
+    if wake.mailboxid is None or wake.uid is None:
+        return None
+    return Slot(wake.mailboxid, wake.uid)
+
+
+class KeptLineage(MemoryLineage):
+    """The same for all processes; each may die between two writes."""
+
+    def __init__(self, kept: Kept) -> None:
+        super().__init__()
+        self._kept = kept
+
+    def remember(self, entries: Iterable[Entry]) -> None:
+        self._kept.stop()
+        super().remember(entries)
+
+    def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
+        self._kept.stop()
+        super().remember_deletes(deletes)
+
+
+class KeptJournal(MemoryJournal):
+    """The same for all processes, on the world's time; what is planned is taken down."""
+
+    def __init__(self, kept: Kept) -> None:
+        super().__init__(lambda: kept.world.now)
+        self._kept = kept
+        self._now: dict[tuple[str, Slot], Finding] = {}
+
+    def recall(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Finding]:
+        """As they were written: that the codec gives them back so is tested elsewhere."""
+        places = {slot: (projection, slot) for slot in slots}
+        return {slot: self._now[at] for slot, at in places.items() if at in self._now}
+
+    def touch(self, finding: Finding) -> None:
+        super().touch(finding)
+        self._now[finding.projection, finding.slot] = finding
+
+    def put(self, finding: Finding) -> None:
+        self._kept.stop()
+        if finding.state is State.INTENDED:
+            slot, kind = finding.slot, finding.kind
+            read_at = self._kept.read_at[slot]
+            writes = tuple(each for each in finding.writes if isinstance(each, Write))
+            self._kept.planned.append(Planned(slot, read_at, finding.tried_at, kind, writes))
+        super().put(finding)
+
+    def close(self, finding: Finding, end: State, at: Micros) -> None:
+        self._kept.stop()
+        self._kept.ended.append((finding.slot, end))
+        super().close(finding, end, at)
+        self._now.pop((finding.projection, finding.slot), None)
+
+    def _append(self, finding: Finding, state: State, at: Micros) -> None:
+        """Nobody reads the log of these runs."""
+
+
+@dataclass(slots=True)
+class Ports:
+    """The mail server's tables for one look; ``outcome`` is what becomes of its writes."""
+
+    kept: Kept
+    outcome: Outcome = Outcome.APPLIED
+    _confirming: set[Slot] = field(default_factory=set)
+    _truth_read: bool = False
+
+    def clock(self) -> Micros:
+        return self.kept.world.now
+
+    # --- what is looked at
+
+    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+        self.kept.stop()
+        found = self._truths(messageids)
+        return {each: tuple(Row(row.cells) for row in rows) for each, rows in found.items()}
+
+    def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
+        return {slot: Row(row.cells) for slot, row in self._rows(slots).items()}
+
+    def mailbox_slots(
+        self, projection: Projection, mailboxid: UUID
+    ) -> Iterator[tuple[Slot, UUID | None]]:
+        for _, row in self.kept.world.projection.rows(mailboxid):
+            uid = row.get("uid")
+            assert isinstance(uid, int)
+            yield Slot(mailboxid, uid), projection.message_of(row)
+
+    # --- what is confirmed
+
+    def projection_with_times(
+        self, projection: Projection, slots: Iterable[Slot]
+    ) -> dict[Slot, Row]:
+        self.kept.stop()
+        if self._truth_read:
+            self.kept.misread.append("the projection was read after the truth")
+        slots = list(slots)
+        for slot in slots:
+            if slot not in self._confirming:
+                self.kept.read_at[slot] = self.kept.world.now
+        self._confirming.update(slots)
+        return self._rows(slots)
+
+    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+        self.kept.stop()
+        self._truth_read = True
+        if not self._confirming:
+            self.kept.misread.append("the truth was read before the projection")
+        return self._truths(messageids)
+
+    def _rows(self, slots: Iterable[Slot]) -> dict[Slot, Row]:
+        read = self.kept.world.projection.read
+        rows = {slot: read((slot.mailboxid, slot.uid)) for slot in slots}
+        return {slot: row for slot, row in rows.items() if row is not None}
+
+    def _truths(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+        found = {each: tuple(self.kept.world.truth_rows(each)) for each in messageids}
+        return {each: rows for each, rows in found.items() if rows}
+
+    # --- what is written
+
+    def apply(self, writes: Sequence[Write]) -> None:
+        """The writes of one repair are one statement to one row, so they have one outcome."""
+        self.kept.stop()
+        world, sent = self.kept.world, tuple(writes)
+        if self.outcome is Outcome.TIMED_OUT_THEN_LATE:
+            world.later(world.climate.delay, lambda: _arrive(world, sent))
+        elif self.outcome is not Outcome.LOST:
+            _arrive(world, sent)
+        self.kept.stop()
+        if self.outcome is not Outcome.APPLIED:
+            raise Unreachable("no answer came in time")
+
+    def publish(self, wakes: Iterable[Wake]) -> None:
+        """As they come back: looked at again, for the listing where they name no projection."""
+        for wake in wakes:
+            name = PROJECTION.name if wake.projection is None else wake.projection
+            again = replace(wake, looked_again=True, from_truth=False, projection=name)
+            self.kept.published.append((self.kept.world.now, again))
+
+
+def _arrive(world: World, writes: Iterable[Write]) -> None:
+    for write in writes:
+        statement = statement_of(write)
+        world.projection.apply(statement)
+        world.projection_event(write.slot, statement)
