@@ -15,6 +15,7 @@ from reconcilers.tally import Sum
 from reconcilers.writes import AddToSet, DeleteRow
 from tests.builders.indexes import APPLICABLE, gathered
 from tests.builders.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row, seen, truth
+from tests.builders.slots import slots
 
 OURS = LONG_AGO
 
@@ -24,7 +25,7 @@ def finding(**changes: object) -> Finding:
         family=FAMILY.name,
         projection=PROJECTION.name,
         slot=SLOT,
-        messageid=None,
+        source=None,
         kind=Kind.EXTRA_ROW,
         state=State.INTENDED,
         sentence="",
@@ -64,12 +65,12 @@ def test_nothing_is_added_to_what_is_right_by_now(wrong: int) -> None:
 
 
 def test_a_removal_that_a_person_accepted_says_so() -> None:
-    orphan = seen(row(), memory=Memory(frozenset({7, 8}), range_deletes=frozenset({LONG_AGO})))
-    sentence = describe(PROJECTION, orphan, Difference(Kind.EXTRA_ROW))
+    orphan = seen(row(), memory=Memory(slots(7, 8), range_deletes=frozenset({LONG_AGO})))
+    sentence = describe(FAMILY, PROJECTION, orphan, Difference(Kind.EXTRA_ROW))
     assert sentence.endswith("UID 7 is not in the truth; accepted")
 
 
 def test_the_sentence_of_a_difference_names_its_columns() -> None:
     differs = Difference(Kind.DIFFERING_CELLS, ("flagseen", "modseq"))
-    sentence = describe(PROJECTION, seen(row(), truth()), differs)
+    sentence = describe(FAMILY, PROJECTION, seen(row(), truth()), differs)
     assert sentence.endswith("UID 7 differs in flagseen, modseq")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -11,8 +11,8 @@ import pytest
 from checkpoints.memory import MemoryLineage
 from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
-from reconcilers.memory import NOTHING_REMEMBERED, WHOLE_RANGE, Entry
-from reconcilers.model import Kind, Micros, Row, Slot, Suspect
+from reconcilers.memory import NOTHING_REMEMBERED, Entry, ProjectionDelete, TruthDelete
+from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect
 from reconcilers.seen import Seen
 from streaming.steps.confirm import Confirmer, Unreadable
 from tests.builders.indexes import APPLICABLE, DELETED, INDEXED, LISTS, THERE
@@ -29,6 +29,7 @@ from tests.builders.rows import (
     row,
     truth,
 )
+from tests.builders.slots import slots
 from tests.fakes.memory_tables import MemoryTables
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
@@ -53,11 +54,11 @@ class RecordingTables(MemoryTables):
         self._read(f"{projection.table} with times", slots)
         return super().projection_with_times(projection, slots)
 
-    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+    def truth_serially(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         self._read("truth serially", messageids)
         return super().truth_serially(messageids)
 
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+    def truth_rows(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         raise AssertionError("the truth is confirmed at serial consistency only")
 
     def _read(self, what: str, of: Iterable[object]) -> None:
@@ -74,12 +75,12 @@ class AskedLineage(MemoryLineage):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[UUID] = []
+        self.asked: list[KeyValue] = []
 
-    def of_messages(self, messageids: Iterable[UUID]) -> dict[UUID, list[Entry]]:
-        wanted = list(messageids)
+    def of_sources(self, sources: Sequence[KeyValue]) -> dict[KeyValue, list[Entry]]:
+        wanted = list(sources)
         self.asked += wanted
-        return super().of_messages(wanted)
+        return super().of_sources(wanted)
 
 
 def suspect(
@@ -142,7 +143,7 @@ def test_the_row_is_the_one_that_was_read_before_the_truth() -> None:
     """A write that comes between the reads is in the truth, and not in the row."""
 
     class Overtaken(RecordingTables):
-        def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+        def truth_serially(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
             self.rows[PROJECTION.name][SLOT] = row(flagseen=False, at=NOW)
             self.truths[MESSAGE_ID] = (truth(flagseen=False, at=NOW),)
             return super().truth_serially(messageids)
@@ -159,7 +160,7 @@ def test_the_row_is_the_one_that_was_read_before_the_truth() -> None:
 def test_every_message_that_may_claim_the_row_is_asked() -> None:
     tables = both(row(messageid=THIRD_ID))
     lineage = MemoryLineage()
-    lineage.remember([Entry(OTHER_ID, MAILBOX, 7, in_truth=True)])
+    lineage.remember([Entry(OTHER_ID, Slot(MAILBOX, 7), in_truth=True)])
     (seen,) = confirm(tables, suspect(SLOT, MESSAGE_ID), lineage=lineage)
     everybody = frozenset({MESSAGE_ID, OTHER_ID, THIRD_ID})
     assert tables.reads[-1] == ("truth serially", everybody)
@@ -214,18 +215,18 @@ def remembering() -> AskedLineage:
     lineage.watch_from(LONG_AGO)
     lineage.remember(
         [
-            Entry(MESSAGE_ID, MAILBOX, 7, in_truth=True, recorded_at=LONG_AGO + SECOND),
-            Entry(MESSAGE_ID, MAILBOX, 8, in_truth=False),
-            Entry(MESSAGE_ID, OTHER_MAILBOX, 9, in_truth=True),
+            Entry(MESSAGE_ID, Slot(MAILBOX, 7), in_truth=True, recorded_at=LONG_AGO + SECOND),
+            Entry(MESSAGE_ID, Slot(MAILBOX, 8), in_truth=False),
+            Entry(MESSAGE_ID, Slot(OTHER_MAILBOX, 9), in_truth=True),
         ]
     )
-    lineage.truth_deleted(MESSAGE_ID, MAILBOX, WHOLE_RANGE, NOW - 3 * SECOND)
-    lineage.truth_deleted(MESSAGE_ID, MAILBOX, 7, NOW - 2 * SECOND)
-    lineage.truth_deleted(MESSAGE_ID, OTHER_MAILBOX, WHOLE_RANGE, NOW - 9 * SECOND)
-    lineage.projection_deleted(SLOT, NOW - SECOND)
-    lineage.projection_deleted(Slot(MAILBOX, 8), NOW - 4 * SECOND)
-    lineage.projection_deleted(Slot(MAILBOX, 8), NOW - 5 * SECOND)
-    lineage.projection_deleted(Slot(OTHER_MAILBOX, 9), NOW - 6 * SECOND)
+    lineage.remember_deletes([TruthDelete(MESSAGE_ID, (MAILBOX, None), NOW - 3 * SECOND)])
+    lineage.remember_deletes([TruthDelete(MESSAGE_ID, (MAILBOX, 7), NOW - 2 * SECOND)])
+    lineage.remember_deletes([TruthDelete(MESSAGE_ID, (OTHER_MAILBOX, None), NOW - 9 * SECOND)])
+    lineage.remember_deletes([ProjectionDelete(SLOT, NOW - SECOND)])
+    lineage.remember_deletes([ProjectionDelete(Slot(MAILBOX, 8), NOW - 4 * SECOND)])
+    lineage.remember_deletes([ProjectionDelete(Slot(MAILBOX, 8), NOW - 5 * SECOND)])
+    lineage.remember_deletes([ProjectionDelete(Slot(OTHER_MAILBOX, 9), NOW - 6 * SECOND)])
     return lineage
 
 
@@ -233,12 +234,12 @@ def test_a_row_that_only_the_list_has_is_seen_with_all_that_is_remembered() -> N
     tables = RecordingTables(rows={PROJECTION.name: {SLOT: row()}})
     (seen,) = confirm(tables, suspect(SLOT, MESSAGE_ID), lineage=remembering())
     memory = seen.memory
-    assert (memory.known, memory.unsure) == (frozenset({7}), frozenset({8}))
+    assert (memory.known, memory.unsure) == (slots(7), slots(8))
     assert memory.complete_at == LONG_AGO + SECOND
     assert memory.range_deletes == frozenset({NOW - 3 * SECOND})
     assert memory.row_deletes == frozenset({NOW - 2 * SECOND})
     assert memory.projection_deletes == frozenset({NOW - SECOND})
-    assert memory.sibling_deletes == {8: 2}
+    assert memory.sibling_deletes == {Slot(MAILBOX, 8): 2}
 
 
 def test_a_row_that_only_the_truth_has_is_seen_with_its_memory_too() -> None:
@@ -255,17 +256,17 @@ def test_what_was_recorded_before_watching_began_completes_no_memory() -> None:
     lineage.watch_from(LONG_AGO + 2 * SECOND)
     tables = RecordingTables(rows={PROJECTION.name: {SLOT: row()}})
     (seen,) = confirm(tables, suspect(SLOT, MESSAGE_ID), lineage=lineage)
-    assert seen.memory.known == frozenset({7})
+    assert seen.memory.known == slots(7)
     assert seen.memory.complete_at is None
 
 
 def test_the_memory_of_all_claimants_counts() -> None:
     lineage = remembering()
-    lineage.remember([Entry(OTHER_ID, MAILBOX, 11, in_truth=True)])
+    lineage.remember([Entry(OTHER_ID, Slot(MAILBOX, 11), in_truth=True)])
     tables = RecordingTables(rows={PROJECTION.name: {SLOT: row()}})
     (seen,) = confirm(tables, suspect(SLOT, MESSAGE_ID, OTHER_ID), lineage=lineage)
-    assert sorted(lineage.asked) == sorted([MESSAGE_ID, OTHER_ID])
-    assert seen.memory.known == frozenset({7, 11})
+    assert set(lineage.asked) == {MESSAGE_ID, OTHER_ID}
+    assert seen.memory.known == slots(7, 11)
     assert seen.memory.complete_at is None
 
 
@@ -283,7 +284,7 @@ def test_the_uids_that_the_truth_still_has_are_those_that_outlived_no_delete() -
         },
     )
     (seen,) = confirm(tables, suspect(SLOT, MESSAGE_ID), lineage=remembering())
-    assert seen.present_uids == frozenset({8, 10})
+    assert seen.present == slots(8, 10)
 
 
 def test_the_tolerance_between_clocks_is_ten_seconds_unless_told() -> None:

@@ -15,6 +15,7 @@ from reconcilers.errors import Misconfigured
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import State
+from reconcilers.key import text_of
 from reconcilers.model import Kind, Slot
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from streaming.commands import findings as command
@@ -24,11 +25,14 @@ from tests.contract.making import a_finding
 
 MAILBOX = UUID("11111111-0000-1000-8000-000000000001")
 SLOT = Slot(MAILBOX, 7)
+NAMED = text_of(SLOT)
 NOW = 1_800_000_000_000_000
 
 
 def told(count: int) -> list[Json]:
-    return [finding_to_json(a_finding(MESSAGE, Slot(MAILBOX, uid))) for uid in range(count)]
+    return [
+        finding_to_json(a_finding(MESSAGE, Slot(MAILBOX, uid)), MESSAGE) for uid in range(count)
+    ]
 
 
 def listed(count: int, capsys: pytest.CaptureFixture[str], **chosen: object) -> list[str]:
@@ -99,14 +103,15 @@ def test_the_columns_of_a_csv_line_are_times_and_texts() -> None:
 # --- what a person names -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["", "7", f"{MAILBOX}", f"{MAILBOX}/", f"{MAILBOX}/x", "no-id/7"])
+@pytest.mark.parametrize("text", [f"{MAILBOX}/", f"{MAILBOX}/x", "no-id/7", f"{MAILBOX}/7/8"])
 def test_what_is_no_place_is_refused_with_how_it_is_written(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="is not MAILBOXID/UID"):
-        command._slot(text)
+    with pytest.raises(argparse.ArgumentTypeError, match="none of MAILBOXID/UID, MAILBOXID, QUOTA"):
+        command._key(text)
 
 
 def test_places_ids_and_days_are_read() -> None:
-    assert command._slot(f"{MAILBOX}/7") == SLOT
+    for text in (f"{MAILBOX}/7", str(MAILBOX), "#private&bob"):
+        assert command._key(text) == text
     assert command._uuid(str(MAILBOX)) == MAILBOX
     assert command._day("2026-11-21") == date(2026, 11, 21)
     assert command._day("today") == datetime.now(UTC).date()
@@ -122,24 +127,23 @@ def test_what_cannot_be_read_says_what_is_wanted(read: object, text: str, wanted
         read(text)
 
 
-def chosen(*slots: Slot, **arguments: object) -> frozenset[Slot] | None:
+def chosen(*keys: str, **arguments: object) -> frozenset[str] | None:
     given = argparse.Namespace(**{"log": None, "all": False, **arguments})
-    return command._chosen(list(slots), given)
+    return command._chosen(list(keys), given)
 
 
 def test_slots_are_named_or_all_are_meant_and_never_both_or_neither() -> None:
-    assert chosen(SLOT, SLOT) == frozenset({SLOT})
+    assert chosen(NAMED, NAMED) == frozenset({NAMED})
     assert chosen(all=True) is None
-    for wrong in ({"all": True, "slots": (SLOT,)}, {"slots": ()}):
-        slots = wrong.pop("slots")
-        assert isinstance(slots, tuple)
-        with pytest.raises(Misconfigured, match="name what to decide"):
-            chosen(*slots, **wrong)
+    with pytest.raises(Misconfigured, match="name what to decide"):
+        chosen(NAMED, all=True)
+    with pytest.raises(Misconfigured, match="name what to decide"):
+        chosen()
 
 
 def test_the_log_is_not_decided_on() -> None:
     with pytest.raises(Misconfigured, match="--log only lists"):
-        chosen(SLOT, log=date(2026, 11, 21))
+        chosen(NAMED, log=date(2026, 11, 21))
 
 
 # --- decisions -----------------------------------------------------------------------------------
@@ -147,8 +151,9 @@ def test_the_log_is_not_decided_on() -> None:
 
 def decide(journal: MemoryJournal, *slots: Slot) -> tuple[int, list[str]]:
     published: list[str] = []
-    desk = Desk(journal, lambda family, wakes: published.append(family), lambda: NOW)
-    return desk.decide(RETRY, frozenset(slots), FindingFilter()), published
+    desk = Desk(journal, lambda family, _wakes: published.append(family.name), lambda: NOW)
+    keys = frozenset(text_of(slot) for slot in slots)
+    return desk.decide(RETRY, keys, FindingFilter()), published
 
 
 def test_a_counters_finding_is_decided_and_not_published(
@@ -158,16 +163,16 @@ def test_a_counters_finding_is_decided_and_not_published(
     journal.put(
         a_finding(
             MAILBOX_TALLY,
-            SLOT,
+            Slot(MAILBOX),
             projection=MAILBOX_COUNTERS.name,
             kind=Kind.COUNTER_DRIFT,
             state=State.STUCK,
             writes=(),
         )
     )
-    assert decide(journal, SLOT) == (0, [])
+    assert decide(journal, Slot(MAILBOX)) == (0, [])
     out = capsys.readouterr().out
-    assert f"retried  {MAILBOX}/7 counter_drift" in out
+    assert f"retried  {MAILBOX} counter_drift" in out
     assert out.endswith("1 retried; looked at again one delay from now\n")
 
 

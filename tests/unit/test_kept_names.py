@@ -17,7 +17,7 @@ from reconcilers.confirm import SECOND, Moment
 from reconcilers.drift import Evidence
 from reconcilers.families import FAMILIES
 from reconcilers.finding import CLOSED, Action, Attempts, State
-from reconcilers.memory import UUID_EPOCH_100NS, WHOLE_RANGE
+from reconcilers.memory import UUID_EPOCH_100NS
 from reconcilers.model import NEVER_WRITTEN, NO_PROJECTION, Kind
 from reconcilers.policy import MINUTE, Breaker, BreakerLimits
 from reconcilers.tally import NOTHING, Sum
@@ -63,9 +63,9 @@ def test_the_tables_that_are_never_written() -> None:
 
 def test_the_families_with_their_truth_and_its_key() -> None:
     for family in FAMILIES:
-        assert (family.truth, family.partition) == ("imapuidtable", "messageid")
-        assert family.slot == ("mailboxid", "uid")
-        assert " ".join(family.required) == (
+        assert (family.truth.table, family.truth.source.name) == ("imapuidtable", "messageid")
+        assert family.truth.slot == ("mailboxid", "uid")
+        assert " ".join(family.truth.required) == (
             "modseq internaldate bodystartoctet fullcontentoctets headercontent"
         )
     assert [family.name for family in FAMILIES] == ["message", "mailbox_tally", "user_tally"]
@@ -115,7 +115,7 @@ def test_what_is_kept_where_and_for_how_long() -> None:
     assert timedelta(days=20) == lineage.KEPT_AFTER_LOSS
     assert timedelta(seconds=60) == lease.LASTS
     assert tallies.MARKS_KEPT_DAYS == 8
-    assert (WHOLE_RANGE, NO_PROJECTION) == (-1, "")
+    assert NO_PROJECTION == ""
 
 
 def test_times_are_microseconds() -> None:
@@ -140,7 +140,7 @@ def test_the_limits_of_the_core_are_those_of_the_settings_unless_told() -> None:
 
 def test_the_columns_of_a_list_of_findings() -> None:
     assert " ".join(COLUMNS) == (
-        "time family projection mailboxid uid messageid kind state attempts accepted"
+        "time family projection mailboxid messageid uid quotaroot kind state attempts accepted"
         " found_at next_look sentence"
     )
     assert sorted(TIMES) == ["found_at", "next_look", "time"]

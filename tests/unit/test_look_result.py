@@ -10,7 +10,7 @@ import pytest
 
 from checkpoints.memory import MemoryLineage
 from reconcilers.memory import Entry
-from reconcilers.model import Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from streaming.steps.look import Look, LookResult
 from streaming.steps.look_state import LookState, Target
 from tests.builders.rows import (
@@ -29,12 +29,11 @@ from tests.fakes.memory_tables import MemoryTables
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 LIST = PROJECTION.name
-CHANGED = Wake(MAILBOX, MESSAGE_ID, 7, oldest=NOW, newest=NOW, from_truth=True)
+CHANGED = Wake((MAILBOX, 7), MESSAGE_ID, oldest=NOW, from_truth=True)
 AGAIN = replace(CHANGED, looked_again=True, projection=LIST, from_truth=False)
 RANGED = Wake(
-    MAILBOX,
+    (MAILBOX, None),
     MESSAGE_ID,
-    None,
     oldest=NOW,
     deleted_from="imapuidtable",
     deleted_at=NOW,
@@ -61,28 +60,28 @@ def knowing(*entries: Entry) -> MemoryLineage:
 def test_the_changes_of_each_mailbox_are_counted_and_their_uids_told() -> None:
     looked = look(
         replace(CHANGED, changes=3),
-        replace(CHANGED, messageid=None, changes=2),
-        replace(CHANGED, uid=8),
-        replace(CHANGED, mailboxid=OTHER_MAILBOX, uid=9),
+        replace(CHANGED, source=None, changes=2),
+        replace(CHANGED, key=(MAILBOX, 8)),
+        replace(CHANGED, key=(OTHER_MAILBOX, 9)),
     )
     assert looked.changes == {MAILBOX: 6, OTHER_MAILBOX: 1}
-    assert looked.touched == {MAILBOX: frozenset({7, 8}), OTHER_MAILBOX: frozenset({9})}
+    assert set(looked.touched) == {SLOT, Slot(MAILBOX, 8), Slot(OTHER_MAILBOX, 9)}
     assert looked.examined == 3
 
 
 def test_a_look_again_is_no_change() -> None:
     looked = look(AGAIN)
-    assert (looked.changes, looked.touched, looked.examined) == ({}, {}, 1)
+    assert (looked.changes, looked.touched, looked.examined) == ({}, (), 1)
 
 
 def test_a_delete_that_names_no_uid_counts_once_more_than_what_it_led_to() -> None:
     known = knowing(
-        Entry(MESSAGE_ID, MAILBOX, 7, in_truth=True, recorded_at=LONG_AGO),
-        Entry(MESSAGE_ID, MAILBOX, 8, in_truth=True, recorded_at=LONG_AGO),
+        Entry(MESSAGE_ID, Slot(MAILBOX, 7), in_truth=True, recorded_at=LONG_AGO),
+        Entry(MESSAGE_ID, Slot(MAILBOX, 8), in_truth=True, recorded_at=LONG_AGO),
     )
     looked = look(replace(RANGED, changes=2), lineage=known)
     assert looked.changes == {MAILBOX: 2 + 2 * 2}
-    assert looked.touched == {MAILBOX: frozenset({7, 8})}
+    assert set(looked.touched) == {SLOT, Slot(MAILBOX, 8)}
 
 
 @pytest.mark.parametrize(
@@ -90,11 +89,11 @@ def test_a_delete_that_names_no_uid_counts_once_more_than_what_it_led_to() -> No
     [
         (RANGED, {MAILBOX: 1}),
         (replace(RANGED, looked_again=True), {}),
-        (replace(RANGED, mailboxid=None), {}),
+        (replace(RANGED, key=(None, None)), {}),
     ],
     ids=["a change", "a look again", "of no mailbox"],
 )
-def test_a_delete_that_led_to_nothing(wake: Wake, changes: dict[UUID, int]) -> None:
+def test_a_delete_that_led_to_nothing(wake: Wake, changes: dict[KeyValue, int]) -> None:
     assert look(wake).changes == changes
 
 
@@ -103,12 +102,12 @@ def test_a_delete_that_led_to_nothing(wake: Wake, changes: dict[UUID, int]) -> N
 
 def test_a_mailbox_without_more_means_all_that_is_remembered_there() -> None:
     known = knowing(
-        Entry(MESSAGE_ID, MAILBOX, 7, in_truth=True),
-        Entry(OTHER_ID, MAILBOX, 8, in_truth=True),
-        Entry(OTHER_ID, OTHER_MAILBOX, 9, in_truth=True),
+        Entry(MESSAGE_ID, Slot(MAILBOX, 7), in_truth=True),
+        Entry(OTHER_ID, Slot(MAILBOX, 8), in_truth=True),
+        Entry(OTHER_ID, Slot(OTHER_MAILBOX, 9), in_truth=True),
     )
     tables = MemoryTables(truths={OTHER_ID: (truth(uid=8, messageid=OTHER_ID),)})
-    looked = look(Wake(MAILBOX, None, None, oldest=NOW), tables=tables, lineage=known)
+    looked = look(Wake((MAILBOX, None), None, oldest=NOW), tables=tables, lineage=known)
     assert looked.examined == 2
     assert {(each.slot, each.kind) for each in looked.suspects} == {
         (Slot(MAILBOX, 8), Kind.MISSING_ROW)
@@ -116,18 +115,18 @@ def test_a_mailbox_without_more_means_all_that_is_remembered_there() -> None:
 
 
 def test_a_message_means_its_slots_in_the_truth_and_those_remembered() -> None:
-    known = knowing(Entry(MESSAGE_ID, MAILBOX, 8, in_truth=True, recorded_at=LONG_AGO))
+    known = knowing(Entry(MESSAGE_ID, Slot(MAILBOX, 8), in_truth=True, recorded_at=LONG_AGO))
     tables = MemoryTables(
         truths={MESSAGE_ID: (truth(), truth(uid=9, mailboxid=OTHER_MAILBOX))},
         rows={LIST: {Slot(MAILBOX, 8): row(uid=8)}},
     )
-    everywhere = look(Wake(None, MESSAGE_ID, None), tables=tables, lineage=known)
+    everywhere = look(Wake((None, None), MESSAGE_ID), tables=tables, lineage=known)
     assert {(each.slot, each.kind) for each in everywhere.suspects} == {
         (SLOT, Kind.MISSING_ROW),
         (Slot(MAILBOX, 8), Kind.EXTRA_ROW),
         (Slot(OTHER_MAILBOX, 9), Kind.MISSING_ROW),
     }
-    here = look(Wake(MAILBOX, MESSAGE_ID, None), tables=tables, lineage=known)
+    here = look(Wake((MAILBOX, None), MESSAGE_ID), tables=tables, lineage=known)
     assert {each.slot for each in here.suspects} == {SLOT, Slot(MAILBOX, 8)}
 
 
@@ -136,24 +135,24 @@ def test_a_row_of_the_list_names_a_message_that_is_asked_too() -> None:
         truths={OTHER_ID: (truth(messageid=OTHER_ID),)},
         rows={LIST: {SLOT: row(messageid=OTHER_ID)}},
     )
-    assert look(replace(CHANGED, messageid=None), tables=tables).suspects == ()
+    assert look(replace(CHANGED, source=None), tables=tables).suspects == ()
 
 
 def test_a_message_that_is_remembered_at_the_slot_is_asked_too() -> None:
     tables = MemoryTables(truths={OTHER_ID: (truth(messageid=OTHER_ID),)})
-    known = knowing(Entry(OTHER_ID, MAILBOX, 7, in_truth=True))
-    (suspect,) = look(replace(CHANGED, messageid=None), tables=tables, lineage=known).suspects
-    assert (suspect.kind, suspect.messageids) == (Kind.MISSING_ROW, frozenset({OTHER_ID}))
+    known = knowing(Entry(OTHER_ID, Slot(MAILBOX, 7), in_truth=True))
+    (suspect,) = look(replace(CHANGED, source=None), tables=tables, lineage=known).suspects
+    assert (suspect.kind, suspect.sources) == (Kind.MISSING_ROW, frozenset({OTHER_ID}))
 
 
 def test_each_message_of_the_truth_is_read_once() -> None:
     class Counting(MemoryTables):
-        def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+        def truth_rows(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
             wanted = list(messageids)
             read.extend(wanted)
             return super().truth_rows(wanted)
 
-    read: list[UUID] = []
+    read: list[KeyValue] = []
     tables = Counting(truths={MESSAGE_ID: (truth(),)}, rows={LIST: {SLOT: row()}})
     look(CHANGED, replace(RANGED, deleted_at=None, deleted_from=None), tables=tables)
     assert read == [MESSAGE_ID]
@@ -206,7 +205,7 @@ def test_the_first_suspicion_of_each_projection_is_kept() -> None:
     assert target.suspect("unseen_uids", None).suspected is None
     assert target.suspect("unseen_uids", None).looked_again
     assert not target.suspect("deleted_uids", None).looked_again
-    assert target.messageids == {MESSAGE_ID}
+    assert target.sources == {MESSAGE_ID}
     assert target.changes == 0
 
 

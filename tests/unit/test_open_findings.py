@@ -21,7 +21,7 @@ FOUND = Finding(
     family="message",
     projection="messages",
     slot=SLOT,
-    messageid=None,
+    source=None,
     kind=Kind.MISSING_ROW,
     state=State.INTENDED,
     sentence="messages: is missing",
@@ -96,7 +96,7 @@ def test_only_what_waits_for_a_decision_is_held(state: State) -> None:
 
 def test_its_key_is_looked_at_again_for_its_own_projection() -> None:
     assert finding_wake(OF_AN_INDEX) == Wake(
-        MAILBOX, None, 7, oldest=LONG_AGO, looked_again=True, projection="unseen_uids"
+        (MAILBOX, 7), None, oldest=LONG_AGO, looked_again=True, projection="unseen_uids"
     )
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.memory import WHOLE_RANGE, Entry, ProjectionDelete, TruthDelete
+from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
 from reconcilers.model import Micros, Slot, Wake
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder
@@ -64,7 +64,7 @@ def deleted(
 ) -> Wake:
     from_truth = table == TRUTH
     return Wake(
-        mailboxid, messageid, uid, deleted_from=table, deleted_at=NOW, from_truth=from_truth
+        (mailboxid, uid), messageid, deleted_from=table, deleted_at=NOW, from_truth=from_truth
     )
 
 
@@ -74,13 +74,15 @@ def deleted(
 @pytest.mark.parametrize(
     ("wake", "kept"),
     [
-        pytest.param(deleted(TRUTH), TruthDelete(MESSAGE_ID, MAILBOX, 7, NOW), id="of a truth row"),
         pytest.param(
-            deleted(TRUTH, uid=0), TruthDelete(MESSAGE_ID, MAILBOX, 0, NOW), id="of UID nought"
+            deleted(TRUTH), TruthDelete(MESSAGE_ID, (MAILBOX, 7), NOW), id="of a truth row"
+        ),
+        pytest.param(
+            deleted(TRUTH, uid=0), TruthDelete(MESSAGE_ID, (MAILBOX, 0), NOW), id="of UID nought"
         ),
         pytest.param(
             deleted(TRUTH, uid=None),
-            TruthDelete(MESSAGE_ID, MAILBOX, WHOLE_RANGE, NOW),
+            TruthDelete(MESSAGE_ID, (MAILBOX, None), NOW),
             id="of a message in a mailbox",
         ),
         pytest.param(
@@ -122,7 +124,7 @@ def test_the_deletes_of_a_look_are_sent_together() -> None:
     recorder(lineage).deletes([deleted(TRUTH), deleted(LIST, uid=8), deleted("messagedeleted")])
     assert lineage.calls == ["remember_deletes"]
     assert lineage.deletes == [
-        TruthDelete(MESSAGE_ID, MAILBOX, 7, NOW),
+        TruthDelete(MESSAGE_ID, (MAILBOX, 7), NOW),
         ProjectionDelete(THERE, NOW),
     ]
 
@@ -131,7 +133,7 @@ def test_the_deletes_of_a_look_are_sent_together() -> None:
 
 
 def entry(uid: int = 7, messageid: UUID = MESSAGE_ID, at: Micros | None = LONG_AGO) -> Entry:
-    return Entry(messageid, MAILBOX, uid, in_truth=True, recorded_at=at)
+    return Entry(messageid, Slot(MAILBOX, uid), in_truth=True, recorded_at=at)
 
 
 WHOLE_MESSAGE = deleted(TRUTH, mailboxid=None, uid=None)
@@ -148,8 +150,8 @@ def test_a_message_that_was_deleted_whole_has_lost_each_row_that_is_gone() -> No
     recorder(lineage).partition_deletes([WHOLE_MESSAGE], remembered(entry(7), entry(8)))
     assert lineage.calls == ["remember_deletes"]
     assert lineage.deletes == [
-        TruthDelete(MESSAGE_ID, MAILBOX, 7, NOW),
-        TruthDelete(MESSAGE_ID, MAILBOX, 8, NOW),
+        TruthDelete(MESSAGE_ID, (MAILBOX, 7), NOW),
+        TruthDelete(MESSAGE_ID, (MAILBOX, 8), NOW),
     ]
 
 
@@ -159,7 +161,7 @@ def test_a_row_that_was_made_again_since_is_not_lost() -> None:
     state.claims[THERE] = [(OTHER_ID, truth(uid=8, messageid=OTHER_ID))]
     lineage = WrittenLineage()
     recorder(lineage).partition_deletes([WHOLE_MESSAGE], state)
-    assert lineage.deletes == [TruthDelete(MESSAGE_ID, MAILBOX, 8, NOW)]
+    assert lineage.deletes == [TruthDelete(MESSAGE_ID, (MAILBOX, 8), NOW)]
 
 
 @pytest.mark.parametrize(
@@ -168,9 +170,9 @@ def test_a_row_that_was_made_again_since_is_not_lost() -> None:
         pytest.param(replace(WHOLE_MESSAGE, looked_again=True), id="a look again"),
         pytest.param(replace(WHOLE_MESSAGE, deleted_at=None), id="no delete"),
         pytest.param(replace(WHOLE_MESSAGE, deleted_from=LIST), id="of another table"),
-        pytest.param(replace(WHOLE_MESSAGE, mailboxid=MAILBOX), id="of one mailbox: see above"),
-        pytest.param(replace(WHOLE_MESSAGE, messageid=None), id="without a message"),
-        pytest.param(replace(WHOLE_MESSAGE, messageid=OTHER_ID), id="of which nothing is known"),
+        pytest.param(replace(WHOLE_MESSAGE, key=(MAILBOX, None)), id="of one mailbox: see above"),
+        pytest.param(replace(WHOLE_MESSAGE, source=None), id="without a message"),
+        pytest.param(replace(WHOLE_MESSAGE, source=OTHER_ID), id="of which nothing is known"),
     ],
 )
 def test_what_is_no_delete_of_a_whole_message_takes_no_row(wake: Wake) -> None:
@@ -200,10 +202,10 @@ def looked_at(
     return state
 
 
-TOLD = Wake(MAILBOX, MESSAGE_ID, 7, from_truth=True)
+TOLD = Wake((MAILBOX, 7), MESSAGE_ID, from_truth=True)
 READ_NOW = entry(at=NOW)
 ONLY_TOLD = entry(at=None)
-PROJECTED = Entry(MESSAGE_ID, MAILBOX, 7, in_truth=False)
+PROJECTED = Entry(MESSAGE_ID, Slot(MAILBOX, 7), in_truth=False)
 EXPIRING = replace(entry(), expiring=True)
 
 
@@ -240,7 +242,7 @@ EXPIRING = replace(entry(), expiring=True)
             looked_at(claimed=True, entries=[EXPIRING]), [], [EXPIRING], id="was to be forgotten"
         ),
         pytest.param(
-            looked_at(claimed=True, entries=[replace(entry(), messageid=OTHER_ID)]),
+            looked_at(claimed=True, entries=[replace(entry(), source=OTHER_ID)]),
             [],
             [READ_NOW],
             id="another message was there",
@@ -267,9 +269,9 @@ def test_without_a_beginning_of_watching_what_was_read_is_kept(since: Micros | N
     "wake",
     [
         pytest.param(replace(TOLD, from_truth=False), id="not of the truth"),
-        pytest.param(replace(TOLD, messageid=None), id="without a message"),
-        pytest.param(replace(TOLD, mailboxid=None), id="without a mailbox"),
-        pytest.param(replace(TOLD, uid=None), id="without a UID"),
+        pytest.param(replace(TOLD, source=None), id="without a message"),
+        pytest.param(replace(TOLD, key=(None, 7)), id="without a mailbox"),
+        pytest.param(replace(TOLD, key=(MAILBOX, None)), id="without a UID"),
     ],
 )
 def test_an_event_that_names_no_row_tells_of_none(wake: Wake) -> None:
@@ -280,7 +282,7 @@ def test_an_event_that_names_no_row_tells_of_none(wake: Wake) -> None:
 
 def test_an_event_may_name_uid_nought() -> None:
     lineage = WrittenLineage()
-    recorder(lineage).rows([replace(TOLD, uid=0)], looked_at(), NOW)
+    recorder(lineage).rows([replace(TOLD, key=(MAILBOX, 0))], looked_at(), NOW)
     assert lineage.entries == [entry(uid=0, at=None)]
 
 
@@ -305,7 +307,7 @@ def test_what_is_gone_on_both_sides_may_be_forgotten() -> None:
     lineage = holding(entry())
     recorder(lineage).rows([], looked_at(entries=[entry()]), NOW)
     assert lineage.calls == ["expire"]
-    assert lineage.of_messages([MESSAGE_ID]) == {MESSAGE_ID: [EXPIRING]}
+    assert lineage.of_sources([MESSAGE_ID]) == {MESSAGE_ID: [EXPIRING]}
 
 
 @pytest.mark.parametrize(
@@ -328,8 +330,8 @@ def test_a_message_that_lost_the_row_to_another_one_may_be_forgotten_there() -> 
     state.claims[SLOT] = [(OTHER_ID, truth(messageid=OTHER_ID))]
     lineage = holding(entry(), entry(messageid=OTHER_ID))
     recorder(lineage).rows([], state, NOW)
-    assert lineage.of_messages([MESSAGE_ID]) == {MESSAGE_ID: [EXPIRING]}
-    assert lineage.of_messages([OTHER_ID]) == {OTHER_ID: [entry(messageid=OTHER_ID)]}
+    assert lineage.of_sources([MESSAGE_ID]) == {MESSAGE_ID: [EXPIRING]}
+    assert lineage.of_sources([OTHER_ID]) == {OTHER_ID: [entry(messageid=OTHER_ID)]}
 
 
 def test_slots_that_nobody_asked_for_are_not_let_go() -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from reconcilers.model import Row, Slot
+from reconcilers.model import KeyValue, Row, Slot
 from streaming.steps.removals import Removals
 from tests.builders.rows import FAMILY, MAILBOX, PROJECTION, row, truth
 from tests.fakes.memory_tables import MemoryTables
@@ -27,7 +27,7 @@ class CountingTables(MemoryTables):
 
     asked: list[int] = field(default_factory=list)
 
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+    def truth_rows(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         wanted = list(messageids)
         self.asked.append(len(wanted))
         return super().truth_rows(wanted)

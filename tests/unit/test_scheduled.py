@@ -13,7 +13,7 @@ from streaming.pipeline.scheduled import looks_after_expiry, scheduled_wake, spr
 from tests.builders.rows import DELAY, MAILBOX, MESSAGE_ID, NOW, SECOND, SLOT
 
 EXPIRES = NOW + 3600 * SECOND
-WITH_TTL = Wake(MAILBOX, MESSAGE_ID, 7, oldest=NOW, expires_at=EXPIRES)
+WITH_TTL = Wake((MAILBOX, 7), MESSAGE_ID, oldest=NOW, expires_at=EXPIRES)
 
 
 def test_a_cell_that_expires_is_looked_at_two_delays_later() -> None:
@@ -35,9 +35,9 @@ def test_what_has_expired_by_any_clock_needs_no_later_look(expires: Micros, *, l
 def test_a_wake_without_a_ttl_or_a_row_is_passed_over_and_the_others_are_not() -> None:
     wakes = [
         replace(WITH_TTL, expires_at=None),
-        replace(WITH_TTL, mailboxid=None),
-        replace(WITH_TTL, uid=None),
-        replace(WITH_TTL, messageid=None, uid=0),
+        replace(WITH_TTL, key=(None, 7)),
+        replace(WITH_TTL, key=(MAILBOX, None)),
+        replace(WITH_TTL, key=(MAILBOX, 0), source=None),
     ]
     due = EXPIRES + 2 * DELAY
     assert list(looks_after_expiry(wakes, NOW, DELAY)) == [Expiry(Slot(MAILBOX, 0), None, due)]
@@ -54,5 +54,5 @@ def test_slots_are_spread_over_the_period() -> None:
 def test_a_scheduled_look_confirms_only_what_differs() -> None:
     due = EXPIRES + 2 * DELAY
     assert scheduled_wake(Expiry(SLOT, MESSAGE_ID, due)) == Wake(
-        MAILBOX, MESSAGE_ID, 7, oldest=due, looked_again=True, projection=NO_PROJECTION
+        (MAILBOX, 7), MESSAGE_ID, oldest=due, looked_again=True, projection=NO_PROJECTION
     )

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.memory import WHOLE_RANGE, Entry
-from reconcilers.model import Kind, Micros, Suspect, Wake
+from reconcilers.memory import Entry, TruthDelete
+from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
 from streaming.steps.look import Look, LookResult
 from tests.builders.rows import (
     FAMILY,
@@ -28,11 +28,9 @@ from tests.fakes.memory_tables import MemoryTables
 DELETED_AT = NOW - 100 * SECOND
 MINUTE: Micros = 60 * SECOND
 GONE = Wake(
-    MAILBOX,
+    (MAILBOX, 7),
     None,
-    7,
     oldest=DELETED_AT - SECOND,
-    newest=DELETED_AT,
     deleted_from="messageidtable",
     deleted_at=DELETED_AT,
 )
@@ -82,19 +80,19 @@ def test_the_second_look_tells_a_person() -> None:
 )
 def test_a_truth_delete_within_a_minute_of_it_explains_it(apart: Micros, expected: str) -> None:
     lineage = MemoryLineage()
-    lineage.truth_deleted(OTHER_ID, MAILBOX, WHOLE_RANGE, DELETED_AT + apart)
+    lineage.remember_deletes([TruthDelete(OTHER_ID, (MAILBOX, None), DELETED_AT + apart)])
     assert outcome(look(AGAIN, lineage=lineage)) == expected
 
 
 def test_a_truth_delete_of_another_mailbox_explains_nothing() -> None:
     lineage = MemoryLineage()
-    lineage.truth_deleted(OTHER_ID, OTHER_ID, WHOLE_RANGE, DELETED_AT)
+    lineage.remember_deletes([TruthDelete(OTHER_ID, (OTHER_ID, None), DELETED_AT)])
     assert outcome(look(AGAIN, lineage=lineage)) == "unresolved"
 
 
 def test_the_first_look_comes_back_whatever_explains_it() -> None:
     lineage = MemoryLineage()
-    lineage.truth_deleted(OTHER_ID, MAILBOX, WHOLE_RANGE, DELETED_AT)
+    lineage.remember_deletes([TruthDelete(OTHER_ID, (MAILBOX, None), DELETED_AT)])
     assert outcome(look(GONE, lineage=lineage)) == "looked at again"
 
 
@@ -107,18 +105,18 @@ def test_a_row_that_is_there_again_is_resolved(wake: Wake) -> None:
 @pytest.mark.parametrize("wake", [GONE, AGAIN], ids=["first", "again"])
 def test_a_row_whose_message_is_remembered_is_resolved(wake: Wake) -> None:
     lineage = MemoryLineage()
-    lineage.remember([Entry(MESSAGE_ID, MAILBOX, 7, in_truth=False)])
+    lineage.remember([Entry(MESSAGE_ID, Slot(MAILBOX, 7), in_truth=False)])
     assert outcome(look(wake, lineage=lineage)) == "resolved"
 
 
 @pytest.mark.parametrize(
     "wake",
     [
-        pytest.param(replace(GONE, messageid=MESSAGE_ID), id="its event named the message"),
+        pytest.param(replace(GONE, source=MESSAGE_ID), id="its event named the message"),
         pytest.param(replace(GONE, deleted_at=None, deleted_from=None), id="it is no delete"),
         pytest.param(replace(GONE, deleted_from="imapuidtable"), id="of the truth"),
         pytest.param(replace(GONE, deleted_from="messagedeleted"), id="of an index"),
-        pytest.param(replace(GONE, uid=None), id="of a whole mailbox"),
+        pytest.param(replace(GONE, key=(MAILBOX, None)), id="of a whole mailbox"),
     ],
 )
 @pytest.mark.parametrize("looked_again", [False, True], ids=["first", "again"])
@@ -127,7 +125,7 @@ def test_what_is_no_riddle(wake: Wake, *, looked_again: bool) -> None:
 
 
 def test_a_riddle_keeps_up_none_of_the_others() -> None:
-    other = replace(GONE, uid=8, deleted_from="imapuidtable")
+    other = replace(GONE, key=(MAILBOX, 8), deleted_from="imapuidtable")
     looked = Look(FAMILY, MemoryTables(), MemoryLineage(), LONG_AGO).at([other, GONE], NOW)
     assert looked.again == (GONE,)
     assert looked.examined == 2
@@ -137,9 +135,8 @@ def test_a_riddle_keeps_up_none_of_the_others() -> None:
 
 
 PARTITION = Wake(
-    None,
+    (None, None),
     MESSAGE_ID,
-    None,
     oldest=NOW,
     deleted_from="imapuidtable",
     deleted_at=NOW,
@@ -154,9 +151,9 @@ PARTITION = Wake(
         pytest.param(
             replace(PARTITION, looked_again=True), MemoryTables(), "resolved", id="only once"
         ),
-        pytest.param(replace(PARTITION, messageid=None), MemoryTables(), "resolved", id="of none"),
+        pytest.param(replace(PARTITION, source=None), MemoryTables(), "resolved", id="of none"),
         pytest.param(
-            replace(PARTITION, mailboxid=MAILBOX), MemoryTables(), "resolved", id="in one mailbox"
+            replace(PARTITION, key=(MAILBOX, None)), MemoryTables(), "resolved", id="in one mailbox"
         ),
         pytest.param(
             PARTITION,
