@@ -6,13 +6,14 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST ?= $(BIN)/python -m pytest
 ARGS   ?=
+LONG_PARTS := races counters-crashes counters-losses kills checkpoints servers fire
 SOURCES := reconcilers checkpoints streaming deploy tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools format lint test test-long demo bench mutants docs lock clean
+.PHONY: help setup tools format lint test test-long $(LONG_PARTS:%=test-long-%) demo bench mutants docs lock clean
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
 
 setup: tools $(STAMP) ## virtual environment from the lock file, and the servers' jars
 	@$(BIN)/python -m deploy.embedded jars
@@ -46,10 +47,22 @@ lint: $(STAMP) ## format, ruff, types, import rule
 	$(BIN)/lint-imports
 
 test: setup lint ## everything but the long tests and the benchmarks
-	$(PYTEST) $(ARGS)
+	$(PYTEST) --durations=10 $(ARGS)
 
-test-long: setup ## the long tests
-	$(PYTEST) -m long $(ARGS)
+test-long: setup ## the long tests, all parts at once: more than an hour
+	$(PYTEST) -m long --durations=10 $(ARGS)
+
+# Each part takes half an hour at most; every long test names the one that it belongs to.
+$(LONG_PARTS:%=test-long-%): test-long-%: setup
+	$(PYTEST) -m "long(part='$*')" --durations=10 $(ARGS)
+
+test-long-races: ## 300,000 random interleavings of users and repairs
+test-long-counters-crashes: ## counters in random runs: faults, crashes, two instances, pauses
+test-long-counters-losses: ## counters in random runs: read repair, lost events, missing rows
+test-long-kills: ## kill -9 of the stream at every step
+test-long-checkpoints: ## damaged checkpoints, a second stream
+test-long-servers: ## Kafka, Cassandra or the agent gone; Cassandra 4.1, passwords, containers
+test-long-fire: ## counters beside mail at full speed; a table that refuses
 
 demo: setup ## the main job on real servers, from nothing, in minutes
 	@$(BIN)/python -m deploy.demo $(ARGS)

@@ -42,7 +42,7 @@ class Lineage(Protocol):
         """Both sides are gone: keep the entries for `KEPT_AFTER_LOSS` more."""
 
     def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
-        """Deletes were seen: sent together."""
+        """These deletes were seen: sent together."""
 
     def truth_deletes(self, source: KeyValue, group: KeyValue) -> Deletes:
         """The truth deletes seen for this source in this group."""

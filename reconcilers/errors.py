@@ -9,7 +9,6 @@
     ├── Refused              the server will refuse this again until a person acts
     ├── Deferred             a correction has to wait: the message says for what
     │   └── Soon             … and only for a moment: the next look may do
-    ├── BadEvent             one record cannot be understood: it goes to the dead letters
     ├── CorruptCheckpoint    the checkpoint cannot be gone on from: a fresh one, from the bookmark
     ├── SparkDied            the JVM is gone: only a new process can go on
     ├── NotGuarded           a write that could override a user's was asked for: a bug, never sent
@@ -49,10 +48,6 @@ class Deferred(ReconcilerError):
 
 class Soon(Deferred):
     """A correction has to wait for a moment only."""
-
-
-class BadEvent(ReconcilerError):
-    """A record that cannot be examined; it is kept in the dead letters with this reason."""
 
 
 class NotGuarded(ReconcilerError):

@@ -48,9 +48,6 @@ class State(StrEnum):
     PARKED = "parked"
 
 
-CLOSED = frozenset({State.VERIFIED, State.SUPERSEDED, State.HEALED, State.PARKED})
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One difference at one slot of one projection, as the journal keeps it.

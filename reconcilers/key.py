@@ -98,7 +98,7 @@ def _quoted(text: str) -> str:
 def slot_from_text(columns: Sequence[KeyColumn], text: str) -> Slot:
     """The slot that `text_of` wrote. Raises ValueError when it is not of these columns."""
     parts = text.split("/")
-    if len(parts) != len(columns):
+    if len(parts) != len(columns) or not all(parts):
         raise ValueError(f"{text!r} is not {shape(columns)}")
     plain = ("" if part == "%" else unquote(part) for part in parts)
     return Slot(*(column.value(part) for column, part in zip(columns, plain, strict=True)))

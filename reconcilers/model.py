@@ -210,7 +210,6 @@ class Kind(StrEnum):
     UNUSED_FLAGS = "unused_flags"
 
 
-REPAIRED = frozenset({Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW})
 ACCEPTABLE = frozenset(
     {
         Kind.AMBIGUOUS_RANGE_DELETE,

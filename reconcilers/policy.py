@@ -8,7 +8,7 @@ itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from reconcilers.family import Family, Projection
@@ -67,10 +67,6 @@ class BreakerState:
     opened: dict[Breaker, str] = field(default_factory=dict)
     recent: tuple[Count, ...] = ()
 
-    def allows(self, breaker: Breaker) -> bool:
-        """Whether this kind of repair may go on; open repairs hold removals too."""
-        return breaker not in self.opened and Breaker.REPAIRS not in self.opened
-
 
 def after_batch(state: BreakerState, count: Count, limits: BreakerLimits) -> BreakerState:
     """The state that decides on this very batch: one over the limit is not repaired.
@@ -83,11 +79,6 @@ def after_batch(state: BreakerState, count: Count, limits: BreakerLimits) -> Bre
     for breaker, reason in _excesses(recent, limits):
         opened.setdefault(breaker, reason)
     return BreakerState(opened, recent)
-
-
-def resumed(state: BreakerState) -> BreakerState:
-    """A person has looked: closed, counting anew."""
-    return replace(state, opened={}, recent=())
 
 
 def _excesses(recent: tuple[Count, ...], limits: BreakerLimits) -> Iterable[tuple[Breaker, str]]:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import WhiteListRoundRobinPolicy
+from hypothesis import HealthCheck, settings
 
 from deploy.embedded import interrupts
+from deploy.embedded.waiting import HANG_S
 from deploy.mailserver import james
 from tests.containers.stack import missing_docker, running_containers
 from tests.endpoints import Endpoints, Running
@@ -17,6 +19,8 @@ from tests.stack.embedded import running_embedded, supervised
 
 RUNNING_STACK = "RECONCILE_TEST_STACK"
 """Names a JSON file as `python -m deploy.embedded up` prints it: that stack is used as it is."""
+LONG_S = 3600
+"""The limit of a long test or a benchmark; as that of the others, against hangs only."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,11 +32,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure() -> None:
+    """An example of hypothesis may take as long as it needs."""
+    settings.register_profile(
+        "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("any machine")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever asks for the servers is marked, wherever it stands."""
+    """Whatever asks for the servers is marked, wherever it stands; what takes long may."""
     for item in items:
         if "running" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.stack)
+        if any(map(item.get_closest_marker, ("long", "bench"))):
+            item.add_marker(pytest.mark.timeout(LONG_S))
     # the stream that many tests share starts late: while it runs, it takes a third of a core
     items.sort(key=lambda item: "scene" in getattr(item, "fixturenames", ()))
 
@@ -89,14 +103,14 @@ def cassandra(stack: Endpoints) -> Iterator[Session]:
     """A driver session at the stack, with rights to create and drop."""
     profile = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy([stack.cassandra_host]),
-        request_timeout=60,
+        request_timeout=HANG_S,
     )
     cluster = Cluster(
         [stack.cassandra_host],
         port=stack.cassandra_port,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        connect_timeout=30,
-        control_connection_timeout=30,
+        connect_timeout=HANG_S,
+        control_connection_timeout=HANG_S,
     )
     try:
         yield cluster.connect()
@@ -121,7 +135,7 @@ def fresh_keyspace(running: Running, cassandra: Session) -> Iterator[str]:
     keyspace = f"mail_{uuid.uuid4().hex[:12]}"
     make_mail_tables(running, cassandra, keyspace)
     yield keyspace
-    cassandra.execute(f"DROP KEYSPACE IF EXISTS {keyspace}", timeout=120)
+    cassandra.execute(f"DROP KEYSPACE IF EXISTS {keyspace}")
 
 
 def make_mail_tables(running: Running, session: Session, keyspace: str) -> None:

@@ -5,16 +5,16 @@ import time
 
 from kafka import KafkaConsumer
 
-PATIENCE_SECONDS = 60
+from deploy.embedded.waiting import HANG_S
 
 
 def comes(servers: str, topic: str, key: dict[str, object]) -> bool:
-    """Whether an event with this key is in the topic within `PATIENCE_SECONDS`."""
+    """Whether an event with this key is in the topic within `HANG_S`."""
     consumer = KafkaConsumer(
         topic, bootstrap_servers=servers, auto_offset_reset="earliest", metadata_max_age_ms=1000
     )
     try:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + HANG_S
         while time.monotonic() < deadline:
             polled = consumer.poll(timeout_ms=500)
             if any(json.loads(record.key) == key for batch in polled.values() for record in batch):

@@ -153,9 +153,10 @@ def _assigned(node: ast.ClassDef) -> set[str]:
 
 
 def _prepares(value: ast.expr) -> bool:
-    """Whether it is ``store.prepare(…)``, or another kind of it."""
-    function = value.func if isinstance(value, ast.Call) else None
-    return isinstance(function, ast.Attribute) and function.attr.startswith("prepare")
+    """Whether it is ``store.prepare(…)``, or a function that says so."""
+    if not isinstance(value, ast.Call):
+        return False
+    return ast.unparse(value.func).rpartition(".")[2].startswith("prepare")
 
 
 def _targets(node: ast.AST) -> Iterator[ast.Attribute]:

@@ -51,8 +51,8 @@ class CassandraLineage:
         self._prepare_reads(store, tables)
         self._prepare_deletes(store, tables)
         place = [self._source, *self._key]
-        self._by_source_writes = _writes(store, tables.by_source, place)
-        self._by_row_writes = _writes(store, tables.by_row, place)
+        self._by_source_writes = prepared_writes(store, tables.by_source, place)
+        self._by_row_writes = prepared_writes(store, tables.by_row, place)
 
     def _prepare_reads(self, store: Store, tables: MemoryTables) -> None:
         source, key, (group, *rest) = self._source, self._key, self._key
@@ -228,7 +228,8 @@ Writes = dict[tuple[bool, bool], PreparedStatement]
 """By whether the entry is in the truth, and whether it was recorded."""
 
 
-def _writes(store: Store, table: str, place: Sequence[KeyColumn]) -> Writes:
+def prepared_writes(store: Store, table: str, place: Sequence[KeyColumn]) -> Writes:
+    """By whether it is known from the truth, and whether with a time of recording."""
     in_truth, recorded = ("", ", in_truth = true"), ("", ", recorded_at = ?")
     return {
         (a, b): store.prepare(

@@ -16,9 +16,8 @@ from deploy.embedded.jars import LIGHT_COMPILER, UNVERIFIED, folder, java
 from deploy.embedded.process import Daemon, exclusive
 from deploy.embedded.spec import Credentials, Layout, Spec
 from deploy.embedded.templates import DEPLOY, render
-from deploy.embedded.waiting import until
+from deploy.embedded.waiting import HANG_S, until
 
-START_TIMEOUT_S = 120.0
 MOST_STARTS = 3
 """At its start the agent reads the node's schema from its files; a compaction may replace them."""
 STOP_GRACE_S = 15.0
@@ -75,7 +74,7 @@ class Agent:
             if not self.daemon.alive():
                 self._launch(session)
         deaths = itertools.count(1)
-        until(lambda: self._answers(session, deaths), START_TIMEOUT_S, "the agent answers")
+        until(lambda: self._answers(session, deaths), HANG_S, "the agent answers")
 
     def stop(self) -> None:
         """Stop it in order and take it off hold."""

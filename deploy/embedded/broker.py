@@ -11,9 +11,8 @@ from deploy.embedded.ports import is_open
 from deploy.embedded.process import Daemon
 from deploy.embedded.spec import Layout, Spec
 from deploy.embedded.templates import DEPLOY, render
-from deploy.embedded.waiting import until
+from deploy.embedded.waiting import HANG_S, until
 
-START_TIMEOUT_S = 120.0
 STOP_GRACE_S = 30.0
 JVM = (
     "-Xms128m",
@@ -51,7 +50,7 @@ class Broker:
 
     def await_ready(self) -> None:
         """Return when it answers and every topic is there. Raises StartError."""
-        until(self._answers, START_TIMEOUT_S, "Kafka answers")
+        until(self._answers, HANG_S, "Kafka answers")
         topics.create(self._spec)
 
     def stop(self) -> None:

@@ -10,12 +10,11 @@ from deploy.embedded.ports import is_open
 from deploy.embedded.process import Daemon
 from deploy.embedded.spec import Layout, Spec
 from deploy.embedded.templates import DEPLOY, render
-from deploy.embedded.waiting import until
+from deploy.embedded.waiting import HANG_S, until
 
 log = logging.getLogger(__name__)
 
 CLUSTER_NAME = "embedded"
-START_TIMEOUT_S = 180.0
 STOP_GRACE_S = 60.0
 JVM = ("-Xms512m", "-Xmx768m", *UNVERIFIED)
 TEMPLATES = DEPLOY / "cassandra"
@@ -37,7 +36,7 @@ class CassandraNode:
 
     def await_ready(self) -> None:
         """Return when it answers queries (and logins). Raises StartError."""
-        until(self._answers, START_TIMEOUT_S, "Cassandra answers")
+        until(self._answers, HANG_S, "Cassandra answers")
 
     def stop(self) -> None:
         """Stop it in order: what it holds is flushed."""

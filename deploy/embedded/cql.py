@@ -35,6 +35,7 @@ def session(spec: Spec) -> Iterator[Any]:
         reconnection_policy=ConstantReconnectionPolicy(1.0, max_attempts=None),
         protocol_version=4,
         connect_timeout=TIMEOUT_S,
+        control_connection_timeout=TIMEOUT_S,
         schema_metadata_enabled=False,
         token_metadata_enabled=False,
     )

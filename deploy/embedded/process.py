@@ -11,6 +11,7 @@ from pathlib import Path
 
 from deploy.embedded.errors import StartError
 from deploy.embedded.interrupts import held_back
+from deploy.embedded.waiting import HANG_S
 
 
 def identity(pid: int) -> str | None:
@@ -113,7 +114,7 @@ class Daemon:
     def kill(self) -> None:
         """End it at once, as a crash does, and wait until it is gone."""
         self.send(signal.SIGKILL)
-        self._gone(10.0)
+        self._gone(HANG_S)
 
     def terminate(self, grace_s: float) -> None:
         """Ask it to end; after `grace_s` seconds end it at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -19,7 +19,7 @@ from reconcilers.errors import Misconfigured
 from reconcilers.families import FAMILIES, family_named
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State, accepted, retried
-from reconcilers.key import shape, slot_from_text, text_of
+from reconcilers.key import named, shape, slot_from_text, text_of
 from reconcilers.model import ACCEPTABLE, Kind, Micros, Slot, Wake
 from streaming.commands import dead_letters as letters
 from streaming.commands.listing import FORMATS
@@ -113,8 +113,14 @@ class FindingFilter:
     mailbox: UUID | None = None
     projection: str | None = None
 
-    def has(self, finding: Json) -> bool:
-        """Whether a finding, or a line of the log, is one of them."""
+    def takes(self, family: Family, finding: Finding) -> bool:
+        """Whether a finding is one of them."""
+        key = named(family.key, finding.slot.key)
+        told = {"state": finding.state, "kind": finding.kind, "projection": finding.projection}
+        return self.has({**key, **told})
+
+    def has(self, finding: Mapping[str, object]) -> bool:
+        """Whether a line of the log is one of them."""
         return (
             self.state in (None, finding["state"])
             and self.kind in (None, finding["kind"])
@@ -130,8 +136,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     wanted = FindingFilter(arguments.state, arguments.kind, arguments.mailbox, arguments.projection)
     if arguments.unused_flags:
         unused = unused_flags(collected_flags_of(settings), arguments.mailbox, now_micros)
-        told = (finding_to_json(each, family_named(each.family)) for each in unused)
-        _list(filter(wanted.has, told), arguments)
+        found = ((family_named(each.family), each) for each in unused)
+        _list(_as_json(found, wanted), arguments)
         return 0
     own = open_own(settings)
     topic = settings.kafka.suspects_topic
@@ -139,8 +145,10 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     for keys, decision in ((arguments.retry, RETRY), (arguments.accept, ACCEPT)):
         if keys is not None:
             return desk.decide(decision, _chosen(keys, arguments), wanted)
-    lines = own.journal.log(arguments.log) if arguments.log else _open(own.journal)
-    _list(filter(wanted.has, lines), arguments)
+    if arguments.log:
+        _list(filter(wanted.has, own.journal.log(arguments.log)), arguments)
+    else:
+        _list(_as_json(_open(own.journal), wanted), arguments)
     return 0
 
 
@@ -158,9 +166,16 @@ def resume(settings: Settings, _arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _open(journal: Journal) -> Iterator[Json]:
+def _open(journal: Journal) -> Iterator[tuple[Family, Finding]]:
     for family in FAMILIES:
         for finding in journal.open_findings(family):
+            yield family, finding
+
+
+def _as_json(found: Iterable[tuple[Family, Finding]], wanted: FindingFilter) -> Iterator[Json]:
+    """Those that are meant."""
+    for family, finding in found:
+        if wanted.takes(family, finding):
             yield finding_to_json(finding, family)
 
 
@@ -255,9 +270,9 @@ class Desk:
         self, keys: frozenset[str] | None, wanted: FindingFilter
     ) -> Iterator[tuple[str, Family, Finding]]:
         """Each finding that is meant, by the key that named it."""
-        named = self._all() if keys is None else self._named(keys)
-        for key, family, finding in named:
-            if wanted.has(finding_to_json(finding, family)):
+        named_ones = self._all() if keys is None else self._named(keys)
+        for key, family, finding in named_ones:
+            if wanted.takes(family, finding):
                 yield key, family, finding
 
     def _all(self) -> Iterator[tuple[str, Family, Finding]]:

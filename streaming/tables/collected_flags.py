@@ -8,10 +8,10 @@ from uuid import UUID
 
 from cassandra.cluster import Session
 
-from checkpoints.cassandra.driver_errors import translated
 from reconcilers.family import Family, Projection
 from streaming.settings import CassandraSettings
 from streaming.tables.rate_limit import RateLimiter
+from streaming.tables.statement_cache import StatementCache
 
 Elements = frozenset[str]
 
@@ -22,7 +22,7 @@ class CollectedFlags:
     def __init__(
         self, session: Session, settings: CassandraSettings, family: Family, projection: Projection
     ) -> None:
-        self._session = session
+        self._statements = StatementCache(session)
         self._keyspace = settings.keyspace
         self._first = family.listing
         self._projection = projection
@@ -50,8 +50,7 @@ class CollectedFlags:
     def _read(self, query: str, mailbox: str, mailboxid: UUID | None) -> Iterator[dict[str, Any]]:
         values: tuple[object, ...] = ()
         if mailboxid is not None:
-            query, values = f"{query} WHERE {mailbox} = %s", (mailboxid,)
-        with translated("reading James's tables"):
-            for row in self._session.execute(query, values):
-                self._pace.spend(1)
-                yield row
+            query, values = f"{query} WHERE {mailbox} = ?", (mailboxid,)
+        for row in self._statements.rows(self._statements.prepared(query), values):
+            self._pace.spend(1)
+            yield row

@@ -20,6 +20,7 @@ from reconcilers.tally import Cell, Listed, QuotaRoot, Sum, Sums, Tally
 from reconcilers.writes import AddToCounter
 from streaming.settings import CassandraSettings
 from streaming.tables.rate_limit import RateLimiter
+from streaming.tables.statement_cache import StatementCache
 
 PAGE = 1_000
 
@@ -37,7 +38,7 @@ class CounterTables:
         self._keyspace = settings.keyspace
         self._family = family
         self._pace = RateLimiter(rows_per_second)
-        self._prepared: dict[str, Any] = {}
+        self._statements = StatementCache(session)
 
     # --- counters
 
@@ -110,15 +111,10 @@ class CounterTables:
         return f"{self._keyspace}.{table}"
 
     def _prepare(self, query: str) -> Any:
-        if query not in self._prepared:
-            with translated("preparing a statement on James's tables"):
-                self._prepared[query] = self._session.prepare(query)
-                self._prepared[query].fetch_size = PAGE
-        return self._prepared[query]
+        return self._statements.prepared(query, fetch_size=PAGE)
 
     def _rows(self, query: str, values: tuple[object, ...]) -> Iterator[dict[str, Any]]:
-        with translated("reading James's tables"):
-            yield from self._session.execute(self._prepare(query), values)
+        return self._statements.rows(self._prepare(query), values)
 
 
 def _by_row(tally: Tally) -> Iterable[list[tuple[Sum, Cell]]]:

@@ -22,9 +22,9 @@ from streaming.settings import CassandraSettings
 from streaming.tables.cql import as_cql
 from streaming.tables.rate_limit import RateLimiter
 from streaming.tables.session import serial
+from streaming.tables.statement_cache import StatementCache
 
 KEYS_PER_READ = 100
-READS_IN_FLIGHT = 8
 NO_ELEMENTS: frozenset[str] = frozenset()
 
 
@@ -37,7 +37,7 @@ class Tables:
         self._truth = family.truth
         self._source = family.truth.source.name
         self._pace = RateLimiter(settings.rows_per_second)
-        self._prepared: dict[str, Any] = {}
+        self._statements = StatementCache(session)
         self._truth_columns = _copied(family)
         self._sets = frozenset[str]().union(*(each.sets for each in family.projections))
 
@@ -70,11 +70,9 @@ class Tables:
         query = self._prepare(
             f"SELECT {columns} FROM {self._table(projection.table)} WHERE {projection.key[0]} = ?"
         )
-        with translated("reading a group of the projection"):
-            result = self._session.execute(query, (group,))
-            for row in result:
-                slot = Slot(*(row[column] for column in projection.key))
-                yield slot, row[str(projection.identity)]
+        for row in self._statements.rows(query, (group,)):
+            slot = Slot(*(row[column] for column in projection.key))
+            yield slot, row[str(projection.identity)]
 
     # --- step 5: confirm, with write times; the projection FIRST, the truth SECOND
 
@@ -95,9 +93,9 @@ class Tables:
         """
         times = _times(self._truth_columns, self._sets | {self._source})
         columns = ", ".join((*self._truth_key, *self._truth_columns, *times))
-        query = self._prepare(
+        query = self._statements.prepared(
             f"SELECT {columns} FROM {self._table(self._truth.table)} WHERE {self._source} = ?",
-            serial(self._settings),
+            consistency_level=serial(self._settings),
         )
         asked = list(sources)
         answers = self._read(query, ((source,) for source in asked))
@@ -139,30 +137,16 @@ class Tables:
     def _table(self, table: str) -> str:
         return f"{self._settings.keyspace}.{table}"
 
-    def _prepare(self, cql: str, consistency: int | None = None) -> Any:
-        if cql not in self._prepared:
-            with translated("preparing a statement on James's tables"):
-                prepared = self._session.prepare(cql)
-            if consistency is not None:
-                prepared.consistency_level = consistency
-            self._prepared[cql] = prepared
-        return self._prepared[cql]
+    def _prepare(self, cql: str) -> Any:
+        return self._statements.prepared(cql)
 
     def _read(
         self, query: Any, arguments: Iterable[tuple[object, ...]]
     ) -> Iterator[list[dict[str, Any]]]:
-        """The rows of each execution, in order, with some executions in flight."""
-        remaining = iter(arguments)
-        with translated("reading James's tables"):
-            flying = [self._send(query, each) for each in islice(remaining, READS_IN_FLIGHT)]
-            while flying:
-                rows = list(flying.pop(0).result())
-                flying.extend(self._send(query, each) for each in islice(remaining, 1))
-                self._pace.spend(len(rows))
-                yield rows
-
-    def _send(self, query: Any, arguments: tuple[object, ...]) -> Any:
-        return self._session.execute_async(query, arguments)
+        """The rows of each execution, in order, at the pace."""
+        for rows in self._statements.each(query, arguments):
+            self._pace.spend(len(rows))
+            yield rows
 
     def _projection_rows(
         self, projection: Projection, slots: Iterable[Slot], columns: Sequence[str]

@@ -12,11 +12,19 @@ from deploy.mailserver.filler import fill
 from tests.bench.backlog import CHANGES, MAILBOXES, bench_settings, records, wait_until_captured
 from tests.conftest import make_mail_tables
 from tests.endpoints import Endpoints, Running
-from tests.stack.conftest import counted_scene
-from tests.stack.scenes import create_event_topics
+from tests.stack.conftest import TALLIES, a_scene
+from tests.stack.scenes import Scene, create_event_topics
 
-__all__ = ["counted_scene"]
 TIMES = {"delay": 3, "window": 1}
+
+
+@pytest.fixture(scope="module")
+def counted_scene(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    """A stream that keeps counters and quotas, as quickly as a quiet machine lets it."""
+    changes = {"tally": {**TALLIES, "max_update_lag": 2}}
+    yield from a_scene(running, cassandra, tmp_path_factory, changes)
 
 
 @dataclass(frozen=True)
@@ -46,4 +54,4 @@ def filled(
     took = wait_until_captured(config, before, CHANGES)
     yield Filled(stack, keyspace, own, config, took)
     for each in (keyspace, own):
-        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}", timeout=120)
+        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}")

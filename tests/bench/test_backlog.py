@@ -25,7 +25,7 @@ from tests.bench.everything import fill_the_rest
 from tests.bench.pieces import Pieces
 from tests.bench.report import publish, table
 
-pytestmark = [pytest.mark.bench, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.bench
 
 FED = 5 * CHANGES
 """Keys that one worker is fed; its memory is shown each `CHANGES`."""

@@ -22,7 +22,7 @@ from tests.stack.recomputing import Recomputing
 from tests.stack.scenes import Scene
 from tests.stack.streams import until
 
-pytestmark = [pytest.mark.bench, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.bench
 
 matplotlib.use("agg")
 PHASES = (("full speed", 60.0, 0.0), ("little traffic", 180.0, 4.0))

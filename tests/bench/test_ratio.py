@@ -16,7 +16,7 @@ from tests.bench.conftest import Filled
 from tests.bench.pieces import Forgetful, bound
 from tests.bench.report import publish, table
 
-pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.bench
 
 TOGETHER, ONE_BY_ONE = 20_000, 2_000
 LEAST = 4.0

@@ -24,7 +24,7 @@ from tests.conftest import make_mail_tables
 from tests.endpoints import Running
 from tests.stack.streams import until
 
-pytestmark = [pytest.mark.bench, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.bench
 
 SIZES = (1_000, 10_000, 100_000)
 WIDTH = 1_000
@@ -75,7 +75,7 @@ def keyspace(running: Running, cassandra: Session) -> Iterator[str]:
     create_schema(cassandra, f"{name}_own")
     yield name
     for each in (name, f"{name}_own"):
-        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}", timeout=120)
+        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}")
 
 
 def test_the_cost_of_a_change_does_not_grow_with_the_mailbox(

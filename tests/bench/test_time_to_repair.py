@@ -25,7 +25,7 @@ from tests.endpoints import Running
 from tests.stack.scenes import create_event_topics
 from tests.stack.streams import Stream, until
 
-pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.bench
 
 DELAY, WINDOW = 5.0, 1.0
 BROKEN, EVERY = 160, 0.25
@@ -80,7 +80,7 @@ def watched(
     with Stream(config, environment=environment, module="tests.bench.traced") as stream:
         yield stream, keyspace, own
     for each in (keyspace, own):
-        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}", timeout=120)
+        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}")
 
 
 def _break_rows(session: Session, keyspace: str) -> Iterator[tuple[tuple[UUID, int], float]]:

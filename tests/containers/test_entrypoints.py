@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from deploy.embedded.templates import render
+from deploy.embedded.waiting import HANG_S
 
 pytestmark = pytest.mark.containers
 
@@ -32,7 +33,7 @@ def run(command: list[str], environment: dict[str, str]) -> subprocess.Completed
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=HANG_S,
     )
 
 

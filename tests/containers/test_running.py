@@ -9,7 +9,7 @@ from cassandra.cluster import Cluster
 from tests.containers.stack import missing_docker, running_containers
 from tests.events import comes
 
-pytestmark = [pytest.mark.containers, pytest.mark.long, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.containers, pytest.mark.long(part="servers")]
 
 
 def test_a_write_becomes_an_event(tmp_path: Path) -> None:

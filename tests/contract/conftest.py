@@ -21,7 +21,7 @@ def reconciler_keyspace(request: pytest.FixtureRequest) -> Iterator[str]:
     keyspace = f"reconciler_{uuid.uuid4().hex[:12]}"
     create_schema(session, keyspace)
     yield keyspace
-    session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}", timeout=120)
+    session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}")
 
 
 @pytest.fixture

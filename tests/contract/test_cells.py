@@ -39,7 +39,7 @@ def table(cassandra: Session) -> Iterator[str]:
         " number bigint, name text, labels set<text>, PRIMARY KEY ((part), place, uid))"
     )
     yield f"{keyspace}.cells"
-    cassandra.execute(f"DROP KEYSPACE {keyspace}", timeout=120)
+    cassandra.execute(f"DROP KEYSPACE {keyspace}")
 
 
 class Server:

@@ -44,7 +44,7 @@ def keyspace(cassandra: Session) -> Iterator[str]:
     james.create_schema(cassandra, name)
     cassandra.execute(NEWER_QUOTA.format(keyspace=name))
     yield name
-    cassandra.execute(f"DROP KEYSPACE IF EXISTS {name}", timeout=120)
+    cassandra.execute(f"DROP KEYSPACE IF EXISTS {name}")
 
 
 @pytest.fixture(scope="module")

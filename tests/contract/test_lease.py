@@ -11,10 +11,11 @@ import pytest
 from checkpoints.cassandra import CassandraLease
 from checkpoints.lease import Holder, Lease, LeaseStore
 from checkpoints.memory import MemoryLease
+from deploy.embedded.waiting import HANG_S
 from reconcilers.errors import AlreadyRunning, Unreachable
 
 LONG = timedelta(seconds=60)
-SHORT = timedelta(seconds=2)
+SHORT = timedelta(seconds=5)
 
 
 @pytest.fixture
@@ -33,9 +34,9 @@ def a_holder(host: str = "mail-1") -> Holder:
     return Holder(uuid.uuid4().hex, host)
 
 
-def eventually(condition: Callable[[], bool], seconds: float) -> bool:
-    """Ask again until it is so; False when it is not within the time."""
-    until = time.monotonic() + seconds
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Ask again until it is so; False when it never is."""
+    until = time.monotonic() + HANG_S
     while not condition():
         if time.monotonic() > until:
             return False
@@ -81,7 +82,7 @@ def test_it_ends_by_itself(leases: LeaseStore, name: str) -> None:
     first, second = a_holder(), a_holder()
     leases.take(name, first, SHORT)
     assert leases.take(name, second, SHORT) == first
-    assert eventually(lambda: leases.take(name, second, LONG) == second, seconds=10)
+    assert eventually(lambda: leases.take(name, second, LONG) == second)
     assert leases.take(name, first, SHORT) == second
 
 
@@ -90,7 +91,7 @@ def test_renewal_outlives_the_first_term(leases: LeaseStore, name: str) -> None:
     leases.take(name, first, SHORT)
     leases.take(name, first, LONG)
     leases.take(f"{name}-clock", other, SHORT)
-    assert eventually(lambda: leases.held_by(f"{name}-clock") is None, seconds=10)
+    assert eventually(lambda: leases.held_by(f"{name}-clock") is None)
     assert leases.take(name, other, LONG) == first
 
 
@@ -106,7 +107,7 @@ def test_of_many_at_once_one_wins(leases: LeaseStore, name: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(HANG_S)
     assert len(answers) == 6
     assert {answer for _holder, answer in answers} == {leases.held_by(name)}
     assert sum(holder == answer for holder, answer in answers) == 1
@@ -229,15 +230,15 @@ def test_keeping_renews_through_failures_until_told_to_stop() -> None:
     keeper = threading.Thread(target=lease.keep, args=(stop,))
     keeper.start()
     try:
-        assert eventually(lambda: store.asked >= 3, seconds=10)
+        assert eventually(lambda: store.asked >= 3)
         store.reachable = False
-        assert eventually(lambda: not lease.holds(), seconds=10)
+        assert eventually(lambda: not lease.holds())
         assert keeper.is_alive()
         store.reachable = True
-        assert eventually(lease.holds, seconds=10)
+        assert eventually(lease.holds)
     finally:
         stop.set()
-        keeper.join(10)
+        keeper.join(HANG_S)
     assert not keeper.is_alive()
 
 
@@ -249,7 +250,7 @@ def test_keeping_ends_when_another_has_it() -> None:
     store.take("stream", Holder("other", "mail-2"), LONG)
     keeper = threading.Thread(target=lease.keep, args=(threading.Event(),))
     keeper.start()
-    keeper.join(10)
+    keeper.join(HANG_S)
     assert not keeper.is_alive()
     assert not lease.holds()
 
@@ -261,7 +262,7 @@ def test_a_released_lease_is_not_taken_again_by_a_renewal_on_its_way() -> None:
     lease.release()
     keeper = threading.Thread(target=lease.keep, args=(threading.Event(),))
     keeper.start()
-    keeper.join(10)
+    keeper.join(HANG_S)
     assert not keeper.is_alive()
     assert store.held_by("stream") is None
     assert store.asked == 1

@@ -20,11 +20,11 @@ from types import MappingProxyType
 from typing import assert_never
 from uuid import UUID
 
-from reconcilers.model import Micros, Row, Value
+from reconcilers.model import KeyValue, Micros, Row, Value
 from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 from tests.builders.slots import mailbox_of, uid_of
 
-Key = tuple[UUID | int, ...]
+Key = tuple[KeyValue, ...]
 Elements = Mapping[str, frozenset[str]]
 NO_ELEMENTS: Elements = MappingProxyType({})
 NEVER: Micros = -1
@@ -119,7 +119,7 @@ class Table:
         cells.update(sets)
         return Row(cells, {name: at for name, (at, _) in live.items()})
 
-    def rows(self, *prefix: UUID | int) -> Iterator[tuple[Key, Row]]:
+    def rows(self, *prefix: KeyValue) -> Iterator[tuple[Key, Row]]:
         """The rows that show under a prefix of the key."""
         for key in list(self.stored):
             if key[: len(prefix)] == prefix and (row := self.read(key)) is not None:

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, bind, keeping
-from reconcilers.model import Micros, Row, Slot, Value
+from reconcilers.model import KeyValue, Micros, Row, Slot, Value
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import NO_ELEMENTS, Delete, Elements, Insert, Statement, Table, Update
 
@@ -319,7 +319,7 @@ class World:
 
     # --- reading ------------------------------------------------------------------------------
 
-    def truth_rows(self, message: UUID) -> list[Row]:
+    def truth_rows(self, message: KeyValue) -> list[Row]:
         """The truth's partition of a message."""
         return [row for _, row in self.truth.rows(message)]
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from uuid import UUID
 
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Finding, State
 from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
-from reconcilers.model import Kind, Micros, Row, Slot, Wake
+from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Wake
 from reconcilers.writes import Write
 from tests.property.cells import statement_of
 from tests.property.faults import Outcome, Process
@@ -84,26 +83,19 @@ class Kept:
         return [
             (at, wake)
             for at, wake in self.published
-            if at <= until and (wake.uid is None or _slot(wake) in wanted)
+            if at <= until and (wake.slot is None or wake.slot in wanted)
         ]
 
 
 def _wake(event: Event) -> Wake:
     deleted = event.deleted_at is not None
     return Wake(
-        mailboxid=event.mailboxid,
-        messageid=event.messageid,
-        uid=event.uid,
+        key=(event.mailboxid, event.uid),
+        source=event.messageid,
         deleted_from=event.table if deleted else None,
         deleted_at=event.deleted_at,
-        from_truth=event.table == FAMILY.truth,
+        from_truth=event.table == FAMILY.truth.table,
     )
-
-
-def _slot(wake: Wake) -> Slot | None:
-    if wake.mailboxid is None or wake.uid is None:
-        return None
-    return Slot(wake.mailboxid, wake.uid)
 
 
 class KeptLineage(MemoryLineage):
@@ -172,21 +164,21 @@ class Ports:
 
     # --- what is looked at
 
-    def truth_rows(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+    def truth_rows(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         self.kept.stop()
-        found = self._truths(messageids)
+        found = self._truths(sources)
         return {each: tuple(Row(row.cells) for row in rows) for each, rows in found.items()}
 
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
         return {slot: Row(row.cells) for slot, row in self._rows(slots).items()}
 
-    def mailbox_slots(
-        self, projection: Projection, mailboxid: UUID
-    ) -> Iterator[tuple[Slot, UUID | None]]:
-        for _, row in self.kept.world.projection.rows(mailboxid):
+    def slots_of_group(
+        self, projection: Projection, group: KeyValue
+    ) -> Iterator[tuple[Slot, KeyValue | None]]:
+        for _, row in self.kept.world.projection.rows(group):
             uid = row.get("uid")
             assert isinstance(uid, int)
-            yield Slot(mailboxid, uid), projection.message_of(row)
+            yield Slot(group, uid), projection.source_of(row)
 
     # --- what is confirmed
 
@@ -203,20 +195,20 @@ class Ports:
         self._confirming.update(slots)
         return self._rows(slots)
 
-    def truth_serially(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
+    def truth_serially(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         self.kept.stop()
         self._truth_read = True
         if not self._confirming:
             self.kept.misread.append("the truth was read before the projection")
-        return self._truths(messageids)
+        return self._truths(sources)
 
     def _rows(self, slots: Iterable[Slot]) -> dict[Slot, Row]:
         read = self.kept.world.projection.read
-        rows = {slot: read((slot.mailboxid, slot.uid)) for slot in slots}
+        rows = {slot: read(slot.key) for slot in slots}
         return {slot: row for slot, row in rows.items() if row is not None}
 
-    def _truths(self, messageids: Iterable[UUID]) -> dict[UUID, tuple[Row, ...]]:
-        found = {each: tuple(self.kept.world.truth_rows(each)) for each in messageids}
+    def _truths(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        found = {each: tuple(self.kept.world.truth_rows(each)) for each in sources}
         return {each: rows for each, rows in found.items() if rows}
 
     # --- what is written

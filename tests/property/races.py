@@ -149,7 +149,7 @@ class Run:
             # a failed batch comes before any later one
             busy |= {slot for batch in self.to_repeat for slot in batch.slots}
             one = slots[a // 2 % len(slots)]
-            wanted = [one] if b // 6 % 4 else [s for s in slots if s.mailboxid == one.mailboxid]
+            wanted = [one] if b // 6 % 4 else [s for s in slots if s.group == one.group]
             batch = self.batch_of([slot for slot in wanted if slot not in busy])
         else:
             return
@@ -209,7 +209,7 @@ class Run:
     def _key(self, slot: Slot) -> Wake:
         """As by an event that tells nothing else, or by the open finding."""
         finding = self.finding(slot)
-        return Wake(slot.mailboxid, None, slot.uid) if finding is None else finding_wake(finding)
+        return Wake(slot.key, None) if finding is None else finding_wake(finding)
 
     def _examiner(self, ports: Ports) -> Examiner:
         delay, kept = self.climate.delay, self.kept
@@ -256,7 +256,7 @@ class Run:
 
     def row(self, slot: Slot) -> Row | None:
         """The projection's."""
-        return self.world.projection.read((slot.mailboxid, slot.uid))
+        return self.world.projection.read((mailbox_of(slot), uid_of(slot)))
 
     # --- what must hold -----------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ class Run:
         for key, row in self.world.truth.rows():
             claiming.setdefault(key[1:], []).append(row)
         for slot in self.world.slots:
-            truths = tuple(claiming.get((slot.mailboxid, slot.uid), ()))
+            truths = tuple(claiming.get((mailbox_of(slot), uid_of(slot)), ()))
             difference = compare(FAMILY, PROJECTION, Seen(slot, self.row(slot), truths))
             if difference is None:
                 continue

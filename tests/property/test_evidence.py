@@ -294,7 +294,7 @@ def test_a_partition_delete_that_comes_round_says_nothing_of_rows_that_came_sinc
     run.world.purge(message, 0)  # nobody remembers it: it is looked at again one delay later
     run.world.pass_time(CLIMATE.delay + CLIMATE.window)
     look_at_events(run)
-    assert [wake.messageid for _, wake in run.kept.published] == [message]
+    assert [wake.source for _, wake in run.kept.published] == [message]
     run.world.pass_time(SECOND)
     first = added(run, message)
     copy = added(run, message)

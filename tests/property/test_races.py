@@ -70,8 +70,7 @@ EXPECTED_TO_BE_MET = (
 )
 
 
-@pytest.mark.long
-@pytest.mark.timeout(3600)
+@pytest.mark.long(part="races")
 def test_three_hundred_thousand_interleavings_keep_the_promises() -> None:
     for _ in runs(range(1_000_000, 1_300_000)):
         pass

@@ -10,6 +10,7 @@ from cassandra.policies import WhiteListRoundRobinPolicy
 
 from checkpoints.cassandra import create_schema
 from deploy.embedded import Stack
+from deploy.embedded.waiting import HANG_S
 from deploy.mailserver import james
 
 ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
@@ -22,7 +23,7 @@ ROLE, MAIL_SERVER = ("reconciler", "change-me"), ("james", "secret")
 def session_of(stack: Stack, username: str, password: str) -> Iterator[Session]:
     """A session under somebody's login."""
     profile = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy(["127.0.0.1"]), request_timeout=60
+        load_balancing_policy=WhiteListRoundRobinPolicy(["127.0.0.1"]), request_timeout=HANG_S
     )
     cluster = Cluster(
         ["127.0.0.1"],
@@ -30,6 +31,8 @@ def session_of(stack: Stack, username: str, password: str) -> Iterator[Session]:
         auth_provider=PlainTextAuthProvider(username, password),
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         protocol_version=5,
+        connect_timeout=HANG_S,
+        control_connection_timeout=HANG_S,
     )
     try:
         yield cluster.connect()

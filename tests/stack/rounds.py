@@ -142,7 +142,7 @@ def ground(stack: Endpoints, session: Session, folder: Path) -> Iterator[Ground]
         if product is not None:
             product.cluster.shutdown()
         for each in (keyspace, own):
-            session.execute(f"DROP KEYSPACE IF EXISTS {each}", timeout=120)
+            session.execute(f"DROP KEYSPACE IF EXISTS {each}")
 
 
 def _on(session: Session, product: Session, settings: CassandraSettings) -> Ground:

@@ -22,7 +22,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from tests.endpoints import Endpoints
-from tests.stack.streams import Stream, until
+from tests.stack.streams import PATIENCE, Stream, until
 
 SECOND_US = 1_000_000
 FLAGS = ("answered", "deleted", "draft", "flagged", "recent", "seen", "user")
@@ -229,7 +229,7 @@ class Scene:
         """A metric's value, summed over what the labels leave open."""
         said = self.stream.said("metrics on port")[-1]["message"]
         port = str(said).rpartition(" ")[2]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
             lines = answer.read().decode().splitlines()
         wanted = [f'{label}="{value}"' for label, value in labels.items()]
         return sum(
@@ -272,7 +272,7 @@ class Scene:
                 for table, key, value in records
             ]
             for each in sent:
-                each.get(timeout=60)
+                each.get(timeout=PATIENCE)
         finally:
             producer.close()
 
@@ -359,7 +359,7 @@ def reconcile(
         [sys.executable, "-m", "streaming.app", *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
         env=None if environment is None else dict(environment),
     )

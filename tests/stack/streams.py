@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deploy.embedded.waiting import HANG_S
 from tests.endpoints import Endpoints
 
 DELAY, WINDOW = 3, 1
-PATIENCE = 120.0
+PATIENCE = HANG_S
 """Seconds a test waits for a condition: far beyond what it takes, so that only a fault ends it."""
 
 
@@ -105,7 +106,6 @@ class Stream:
         until(
             "the stream ended a batch",
             lambda: self._alive() and self.batches() > ended,
-            patience=2 * PATIENCE,  # Spark starts, and its first batch compiles
         )
 
     def batches(self) -> int:
@@ -129,7 +129,7 @@ class Stream:
         """SIGTERM; the exit code."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
-        code = self._process.wait(timeout=60)
+        code = self._process.wait(timeout=PATIENCE)
         self._sweep_up()
         return code
 
@@ -142,7 +142,7 @@ class Stream:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(timeout=60)
+            self._process.wait(timeout=PATIENCE)
             self._process = None
 
     def died(self) -> int | None:

@@ -116,7 +116,7 @@ def test_a_missing_projection_table_is_named(
         config = settings(cassandra={"keyspace": half})
         told = line_of(reconcile("stream", "--config", str(config)))
     finally:
-        cassandra.execute(f"DROP KEYSPACE {half}", timeout=120)
+        cassandra.execute(f"DROP KEYSPACE {half}")
     assert "messageidtable does not exist" in told
 
 

@@ -39,7 +39,7 @@ from streaming.topics import Watcher, event_topics, publish_dead_letters
 from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
-from tests.stack.streams import write_settings
+from tests.stack.streams import PATIENCE, write_settings
 
 pytestmark = pytest.mark.stack
 
@@ -60,7 +60,7 @@ def config(
     agent = {"agent": {"http": [stack.agent_http]}}
     yield write_settings(path, stack, mail_keyspace, own, agent)
     disconnect(load(path, {}).cassandra)
-    cassandra.execute(f"DROP KEYSPACE {own}", timeout=120)
+    cassandra.execute(f"DROP KEYSPACE {own}")
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def bare(stack: Endpoints, cassandra: Session, tmp_path: Path) -> Iterator[tuple
     agent = {"agent": {"http": [stack.agent_http]}}
     yield write_settings(tmp_path / "bare.toml", stack, keyspace, own, agent), keyspace, own
     for each in (keyspace, own):
-        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}", timeout=120)
+        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}")
 
 
 def test_doctor_fixes_with_an_admins_credentials_and_leads_the_way_out(
@@ -416,7 +416,9 @@ def test_dead_letters_are_published_once_more_unchanged(
     producer = KafkaProducer(bootstrap_servers=settings.kafka.bootstrap_servers)
     watcher = Watcher(settings.kafka)
     watcher.create([topic])
-    sent = producer.send(topic, key=b"\xffkey", value=b"{not json", partition=0).get(timeout=60)
+    sent = producer.send(topic, key=b"\xffkey", value=b"{not json", partition=0).get(
+        timeout=PATIENCE
+    )
     letter = {"topic": topic, "partition": 0, "reason": "malformed", "raw": b"{not json"}
     letters = [letter | {"offset": offset} for offset in (sent.offset, sent.offset + 40)]
     publish_dead_letters(settings.kafka, [*letters, letters[0] | {"topic": "no.such.topic"}])
@@ -467,7 +469,7 @@ def test_an_error_is_one_line_and_exit_code_2(stack: Endpoints, tmp_path: Path) 
         tmp_path / "reconcile.toml", stack, "james", "own", {"cassandra": {"port": 1}}
     )
     command = [sys.executable, "-m", "streaming.app", "status", "--config", str(file)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert ended.returncode == 2
     (line,) = ended.stderr.splitlines()
     assert line.startswith("reconcile: connecting to Cassandra at 127.0.0.1 port 1")

@@ -90,4 +90,4 @@ def test_resume_and_retry_reach_the_running_stream(
 
         until("its end is told", lambda: told().startswith("verified"))
         assert stream.stop() == 0
-    cassandra.execute(f"DROP KEYSPACE {own}", timeout=120)
+    cassandra.execute(f"DROP KEYSPACE {own}")

@@ -21,10 +21,9 @@ from tests.stack.fire import Fire, Owner, Writers
 from tests.stack.scenes import Scene
 from tests.stack.streams import until
 
-pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="fire")]
 
 FULL_SPEED_S, MODERATE_S = 120.0, 90.0
-PATIENCE = 300.0
 Sums = tuple[int, int]
 
 
@@ -105,7 +104,7 @@ def looks(burning: Burning, outcome: str) -> float:
 def test_without_faults_looks_are_made_and_nothing_is_corrected(burning: Burning) -> None:
     with burning.writers.at_work(pause_s=0.0):
         time.sleep(FULL_SPEED_S)  # the time under fire, not a wait
-    until("the counters are right", lambda: burning.stored() == burning.true(), PATIENCE)
+    until("the counters are right", lambda: burning.stored() == burning.true())
     until("looks were made", lambda: looks(burning, "unsure") + looks(burning, "moved") > 0)
     assert sum(burning.writers.done.values()) > 1_000
     assert not burning.corrections()
@@ -124,7 +123,6 @@ def test_with_faults_corrections_are_made_while_moderate_traffic_goes_on(
         until(
             "a correction is made meanwhile",
             lambda: len(burning.corrections()) > before,
-            PATIENCE,
         )
         time.sleep(MODERATE_S)
     for outcome in ("agrees", "unsure", "wrong", "moved", "behind", "deferred"):
@@ -152,4 +150,4 @@ def test_when_the_mail_rests_everything_is_exact(burning: Burning) -> None:
         burning.accept_large_corrections()
         return burning.stored() == burning.true()
 
-    until("the counters are right", exact, PATIENCE)
+    until("the counters are right", exact)

@@ -20,12 +20,12 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient
 
 from deploy.embedded import ADMIN, Stack, Wanted, open_session, topics
+from deploy.embedded.waiting import HANG_S
 from tests.stack.embedded import processes_of
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(420)]
+pytestmark = pytest.mark.stack
 
 ROOT = Path(__file__).resolve().parents[2]
-WAIT_S = 60.0
 CREATE = (
     "CREATE KEYSPACE apache_james WITH replication = "
     "{'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -113,9 +113,9 @@ def changes(own_stack: Stack) -> Iterator[Changes]:
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + HANG_S
     while not condition():
-        assert time.monotonic() < deadline, f"not within {WAIT_S:.0f} s: {what}"
+        assert time.monotonic() < deadline, f"not within {HANG_S:.0f} s: {what}"
         time.sleep(0.1)
 
 
@@ -130,7 +130,7 @@ def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=HANG_S,
     )
 
 
@@ -190,7 +190,7 @@ def test_topics_are_there_with_room_for_large_records(own_stack: Stack) -> None:
     )
     try:
         for topic in topics.RECONCILER_TOPICS:
-            producer.send(topic, b"x" * 5_000_000).get(timeout=WAIT_S)
+            producer.send(topic, b"x" * 5_000_000).get(timeout=HANG_S)
     finally:
         producer.close()
 
@@ -279,7 +279,7 @@ def test_down_and_up_keep_ports_and_data_and_leave_no_process(own_stack: Stack) 
         Changes(own_stack, session).await_events("imapuidtable", mark)
 
 
-@pytest.mark.long
+@pytest.mark.long(part="servers")
 @pytest.mark.parametrize(
     "wanted", [Wanted(release="4.1"), Wanted(admin=ADMIN)], ids=["4.1", "auth"]
 )

@@ -16,14 +16,14 @@ from checkpoints.cassandra import CassandraJournal, CassandraRounds, Store
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from tests.conftest import make_mail_tables
 from tests.endpoints import Running
-from tests.stack.conftest import TALLIES
+from tests.stack.conftest import LATEST, TALLIES
 from tests.stack.counted import Counted
 from tests.stack.scenes import Scene, create_event_topics
 from tests.stack.streams import Stream, until, write_settings
 from tests.stack.test_faults_driver import sabotage
 from tests.stack.watched import SLOW
 
-pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="kills")]
 
 CLAIM = "checkpoints.cassandra.tallies:CassandraRounds.claim"
 ADD = "streaming.tables.counters:CounterTables.add"
@@ -87,7 +87,8 @@ def dying(running: Running, cassandra: Session, tmp_path: Path) -> Iterator[Dyin
     keyspace, own = f"dying_{name}", f"dying_{name}_own"
     make_mail_tables(running, cassandra, keyspace)
     create_event_topics(stack, keyspace)
-    changes = {"tally": {**TALLIES, "projections": ["mailbox_counters"]}}
+    tally = {**TALLIES, "projections": ["mailbox_counters"]}
+    changes = {"stream": {"delay": LATEST}, "tally": tally}
     config = write_settings(tmp_path / "reconcile.toml", stack, keyspace, own, changes)
     with Stream(config) as stream:
         stream.wait_until_watching()
@@ -98,7 +99,7 @@ def dying(running: Running, cassandra: Session, tmp_path: Path) -> Iterator[Dyin
         journal = CassandraJournal(store, scope=keyspace)
         yield Dying(scene, box, CassandraRounds(store), journal, tmp_path)
     for each in (keyspace, own):
-        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}", timeout=120)
+        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}")
 
 
 def test_whenever_it_dies_a_correction_is_sent_once(dying: Dying) -> None:

@@ -11,7 +11,7 @@ from tests.endpoints import Endpoints
 from tests.stack.streams import until
 from tests.stack.watched import SLOW, Restarted, Watched, watched
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.stack
 
 SABOTAGE = Path(__file__).parent / "sabotage"
 LOOK = "streaming.steps.look:Look.at"
@@ -92,14 +92,13 @@ def survives(restarted: Restarted, points: tuple[str, ...], folder: Path) -> Non
     assert stream.stop() == 0
 
 
-@pytest.mark.long
+@pytest.mark.long(part="kills")
 def test_a_driver_killed_before_between_and_after_look_journal_and_repair_goes_on(
     restarted: Restarted, tmp_path: Path
 ) -> None:
     survives(restarted, MAIN_POINTS, tmp_path)
 
 
-@pytest.mark.long
-@pytest.mark.timeout(1200)
+@pytest.mark.long(part="kills")
 def test_a_driver_killed_at_every_other_step_goes_on(restarted: Restarted, tmp_path: Path) -> None:
     survives(restarted, MORE_POINTS, tmp_path)

@@ -17,12 +17,13 @@ from cassandra.cluster import (
 from cassandra.policies import ConstantReconnectionPolicy, WhiteListRoundRobinPolicy
 
 from deploy.embedded import Stack
+from deploy.embedded.waiting import HANG_S
 from tests.endpoints import Endpoints
 from tests.stack.scenes import Scene
 from tests.stack.streams import until
 from tests.stack.watched import SLOW, Restarted, Watched, watched
 
-pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="servers")]
 
 SHORT, FULL = 5.0, 35.0
 LONGER_THAN_THE_LEASE = 75.0
@@ -38,7 +39,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 def session(stack: Stack) -> Iterator[Session]:
     """Connects again by itself, a second after Cassandra is back."""
     profile = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy(["127.0.0.1"]), request_timeout=60
+        load_balancing_policy=WhiteListRoundRobinPolicy(["127.0.0.1"]), request_timeout=HANG_S
     )
     cluster = Cluster(
         ["127.0.0.1"],
@@ -46,6 +47,8 @@ def session(stack: Stack) -> Iterator[Session]:
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         reconnection_policy=ConstantReconnectionPolicy(1.0, max_attempts=None),
         protocol_version=5,
+        connect_timeout=HANG_S,
+        control_connection_timeout=HANG_S,
     )
     try:
         yield cluster.connect()
@@ -80,7 +83,7 @@ def outlives(
     gone_at = time.monotonic()
     if answers(live.place.session):
         live.plant()
-    until("the outage lasts", lambda: time.monotonic() > gone_at + seconds, seconds + 10)
+    until("the outage lasts", lambda: time.monotonic() > gone_at + seconds)
     start()
     until("Cassandra answers", lambda: answers(live.place.session))
     live.plant()
@@ -92,7 +95,7 @@ def outlives(
 
 def answers(session: Session) -> bool:
     try:
-        session.execute("SELECT key FROM system.local", timeout=5)
+        session.execute("SELECT key FROM system.local")
     except (NoHostAvailable, OSError):
         return False
     return True

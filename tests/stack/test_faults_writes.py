@@ -30,7 +30,7 @@ from tests.stack.rounds import (
 )
 from tests.stack.users import RIGHT, User, a_difference, a_message, slot_of
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.stack
 
 LONG_AGO = 60 * SECOND
 KINDS = (Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW)

@@ -5,7 +5,7 @@ writes of that role any more, and a fresh mailbox has all five broken: the four 
 fifth is parked as one finding; with the permission back it is repaired too. So it is with an index
 that cannot be read.
 
-A turn takes as long as a counter needs: three looks, of two delays and more each. About five
+A turn takes as long as a counter needs: three looks, of two delays and more each. About ten
 minutes in all, the start of the stack included.
 """
 
@@ -31,12 +31,13 @@ from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from tests.endpoints import Endpoints
+from tests.stack.conftest import LATEST
 from tests.stack.counted import Counted
 from tests.stack.guarded import OWN, ROLE, prepare, session_of
 from tests.stack.scenes import Place, Scene, cells
-from tests.stack.streams import Stream, until, write_settings
+from tests.stack.streams import PATIENCE, Stream, until, write_settings
 
-pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="fire")]
 
 TABLES = {
     "messagedeleted": "deleted_uids",
@@ -49,10 +50,11 @@ TABLES = {
 UID_COLUMNS = {"messagedeleted": "uid", "firstunseen": "uid", "mailboxrecents": "recent_mesage_uid"}
 FLAGGED, PLAIN = 1, 2
 """The UIDs of a message that belongs in each index, and of one that belongs in none."""
-SLOW = 300.0
+SLOW = PATIENCE
 """Seconds to wait for a counter on a busy machine."""
 KEPT: Mapping[str, Mapping[str, Any]] = {
     "cassandra": dict(zip(("username", "password"), ROLE, strict=True)),
+    "stream": {"delay": LATEST},
     "repair": {
         "projections": [each.name for each in MESSAGE_PROJECTIONS],
         "recheck_interval": 20,
@@ -60,7 +62,7 @@ KEPT: Mapping[str, Mapping[str, Any]] = {
     "tally": {
         "projections": ["mailbox_counters", "current_quota"],
         "window": 1,
-        "max_update_lag": 2,
+        "max_update_lag": LATEST,
         "looks": 3,
         "after_outage": 1,
     },

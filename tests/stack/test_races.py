@@ -30,7 +30,7 @@ from tests.stack.rounds import (
 )
 from tests.stack.users import RIGHT, Change, User, a_difference, a_message, no_statement, slot_of
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.stack
 
 LONG_AGO = 60 * SECOND
 MOST_ROUNDS = 8

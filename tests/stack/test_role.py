@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from cassandra import Unauthorized
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 
 from checkpoints.cassandra import CassandraJournal, CassandraLease, Store
 from checkpoints.lease import Holder, Lease
+from deploy.embedded.waiting import HANG_S
 from deploy.mailserver import james
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import State
@@ -55,6 +56,9 @@ def admin(guarded: Endpoints) -> Iterator[Session]:
         port=guarded.cassandra_port,
         auth_provider=PlainTextAuthProvider(ADMIN, ADMIN),
         protocol_version=5,
+        execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=HANG_S)},
+        connect_timeout=HANG_S,
+        control_connection_timeout=HANG_S,
     )
     try:
         yield cluster.connect()

@@ -34,6 +34,7 @@ KEY_ONLY = {
     ),
 }
 """Table, its column of UIDs, flags of a message that belongs there, flags of one that does not."""
+TEN_MINUTES_US = 600_000_000
 QUIET = {"flagseen": True, "userflags": set()}
 """Flags of a message that no index knows."""
 
@@ -249,7 +250,7 @@ def planted(indexed_scene: Scene) -> Planted:
     }
     for name in KEY_ONLY:
         index = Index(indexed_scene, name)
-        index.add(young[name], at=now_us() + 60_000_000)
+        index.add(young[name], at=now_us() + TEN_MINUTES_US)
         write_message(indexed_scene, young[name], **index.strange)
         for place in (deleted[name], *dropped[name]):
             write_message(indexed_scene, place, **index.belonging)

@@ -41,7 +41,7 @@ def mailboxes(scene: Scene) -> Iterator[Mailboxes]:
         scene.write_both(place, cells())
     scene.await_remembered([*found.small, *found.large, *found.many])
     scene.await_all_examined()
-    scene.session.execute(f"TRUNCATE {scene.keyspace}.imapuidtable", timeout=60)
+    scene.session.execute(f"TRUNCATE {scene.keyspace}.imapuidtable")
     yield found
     scene.command("resume")
 

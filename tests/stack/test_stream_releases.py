@@ -5,18 +5,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 
 from deploy.comparison.full_comparison import full_comparison
 from deploy.demo.planted import plant_repaired
 from deploy.demo.planter import Planter
 from deploy.embedded import Stack, Wanted
+from deploy.embedded.waiting import HANG_S
 from deploy.mailserver.james import create_schema
 from deploy.mailserver.ledger import Ledger, held_rows
 from tests.endpoints import Endpoints
 from tests.stack.streams import Stream, until, write_settings
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.stack
 
 
 @pytest.fixture
@@ -26,7 +27,15 @@ def older(tmp_path: Path) -> Iterator[Stack]:
 
 
 def session_of(stack: Stack) -> Session:
-    return Cluster(["127.0.0.1"], port=stack.cassandra_port).connect()
+    profile = ExecutionProfile(request_timeout=HANG_S)
+    cluster = Cluster(
+        ["127.0.0.1"],
+        port=stack.cassandra_port,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        connect_timeout=HANG_S,
+        control_connection_timeout=HANG_S,
+    )
+    return cluster.connect()
 
 
 def test_every_planted_difference_is_repaired_on_cassandra_4_1(

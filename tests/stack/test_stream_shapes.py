@@ -18,6 +18,8 @@ Change = Callable[[Scene, Place], None]
 
 TRUTH_ROW = "WHERE messageid = %s AND mailboxid = %s AND uid = %s"
 PROJECTED_ROW = "WHERE mailboxid = %s AND uid = %s"
+EXPIRES_AFTER = 60
+"""Seconds: it is examined before."""
 
 
 # --- the truth changes, the projection's statement is lost
@@ -205,7 +207,7 @@ def a_row_expires(scene: Scene, place: Place) -> None:
     del values["userflags"]
     assignments = ", ".join(f"{name} = %s" for name in values)
     scene.execute(
-        f"UPDATE $truth USING TTL 20 SET {assignments} {TRUTH_ROW}",
+        f"UPDATE $truth USING TTL {EXPIRES_AFTER} SET {assignments} {TRUTH_ROW}",
         *values.values(),
         *place.ids.values(),
     )

@@ -41,14 +41,14 @@ def mail_tables(cassandra: Session) -> Iterator[str]:
     keyspace = f"workload_{uuid.uuid4().hex[:12]}"
     create_schema(cassandra, keyspace)
     yield keyspace
-    cassandra.execute(f"DROP KEYSPACE {keyspace}", timeout=120)
+    cassandra.execute(f"DROP KEYSPACE {keyspace}")
 
 
 @pytest.fixture
 def mail_keyspace(cassandra: Session, mail_tables: str) -> str:
     """The same keyspace, without messages. Each run has users and mailboxes of its own."""
     for table in TABLES:
-        cassandra.execute(f"TRUNCATE {mail_tables}.{table}", timeout=60)
+        cassandra.execute(f"TRUNCATE {mail_tables}.{table}")
     return mail_tables
 
 

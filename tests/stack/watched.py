@@ -22,11 +22,11 @@ from reconcilers.model import Kind
 from tests.endpoints import Endpoints
 from tests.stack.rounds import Rows
 from tests.stack.scenes import create_event_topics, records_of
-from tests.stack.streams import Stream, until, write_settings
+from tests.stack.streams import PATIENCE, Stream, until, write_settings
 from tests.stack.users import PROJECTION, RIGHT, TRUTH, User, a_difference, a_message
 
 KINDS = (Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW)
-SLOW = 300.0
+SLOW = PATIENCE
 """Seconds to wait for what takes a start of Spark: far beyond it, also on a busy machine."""
 
 
@@ -79,7 +79,7 @@ def watched(stack: Endpoints, session: Session) -> Iterator[Watched]:
         until("the agent captures the keyspace", made.captures)
         yield made
     finally:
-        session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}", timeout=120)
+        session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}")
 
 
 @dataclass
@@ -148,4 +148,4 @@ class Restarted:
     def forget(self) -> None:
         """Leave nothing behind."""
         self.stream.kill()
-        self.place.session.execute(f"DROP KEYSPACE IF EXISTS {self.own}", timeout=120)
+        self.place.session.execute(f"DROP KEYSPACE IF EXISTS {self.own}")

@@ -11,7 +11,6 @@ from reconcilers.confirm import Moment, evidence_for_removal, judge
 from reconcilers.memory import Memory
 from reconcilers.model import (
     ACCEPTABLE,
-    REPAIRED,
     Consistent,
     Difference,
     Kind,
@@ -371,10 +370,6 @@ def test_what_is_accepted_is_carried_out(held: Seen, kind: Kind) -> None:
 def test_acceptance_does_not_shorten_the_delay() -> None:
     young = seen(row(at=NOW), memory=AMBIGUOUS.memory)
     assert isinstance(verdict(young, ACCEPTABLE), LookAgain)
-
-
-def test_repaired_and_acceptable_kinds_are_different_things() -> None:
-    assert not REPAIRED & ACCEPTABLE
 
 
 def test_memory_is_complete_only_before_the_first_range_delete() -> None:

@@ -131,10 +131,10 @@ def test_an_index_is_read_before_the_list_and_the_truth_comes_last(index: Projec
 
 def test_all_suspects_are_read_together_in_that_order() -> None:
     tables = both()
-    slots = [Slot(MAILBOX, uid) for uid in (7, 8, 9)]
-    confirm(tables, *(suspect(slot, MESSAGE_ID) for slot in slots))
+    wanted = [Slot(MAILBOX, uid) for uid in (7, 8, 9)]
+    confirm(tables, *(suspect(slot, MESSAGE_ID) for slot in wanted))
     assert tables.reads == [
-        ("messageidtable with times", frozenset(slots)),
+        ("messageidtable with times", frozenset(wanted)),
         ("truth serially", frozenset({MESSAGE_ID})),
     ]
 
@@ -220,13 +220,17 @@ def remembering() -> AskedLineage:
             Entry(MESSAGE_ID, Slot(OTHER_MAILBOX, 9), in_truth=True),
         ]
     )
-    lineage.remember_deletes([TruthDelete(MESSAGE_ID, (MAILBOX, None), NOW - 3 * SECOND)])
-    lineage.remember_deletes([TruthDelete(MESSAGE_ID, (MAILBOX, 7), NOW - 2 * SECOND)])
-    lineage.remember_deletes([TruthDelete(MESSAGE_ID, (OTHER_MAILBOX, None), NOW - 9 * SECOND)])
-    lineage.remember_deletes([ProjectionDelete(SLOT, NOW - SECOND)])
-    lineage.remember_deletes([ProjectionDelete(Slot(MAILBOX, 8), NOW - 4 * SECOND)])
-    lineage.remember_deletes([ProjectionDelete(Slot(MAILBOX, 8), NOW - 5 * SECOND)])
-    lineage.remember_deletes([ProjectionDelete(Slot(OTHER_MAILBOX, 9), NOW - 6 * SECOND)])
+    lineage.remember_deletes(
+        [
+            TruthDelete(MESSAGE_ID, (MAILBOX, None), NOW - 3 * SECOND),
+            TruthDelete(MESSAGE_ID, (MAILBOX, 7), NOW - 2 * SECOND),
+            TruthDelete(MESSAGE_ID, (OTHER_MAILBOX, None), NOW - 9 * SECOND),
+            ProjectionDelete(SLOT, NOW - SECOND),
+            ProjectionDelete(Slot(MAILBOX, 8), NOW - 4 * SECOND),
+            ProjectionDelete(Slot(MAILBOX, 8), NOW - 5 * SECOND),
+            ProjectionDelete(Slot(OTHER_MAILBOX, 9), NOW - 6 * SECOND),
+        ]
+    )
     return lineage
 
 
@@ -265,7 +269,7 @@ def test_the_memory_of_all_claimants_counts() -> None:
     lineage.remember([Entry(OTHER_ID, Slot(MAILBOX, 11), in_truth=True)])
     tables = RecordingTables(rows={PROJECTION.name: {SLOT: row()}})
     (seen,) = confirm(tables, suspect(SLOT, MESSAGE_ID, OTHER_ID), lineage=lineage)
-    assert set(lineage.asked) == {MESSAGE_ID, OTHER_ID}
+    assert sorted(lineage.asked) == sorted([MESSAGE_ID, OTHER_ID])
     assert seen.memory.known == slots(7, 11)
     assert seen.memory.complete_at is None
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from reconcilers.finding import (
-    CLOSED,
     Action,
     Attempts,
     Finding,
@@ -233,7 +232,3 @@ def test_an_acceptance_is_remembered_and_looked_at_now() -> None:
     held = finding(State.REPORTED, Kind.SHADOWED_DELETE, writes=())
     expected = replace(held, accepted=True, next_look=NOW)
     assert accepted(held, NOW) == expected
-
-
-def test_the_ends_are_the_closed_states() -> None:
-    assert frozenset({State.VERIFIED, State.SUPERSEDED, State.HEALED, State.PARKED}) == CLOSED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from uuid import UUID
 
@@ -14,9 +15,11 @@ from checkpoints.memory import MemoryJournal
 from reconcilers.errors import Misconfigured
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.message import MESSAGE
+from reconcilers.families.user_tally import USER_TALLY
+from reconcilers.family import Family
 from reconcilers.finding import State
 from reconcilers.key import text_of
-from reconcilers.model import Kind, Slot
+from reconcilers.model import Kind, Slot, Wake
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from streaming.commands import findings as command
 from streaming.commands.findings import ACCEPT, RETRY, Desk, FindingFilter
@@ -25,7 +28,6 @@ from tests.contract.making import a_finding
 
 MAILBOX = UUID("11111111-0000-1000-8000-000000000001")
 SLOT = Slot(MAILBOX, 7)
-NAMED = text_of(SLOT)
 NOW = 1_800_000_000_000_000
 
 
@@ -103,15 +105,29 @@ def test_the_columns_of_a_csv_line_are_times_and_texts() -> None:
 # --- what a person names -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [f"{MAILBOX}/", f"{MAILBOX}/x", "no-id/7", f"{MAILBOX}/7/8"])
+@pytest.mark.parametrize("text", ["", f"{MAILBOX}/", f"{MAILBOX}/x", "no-id/7", "a/b/c"])
 def test_what_is_no_place_is_refused_with_how_it_is_written(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="none of MAILBOXID/UID, MAILBOXID, QUOTA"):
+    shapes = f"'{text}' is none of MAILBOXID/UID, MAILBOXID, QUOTAROOT, as the list shows them"
+    with pytest.raises(argparse.ArgumentTypeError, match=f"^{shapes}$"):
         command._key(text)
 
 
+def places(text: str) -> dict[str, Slot]:
+    return {family.name: slot for family, slot in command._slots_named(text)}
+
+
+def test_what_is_no_message_may_be_what_a_counter_is_of() -> None:
+    """A quota root may have any name."""
+    assert places("7") == {USER_TALLY.name: Slot("7")}
+    assert places(f"{MAILBOX}") == {
+        MAILBOX_TALLY.name: Slot(MAILBOX),
+        USER_TALLY.name: Slot(f"{MAILBOX}"),
+    }
+
+
 def test_places_ids_and_days_are_read() -> None:
-    for text in (f"{MAILBOX}/7", str(MAILBOX), "#private&bob"):
-        assert command._key(text) == text
+    assert command._key(f"{MAILBOX}/7") == f"{MAILBOX}/7"
+    assert places(f"{MAILBOX}/7") == {MESSAGE.name: SLOT}
     assert command._uuid(str(MAILBOX)) == MAILBOX
     assert command._day("2026-11-21") == date(2026, 11, 21)
     assert command._day("today") == datetime.now(UTC).date()
@@ -127,23 +143,24 @@ def test_what_cannot_be_read_says_what_is_wanted(read: object, text: str, wanted
         read(text)
 
 
-def chosen(*keys: str, **arguments: object) -> frozenset[str] | None:
+def chosen(*slots: Slot, **arguments: object) -> frozenset[str] | None:
     given = argparse.Namespace(**{"log": None, "all": False, **arguments})
-    return command._chosen(list(keys), given)
+    return command._chosen([text_of(slot) for slot in slots], given)
 
 
 def test_slots_are_named_or_all_are_meant_and_never_both_or_neither() -> None:
-    assert chosen(NAMED, NAMED) == frozenset({NAMED})
+    assert chosen(SLOT, SLOT) == frozenset({f"{MAILBOX}/7"})
     assert chosen(all=True) is None
-    with pytest.raises(Misconfigured, match="name what to decide"):
-        chosen(NAMED, all=True)
-    with pytest.raises(Misconfigured, match="name what to decide"):
-        chosen()
+    for wrong in ({"all": True, "slots": (SLOT,)}, {"slots": ()}):
+        slots = wrong.pop("slots")
+        assert isinstance(slots, tuple)
+        with pytest.raises(Misconfigured, match="name what to decide"):
+            chosen(*slots, **wrong)
 
 
 def test_the_log_is_not_decided_on() -> None:
     with pytest.raises(Misconfigured, match="--log only lists"):
-        chosen(NAMED, log=date(2026, 11, 21))
+        chosen(SLOT, log=date(2026, 11, 21))
 
 
 # --- decisions -----------------------------------------------------------------------------------
@@ -151,9 +168,12 @@ def test_the_log_is_not_decided_on() -> None:
 
 def decide(journal: MemoryJournal, *slots: Slot) -> tuple[int, list[str]]:
     published: list[str] = []
-    desk = Desk(journal, lambda family, _wakes: published.append(family.name), lambda: NOW)
+
+    def publish(family: Family, _wakes: Iterable[Wake]) -> None:
+        published.append(family.name)
+
     keys = frozenset(text_of(slot) for slot in slots)
-    return desk.decide(RETRY, keys, FindingFilter()), published
+    return Desk(journal, publish, lambda: NOW).decide(RETRY, keys, FindingFilter()), published
 
 
 def test_a_counters_finding_is_decided_and_not_published(

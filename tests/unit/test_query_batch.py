@@ -27,7 +27,7 @@ BATCH_MS = 1_700_000_000_123
 LOOK = BatchLook([Suspect(SLOT, frozenset({MESSAGE_ID}), None, PROJECTION.name)], examined=1)
 ADMITTED = Admission(repairs="not now")
 OUTCOMES = [Outcome(SLOT, Action.NOTHING, None)]
-DUE = [Wake(SLOT.mailboxid, None, SLOT.uid, looked_again=True)]
+DUE = [Wake(SLOT.key, None, looked_again=True)]
 TOPIC = "james.mail.imapuidtable"
 
 

@@ -63,9 +63,8 @@ def deleted(
     uid: int | None = 7,
 ) -> Wake:
     from_truth = table == TRUTH
-    return Wake(
-        (mailboxid, uid), messageid, deleted_from=table, deleted_at=NOW, from_truth=from_truth
-    )
+    key = (mailboxid, uid)
+    return Wake(key, messageid, deleted_from=table, deleted_at=NOW, from_truth=from_truth)
 
 
 # --- deletes -------------------------------------------------------------------------------------

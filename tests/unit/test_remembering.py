@@ -90,20 +90,21 @@ def test_messages_that_are_gone_together_do_not_keep_each_other() -> None:
 
 # --- deletes -------------------------------------------------------------------------------------
 
-OF_TRUTH = Wake(MAILBOX, MESSAGE_ID, None, deleted_from="imapuidtable", deleted_at=LONG_AGO)
-OF_PROJECTION = Wake(MAILBOX, None, 7, deleted_from="messageidtable", deleted_at=LONG_AGO)
-OF_PARTITION = replace(OF_TRUTH, mailboxid=None)
+OF_TRUTH = Wake((MAILBOX, None), MESSAGE_ID, deleted_from="imapuidtable", deleted_at=LONG_AGO)
+OF_PROJECTION = Wake((MAILBOX, 7), None, deleted_from="messageidtable", deleted_at=LONG_AGO)
+OF_PARTITION = replace(OF_TRUTH, key=(None, None))
 
 
 def hear_of(wake: Wake, lineage: MemoryLineage) -> set[Micros]:
     """The deletes that are remembered of UID 7 when a look has heard of one and found nothing."""
     sight = LookState()
-    sight.remembered |= lineage.of_messages([MESSAGE_ID])
+    sight.remembered |= lineage.of_sources([MESSAGE_ID])
     recorder = LineageRecorder(FAMILY, lineage, watched_since=1)
     recorder.deletes([wake])
     recorder.partition_deletes([wake], sight)
-    of_truth = lineage.truth_deletes(MESSAGE_ID, MAILBOX).by_uid.values()
-    return {at for times in of_truth for at in times} | lineage.projection_deletes(Slot(MAILBOX, 7))
+    of_truth = lineage.truth_deletes(MESSAGE_ID, MAILBOX)
+    seen = set(of_truth.ranges).union(*of_truth.by_slot.values())
+    return seen | lineage.projection_deletes(Slot(MAILBOX, 7))
 
 
 @pytest.mark.parametrize("wake", [OF_TRUTH, OF_PROJECTION, OF_PARTITION])

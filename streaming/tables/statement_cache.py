@@ -1,0 +1,51 @@
+"""Statements on James's tables: each prepared once a session, and reads with some in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from cassandra.cluster import Session
+
+from checkpoints.cassandra.driver_errors import translated
+
+READS_IN_FLIGHT = 8
+
+
+class StatementCache:
+    """The statements of one session. Not shared between threads."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: dict[str, Any] = {}
+
+    def prepared(self, cql: str, **options: int) -> Any:
+        """The statement, prepared at the first call; options as the driver calls them."""
+        if cql not in self._known:
+            with translated("preparing a statement on James's tables"):
+                statement = self._session.prepare(cql)
+            for name, value in options.items():
+                setattr(statement, name, value)
+            self._known[cql] = statement
+        return self._known[cql]
+
+    def rows(self, statement: Any, values: tuple[object, ...]) -> Iterator[dict[str, Any]]:
+        """The rows of one execution, page by page, as the caller reads on."""
+        with translated("reading James's tables"):
+            yield from self._session.execute(statement, values)
+
+    def each(
+        self, statement: Any, arguments: Iterable[tuple[object, ...]]
+    ) -> Iterator[list[dict[str, Any]]]:
+        """The rows of each execution, in order, with some executions in flight."""
+        remaining = iter(arguments)
+        with translated("reading James's tables"):
+            flying = [self._send(statement, each) for each in islice(remaining, READS_IN_FLIGHT)]
+            while flying:
+                rows = list(flying.pop(0).result())
+                flying.extend(self._send(statement, each) for each in islice(remaining, 1))
+                yield rows
+
+    def _send(self, statement: Any, values: tuple[object, ...]) -> Any:
+        return self._session.execute_async(statement, values)
