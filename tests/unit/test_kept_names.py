@@ -16,7 +16,7 @@ from checkpoints.schema import upgrade
 from reconcilers.confirm import SECOND, Moment
 from reconcilers.drift import Evidence
 from reconcilers.families import FAMILIES
-from reconcilers.finding import CLOSED, Action, Attempts, State
+from reconcilers.finding import Action, Attempts, State
 from reconcilers.memory import UUID_EPOCH_100NS
 from reconcilers.model import NEVER_WRITTEN, NO_PROJECTION, Kind
 from reconcilers.policy import MINUTE, Breaker, BreakerLimits
@@ -50,10 +50,6 @@ STATES = "intended stuck reported held observed verified superseded healed parke
 def test_the_words_of_the_journal_and_of_metrics(words: type, kept: str) -> None:
     assert " ".join(words) == kept  # type: ignore[arg-type]
     assert " ".join(each.name.lower() for each in words) == kept  # type: ignore[attr-defined]
-
-
-def test_the_states_that_end_a_finding() -> None:
-    assert " ".join(sorted(CLOSED)) == "healed parked superseded verified"
 
 
 def test_the_tables_that_are_never_written() -> None:
