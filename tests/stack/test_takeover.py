@@ -49,7 +49,7 @@ from tests.stack.scenes import Scene, cells
 from tests.stack.streams import Stream, until, write_settings
 from tests.stack.takeover.left import DAY_US, LeftBehind, left_behind
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.stack
 
 FAMILY: dict[str, Family] = {family.name: family for family in FAMILIES}
 WINDOW_MS = 1_000

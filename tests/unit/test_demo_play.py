@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -50,6 +51,14 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(play, "LOOK_EVERY_S", 0.0)
 
 
+def a_second_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deadline is twenty looks away, however fast this machine is."""
+    seconds = itertools.count()
+    clock = SimpleNamespace(monotonic=lambda: float(next(seconds)), sleep=lambda _: None)
+    monkeypatch.setattr(play, "time", clock)
+    monkeypatch.setattr(play, "LONGEST_WAIT_FOR_THE_END_S", 20.0)
+
+
 def the_end(look: Callable[[], Exhibits], stream: Any) -> tuple[Exhibits, Told]:
     screen = Told()
     played = Play(Workload(), Path(), screen)
@@ -65,7 +74,7 @@ def test_it_ends_when_all_is_fine_and_not_before() -> None:
 
 
 def test_nothing_is_judged_before_it_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(play, "LONGEST_WAIT_FOR_THE_END_S", 0.05)
+    a_second_a_look(monkeypatch)
     looks = iter([NOT_YET])
     silent = Quick(batches=itertools.repeat(10))
     evidence, screen = the_end(lambda: next(looks), silent)
@@ -74,7 +83,7 @@ def test_nothing_is_judged_before_it_is_quiet(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_it_ends_at_the_deadline_with_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(play, "LONGEST_WAIT_FOR_THE_END_S", 0.05)
+    a_second_a_look(monkeypatch)
     evidence, screen = the_end(lambda: NOT_YET, Quick())
     assert evidence is NOT_YET
     assert screen.said[-1].startswith("quiet, but 1 things")
