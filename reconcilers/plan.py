@@ -6,7 +6,7 @@ moment the confirmation began, D the delay; C − D is older than any write that
 =========================  =======================================  ==============================
 case                       write                                    timestamp
 =========================  =======================================  ==============================
-cell differs               those cells; the guard with a set        highest seen of those cells + 1
+cell differs               those cells; modseq with a set           highest seen of those cells + 1
 cell missing in a row      the cells                                highest seen of the row + 1,
                                                                     next attempt C − D
 row missing                all non-null columns, by UPDATE          min(truth's highest, C − D),
