@@ -41,16 +41,23 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def journal(kind: str, clock: Clock, request: pytest.FixtureRequest) -> Journal:
+def journal(
+    kind: str, clock: Clock, families: tuple[Family, ...], request: pytest.FixtureRequest
+) -> Journal:
     if kind == "memory":
-        return MemoryJournal(clock)
+        return MemoryJournal(clock, families)
     store = request.getfixturevalue("store")
-    return CassandraJournal(store, scope=uuid.uuid4().hex, clock=clock)
+    return CassandraJournal(store, scope=uuid.uuid4().hex, clock=clock, families=families)
 
 
 @pytest.fixture
-def family() -> Family:
-    return a_family()
+def families() -> tuple[Family, Family]:
+    return a_family(), a_family()
+
+
+@pytest.fixture
+def family(families: tuple[Family, ...]) -> Family:
+    return families[0]
 
 
 def test_a_finding_is_recalled_with_every_field(journal: Journal, family: Family) -> None:
@@ -152,11 +159,14 @@ def test_a_closed_finding_can_be_opened_again(
     assert journal.recall(family, "messages", [finding.slot]) == {finding.slot: again}
 
 
-def test_all_open_findings_of_a_family_are_listed(journal: Journal, family: Family) -> None:
+def test_all_open_findings_of_a_family_are_listed(
+    journal: Journal, families: tuple[Family, Family]
+) -> None:
+    family, other = families
     findings = [a_finding(family, a_slot(uid)) for uid in range(60)]
     for finding in findings:
         journal.put(finding)
-    journal.put(a_finding(a_family(), a_slot()))
+    journal.put(a_finding(other, a_slot()))
     listed = list(journal.open_findings(family))
     assert len(listed) == 60
     assert {finding.slot: finding for finding in listed} == {each.slot: each for each in findings}
