@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -52,6 +52,38 @@ class StreamStatus:
     holder: Holder | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OpenCount:
+    """How many findings of a kind and state are open in a projection."""
+
+    projection: str
+    kind: str
+    state: str
+    open: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything that is shown. Times are ISO 8601 in UTC, durations seconds.
+
+    ``kafka`` says why it cannot be asked, else `REACHABLE`.
+    """
+
+    keyspace: str
+    delay: float
+    window: float
+    kafka: str
+    streams: tuple[StreamStatus, ...]
+    findings: tuple[OpenCount, ...]
+    stuck: int
+    unresolved: int
+    breakers: Mapping[str, str]
+    watched_since: str | None
+
+
+REACHABLE = "reachable"
+
+
 def add_command(commands: Any) -> None:
     """``reconcile status [--json]``."""
     parser: argparse.ArgumentParser = commands.add_parser(
@@ -63,13 +95,13 @@ def add_command(commands: Any) -> None:
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Print the status. Returns 0; raises when our own keyspace cannot be read."""
-    told = status(settings)
-    print(json.dumps(told, indent=2) if arguments.json else "\n".join(as_text(told)))
+    found = status(settings)
+    print(json.dumps(as_json(found), indent=2) if arguments.json else "\n".join(as_text(found)))
     return 0
 
 
-def status(settings: Settings) -> dict[str, Any]:
-    """Everything, JSON-ready. Times are ISO 8601 in UTC, durations seconds."""
+def status(settings: Settings) -> Status:
+    """Read everything; what of Kafka cannot be read is left out."""
     own = open_own(settings)
     broker: str | None = None
     watcher: Watcher | None = None
@@ -82,33 +114,29 @@ def status(settings: Settings) -> dict[str, Any]:
     finally:
         if watcher is not None:
             watcher.close()
-    return {
-        "keyspace": settings.cassandra.keyspace,
-        "delay": settings.stream.delay,
-        "window": settings.stream.window,
-        "kafka": broker or "reachable",
-        "streams": [_stream_json(each) for each in streams],
-        **_findings(own.journal),
-        "breakers": {breaker.value: why for breaker, why in own.journal.breakers().items()},
-        "watched_since": _iso(own.lineage.watched_since()),
-    }
+    counts = _counts(own.journal)
+    return Status(
+        keyspace=settings.cassandra.keyspace,
+        delay=settings.stream.delay,
+        window=settings.stream.window,
+        kafka=broker or REACHABLE,
+        streams=tuple(streams),
+        findings=counts,
+        stuck=sum(each.open for each in counts if each.state == State.STUCK),
+        unresolved=sum(each.open for each in counts if each.kind == Kind.UNRESOLVED),
+        breakers={breaker.value: why for breaker, why in own.journal.breakers().items()},
+        watched_since=_iso(own.lineage.watched_since()),
+    )
 
 
-def _findings(journal: CassandraJournal) -> dict[str, Any]:
+def _counts(journal: CassandraJournal) -> tuple[OpenCount, ...]:
     """Open findings, counted; they are read page by page."""
     counts = Counter(
         (finding.projection, finding.kind.value, finding.state.value)
         for family in FAMILIES
         for finding in journal.open_findings(family)
     )
-    return {
-        "findings": [
-            {"projection": projection, "kind": kind, "state": state, "open": number}
-            for (projection, kind, state), number in sorted(counts.items())
-        ],
-        "stuck": sum(n for (_, _, state), n in counts.items() if state == State.STUCK),
-        "unresolved": sum(n for (_, kind, _), n in counts.items() if kind == Kind.UNRESOLVED),
-    }
+    return tuple(OpenCount(*labels, number) for labels, number in sorted(counts.items()))
 
 
 def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Iterator[StreamStatus]:
@@ -155,9 +183,11 @@ def _stream(
     )
 
 
-def _stream_json(stream: StreamStatus) -> dict[str, Any]:
-    told = asdict(stream)
-    told["lag"] = [asdict(each) | {"records": each.records} for each in stream.lag]
+def as_json(found: Status) -> dict[str, Any]:
+    """The same as one JSON object."""
+    told = asdict(found)
+    for stream, shown in zip(found.streams, told["streams"], strict=True):
+        shown["lag"] = [asdict(each) | {"records": each.records} for each in stream.lag]
     return told
 
 
@@ -170,35 +200,34 @@ def _iso(at: Micros | None) -> str | None:
 # --- for people ---------------------------------------------------------------------------------
 
 
-def as_text(told: dict[str, Any]) -> Iterator[str]:
+def as_text(found: Status) -> Iterator[str]:
     """The same for a person."""
-    yield f"keyspace {told['keyspace']}: D = {told['delay']:g} s, W = {told['window']:g} s"
-    yield f"watched since {told['watched_since'] or 'never: the stream has not run yet'}"
-    if told["kafka"] != "reachable":
-        yield f"Kafka does not answer, the lag is not known: {told['kafka']}"
-    for stream in told["streams"]:
+    yield f"keyspace {found.keyspace}: D = {found.delay:g} s, W = {found.window:g} s"
+    yield f"watched since {found.watched_since or 'never: the stream has not run yet'}"
+    if found.kafka != REACHABLE:
+        yield f"Kafka does not answer, the lag is not known: {found.kafka}"
+    for stream in found.streams:
         yield from _stream_text(stream)
-    for breaker, why in told["breakers"].items():
+    for breaker, why in found.breakers.items():
         yield f"breaker {breaker} is OPEN: {why}; look at the findings, then `reconcile resume`"
-    if not told["breakers"]:
+    if not found.breakers:
         yield "breakers closed"
-    if not told["findings"]:
+    if not found.findings:
         yield "no open findings"
-    for each in told["findings"]:
-        yield (f"  {each['open']:>7}  {each['state']:<10} {each['kind']:<24} {each['projection']}")
-    if told["stuck"]:
-        yield f"{told['stuck']} stuck: `reconcile findings --state stuck`, then --retry"
+    for each in found.findings:
+        yield f"  {each.open:>7}  {each.state:<10} {each.kind:<24} {each.projection}"
+    if found.stuck:
+        yield f"{found.stuck} stuck: `reconcile findings --state stuck`, then --retry"
 
 
-def _stream_text(stream: dict[str, Any]) -> Iterator[str]:
-    holder = stream["holder"]
-    who = f", run by {holder['host']}" if holder else ""
-    yield f"{stream['name']} stream: last batch {stream['last_batch'] or 'none yet'}{who}"
-    if stream["records"] is not None:
-        seconds = "" if stream["seconds"] is None else f", {stream['seconds']:.0f} s behind"
-        yield f"  {stream['records']} records wait{seconds}"
-    for each in stream["lag"]:
-        if each["records"] is None:
-            yield f"  {each['topic']}/{each['partition']}: nothing read yet, ends at {each['end']}"
-        elif each["records"]:
-            yield f"  {each['topic']}/{each['partition']}: {each['records']} of {each['end']} wait"
+def _stream_text(stream: StreamStatus) -> Iterator[str]:
+    who = f", run by {stream.holder.host}" if stream.holder else ""
+    yield f"{stream.name} stream: last batch {stream.last_batch or 'none yet'}{who}"
+    if stream.records is not None:
+        seconds = "" if stream.seconds is None else f", {stream.seconds:.0f} s behind"
+        yield f"  {stream.records} records wait{seconds}"
+    for each in stream.lag:
+        if each.records is None:
+            yield f"  {each.topic}/{each.partition}: nothing read yet, ends at {each.end}"
+        elif each.records:
+            yield f"  {each.topic}/{each.partition}: {each.records} of {each.end} wait"

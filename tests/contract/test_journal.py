@@ -42,22 +42,25 @@ def clock() -> Clock:
 
 @pytest.fixture
 def journal(
-    kind: str, clock: Clock, families: tuple[Family, ...], request: pytest.FixtureRequest
+    kind: str, clock: Clock, family: Family, other: Family, request: pytest.FixtureRequest
 ) -> Journal:
+    families = (family, other)
     if kind == "memory":
         return MemoryJournal(clock, families)
     store = request.getfixturevalue("store")
-    return CassandraJournal(store, scope=uuid.uuid4().hex, clock=clock, families=families)
+    scope = uuid.uuid4().hex
+    return CassandraJournal(store, scope=scope, clock=clock, families=families)
 
 
 @pytest.fixture
-def families() -> tuple[Family, Family]:
-    return a_family(), a_family()
+def family() -> Family:
+    return a_family()
 
 
 @pytest.fixture
-def family(families: tuple[Family, ...]) -> Family:
-    return families[0]
+def other() -> Family:
+    """Another one that the journal knows."""
+    return a_family()
 
 
 def test_a_finding_is_recalled_with_every_field(journal: Journal, family: Family) -> None:
@@ -73,13 +76,15 @@ def test_a_finding_without_optional_fields(journal: Journal, family: Family) -> 
     assert list(journal.open_findings(family)) == [finding]
 
 
-def test_recall_is_by_slot_projection_and_family(journal: Journal, family: Family) -> None:
+def test_recall_is_by_slot_projection_and_family(
+    journal: Journal, family: Family, other: Family
+) -> None:
     slot = a_slot()
     journal.put(a_finding(family, slot))
     assert journal.recall(family, "messages", []) == {}
     assert journal.recall(family, "messages", [Slot(mailbox_of(slot), 8), a_slot()]) == {}
     assert journal.recall(family, "another", [slot]) == {}
-    assert journal.recall(a_family(), "messages", [slot]) == {}
+    assert journal.recall(other, "messages", [slot]) == {}
 
 
 def test_recall_of_many_slots_at_once(journal: Journal, family: Family) -> None:
@@ -160,9 +165,8 @@ def test_a_closed_finding_can_be_opened_again(
 
 
 def test_all_open_findings_of_a_family_are_listed(
-    journal: Journal, families: tuple[Family, Family]
+    journal: Journal, family: Family, other: Family
 ) -> None:
-    family, other = families
     findings = [a_finding(family, a_slot(uid)) for uid in range(60)]
     for finding in findings:
         journal.put(finding)

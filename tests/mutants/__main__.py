@@ -32,7 +32,7 @@ Planted = tuple[Mutant, ast.Module]
 
 
 def main() -> int:
-    """Try a sample. Returns 1 when a part is over its bar, 2 when the tests fail by themselves."""
+    """Try a sample. Returns 1 when a part is over its bar, 2 when the tests break off."""
     chosen = _arguments().parse_args()
     if chosen.page:
         run = Run.from_json(LAST.read_text(encoding="utf-8"))
@@ -48,8 +48,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         try:
             run = Run(chosen.seed, mutants, list(_tried(sample, Path(folder), chosen)))
-        except reach.TestsFail as failed:
-            print(failed, file=sys.stderr)
+        except reach.BrokenOff as broken:
+            print(broken, file=sys.stderr)
             return 2
     LAST.write_text(run.to_json(), encoding="utf-8")
     TABLE.write_text(report.page(run, report.reasons()), encoding="utf-8")
@@ -112,7 +112,10 @@ def _tried(sample: list[Planted], folder: Path, chosen: argparse.Namespace) -> I
         print("measuring which tests reach what", flush=True)
         KEPT.mkdir(parents=True, exist_ok=True)
         reach.measure(tree, files, chosen.tests, measured)
-    trials = Trials(tree, reach.reach_from(measured, tree), chosen.jobs)
+    reached = reach.reach_from(measured, tree)
+    for test in sorted(reached.failed):
+        print(f"fails without any fault, left out: {test}")
+    trials = Trials(tree, reached, chosen.jobs)
     trees = dict(sample)
     began = time.monotonic()
     for done, trial in enumerate(trials.run(sample), start=1):

@@ -17,6 +17,7 @@ from tests.mutants.session import Measuring, enter, module_name, run_pytest
 
 QUICK = 1.0
 """Seconds; a slower test is run only for the statements that it runs itself."""
+PASSED_OR_FAILED = (0, 1)
 SERVERLESS = "not stack and not long and not bench"
 
 
@@ -30,6 +31,8 @@ class Reach:
     seconds: dict[str, float]
     lines: dict[str, dict[int, frozenset[str]]]
     importers: dict[str, frozenset[str]]
+    failed: frozenset[str] = frozenset()
+    """Tests that failed without any fault: they can show none."""
 
     def tests_of(self, mutant: Mutant) -> list[list[str]]:
         """The tests that may notice, in groups to be tried one after the other, fastest first.
@@ -64,8 +67,8 @@ class Reach:
         return sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test))
 
 
-class TestsFail(Exception):
-    """The fast tests fail without any fault: what a mutant changes could not be told."""
+class BrokenOff(Exception):
+    """The run of the fast tests did not come to its end."""
 
 
 def measure(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path) -> None:
@@ -80,7 +83,7 @@ def measure(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path) 
             os._exit(status)
     _, status = os.waitpid(child, 0)
     if status != 0 or not into.exists():
-        raise TestsFail("the run of the fast tests under coverage broke off")
+        raise BrokenOff("the run of the fast tests under coverage broke off")
 
 
 def _measured(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path) -> None:
@@ -101,17 +104,18 @@ def _measured(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path
 
 
 def reach_from(measured: Path, tree: Path) -> Reach:
-    """What `measure` kept. Raises `TestsFail` when a test failed."""
+    """What `measure` kept. Raises `BrokenOff` when pytest did not run all tests."""
     found = json.loads(measured.read_text(encoding="utf-8"))
-    if found["status"] != 0:
+    if found["status"] not in PASSED_OR_FAILED:
         measured.unlink()
-        failed = "\n".join(found["failed"]) or f"pytest ended with {found['status']}"
-        raise TestsFail(f"without any fault, see {measured.with_suffix('.log')}:\n{failed}")
+        raise BrokenOff(f"pytest ended with {found['status']}: {measured.with_suffix('.log')}")
+    failed = frozenset(found["failed"])
     lines = {
-        file: {int(line): frozenset(tests) for line, tests in by_line.items()}
+        file: {int(line): frozenset(tests) - failed for line, tests in by_line.items()}
         for file, by_line in found["lines"].items()
     }
-    return Reach(found["seconds"], lines, _importers(tree, lines))
+    seconds = {test: spent for test, spent in found["seconds"].items() if test not in failed}
+    return Reach(seconds, lines, _importers(tree, lines), failed)
 
 
 def _importers(tree: Path, files: Iterable[str]) -> dict[str, frozenset[str]]:

@@ -1,6 +1,7 @@
 """What is not mutated, by rule: changes there could not be seen, or are no fault.
 
 - type annotations, type aliases and variables, the type arguments of `cast` and `isinstance`;
+- protocols: they declare, and nothing of them runs;
 - docstrings, decorators with their arguments, `__all__`, `if TYPE_CHECKING`;
 - log calls; what an error is raised with (that it is raised is mutated); assertions;
 - text for people: a string with white space in it, also within an f-string. What is computed for
@@ -82,6 +83,8 @@ def _is_declaration(node: ast.stmt) -> bool:
             return _is_log(call)
         case ast.If(test=ast.Name(id="TYPE_CHECKING")):
             return True
+        case ast.ClassDef(bases=bases):
+            return any(isinstance(base, ast.Name) and base.id == "Protocol" for base in bases)
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             return name in DUNDERS or called(value) in TYPES_ONLY or _is_type(name, value)
     return False

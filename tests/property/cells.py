@@ -81,9 +81,12 @@ class Table:
     sets: tuple[str, ...]
     stored: dict[Key, StoredRow] = field(default_factory=dict)
     deleted: dict[Key, Micros] = field(default_factory=dict)
+    _shown: dict[Key, Row | None] = field(default_factory=dict)
+    """What was read since the last statement."""
 
     def apply(self, statement: Statement) -> None:
         """Take a statement in; the order of application does not matter, only write times do."""
+        self._shown.clear()
         match statement:
             case Delete(prefix, at):
                 self.deleted[prefix] = max(at, self.deleted.get(prefix, NEVER))
@@ -101,6 +104,11 @@ class Table:
 
     def read(self, key: Key) -> Row | None:
         """The row as the driver gives it with write times, None when it does not show."""
+        if key not in self._shown:
+            self._shown[key] = self._read(key)
+        return self._shown[key]
+
+    def _read(self, key: Key) -> Row | None:
         stored = self.stored.get(key)
         if stored is None:
             return None

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from checkpoints.memory import MemoryJournal, MemoryLineage
@@ -16,7 +16,7 @@ from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Wake
 from reconcilers.writes import Write
 from tests.property.cells import statement_of
-from tests.property.faults import Outcome, Process
+from tests.property.faults import Outcome
 from tests.property.mail import FAMILY, Event, World
 
 PROJECTION = FAMILY.listing
@@ -38,16 +38,16 @@ class Kept:
     """The stores and the topics, and what the test takes down of a run.
 
     ``published`` are the keys on the topic of suspects, with their times; ``taken`` is how many
-    events have been looked at. ``running`` is the process that runs now, None when it is one that
-    nothing interrupts.
+    events have been looked at. ``stop`` lets the world go on: it is called in each port, may do
+    anything there, look at other slots too, and may raise `CrashError`.
     """
 
     world: World
+    stop: Callable[[], None]
     lineage: KeptLineage = field(init=False)
     journal: KeptJournal = field(init=False)
     published: list[tuple[Micros, Wake]] = field(default_factory=list)
     taken: int = 0
-    running: Process | None = None
     read_at: dict[Slot, Micros] = field(default_factory=dict)
     planned: list[Planned] = field(default_factory=list)
     ended: list[tuple[Slot, State]] = field(default_factory=list)
@@ -57,11 +57,6 @@ class Kept:
     def __post_init__(self) -> None:
         self.lineage, self.journal = KeptLineage(self), KeptJournal(self)
         self.lineage.watch_from(self.world.now - 1)
-
-    def stop(self) -> None:
-        """Let the world go on."""
-        if self.running is not None:
-            self.running.stop()
 
     def lose_events(self) -> None:
         """All that nobody has taken yet never comes, and that is known: watching begins anew."""

@@ -1,16 +1,16 @@
 """One run: a script of steps by users, faults and the reconciler, then peace, and what must hold.
 
 The reconciler is the product: its `Look`, `Confirmer`, `LineageRecorder`, `Examiner` and `Repairer`
-run over `message_ports`, and stop at each port for whatever the script says next. A script is a
-list of (choice, a, b) numbers: whatever they are, they mean something, so that hypothesis can
-shrink them and a seeded loop can draw them.
+run over `message_ports`. At each port the script goes on with whatever it says next, other looks
+included, until it lets this one go on. A script is a list of (choice, a, b) numbers: whatever they
+are, they mean something, so that hypothesis can shrink them and a seeded loop can draw them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from uuid import UUID
 
 from reconcilers.compare import compare
@@ -26,7 +26,7 @@ from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import Key
-from tests.property.faults import Outcome, Process
+from tests.property.faults import CrashError, Outcome
 from tests.property.mail import (
     FAMILY,
     MAILBOXES,
@@ -47,6 +47,7 @@ CLIMATES = (
 
 FATES = (Fate.PROMPT, Fate.PROMPT, Fate.LATE, Fate.LOST, Fate.SENT_TWICE)
 OUTCOMES = (Outcome.APPLIED, Outcome.APPLIED, *Outcome)
+GOES_ON = range(12, 18)
 ROUNDS_TO_CONVERGE = 8
 TOLERANCE: Micros = 10 * SECOND
 
@@ -64,27 +65,34 @@ class Batch:
 
 @dataclass(slots=True)
 class Run:
-    """A world and its reconciler, driven by a script. ``pending`` are keys not judged yet."""
+    """A world and its reconciler, driven by a script.
+
+    ``looks`` are the batches under way, each begun at a port of the one before it; ``undisturbed``
+    is at how many ports the newest goes on at once. ``pending`` are keys not judged yet.
+    """
 
     climate: Climate
     confirmer: type[Confirmer] = Confirmer
     world: World = field(init=False)
     kept: Kept = field(init=False)
-    looks: list[tuple[Batch, Process]] = field(default_factory=list)
+    script: Iterator[Choice] = field(default_factory=lambda: iter(()))
+    looks: list[Batch] = field(default_factory=list)
     to_repeat: list[Batch] = field(default_factory=list)
     pending: set[Slot] = field(default_factory=set)
     batches: int = 0
+    undisturbed: int = 0
 
     def __post_init__(self) -> None:
         self.world = World(self.climate)
-        self.kept = Kept(self.world)
+        self.kept = Kept(self.world, self.interrupt)
 
     # --- the script ---------------------------------------------------------------------------
 
     def play(self, script: Script) -> None:
-        for choice, a, b in script:
-            self.step(choice % 18, a, b)
-            self.newer_user_writes_stand()
+        self.script = iter(script)
+        for choice, a, b in self.script:
+            with suppress(CrashError):
+                self.step(choice % 18, a, b)
 
     def step(self, choice: int, a: int, b: int) -> None:
         match choice:
@@ -100,15 +108,24 @@ class Run:
                 self.world.pass_time(self.climate.delay // (1 + a % 4) + a % 7)
             case 8:
                 self.world.pass_time(self.climate.delay + SECOND)
-            case 9:
-                self.crash()
+            case 9 if self.looks:
+                raise CrashError("what is under way dies, and is executed again")
             case 10 | 11:
                 self.begin_look(a, b, OUTCOMES[b % len(OUTCOMES)])
-                for _ in range(b % 13):
-                    self.go_on(-1)
             case _:
-                for _ in range(1 + b % 3):
-                    self.go_on(a)
+                pass
+        self.newer_user_writes_stand()
+
+    def interrupt(self) -> None:
+        """Called at each port of a look: the script goes on, until it says that the look does."""
+        if self.undisturbed:
+            self.undisturbed -= 1
+            return
+        for choice, a, b in self.script:
+            if choice % 18 in GOES_ON:
+                self.undisturbed = b % 3
+                return
+            self.step(choice % 18, a, b)
 
     def users(self, choice: int, a: int, b: int) -> None:
         slots = list(self.world.slots)
@@ -142,7 +159,7 @@ class Run:
     def begin_look(self, a: int, b: int, outcome: Outcome) -> None:
         """At a slot, or at all of its mailbox, of which nobody looks at any."""
         slots = list(self.world.slots)
-        busy = {slot for batch, _ in self.looks for slot in batch.slots}
+        busy = {slot for batch in self.looks for slot in batch.slots}
         if self.to_repeat and a % 2:
             batch = self.to_repeat.pop()
         elif slots:
@@ -154,35 +171,26 @@ class Run:
         else:
             return
         if batch.slots:
-            self.looks.append((batch, Process(partial(self.execute, batch, outcome))))
+            self.undisturbed = b % 4
+            self.look(batch, outcome)
+
+    def look(self, batch: Batch, outcome: Outcome) -> None:
+        """A batch that is not executed to its end is executed again, under the same name."""
+        self.looks.append(batch)
+        try:
+            self.execute(batch, outcome)
+        except Unreachable:
+            self.to_repeat.append(batch)
+        except CrashError:
+            self.to_repeat.append(batch)
+            raise
+        finally:
+            self.looks.remove(batch)
+            self.undisturbed = 0
 
     def batch_of(self, slots: Sequence[Slot]) -> Batch:
         self.batches += 1
         return Batch(str(self.batches), tuple(slots))
-
-    def go_on(self, number: int) -> None:
-        """One step of one of the looks under way; a time-out fails its batch, which is repeated."""
-        if not self.looks:
-            return
-        batch, process = self.looks[number % len(self.looks)]
-        self.kept.running = process
-        try:
-            process.go_on()
-        except Unreachable:
-            self.to_repeat.append(batch)
-        finally:
-            self.kept.running = None
-            if process.ended:
-                self.looks.remove((batch, process))
-
-    def crash(self) -> None:
-        """The process dies; what was under way is executed again under the same batch id."""
-        for batch, process in self.looks:
-            self.kept.running = process
-            process.crash()
-            self.to_repeat.append(batch)
-        self.kept.running = None
-        self.looks.clear()
 
     def execute(self, batch: Batch, outcome: Outcome = Outcome.APPLIED) -> None:
         """Steps 3 to 7 for a batch: what has settled, what came round, and who is asked for.
@@ -232,8 +240,6 @@ class Run:
 
     def peace(self) -> None:
         """Users rest, everything arrives, nothing fails; looks come a delay apart."""
-        while self.looks:
-            self.go_on(0)
         self.world.pass_time(3 * self.climate.delay)
         for batch in self.to_repeat:
             self.execute(batch)
@@ -338,11 +344,8 @@ def _cell(row: Row | None, name: str) -> object:
 def holds(script: Script, climate: Climate, confirmer: type[Confirmer] = Confirmer) -> Run:
     """Play a script to its end and assert what must hold; returns the run for more questions."""
     run = Run(climate, confirmer)
-    try:
-        run.play(script)
-        run.peace()
-    finally:
-        run.crash()
+    run.play(script)
+    run.peace()
     run.projection_is_the_truth()
     run.guards_are_old()
     run.only_expunged_rows_were_removed()

@@ -15,10 +15,10 @@ import pytest
 from reconcilers import memory, seen
 from reconcilers.finding import State
 from reconcilers.memory import Deletes, Entry, memory_of
-from reconcilers.model import Kind, Micros, Slot, Wake
+from reconcilers.model import Kind, Micros, Slot, Value, Wake
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder
-from tests.builders.slots import mailbox_of, uid_of
+from tests.property.cells import Update
 from tests.property.mail import MAILBOXES, MILLISECOND, SECOND, Climate, Fate, time_uuid
 from tests.property.races import Run
 
@@ -181,8 +181,8 @@ def test_a_row_that_names_a_wrong_message_is_judged_by_what_its_uid_once_held_to
     other = added(run)
     first, copy = message_with_copy(run)
     settle(run)
-    row = run.world.projection.stored[mailbox_of(first), uid_of(first)]
-    row.cells["messageid"] = (run.world.now, run.world.slots[other])
+    wrong: dict[str, Value] = {"messageid": run.world.slots[other]}
+    run.world.projection.apply(Update(first.key, run.world.now, wrong))
     expunge(run, copy)
     settle(run)
     look(run, first)

@@ -168,5 +168,5 @@ def test_judging_before_the_delay_is_noticed(
 
 
 def test_removing_without_evidence_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confirm, "evidence_for_removal", lambda seen: "so it seems")
+    monkeypatch.setattr(confirm, "evidence_for_removal", lambda *_: "so it seems")
     assert breaks("evidence")

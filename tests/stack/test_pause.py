@@ -14,7 +14,7 @@ import pytest
 from tests.stack.scenes import SECOND_US, Cells, Place, Scene, cells, now_us
 from tests.stack.streams import until
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
 AHEAD_US = 60 * SECOND_US
 """So far ahead is a writer's clock: more than half of any delay."""

@@ -153,6 +153,39 @@ def test_what_was_held_is_looked_at_again_when_a_person_closes_the_breakers() ->
     assert decisions.later_looks(NOW) == []
 
 
+def test_a_start_with_an_open_breaker_looks_at_nothing_that_is_held() -> None:
+    ports = MemoryPorts(MemoryJournal(lambda: NOW))
+    ports.journal.put(held())
+    ports.journal.open_breaker(Breaker.REMOVALS, "as it was", NOW)
+    assert batches(ports).start() == []
+
+
+def test_what_is_complete_is_known_from_the_first_start_on() -> None:
+    ports = MemoryPorts()
+    batches(ports).start()
+    assert ports.lineage.watched_since() == NOW
+    ports.lineage.watch_from(NOW - HOUR)
+    batches(ports).start()
+    assert ports.lineage.watched_since() == NOW - HOUR
+
+
+def test_lost_events_make_it_begin_anew() -> None:
+    ports = MemoryPorts()
+    ports.lineage.watch_from(NOW - HOUR)
+    batches(ports).events_lost()
+    assert ports.lineage.watched_since() == NOW
+
+
+def test_a_look_that_was_asked_for_is_not_asked_for_again_until_it_has_happened() -> None:
+    ports = MemoryPorts(MemoryJournal(lambda: NOW))
+    ports.journal.put(replace(held(), state=State.REPORTED, next_look=NOW))
+    decisions = batches(ports)
+    decisions.start()
+    assert uids(decisions.later_looks(NOW)) == [uid_of(HELD)]
+    assert decisions.later_looks(NOW + HOUR - 1) == []
+    assert uids(decisions.later_looks(NOW + HOUR)) == [uid_of(HELD)]
+
+
 # --- expired cells -------------------------------------------------------------------------------
 
 

@@ -301,6 +301,13 @@ def test_what_is_not_let_through_is_held_with_the_reason(
 # --- what is looked at again ---------------------------------------------------------------------
 
 
+def test_promise_6_a_repaired_key_comes_back_to_be_verified() -> None:
+    one = stream(actual=row(flagseen=False), wanted=truth())
+    assert one.settle(Kind.DIFFERING_CELLS).action is Action.REPAIR
+    assert [(wake.slot, wake.looked_again) for wake in one.published] == [(SLOT, True)]
+    assert [wake.suspected for wake in one.published] == [Kind.DIFFERING_CELLS]
+
+
 def test_what_is_young_comes_back_with_what_was_found_and_says_why() -> None:
     one = stream(actual=row(flagseen=False, at=NOW + DELAY), wanted=truth())
     outcome = one.settle(Kind.DIFFERING_CELLS)

@@ -99,8 +99,9 @@ def test_also_a_message_that_was_born_while_watching_is_searched_for_if_nobody_r
     None
 ):
     """Its memory is whole, but empty: what of it is here was not heard of yet."""
-    tables = projected(8)
-    looked = Look(FAMILY, tables, MemoryLineage(), watched_since=1).at([RANGED], NOW)
+    born, tables = born_at(MESSAGE_ID), projected(8)
+    assert born is not None
+    looked = Look(FAMILY, tables, MemoryLineage(), watched_since=born - 1).at([RANGED], NOW)
     assert tables.scanned == [MAILBOX]
     assert extra(looked) == {8}
 

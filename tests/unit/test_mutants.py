@@ -108,6 +108,7 @@ def test_what_stands_instead_of_a_statement(body: str, mutants: list[str]) -> No
         "x = isinstance(y, int | str)",
         "class A(namedtuple('A', 'x')): ...",
         "x: list[A] = field(repr=False)",
+        "class A(B, Protocol):\n    def f(self, x: int = 1) -> int: ...",
     ],
 )
 def test_what_is_left_alone(source: str) -> None:

@@ -1,25 +1,39 @@
 """`reconcile status`: the lag is what is not read yet, and a person sees what needs one."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
-from streaming.commands.status import as_text, lags
+from checkpoints.lease import Holder
+from streaming.commands.status import (
+    REACHABLE,
+    OpenCount,
+    PartitionLag,
+    Status,
+    StreamStatus,
+    as_json,
+    as_text,
+    lags,
+)
 
-CALM: dict[str, Any] = {
-    "keyspace": "apache_james",
-    "delay": 45.0,
-    "window": 5.0,
-    "kafka": "reachable",
-    "streams": [],
-    "findings": [],
-    "stuck": 0,
-    "unresolved": 0,
-    "breakers": {},
-    "watched_since": None,
-}
+CALM = Status("apache_james", 45.0, 5.0, REACHABLE, (), (), 0, 0, {}, None)
+STREAM = StreamStatus(
+    name="repair",
+    last_batch="2026-11-21T10:00:00+00:00",
+    batch_id=4,
+    lag=(
+        PartitionLag("t", 0, end=10, read=7),
+        PartitionLag("t", 1, end=10, read=10),
+        PartitionLag("t", 2, end=4, read=None),
+    ),
+    records=3,
+    seconds=12.4,
+    holder=Holder("x", "mail1:77"),
+)
 
 
 def text(**changes: Any) -> str:
-    return "\n".join(as_text(CALM | changes))
+    return "\n".join(as_text(replace(CALM, **changes)))
 
 
 def test_the_lag_is_what_is_not_read_yet() -> None:
@@ -47,8 +61,8 @@ def test_a_quiet_system_is_told_in_a_few_lines() -> None:
 
 
 def test_what_needs_a_person_is_told_with_the_command() -> None:
-    finding = {"projection": "messages", "kind": "missing_row", "state": "stuck", "open": 3}
-    told = text(stuck=3, findings=[finding], breakers={"repairs": "1001 in a minute"})
+    finding = OpenCount("messages", "missing_row", "stuck", 3)
+    told = text(stuck=3, findings=(finding,), breakers={"repairs": "1001 in a minute"})
     assert "breaker repairs is OPEN: 1001 in a minute" in told
     assert "`reconcile resume`" in told
     assert "3 stuck: `reconcile findings --state stuck`" in told
@@ -61,23 +75,26 @@ def test_a_silent_broker_is_told() -> None:
 
 
 def test_a_stream_tells_its_lag_and_who_runs_it() -> None:
-    lag = [
-        {"topic": "t", "partition": 0, "end": 10, "read": 7, "records": 3},
-        {"topic": "t", "partition": 1, "end": 10, "read": 10, "records": 0},
-        {"topic": "t", "partition": 2, "end": 4, "read": None, "records": None},
-    ]
-    stream = {
-        "name": "repair",
-        "last_batch": "2026-11-21T10:00:00+00:00",
-        "batch_id": 4,
-        "lag": lag,
-        "records": 3,
-        "seconds": 12.4,
-        "holder": {"id": "x", "host": "mail1:77"},
-    }
-    told = text(streams=[stream])
+    told = text(streams=(STREAM,))
     assert "repair stream: last batch 2026-11-21T10:00:00+00:00, run by mail1:77" in told
     assert "3 records wait, 12 s behind" in told
     assert "t/0: 3 of 10 wait" in told
     assert "t/1" not in told
     assert "t/2: nothing read yet, ends at 4" in told
+
+
+def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
+    finding = OpenCount("messages", "missing_row", "stuck", 3)
+    shown = as_json(replace(CALM, streams=(STREAM,), findings=(finding,)))
+    told = json.loads(json.dumps(shown))
+    assert list(told) == [
+        *("keyspace", "delay", "window", "kafka", "streams", "findings", "stuck", "unresolved"),
+        *("breakers", "watched_since"),
+    ]
+    assert told["findings"] == [
+        {"projection": "messages", "kind": "missing_row", "state": "stuck", "open": 3}
+    ]
+    (stream,) = told["streams"]
+    assert stream["holder"] == {"id": "x", "host": "mail1:77"}
+    assert stream["lag"][0] == {"topic": "t", "partition": 0, "end": 10, "read": 7, "records": 3}
+    assert stream["lag"][2]["records"] is None

@@ -1,0 +1,149 @@
+"""Names and numbers that outlive a release: in the journal, on topics, in metrics, in settings.
+
+Another value here is no refactoring: what an earlier release has kept could not be read any more,
+or an alert would fall silent. Change it only with what reads the old one.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+import pytest
+
+from checkpoints import clock, directory, expiries, fingerprint, lease, lineage, tallies
+from checkpoints.schema import upgrade
+from reconcilers.confirm import SECOND, Moment
+from reconcilers.drift import Evidence
+from reconcilers.families import FAMILIES
+from reconcilers.finding import Action, Attempts, State
+from reconcilers.memory import UUID_EPOCH_100NS
+from reconcilers.model import NEVER_WRITTEN, NO_PROJECTION, Kind
+from reconcilers.policy import MINUTE, Breaker, BreakerLimits
+from reconcilers.tally import NOTHING, Sum
+from streaming.commands.listing import COLUMNS, TIMES
+from streaming.counters import correct, loop
+from streaming.monitoring import report
+from streaming.pipeline import admission, starting, supervisor
+from streaming.settings import Settings
+from streaming.steps.look import NEAR_BY
+
+KINDS = (
+    "missing_row differing_cells extra_row incomplete_truth_row duplicate_uid shadowed_delete"
+    " unresolved ambiguous_range_delete future_write_time unguardable mailbox_without_truth"
+    " counter_drift large_correction table_refuses table_unreadable unused_flags"
+)
+STATES = "intended stuck reported held observed verified superseded healed parked"
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (Kind, KINDS),
+        (State, STATES),
+        (Action, "nothing look_again close keep report repair stick"),
+        (Breaker, "repairs removals"),
+        (Sum, "count unseen size"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_the_words_of_the_journal_and_of_metrics(words: type, kept: str) -> None:
+    assert " ".join(words) == kept  # type: ignore[arg-type]
+    assert " ".join(each.name.lower() for each in words) == kept  # type: ignore[attr-defined]
+
+
+def test_the_tables_that_are_never_written() -> None:
+    named = "acl eventstore imapuidtable messagecounter messagev2 messagev3 modseq"
+    assert " ".join(sorted(NEVER_WRITTEN)) == named
+
+
+def test_the_families_with_their_truth_and_its_key() -> None:
+    for family in FAMILIES:
+        assert (family.truth.table, family.truth.source.name) == ("imapuidtable", "messageid")
+        assert family.truth.slot == ("mailboxid", "uid")
+        assert " ".join(family.truth.required) == (
+            "modseq internaldate bodystartoctet fullcontentoctets headercontent"
+        )
+    assert [family.name for family in FAMILIES] == ["message", "mailbox_tally", "user_tally"]
+    message, mailbox, user = FAMILIES
+    assert message.reads == ()
+    assert message.wakes_on[:2] == ("imapuidtable", "messageidtable")
+    assert (mailbox.wakes_on, mailbox.reads) == ((), ("messageidtable", "mailbox"))
+    assert (user.wakes_on, user.reads) == ((), ("messageidtable", "mailbox", "mailboxpathv3"))
+
+
+def test_the_projections_and_tallies_with_their_tables() -> None:
+    tables = {each.name: each.table for family in FAMILIES for each in family.projections}
+    assert tables == {
+        "messages": "messageidtable",
+        "deleted_uids": "messagedeleted",
+        "unseen_uids": "firstunseen",
+        "recent_uids": "mailboxrecents",
+        "applicable_flags": "applicableflag",
+    }
+    cells = {
+        each.table: (
+            each.name,
+            each.key,
+            {of.value: cell.column for of, cell in each.cells.items()},
+        )
+        for family in FAMILIES
+        for each in family.tallies
+    }
+    assert cells["mailboxcounters"] == (
+        "mailbox_counters",
+        "mailboxid",
+        {"count": "count", "unseen": "unseen"},
+    )
+    assert cells["currentquota"] == (
+        "current_quota",
+        "quotaroot",
+        {"count": "messagecount", "size": "storage"},
+    )
+
+
+def test_what_is_kept_where_and_for_how_long() -> None:
+    assert (fingerprint.FILE, fingerprint.SCHEMA_VERSION) == ("reconciler-fingerprint.json", 2)
+    assert directory.SET_ASIDE == "set-aside"
+    assert (upgrade.SEQUENCE, upgrade.RECORDS_TABLE) == ("own", "schema_steps")
+    assert upgrade.ONE_COPY == {"class": "SimpleStrategy", "replication_factor": "1"}
+    assert timedelta(days=8) == expiries.KEPT_AFTER_DUE
+    assert timedelta(days=20) == lineage.KEPT_AFTER_LOSS
+    assert timedelta(seconds=60) == lease.LASTS
+    assert tallies.MARKS_KEPT_DAYS == 8
+    assert NO_PROJECTION == ""
+
+
+def test_times_are_microseconds() -> None:
+    assert (SECOND, MINUTE, NEAR_BY, clock.HOUR) == (10**6, 60 * 10**6, 60 * 10**6, 3600 * 10**6)
+    assert UUID_EPOCH_100NS == 0x01B21DD213814000
+    assert Moment(0, 0).delete_clock_tolerance == 10 * SECOND
+
+
+def test_the_limits_of_the_core_are_those_of_the_settings_unless_told() -> None:
+    repair, tally = Settings().repair, Settings().tally
+    assert BreakerLimits() == BreakerLimits(
+        suspects_per_minute=repair.suspects_per_minute,
+        suspect_share=repair.suspect_share,
+        removals_per_minute=repair.removals_per_minute,
+        removal_share=repair.removal_share,
+        share_min_keys=repair.share_min_keys,
+    )
+    assert Attempts() == Attempts(most=repair.attempts, apart=0)
+    assert Evidence() == Evidence(looks=tally.looks, of=2 * tally.looks)
+    assert {Sum.COUNT: 0, Sum.UNSEEN: 0, Sum.SIZE: 0} == NOTHING
+
+
+def test_the_columns_of_a_list_of_findings() -> None:
+    assert " ".join(COLUMNS) == (
+        "time family projection mailboxid messageid uid quotaroot kind state attempts accepted"
+        " found_at next_look sentence"
+    )
+    assert sorted(TIMES) == ["found_at", "next_look", "time"]
+
+
+def test_everything_logs_as_the_reconciler() -> None:
+    ours = logging.getLogger("reconciler")
+    assert all(
+        each.log is ours for each in (admission, correct, loop, report, starting, supervisor)
+    )
