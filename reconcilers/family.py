@@ -56,7 +56,11 @@ class Projection:
 
 def as_part(value: Value) -> KeyValue | None:
     """A cell as a part of a key, None for what cannot be one."""
-    return value if isinstance(value, UUID | int | str) else None
+    return value if isinstance(value, PARTS) else None
+
+
+PARTS = (UUID, int, str)
+"""What a `KeyValue` may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +79,9 @@ class TruthTable:
 
     def slot_of(self, row: Row) -> Slot:
         """Where a row of it has its projection rows. Raises ValueError without a whole key."""
-        key = [as_part(row.cells.get(column)) for column in self.slot]
-        parts = [part for part in key if part is not None]
-        if len(parts) < len(key):
+        cells = [row.cells.get(column) for column in self.slot]
+        parts = [cell for cell in cells if isinstance(cell, PARTS)]
+        if len(parts) < len(cells):
             raise ValueError(f"a row of {self.table} without {', '.join(self.slot)}")
         return Slot(*parts)
 

@@ -46,7 +46,10 @@ class Slot:
 
     def __init__(self, *key: KeyValue) -> None:
         """Hash it once: a look does so with each slot many times."""
-        numbers = [part.int if isinstance(part, UUID) else number_of(part) for part in key]
+        numbers = [
+            part.int if isinstance(part, UUID) else part if type(part) is int else number_of(part)
+            for part in key
+        ]
         object.__setattr__(self, "key", key)
         object.__setattr__(self, "_hash", hash(tuple(numbers)))
 
@@ -109,6 +112,11 @@ class Wake:
     def group(self) -> KeyValue | None:
         """The first part of its key."""
         return self.key[0]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of its key is known, so that it names a slot."""
+        return all(part is not None for part in self.key)
 
     @property
     def slot(self) -> Slot | None:

@@ -99,7 +99,7 @@ class Look:
     def _resolve_sources(self, wakes: Iterable[Wake], state: LookState) -> None:
         """Wakes that name a source and no slot: its slots come from truth, lineage, or a scan."""
         ranged = [
-            (wake, wake.source) for wake in wakes if wake.source is not None and wake.slot is None
+            (wake, wake.source) for wake in wakes if wake.source is not None and not wake.whole
         ]
         named = {source for _wake, source in ranged}
         state.remembered |= self.lineage.of_sources(list(named))
@@ -242,7 +242,7 @@ def _changes(wakes: Iterable[Wake], state: LookState) -> Mapping[KeyValue, int]:
     for target in state.targets.values():
         found[target.slot.group] += target.changes
     for wake in wakes:
-        if not wake.looked_again and wake.group is not None and wake.slot is None:
+        if not wake.looked_again and wake.group is not None and not wake.whole:
             found[wake.group] += wake.changes
     return +found
 

@@ -24,9 +24,10 @@ class LineageRecorder:
         """What the wakes tell of deletes."""
         seen: list[TruthDelete | ProjectionDelete] = []
         for wake in wakes:
-            at, slot = wake.deleted_at, wake.slot
+            at = wake.deleted_at
             if at is None or wake.group is None or wake.looked_again:
                 continue
+            slot = wake.slot
             if wake.deleted_from == self.family.truth.table and wake.source is not None:
                 seen.append(TruthDelete(wake.source, wake.key, at))
             elif wake.deleted_from == self.family.listing.table and slot is not None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.model import Row
-from tests.builders.indexes import INDEX_SCHEMA
+from tests.builders.indexes import INDEX_SCHEMA, WITH_TABLES
 
 
 def is_answered(truth: Row) -> bool:
@@ -29,7 +29,7 @@ ANSWERED_SCHEMA = {
     **INDEX_SCHEMA,
     ANSWERED.table: {"mailboxid": "timeuuid", "answered_uid": "bigint"},
 }
-DECLARED: Family = replace(MESSAGE, projections=(*MESSAGE.projections, ANSWERED))
+DECLARED: Family = replace(MESSAGE, projections=(*WITH_TABLES, ANSWERED))
 """The family with one line more in its tuple."""
 WITH_ANSWERED: Family = bind(
     keeping(DECLARED, [each.name for each in DECLARED.projections]), ANSWERED_SCHEMA

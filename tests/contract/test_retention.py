@@ -48,10 +48,11 @@ def test_lineage_is_kept_until_both_sides_are_gone(cassandra: Session, store: St
 def test_open_findings_stay_and_their_log_lasts_for_the_undo_period(
     cassandra: Session, store: Store
 ) -> None:
-    finding = a_finding(a_family(), a_slot())
-    CassandraJournal(store).put(finding)
+    family = a_family()
+    finding = a_finding(family, a_slot())
+    CassandraJournal(store, families=(family,)).put(finding)
     here = "WHERE family = %s ALLOW FILTERING"
-    state = f"SELECT TTL(state) FROM $ks.open_findings {here}"
+    state = f"SELECT TTL(state) FROM $ks.findings {here}"
     assert kept(cassandra, store, state, finding.family) is None
     log = f"SELECT TTL(finding) FROM $ks.finding_log {here}"
     assert 90 * DAY - 300 < (kept(cassandra, store, log, finding.family) or 0) <= 90 * DAY

@@ -75,7 +75,7 @@ def test_the_first_version_is_taken_over_and_killed_midway_it_ends_the_same(
     assert lives > 1
     after = Store(cassandra, own).tables()
     assert finished(cassandra, own) == ALL_OF_THEM
-    assert {table: after[table] for table in before} == before
+    assert all(columns.items() <= after[table].items() for table, columns in before.items())
     assert CassandraRounds(Store(cassandra, own)).current(*key) == 4
 
 
