@@ -77,6 +77,7 @@ def measure(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path) 
     if child == 0:
         status = 1
         try:
+            os.setpgid(0, 0)
             _measured(tree, files, tests, into)
             status = 0
         finally:
