@@ -11,7 +11,10 @@ import pytest
 
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from checkpoints.memory_tables import MemoryTables as OwnTables
+from checkpoints.schema import STEPS
 from checkpoints.schema.step import made_by, statements
+from reconcilers.families import FAMILIES
+from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family
 from reconcilers.finding import Action, Attempts, Finding, State
 from reconcilers.key import text_of
@@ -249,3 +252,18 @@ def test_its_tables_of_memory_follow_from_its_declaration() -> None:
         "user_deletes_rights": {"username": "text", **at},
         "expiries_rights": {"hour": "int", "due": "bigint", **key, "id": "uuid"},
     }
+
+
+def test_every_family_that_is_remembered_has_its_tables_by_some_step() -> None:
+    made = {made_by(each)[0] for step in STEPS for each in statements(step.cql, "mine")}
+    for family in FAMILIES:
+        if family.projections:
+            wanted = {made_by(each)[0] for each in statements(OwnTables(family).cql, "mine")}
+            assert wanted <= made, f"a step has to make the tables of {family.name}"
+
+
+def test_the_tables_of_messages_are_those_of_old() -> None:
+    """By their columns and types: no row of theirs has to move."""
+    first = dict(made_by(each) for each in statements(STEPS[0].cql, "mine"))
+    ours = dict(made_by(each) for each in statements(OwnTables(MESSAGE).cql, "mine"))
+    assert {name: first[name] for name in ours} == ours
