@@ -200,9 +200,10 @@ def test_findings_of_old_are_taken_over_and_killed_midway_they_end_the_same(
         dying.left = left
         with pytest.raises(Killed):
             upgrade(dying)
+    upgrade(Store(cassandra, of_old))
+    journal = CassandraJournal(Store(cassandra, of_old))
     for _ in range(2):
         upgrade(Store(cassandra, of_old))
-        journal = CassandraJournal(Store(cassandra, of_old))
         found = {each.name: list(journal.open_findings(each)) for each in FAMILIES}
         slots = {name: {each.slot for each in findings} for name, findings in found.items()}
         assert slots == {
