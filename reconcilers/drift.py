@@ -7,7 +7,7 @@ yet. With c the changes that may be under way, a look yields the **interval** [d
 in which the true error lies. (That several looks show the same sign proves nothing: the noise has
 one.)
 
-Only when K intervals, at bound one delay apart, lie on one side of zero is the counter wrong for
+Only when K intervals, at least one delay apart, lie on one side of zero is the counter wrong for
 sure; by no less than the bound nearest to zero. That much is corrected, once; then K fresh looks.
 
 The cheap count behind a look misses a change that was never captured, every time: so the last of

@@ -3,8 +3,8 @@
 Rules that every step keeps, so that it may be run again, and by two processes at once:
 
 1. A statement is ``CREATE TABLE IF NOT EXISTS`` or ``ALTER TABLE … ADD IF NOT EXISTS column type``,
-   each column on a line of its own. Nothing is dropped: an admin may do that, once no older product
-   runs.
+   each column on a line of its own. Nothing is dropped: what a later step no longer uses stays, and
+   is made again where somebody has dropped it.
 2. A copy reads and writes rows only, with the rights that the stream has. What it writes carries
    the write time of what it read (``USING TIMESTAMP``): then neither a second copy nor a late one
    replaces what was written since.

@@ -14,8 +14,12 @@ from checkpoints.codec import Json
 from reconcilers.families import FAMILIES, family_named
 from reconcilers.key import slot_of, text_of
 
-NAMES = tuple(dict.fromkeys(column.name for family in FAMILIES for column in family.named))
-"""What the keys and sources of all families are called, each once."""
+NAMES = tuple(
+    dict.fromkeys(
+        column.name for family in FAMILIES for column in (*family.key, family.truth.source)
+    )
+)
+"""What the keys and sources of all families are called, each once; those of messages first."""
 COLUMNS = (
     "time",
     "family",

@@ -114,7 +114,7 @@ class CounterLoop:
         self.metrics.tally_waiting.set(len(self.scheduler) + len(self.changed))
 
     def _take_in(self, wait: float) -> None:
-        """Every batch that has ended: a look must not miss what batch out before it is judged."""
+        """Every batch that has ended: a look must not miss what came out before it is judged."""
         for batch in self._ended(wait):
             self.scheduler.take(batch)
             self.changed.add(batch.changes)

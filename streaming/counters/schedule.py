@@ -1,7 +1,7 @@
 """Looks at tallies, one counter at a time: glance, look, wait for what is under way, correct.
 
 A look is worth something only with the changes that may have been under way when it was made. All
-of those come out of the settle window after it: what batch out before is at least one delay old, so
+of those come out of the settle window after it: what came out before is at least one delay old, so
 its counter was written (L is no longer than the delay) and its chunk marked. So a look waits until
 everything that was written by its end has come out, and counts it.
 """

@@ -50,8 +50,10 @@ class ClockWatch:
             self._metrics.clock_skew.labels(node).set(seconds)
         members = self._nodes.members()
         self._known = {node: at for node, at in self._known.items() if node in members} | ahead
+        self._trouble = self._told_of_the_worst()  # at once: a batch may ask meanwhile
+
+    def _told_of_the_worst(self) -> str | None:
         worst = max(self._known, key=lambda node: abs(self._known[node]), default=None)
-        self._trouble = None
-        if worst is not None and abs(self._known[worst]) >= self._most:
-            ours = f"differs from ours by {self._known[worst]:.1f} s"
-            self._trouble = f"the clock of {worst} {ours}"
+        if worst is None or abs(self._known[worst]) < self._most:
+            return None
+        return f"the clock of {worst} differs from ours by {self._known[worst]:.1f} s"

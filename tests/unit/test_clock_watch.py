@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -16,6 +19,7 @@ GOOD, BAD = 0.1, 30.0
 NOBODY = Unreachable("asking 10.0.0.1 for its time: no host answered")
 
 Answer = dict[str, float] | Exception
+TraceFunction = Callable[[FrameType, str, Any], Any]
 
 
 class Cluster:
@@ -53,6 +57,26 @@ def test_a_clock_that_differs_by_half_the_delay_is_named(ahead: float) -> None:
     (trouble,) = troubles([{"a": GOOD, "b": ahead}])
     assert trouble is not None
     assert "clock of b" in trouble
+
+
+def test_a_pause_is_not_lifted_while_the_clocks_are_measured() -> None:
+    """A batch asks from a thread of its own: it hears of the pause at each line."""
+    watch = ClockWatch(Cluster([{"b": BAD}] * 2, "b"), DELAY_SECONDS, Metrics(CollectorRegistry()))
+    watch.measure()
+    heard = []
+
+    def at_each_line(frame: FrameType, _event: str, _argument: object) -> TraceFunction:
+        heard.append(watch._trouble)
+        return at_each_line
+
+    before = sys.gettrace()
+    sys.settrace(at_each_line)
+    try:
+        watch.measure()
+    finally:
+        sys.settrace(before)
+    assert len(heard) > 5
+    assert None not in heard
 
 
 def test_a_pause_is_not_lifted_when_the_bad_node_stops_answering() -> None:
