@@ -26,12 +26,14 @@ WHOLE_TABLE = Slot()
 class KeyColumn:
     """A column of a key: its name, its CQL type, and what a sentence calls it.
 
+    ``mark`` is what each of its texts has in it: so what somebody mistyped is not taken for one.
     Raises `Misconfigured` for a type that is neither a UUID, nor an integer, nor text.
     """
 
     name: str
     type: str
     label: str
+    mark: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what has no text form."""
@@ -105,7 +107,9 @@ def slot_from_text(columns: Sequence[KeyColumn], text: str) -> Slot:
     parts = text.split("/")
     if len(parts) != len(columns) or not all(parts):
         raise ValueError(f"{text!r} is not {shape(columns)}")
-    plain = ("" if part == "%" else unquote(part) for part in parts)
+    plain = ["" if part == "%" else unquote(part) for part in parts]
+    if any(column.mark not in part for column, part in zip(columns, plain, strict=True)):
+        raise ValueError(f"{text!r} is not {shape(columns)}")
     return Slot(*(column.value(part) for column, part in zip(columns, plain, strict=True)))
 
 

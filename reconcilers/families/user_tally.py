@@ -8,7 +8,7 @@ from reconcilers.truths import IMAP_UIDS
 USER_TALLY = Family(
     name="user_tally",
     truth=IMAP_UIDS,
-    key=(KeyColumn("quotaroot", "text", "quota root"),),
+    key=(KeyColumn("quotaroot", "text", "quota root", mark="&"),),
     wakes_on=(),
     projections=(),
     tallies=USER_TALLIES,

@@ -86,7 +86,7 @@ def _key(text: str) -> str:
     """The text itself, if it can be the key of any family."""
     if not any(True for _ in _slots_named(FAMILIES, text)):
         shapes = ", ".join(dict.fromkeys(shape(family.key) for family in FAMILIES))
-        raise argparse.ArgumentTypeError(f"{text!r} is none of {shapes}, as the list shows them")
+        raise argparse.ArgumentTypeError(f"{text!r} is not any of {shapes}, as the list shows them")
     return text
 
 
