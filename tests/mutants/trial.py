@@ -23,8 +23,8 @@ AT_LEAST = 5.0
 """… and this (s): the machine has other work to do."""
 IMPORTS = 60.0
 """Seconds for importing the product and collecting the tests."""
-FAILED = (1, 2)
-"""pytest's exit status when a test failed, and when a module could not be imported."""
+FAILED = (1, 2, 4)
+"""pytest's exit status when a test failed, when a module could not be imported, or a conftest."""
 
 
 class Outcome(StrEnum):
