@@ -25,6 +25,7 @@ PLANTED = "planted"
 FOUND = "found"
 
 Line = Mapping[str, Any]
+JournalPlace = tuple[Any, ...]
 """A finding of the journal, as `checkpoints.codec` writes it to JSON."""
 
 
@@ -100,14 +101,15 @@ def what_was_said(evidence: Exhibits) -> Mapping[Place, frozenset[str]]:
 def place_of(line: Line) -> Place:
     """What a finding is about: a row, the flags of a mailbox, or the counters of one or of a root.
 
-    A finding on a quota root names it where others name their message.
+    One of a whole table names nothing.
     """
-    projection, mailboxid = line["projection"], UUID(line["mailboxid"])
+    projection = line["projection"]
     if projection == CURRENT_QUOTA.projection:
-        return (projection, counter_row(str(line["messageid"])))
-    if projection == APPLICABLE_FLAGS:
+        return (projection, counter_row(str(line["quotaroot"])))
+    mailboxid = UUID(line["mailboxid"]) if line["mailboxid"] else UUID(int=0)
+    if projection in {APPLICABLE_FLAGS, MAILBOX_COUNTERS.projection}:
         return (projection, (mailboxid, NO_UID))
-    return (projection, (mailboxid, int(line["uid"])))
+    return (projection, (mailboxid, int(line["uid"] or NO_UID)))
 
 
 def beside_reported_rows(evidence: Exhibits) -> frozenset[Place]:
@@ -216,7 +218,7 @@ def endings_by_kind(verdict: Verdict) -> dict[str, Counter[str]]:
 
 def findings_by_kind(log: Sequence[Line]) -> dict[str, Counter[str]]:
     """How many findings of each projection and kind were ever in each state; `found`: of all."""
-    seen: defaultdict[str, set[tuple[str, Place, int]]] = defaultdict(set)
+    seen: defaultdict[str, set[tuple[str, JournalPlace, int]]] = defaultdict(set)
     for line in log:
         place, found_at = _slot(line), line["found_at"]
         kind = f"{line['projection']} {line['kind']}"
@@ -237,7 +239,7 @@ def repair_seconds(log: Sequence[Line]) -> list[float]:
 
     Counters are left out: there is no telling when one went wrong.
     """
-    written: dict[Place, int] = {}
+    written: dict[JournalPlace, int] = {}
     seconds = []
     for line in _of_rows(log, REPAIRED, VERIFIED):
         slot = _slot(line)
@@ -254,9 +256,9 @@ def _of_rows(log: Sequence[Line], *states: str) -> Iterator[Line]:
             yield line
 
 
-def _slot(line: Line) -> Place:
-    """Where a finding stands in the journal."""
-    return (line["projection"], (UUID(line["mailboxid"]), int(line["uid"])))
+def _slot(line: Line) -> JournalPlace:
+    """Where a finding stands in the journal: its projection, and its key as its family names it."""
+    return (line["projection"], *(line.get(part) for part in ("mailboxid", "uid", "quotaroot")))
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

@@ -96,10 +96,8 @@ class Counted:
 
     def findings(self) -> list[dict[str, Any]]:
         """What was told of its counters."""
-        return self.scene.stream.findings(
-            mailboxid=self.mailboxid, uid=0, projection="mailbox_counters"
-        )
+        return self.scene.stream.findings(mailboxid=self.mailboxid, projection="mailbox_counters")
 
     def quota_findings(self) -> list[dict[str, Any]]:
         """What was told of its user's quota."""
-        return self.scene.stream.findings(messageid=self.root, projection="current_quota")
+        return self.scene.stream.findings(quotaroot=self.root, projection="current_quota")

@@ -324,7 +324,7 @@ def corrected_counter(left: LeftBehind, scene: Scene) -> Counted:
 
 def await_right(corrected: Counted, journal: CassandraJournal) -> None:
     """Until fresh looks have shown that it is right: its finding ends, and nothing was added."""
-    slot = Slot(corrected.mailboxid, 0)
+    slot = Slot(corrected.mailboxid)
     tallies = FAMILY["mailbox_tally"]
     until(
         "the corrected counter is found to be right",

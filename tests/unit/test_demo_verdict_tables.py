@@ -53,8 +53,8 @@ def finding(projection: str, row: RowKey, state: str, **facts: object) -> Line:
 
 
 def of_root(root: str, state: str) -> Line:
-    """The reconciler has an id of its own for a quota root."""
-    return finding(QUOTA, (uuid.uuid4(), 0), state, messageid=root, oldest=None)
+    told = finding(QUOTA, (uuid.uuid4(), 0), state, quotaroot=root, oldest=None)
+    return {name: value for name, value in told.items() if name not in {"mailboxid", "uid"}}
 
 
 def difference(place: Place) -> Mismatch:
