@@ -39,6 +39,7 @@ from streaming.topics import Watcher, event_topics, publish_dead_letters
 from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
+from tests.events import comes
 from tests.stack.streams import PATIENCE, write_settings
 
 pytestmark = pytest.mark.stack
@@ -134,6 +135,17 @@ def published(settings: Settings, slot: Slot) -> bool:
 # --- doctor -------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def agent_at_rest(settings: Settings, stack: Endpoints, cassandra: Session) -> None:
+    """The agent was started again for the tables of these tests: what is written there comes."""
+    table, mailboxid = f"{settings.cassandra.keyspace}.messageidtable", uuid.uuid1()
+    cassandra.execute(f"INSERT INTO {table} (mailboxid, uid) VALUES (%s, 7)", (mailboxid,))
+    topic = f"{stack.topic_prefix}.{table}"
+    assert comes(stack.bootstrap_servers, topic, {"mailboxid": str(mailboxid), "uid": 7})
+    cassandra.execute(f"DELETE FROM {table} WHERE mailboxid = %s", (mailboxid,))
+
+
+@pytest.mark.usefixtures("agent_at_rest")
 def test_doctor_finds_nothing_wrong(settings: Settings, reconcile: Reconcile) -> None:
     code, said = reconcile("doctor")
     assert code == 0, said
@@ -167,6 +179,7 @@ def bare(stack: Endpoints, cassandra: Session, tmp_path: Path) -> Iterator[tuple
         cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}")
 
 
+@pytest.mark.usefixtures("agent_at_rest")
 def test_doctor_fixes_with_an_admins_credentials_and_leads_the_way_out(
     bare: tuple[Path, str, str], cassandra: Session, reconcile: Reconcile, tmp_path: Path
 ) -> None:
