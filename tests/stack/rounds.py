@@ -28,6 +28,7 @@ from reconcilers.errors import ReconcilerError, Retryable
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.finding import Action, Attempts, Finding
+from reconcilers.key import named
 from reconcilers.model import KeyValue, Micros, Row, Slot, Wake
 from reconcilers.policy import Admission
 from reconcilers.writes import Write
@@ -38,7 +39,6 @@ from streaming.steps.look import Look
 from streaming.steps.outcome import Outcome
 from streaming.steps.ports import MessageTables
 from streaming.tables import Tables, open_session, schema_of
-from tests.builders.slots import mailbox_of, uid_of
 from tests.endpoints import Endpoints
 from tests.stack.streams import write_settings
 
@@ -258,8 +258,8 @@ class Rounds:
             *self.ground.journal.log(today - timedelta(days=1)),
             *self.ground.journal.log(today),
         ]
-        place = (str(mailbox_of(slot)), uid_of(slot))
-        return [line for line in lines if (line["mailboxid"], line["uid"]) == place]
+        place = named(self.ground.family.key, slot.key)
+        return [line for line in lines if line | place == line]
 
 
 @dataclass
