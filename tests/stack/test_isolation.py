@@ -145,7 +145,7 @@ class Journal:
             line["state"]
             for day in (today - timedelta(days=1), today)
             for line in self.journal.log(day)
-            if (line["projection"], line["mailboxid"]) == (name, str(mailbox.id))
+            if (line["projection"], line.get("mailboxid")) == (name, str(mailbox.id))
         }
 
 

@@ -132,7 +132,7 @@ class Restarted:
             message: [
                 line
                 for line in lines
-                if (line["mailboxid"], line["uid"]) == (str(message.mailboxid), message.uid)
+                if (line.get("mailboxid"), line.get("uid")) == (str(message.mailboxid), message.uid)
             ]
             for message in self.messages
         }
