@@ -62,7 +62,7 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class Examiner:
-    """Settles suspects of one projection. ``publish`` sends keys to the suspects topic (step 7)."""
+    """Examines one projection's suspects; ``publish`` sends keys to the suspects topic (step 7)."""
 
     family: Family
     projection: Projection
