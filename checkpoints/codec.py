@@ -4,8 +4,9 @@ What JSON does not have is an object with one member that names the type::
 
     {"uuid": "…"}   {"datetime": "2026-11-21T10:00:00.123000"}   {"set": ["a", "b"]}
 
-A write is kept with its projection's name; reading resolves it through the family, so that nothing
-is rebuilt that the family no longer declares.
+A date that no calendar of ours has stands there as a number, of milliseconds since 1970. A write is
+kept with its projection's name; reading resolves it through the family, so that nothing is rebuilt
+that the family no longer declares.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from reconcilers.errors import Misconfigured
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Finding, State
 from reconcilers.key import named, slot_of
+from reconcilers.millis import Millis
 from reconcilers.model import Kind, Row, Slot, Value
 from reconcilers.tally import Sum, Tally
 from reconcilers.writes import (
@@ -36,12 +38,13 @@ Json = dict[str, Any]
 
 
 def value_to_json(value: Value) -> object:
-    """A cell as JSON; datetimes keep whether they are naive (as the driver gives them: UTC)."""
+    """A cell as JSON; dates are in UTC and name no zone."""
     match value:
         case UUID():
             return {"uuid": str(value)}
-        case datetime():
-            return {"datetime": value.isoformat()}
+        case Millis():
+            text = str(value)
+            return {"datetime": text if "T" in text else int(value)}
         case frozenset():
             return {"set": sorted(value)}
         case _:
@@ -56,7 +59,9 @@ def value_from_json(value: object) -> Value:
         case {"uuid": str(text)}:
             return UUID(text)
         case {"datetime": str(text)}:
-            return datetime.fromisoformat(text)
+            return Millis.of(datetime.fromisoformat(text))
+        case {"datetime": int(number)}:
+            return Millis(number)
         case {"set": list(elements)}:
             return frozenset(elements)
         case _:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete
 from reconcilers.model import KeyValue, Micros, Slot
+from reconcilers.raw import RawKey, RawRow
 
 KEPT_AFTER_LOSS = timedelta(days=20)
 
@@ -58,3 +59,13 @@ class Lineage(Protocol):
 
     def watch_from(self, at: Micros) -> None:
         """Watching begins (anew, after a known loss of events) at this time (µs)."""
+
+
+class RawLineage(Protocol):
+    """What a glance asks of lineage; `RawCassandraLineage` in `checkpoints.cassandra`."""
+
+    def entries(self, keys: Iterable[RawKey]) -> Iterable[RawRow]:
+        """The entries at each slot, undecoded: see `reconcilers.glance.remembered`.
+
+        Raises `Refused` where the columns are not of the types that a glance needs.
+        """

@@ -218,27 +218,23 @@ class MemoryLease:
 
 
 class MemoryBookmarks:
-    """`checkpoints.bookmarks.Bookmarks` in lists."""
+    """`checkpoints.bookmarks.Bookmarks` in dictionaries; nothing is left of older versions."""
 
     def __init__(self, clock: Callable[[], Micros] = now_micros) -> None:
         self._clock = clock
-        self._recorded: dict[str, list[Bookmark]] = defaultdict(list)
+        self._recorded: dict[str, Bookmark] = {}
         self._named: dict[tuple[str, str], Bookmark] = {}
 
     def record(self, bookmark: Bookmark) -> Bookmark:
         """Keep it as the newest."""
         newest = self.newest(bookmark.stream)
         at = after(newest.recorded_at if newest else None, self._clock())
-        self._recorded[bookmark.stream].append(replace(bookmark, recorded_at=at))
-        return self._recorded[bookmark.stream][-1]
+        self._recorded[bookmark.stream] = replace(bookmark, recorded_at=at)
+        return self._recorded[bookmark.stream]
 
     def newest(self, stream: str) -> Bookmark | None:
         """The one recorded last."""
-        return next(reversed(self._recorded[stream]), None)
-
-    def recent(self, stream: str) -> list[Bookmark]:
-        """All, in the order they were recorded."""
-        return list(self._recorded[stream])
+        return self._recorded.get(stream)
 
     def name(self, bookmark: Bookmark, name: str) -> Bookmark:
         """Keep it under a name."""

@@ -16,6 +16,7 @@ from cassandra.query import dict_factory
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
+from deploy import captured
 from deploy.embedded import capture
 from deploy.embedded.topics import MAX_MESSAGE_BYTES, PARTITIONS
 from deploy.mailserver import james
@@ -58,7 +59,7 @@ def prepare_tables(wanted: CassandraSettings) -> None:
         if wanted.keyspace not in cluster.metadata.keyspaces:
             log.info("making keyspace %s with James's tables", wanted.keyspace)
             james.create_schema(session, wanted.keyspace)
-        capture.switch_on(session, wanted.keyspace)
+        capture.switch_on(session, wanted.keyspace, captured.TABLES)
     finally:
         cluster.shutdown()
 
@@ -68,7 +69,7 @@ def prepare_topics(wanted: KafkaSettings, keyspace: str) -> None:
 
     Raises KafkaError.
     """
-    names = {f"{wanted.topic_prefix}.{keyspace}.{table}" for table in capture.TABLES}
+    names = {f"{wanted.topic_prefix}.{keyspace}.{table}" for table in captured.TABLES}
     names |= {wanted.suspects_topic, wanted.observe_suspects_topic, wanted.dead_letters_topic}
     admin = KafkaAdminClient(bootstrap_servers=wanted.bootstrap_servers)
     try:

@@ -80,6 +80,12 @@ def judge(
     return Repair(difference, describe(family, projection, seen, difference))
 
 
+def cannot_be_read(family: Family, projection: Projection, slot: Slot, why: str) -> Report:
+    """The server reads others and not this: it is read by itself again, later."""
+    place = f"{projection.name}: {family.place(slot)}"
+    return Report(Kind.UNREADABLE, f"{place} cannot be read, and is not judged: {why}")
+
+
 def _write_times(seen: Seen) -> Iterable[Micros]:
     if seen.actual is not None:
         yield from seen.actual.written.values()

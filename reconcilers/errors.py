@@ -6,14 +6,13 @@
     ├── Retryable            the same call may succeed later: back off, never count an attempt
     │   ├── Unreachable      no host answered, or the answer did not come in time
     │   └── Overloaded       the server refused for now (overload, bootstrapping, no quorum)
+    │       └── ReadFailed   … or failed this very read: others may do (`reconcilers.halves`)
     ├── Refused              the server will refuse this again until a person acts
     ├── Deferred             a correction has to wait: the message says for what
     │   └── Soon             … and only for a moment: the next look may do
-    ├── CorruptCheckpoint    the checkpoint cannot be gone on from: a fresh one, from the bookmark
     ├── SparkDied            the JVM is gone: only a new process can go on
     ├── NotGuarded           a write that could override a user's was asked for: a bug, never sent
     └── Misconfigured        settings or surroundings are wrong: one clear line, exit code 2
-        ├── IncompatibleCheckpoint   the checkpoint was made by another set-up
         ├── NewerSchema              a newer product has upgraded our own keyspace
         ├── EventsLost               retention has passed over changes that were not examined
         └── AlreadyRunning           another live stream holds the lease
@@ -38,6 +37,10 @@ class Overloaded(Retryable):
     """The server is alive and refused for now."""
 
 
+class ReadFailed(Overloaded):
+    """The server is alive and failed this read: too many tombstones, an undecodable cell."""
+
+
 class Refused(ReconcilerError):
     """The server refuses the statement for good: permission, missing table, wrong type."""
 
@@ -58,10 +61,6 @@ class Misconfigured(ReconcilerError):
     """Settings or surroundings are wrong; the message says what to change."""
 
 
-class IncompatibleCheckpoint(Misconfigured):
-    """The checkpoint belongs to another set of topics, families, partitions or schema."""
-
-
 class EventsLost(Misconfigured):
     """Kafka no longer holds records that were not read; the message says which."""
 
@@ -70,12 +69,8 @@ class NewerSchema(Misconfigured):
     """Our own keyspace has a step that this product does not know: a newer one upgraded it."""
 
 
-class CorruptCheckpoint(ReconcilerError):
-    """The checkpoint cannot be gone on from; a fresh one from the bookmark loses nothing."""
-
-
 class SparkDied(ReconcilerError):
-    """Spark's JVM is gone; a new process goes on from the checkpoint."""
+    """Spark's JVM is gone; a new process goes on after what is settled."""
 
 
 class AlreadyRunning(Misconfigured):

@@ -138,8 +138,26 @@ class Family:
         keys = (each.key for each in self.projections if each.table == table)
         return next(keys, None)
 
+    def whole_group(self, group: KeyValue | None) -> Slot:
+        """Where the finding of a whole group (mailbox) stands that cannot be read; no row's."""
+        first, *rest = self.key
+        return Slot(first.of_no_row if group is None else group, *(e.none_named for e in rest))
+
+    def is_whole_group(self, slot: Slot) -> bool:
+        """Whether it is such a place."""
+        if len(self.key) < 2 or slot.key[-1] != self.key[-1].none_named:
+            return False  # as nearly always: this is asked of each key
+        return slot == self.whole_group(slot.group)
+
+    @property
+    def nowhere(self) -> Slot:
+        """A place that no row has, to find out whether a table can be read at all."""
+        return Slot(*(column.of_no_row for column in self.key))
+
     def place(self, slot: Slot) -> str:
         """A slot as a sentence names it: ``mailbox … UID 7``."""
+        if slot.key and self.is_whole_group(slot):
+            return f"{self.group.label} {slot.group} as a whole"
         parts = zip(self.key, slot.key, strict=False)
         return " ".join(f"{column.label} {value}" for column, value in parts)
 

@@ -130,24 +130,26 @@ def advance(
     """The next step in a finding's life. An infrastructure failure is never an attempt."""
     match verdict:
         case Consistent():
-            return _agreed(previous, now)
+            return _agreed(previous, now, attempts)
         case LookAgain(reason=reason):
             return Step(Action.LOOK_AGAIN, reason=reason)
         case Report(kind=kind):
             if previous is None:
                 return Step(Action.REPORT)
             same = previous.kind == kind and previous.state is State.REPORTED
-            return Step(Action.KEEP if same else Action.REPORT)
+            tried = previous.state in {State.INTENDED, State.STUCK}
+            unsaid = tried and kind is Kind.UNREADABLE  # it says nothing of the repair
+            return Step(Action.KEEP if same or unsaid else Action.REPORT)
         case Repair():
             return _differs(previous, verdict, seen, now, attempts)
 
 
-def _agreed(previous: Finding | None, now: Now) -> Step:
+def _agreed(previous: Finding | None, now: Now, attempts: Attempts) -> Step:
     if previous is None:
         return Step(Action.NOTHING)
     ours = previous.state in {State.INTENDED, State.STUCK} and previous.writes
-    if ours and previous.batch == now.batch:
-        return Step(Action.LOOK_AGAIN, reason="executed again: its repair must hold for a delay")
+    if ours and _just_tried(previous, now, attempts):
+        return Step(Action.LOOK_AGAIN, reason="its repair must hold for a delay")
     return Step(Action.CLOSE, ends_as=State.VERIFIED if ours else State.HEALED)
 
 
@@ -164,13 +166,18 @@ def _differs(
 
 
 def _did_not_hold(previous: Finding, now: Now, attempts: Attempts) -> Step:
-    if now.at < previous.tried_at + attempts.apart:
+    if _just_tried(previous, now, attempts):
         return Step(Action.LOOK_AGAIN, reason="its repair was tried less than a delay ago")
     if previous.state is State.STUCK:
         return Step(Action.KEEP)
     if previous.attempts >= attempts.most:
         return Step(Action.STICK, attempt=previous.attempts)
     return Step(Action.REPAIR, attempt=previous.attempts)
+
+
+def _just_tried(previous: Finding, now: Now, attempts: Attempts) -> bool:
+    """Less than a delay after our own write nothing is verified, and nothing is an attempt."""
+    return now.at < previous.tried_at + attempts.apart
 
 
 def newer_than_ours(previous: Finding, difference: Difference, seen: Seen) -> bool:

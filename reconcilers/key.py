@@ -15,6 +15,8 @@ from reconcilers.errors import Misconfigured
 from reconcilers.model import KeyValue, Slot
 
 UUIDS = frozenset({"uuid", "timeuuid"})
+TIMED = frozenset({"timeuuid"})
+"""Of those, what Cassandra takes of version 1 only."""
 INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint", "varint"})
 TEXTS = frozenset({"text", "ascii", "varchar"})
 
@@ -58,6 +60,13 @@ class KeyColumn:
         if self.type in UUIDS:
             return UUID(int=0)
         return -1 if self.type in INTEGERS else ""
+
+    @property
+    def of_no_row(self) -> KeyValue:
+        """A value that Cassandra takes for this column, and that no row of James has."""
+        if self.type in TIMED:
+            return UUID(int=0x1000 << 64 | 1 << 63)
+        return self.none_named or "\0"
 
     def value(self, text: object) -> KeyValue:
         """The value that JSON or a person's text stands for. Raises ValueError."""

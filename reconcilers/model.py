@@ -10,12 +10,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-Value = None | bool | int | str | UUID | datetime | frozenset[str]
+from reconcilers.millis import Millis
+
 Micros = int
+
+Value = None | bool | int | str | UUID | Millis | frozenset[str]
 
 NEVER_WRITTEN = frozenset(
     {"imapuidtable", "acl", "eventstore", "messagecounter", "modseq", "messagev2", "messagev3"}
@@ -163,7 +165,8 @@ class Suspect:
     ``projection`` names the one that differs.
     ``kind`` is what the look found, None when both sides agreed. ``sources`` are those that
     may claim the slot; ``oldest`` is the write time (µs) of the oldest change behind it.
-    ``suspected`` is what an earlier look, at least one delay ago, found here.
+    ``suspected`` is what an earlier look, at least one delay ago, found here; ``unreadable`` why
+    the server would not read it.
     """
 
     slot: Slot
@@ -173,6 +176,7 @@ class Suspect:
     oldest: Micros | None = None
     looked_again: bool = False
     suspected: Kind | None = None
+    unreadable: str | None = None
 
     def wake(self, suspected: Kind | None) -> Wake:
         """The key, to be published and looked at again one delay later, with what was found now."""
@@ -215,6 +219,7 @@ class Kind(StrEnum):
     LARGE_CORRECTION = "large_correction"
     TABLE_REFUSES = "table_refuses"
     TABLE_UNREADABLE = "table_unreadable"
+    UNREADABLE = "unreadable"
     UNUSED_FLAGS = "unused_flags"
 
 

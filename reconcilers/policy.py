@@ -7,8 +7,8 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from reconcilers.family import Family, Projection
@@ -40,24 +40,25 @@ class BreakerLimits:
 class Count:
     """What one batch found: keys examined, suspects among them, removals among those.
 
-    ``at`` is the batch's own time (µs).
+    ``at`` is when its records were read (µs): a backlog is no burst. ``batch`` names it.
     """
 
+    batch: str
     at: Micros
     keys: int
     suspects: int
     removals: int
 
 
-def count_of(suspects: Iterable[Suspect], listing: str, keys: int, at: Micros) -> Count:
-    """What a batch of ``keys`` found at a time (µs); ``listing`` names the list of messages.
+def count_of(suspects: Iterable[Suspect], listing: str, keys: int, batch: str, at: Micros) -> Count:
+    """What a batch of ``keys`` found; ``listing`` names the list of messages.
 
     What is looked at again was counted when it was found; what agrees is no suspect. A removal from
     an index is no loss of mail, and is not counted as one.
     """
     new = [suspect for suspect in suspects if suspect.kind and not suspect.looked_again]
     removals = sum(each.kind is Kind.EXTRA_ROW and each.projection == listing for each in new)
-    return Count(at, keys, len(new), removals)
+    return Count(batch, at, keys, len(new), removals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +72,30 @@ class BreakerState:
 def after_batch(state: BreakerState, count: Count, limits: BreakerLimits) -> BreakerState:
     """The state that decides on this very batch: one over the limit is not repaired.
 
-    A batch that is executed again has the same time, and counts once.
+    A batch that is executed again has the same name, and counts once: with what it found at first,
+    for by now some of that is repaired.
     """
-    before = (each for each in state.recent if each.at > count.at - MINUTE and each.at != count.at)
-    recent = (*before, count)
+    again = [each for each in state.recent if each.batch == count.batch]
+    before = [
+        each
+        for each in state.recent
+        if abs(each.at - count.at) < MINUTE and each.batch != count.batch
+    ]
+    recent = (*before, _most([*again, count]))
     opened = dict(state.opened)
     for breaker, reason in _excesses(recent, limits):
         opened.setdefault(breaker, reason)
     return BreakerState(opened, recent)
+
+
+def _most(counts: Sequence[Count]) -> Count:
+    """One batch, of which each execution found a part."""
+    return replace(
+        counts[-1],
+        keys=max(each.keys for each in counts),
+        suspects=max(each.suspects for each in counts),
+        removals=max(each.removals for each in counts),
+    )
 
 
 def _excesses(recent: tuple[Count, ...], limits: BreakerLimits) -> Iterable[tuple[Breaker, str]]:

@@ -107,13 +107,13 @@ class KafkaSettings(Section):
 class StreamSettings(Section):
     """The delay-and-recheck window and the Spark job."""
 
-    checkpoint_dir: Path = Field(
-        Path("checkpoint"), description="Spark's checkpoint, on a disk that survives restarts"
+    checkpoint_dir: str = Field(
+        "checkpoint", description="Spark's own files: a folder or a URI of Hadoop's, disposable"
     )
     delay: Seconds = Field(45.0, description="D: nothing is judged before; James retries for 31 s")
     window: Seconds = Field(5.0, description="W: a key comes out D to D + W after it changed")
     master: str = Field("local[2]", description="Spark master")
-    shuffle_partitions: Count = Field(2, description="frozen in the checkpoint")
+    shuffle_partitions: Count = Field(2, description="tasks that share a look")
     jars: Path = Field(Path(".jars/spark"), description="folder of the Kafka connector's jars")
     driver_memory: str = Field("1g", description="heap of the Spark driver")
     restart_backoff_max: Seconds = Field(

@@ -6,6 +6,7 @@ Producers are made once per process, so each Spark worker keeps its own.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,15 +18,20 @@ from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, Ne
 from kafka.errors import CoordinatorNotAvailableError, KafkaError, TopicAlreadyExistsError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from checkpoints.bookmarks import Offsets
+from checkpoints.bookmarks import KafkaIds, Offsets, Place, nested
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family
 from reconcilers.key import named
 from reconcilers.model import PUBLISHED, Wake
 from streaming.settings import KafkaSettings, Settings
 
+log = logging.getLogger("reconciler")
+
+NO_ID = "00000000-0000-0000-0000-000000000000"
+"""Of a topic at a broker that has no ids, or does not know the topic right now."""
+
 BOOTSTRAP_MS = 10_000
-"""How long a broker may take to answer at first, ms."""
+"""How long a broker may take to answer at first, and to tell of a topic that it made, ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +112,41 @@ def _dead_letter(letter: Mapping[str, Any]) -> tuple[bytes, bytes]:
     return key.encode(), json.dumps({**place, "record": raw}).encode()
 
 
-def spark_options(settings: KafkaSettings, topics: Iterable[str]) -> dict[str, str]:
-    """Options of Spark's Kafka source.
+def stream_options(settings: KafkaSettings, topics: Iterable[str]) -> dict[str, str]:
+    """Options of Spark's Kafka source, by which the stream learns of new offsets."""
+    return {
+        **_spark_options(settings),
+        "subscribe": ",".join(topics),
+        "maxOffsetsPerTrigger": str(settings.max_offsets_per_batch),
+    }
+
+
+def batch_options(
+    settings: KafkaSettings, ranges: Mapping[Place, tuple[int, int]]
+) -> dict[str, str]:
+    """Options of a batch read of these ranges: first offset, and the one after the last.
+
+    The group is not the operator's: nothing is committed to it. It lets Spark keep its consumers.
+    """
+    begin = nested({place: first for place, (first, _) in ranges.items()})
+    end = nested({place: last for place, (_, last) in ranges.items()})
+    return {
+        **_spark_options(settings),
+        "kafka.group.id": f"{settings.group}.reader",
+        "assign": json.dumps({topic: sorted(each) for topic, each in begin.items()}),
+        "startingOffsets": json.dumps(begin),
+        "endingOffsets": json.dumps(end),
+    }
+
+
+def _spark_options(settings: KafkaSettings) -> dict[str, str]:
+    """What both kinds of reading ask of Kafka.
 
     It asks only for records that are there, and after each fetch for the partition's bounds, over
     the connection where the broker still holds the next fetch open: that one must not wait long.
     """
     return {
         "kafka.bootstrap.servers": settings.bootstrap_servers,
-        "subscribe": ",".join(topics),
-        "maxOffsetsPerTrigger": str(settings.max_offsets_per_batch),
         "failOnDataLoss": "true",
         "kafka.max.partition.fetch.bytes": str(8 * 1024 * 1024),
         "kafka.fetch.max.wait.ms": "10",
@@ -140,15 +171,24 @@ class Watcher:
             ) from failed
 
     def create(self, topics: Iterable[str]) -> None:
-        """Create those of the topics that do not exist, with the broker's own defaults."""
+        """Create those of the topics that do not exist, with the broker's own defaults.
+
+        Returns when the broker tells of them, which it does some time after it made them. Raises
+        `Unreachable`.
+        """
         absent = self.missing(topics)
         try:
             if absent:
                 self._admin.create_topics([NewTopic(topic, -1, -1) for topic in absent])
         except TopicAlreadyExistsError:
-            return
+            log.debug("another process made a topic of %s at the same time", absent)
         except KafkaError as failed:
             raise Unreachable(f"creating topics {', '.join(absent)}: {failed}") from failed
+        until = time.monotonic() + BOOTSTRAP_MS / 1000
+        while unknown := self.missing(absent):
+            if time.monotonic() > until:
+                raise Unreachable(f"created, but not told of by Kafka: {', '.join(unknown)}")
+            time.sleep(0.1)
 
     def partitions(self, topic: str) -> list[int]:
         """The numbers of a topic's partitions."""
@@ -158,6 +198,16 @@ class Watcher:
         """Those of the topics that do not exist."""
         existing = self._consumer.topics()
         return [topic for topic in topics if topic not in existing]
+
+    def ids(self, topics: Iterable[str]) -> KafkaIds:
+        """What tells these topics, and the cluster, from others of the same name."""
+        try:
+            cluster = self._admin.describe_cluster()["cluster_id"]
+            described = self._admin.describe_topics(list(topics))
+        except KafkaError as failed:
+            raise Unreachable(f"the ids of topics: {failed}") from failed
+        known = {each["name"]: str(each["topic_id"]) for each in described if each.get("topic_id")}
+        return KafkaIds(str(cluster), {name: each for name, each in known.items() if each != NO_ID})
 
     def end_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         """The offset after the last record, by topic and partition."""

@@ -13,6 +13,8 @@ from checkpoints.cassandra.expiries import CassandraExpiries
 from checkpoints.cassandra.journal import CassandraJournal
 from checkpoints.cassandra.lease import CassandraLease
 from checkpoints.cassandra.lineage import CassandraLineage
+from checkpoints.cassandra.raw_lineage import CassandraRawLineage
+from checkpoints.cassandra.raw_select import RawReads
 from checkpoints.cassandra.schema import create_schema
 from checkpoints.cassandra.store import KEYSPACE, Levels, Store, levels
 from checkpoints.cassandra.tallies import CassandraRounds, CassandraTallies
@@ -24,9 +26,11 @@ __all__ = [
     "CassandraJournal",
     "CassandraLease",
     "CassandraLineage",
+    "CassandraRawLineage",
     "CassandraRounds",
     "CassandraTallies",
     "Levels",
+    "RawReads",
     "Store",
     "create_schema",
     "levels",

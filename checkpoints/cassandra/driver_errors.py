@@ -10,6 +10,7 @@ from cassandra import (
     CoordinationFailure,
     DriverException,
     OperationTimedOut,
+    ReadFailure,
     RequestValidationException,
     Timeout,
     Unavailable,
@@ -28,7 +29,7 @@ from cassandra.protocol import (
 )
 from cassandra.protocol import InvalidRequestException as InvalidRequestMessage
 
-from reconcilers.errors import Overloaded, ReconcilerError, Refused, Unreachable
+from reconcilers.errors import Overloaded, ReadFailed, ReconcilerError, Refused, Unreachable
 
 NO_ANSWER = (
     NoHostAvailable,
@@ -58,7 +59,7 @@ NEVER = (
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Raise the driver's errors as `Unreachable`, `Overloaded` or `Refused`.
+    """Raise the driver's errors as `Unreachable`, `Overloaded`, `ReadFailed` or `Refused`.
 
     ``doing`` says in a few words what was tried ("reading lineage"), for the message.
     """
@@ -76,6 +77,8 @@ def _translated(error: Exception, doing: str) -> ReconcilerError:
         return Refused(message)
     if isinstance(error, NoHostAvailable):
         return _from_every_host(error, message)
+    if isinstance(error, ReadFailure) or type(error) is DriverException:  # so it says: not decoded
+        return ReadFailed(message)
     if isinstance(error, NOT_NOW):
         return Overloaded(message)
     if isinstance(error, NO_ANSWER):

@@ -19,13 +19,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
+from deploy import captured
 from deploy.demo.pace import pace_of
 from deploy.demo.play import Play
 from deploy.demo.show import Screen, screen_for
 from deploy.demo.stream import StreamDiedError
 from deploy.demo.summary import summary
 from deploy.demo.verdict import judged
-from deploy.embedded import Stack
+from deploy.embedded import Stack, Wanted
 from deploy.embedded.errors import EmbeddedError
 from deploy.mailserver.statements import SERVER_TROUBLE
 from deploy.mailserver.workload import Workload
@@ -81,7 +82,7 @@ def workload_of(operations: int, seed: int) -> Workload:
 def _play(given: argparse.Namespace, folder: Path, screen: Screen) -> int:
     with ExitStack() as ending:
         screen.say(f"starting Cassandra, Kafka and the change agent in {folder}")
-        stack = Stack(folder / "stack")
+        stack = Stack(folder / "stack", Wanted(tables=captured.TABLES))
         ending.callback(stack.down)
         ending.callback(screen.say, "stopping the servers")
         ending.callback(_ignore_interrupts)

@@ -33,7 +33,13 @@ def main(arguments: list[str]) -> int:
 
 
 def _up(given: argparse.Namespace) -> int:
-    wanted = Wanted(given.keyspace, given.cassandra, ADMIN if given.auth else None)
+    wanted = Wanted(
+        given.keyspace,
+        given.cassandra,
+        ADMIN if given.auth else None,
+        tuple(given.tables),
+        given.caches,
+    )
     stack = Stack(given.data_dir, wanted)
     stack.up()
     print(json.dumps(stack.describe()))
@@ -76,7 +82,18 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument("--data-dir", type=Path, required=True, help="all files of this stack")
     up = commands.add_parser("up", parents=[where], help="start it; prints one JSON object")
     up.add_argument("--keyspace", help=f"whose tables are watched (default {DEFAULT_KEYSPACE})")
+    up.add_argument(
+        "--tables",
+        type=lambda names: names.split(","),
+        default=[],
+        help="whose changes are captured, separated by commas (a new data directory needs them)",
+    )
     up.add_argument("--cassandra", choices=("5.0", "4.1"), help="release (default 5.0)")
+    up.add_argument(
+        "--caches",
+        choices=("small", "production"),
+        help="how large Cassandra's caches are (default small: for tests, not for measurements)",
+    )
     up.add_argument("--auth", action="store_true", help="passwords, roles and an audit log")
     up.set_defaults(run=_up)
     down = commands.add_parser("down", parents=[where], help="stop every process; data stays")

@@ -49,7 +49,7 @@ class Agent:
 
         Names of those without capture, ids of those that have it. Raises cql.UNREACHABLE.
         """
-        lacking = capture.lacking(session, self._spec.keyspace)
+        lacking = capture.lacking(session, self._spec.keyspace, self._spec.tables)
         return lacking | (capture.captured(session) - self._seen())
 
     def start(self, session: Any) -> None:
@@ -67,7 +67,7 @@ class Agent:
             unseen = self.unseen(session)
             if self.held():
                 if not alive:
-                    capture.switch_on(session, self._spec.keyspace)
+                    capture.switch_on(session, self._spec.keyspace, self._spec.tables)
                 return
             if alive and unseen:
                 self.daemon.terminate(STOP_GRACE_S)
@@ -115,7 +115,7 @@ class Agent:
             return frozenset()
 
     def _launch(self, session: Any) -> None:
-        capture.switch_on(session, self._spec.keyspace)
+        capture.switch_on(session, self._spec.keyspace, self._spec.tables)
         seen = sorted(capture.captured(session))
         self.daemon.start(self._command(), cwd=self._layout.agent)
         self._seen_file.write_text(json.dumps(seen), encoding="utf-8")

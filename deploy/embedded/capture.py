@@ -1,4 +1,4 @@
-"""Turning change capture on for James's tables, and knowing which tables have it.
+"""Turning change capture on for tables, and knowing which tables have it.
 
 The agent reliably sees only the tables that were there when it started. Of what is created later it
 misses tables with a user-defined type, and tables that appear together with their keyspace. So
@@ -6,30 +6,10 @@ capture is turned on while the agent is stopped (agent.py): then no change is lo
 """
 
 import logging
+from collections.abc import Collection
 from typing import Any
 
 log = logging.getLogger(__name__)
-
-TABLES = (
-    "imapuidtable",
-    "messageidtable",
-    "messagedeleted",
-    "firstunseen",
-    "mailboxrecents",
-    "applicableflag",
-    "mailbox",
-    "mailboxpathv2",
-    "mailboxpathv3",
-    "acl",
-    "aclv2",
-    "usermailboxacl",
-    "messagev2",
-    "messagev3",
-    "attachmentv2",
-    "attachmentmessageid",
-    "attachmentowners",
-)
-"""Every table whose changes are watched. Counter tables give no event and are not among them."""
 
 
 def captured(session: Any) -> frozenset[str]:
@@ -41,12 +21,12 @@ def captured(session: Any) -> frozenset[str]:
     return frozenset(str(row["id"]) for row in rows if row["cdc"])
 
 
-def lacking(session: Any, keyspace: str) -> frozenset[str]:
-    """The known tables of `keyspace` that exist without capture. Raises cql.UNREACHABLE."""
+def lacking(session: Any, keyspace: str, tables: Collection[str]) -> frozenset[str]:
+    """Those of `tables` that exist in `keyspace` without capture. Raises cql.UNREACHABLE."""
     rows = session.execute(
         "SELECT table_name, cdc FROM system_schema.tables WHERE keyspace_name = %s", (keyspace,)
     )
-    return frozenset(r["table_name"] for r in rows if r["table_name"] in TABLES and not r["cdc"])
+    return frozenset(r["table_name"] for r in rows if r["table_name"] in tables and not r["cdc"])
 
 
 def statements(table: str, grace: int) -> tuple[str, str]:
@@ -61,14 +41,14 @@ def statements(table: str, grace: int) -> tuple[str, str]:
     )
 
 
-def switch_on(session: Any, keyspace: str) -> None:
-    """Turn capture on for each known table of `keyspace` that lacks it. Raises cql.UNREACHABLE."""
+def switch_on(session: Any, keyspace: str, tables: Collection[str]) -> None:
+    """Turn capture on for those of `tables` that lack it. Raises cql.UNREACHABLE."""
     rows = session.execute(
         "SELECT table_name, gc_grace_seconds FROM system_schema.tables WHERE keyspace_name = %s",
         (keyspace,),
     )
     grace = {row["table_name"]: row["gc_grace_seconds"] for row in rows}
-    for table in sorted(lacking(session, keyspace)):
+    for table in sorted(lacking(session, keyspace, tables)):
         for cql in statements(f'"{keyspace}"."{table}"', grace[table]):
             session.execute(cql)
         log.info("change capture is on for %s.%s", keyspace, table)

@@ -1,7 +1,9 @@
 """One real Cassandra node with change capture on."""
 
 import logging
+import re
 import shutil
+from collections.abc import Iterable
 
 from deploy.embedded import cql
 from deploy.embedded.errors import StartError
@@ -18,6 +20,7 @@ CLUSTER_NAME = "embedded"
 STOP_GRACE_S = 60.0
 JVM = ("-Xms512m", "-Xmx768m", *UNVERIFIED)
 TEMPLATES = DEPLOY / "cassandra"
+SETTING = re.compile(r"^([a-z_]+):", re.MULTILINE)
 
 
 class CassandraNode:
@@ -54,10 +57,12 @@ class CassandraNode:
             names.append("cassandra-5.0.yaml")
         if self._spec.admin is not None:
             names.append("cassandra-auth.yaml")
+        if self._spec.caches == "production":
+            names.append("cassandra-caches.yaml")
         whole = conf / "cassandra.yaml.template"
         whole.parent.mkdir(parents=True, exist_ok=True)
         whole.write_text(
-            "\n".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names),
+            joined((TEMPLATES / name).read_text(encoding="utf-8") for name in names),
             encoding="utf-8",
         )
         render(
@@ -99,3 +104,17 @@ class CassandraNode:
         ]
         command += ["-cp", f"{jars}/*", "org.apache.cassandra.service.CassandraDaemon"]
         return command
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Parts of a cassandra.yaml as one: a later one replaces settings of one line, or adds any."""
+    lines: list[str] = []
+    for part in parts:
+        later = set(SETTING.findall(part)) if lines else set()
+        kept = (
+            line
+            for line in lines
+            if (found := SETTING.match(line)) is None or found[1] not in later
+        )
+        lines = [*kept, *part.splitlines()]
+    return "\n".join(lines) + "\n"

@@ -1,7 +1,7 @@
 """What a stack is made of, decided at its first start, and where its files are."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -9,9 +9,12 @@ from deploy.embedded.errors import MismatchError
 from deploy.embedded.ports import free_ports
 
 CassandraRelease = Literal["5.0", "4.1"]
+Caches = Literal["small", "production"]
+"""How large Cassandra's caches are: for tests on a small machine, or as a node's."""
 
 DEFAULT_KEYSPACE = "apache_james"
 DEFAULT_RELEASE: CassandraRelease = "5.0"
+DEFAULT_CACHES: Caches = "small"
 TOPIC_PREFIX = "james"
 
 
@@ -40,13 +43,18 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """The options of one stack; `admin` is None where Cassandra asks for no password."""
+    """The options of one stack; `admin` is None where Cassandra asks for no password.
+
+    The changes of `tables`, in `keyspace`, are captured.
+    """
 
     keyspace: str
     release: CassandraRelease
     admin: Credentials | None
     ports: Ports
+    tables: tuple[str, ...]
     topic_prefix: str = TOPIC_PREFIX
+    caches: Caches = DEFAULT_CACHES
 
     @property
     def bootstrap_servers(self) -> str:
@@ -61,11 +69,17 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the caller asks for; None means: as it was, or the default for a new stack."""
+    """What the caller asks for; None means: as it was, or the default for a new stack.
+
+    ``tables`` are those whose changes are captured. A new stack needs them; an old one keeps its
+    own where none are given. ``caches`` may be others at each start.
+    """
 
     keyspace: str | None = None
     release: CassandraRelease | None = None
     admin: Credentials | None = None
+    tables: tuple[str, ...] = ()
+    caches: Caches | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +135,7 @@ def load(layout: Layout) -> Spec | None:
         raw = json.loads(layout.spec_file.read_text(encoding="utf-8"))
         raw["ports"] = Ports(**raw["ports"])
         raw["admin"] = Credentials(**raw["admin"]) if raw["admin"] else None
+        raw["tables"] = tuple(raw["tables"])
         return Spec(**raw)
     except FileNotFoundError:
         return None
@@ -133,19 +148,29 @@ def load(layout: Layout) -> Spec | None:
 def decide(layout: Layout, wanted: Wanted) -> Spec:
     """The stored spec, or a new one with free ports, which is stored.
 
-    Raises MismatchError where the data directory was made with other options.
+    Other tables and caches than before are taken up. Raises MismatchError where the data directory
+    was made with other options, or where nobody has ever said which tables are to be captured.
     """
     stored = load(layout)
     if stored is not None:
         _refuse_difference(layout, stored, wanted)
-        return stored
+        tables, caches = wanted.tables or stored.tables, wanted.caches or stored.caches
+        return _store(layout, replace(stored, tables=tables, caches=caches))
+    if not wanted.tables:
+        raise MismatchError(f"{layout.root} is new: say which tables are to be captured")
     candidates = free_ports()
     spec = Spec(
         keyspace=wanted.keyspace or DEFAULT_KEYSPACE,
         release=wanted.release or DEFAULT_RELEASE,
         admin=wanted.admin,
         ports=Ports(*(next(candidates) for _ in range(5))),
+        tables=wanted.tables,
+        caches=wanted.caches or DEFAULT_CACHES,
     )
+    return _store(layout, spec)
+
+
+def _store(layout: Layout, spec: Spec) -> Spec:
     layout.make()
     layout.spec_file.write_text(json.dumps(asdict(spec), indent=2) + "\n", encoding="utf-8")
     return spec

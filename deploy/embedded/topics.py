@@ -3,7 +3,6 @@
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
-from deploy.embedded.capture import TABLES
 from deploy.embedded.spec import Spec
 
 PARTITIONS = 2
@@ -17,7 +16,7 @@ RECONCILER_TOPICS = (
 
 def names(spec: Spec) -> list[str]:
     """One topic a watched table, and those of the reconciler itself."""
-    tables = [f"{spec.topic_prefix}.{spec.keyspace}.{table}" for table in TABLES]
+    tables = [f"{spec.topic_prefix}.{spec.keyspace}.{table}" for table in spec.tables]
     return [*tables, *RECONCILER_TOPICS]
 
 

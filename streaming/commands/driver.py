@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from checkpoints import fingerprint
+from checkpoints.batch_bookmarks import safe_start
 from checkpoints.cassandra import CassandraBookmarks
 from checkpoints.clock import now_micros, to_micros
 from reconcilers.policy import BreakerLimits
@@ -20,8 +20,9 @@ from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.query import FamilyQuery
 from streaming.pipeline.scheduled import ExpiredCells
 from streaming.pipeline.session import spark_session
+from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.starting import StartingPoint
-from streaming.pipeline.supervisor import Measurements, QuerySupervisor
+from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
 from streaming.settings import RepairSettings, Settings
 from streaming.tables import Nodes, connect
 
@@ -29,59 +30,47 @@ TakeSummary = Callable[[BatchSummary], None]
 
 
 def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySupervisor:
-    """Keeps the stream alive; ``counters`` hear of each batch, if there are any.
-
-    Raises `IncompatibleCheckpoint` before Spark is started, which takes long.
-    """
+    """Keeps the stream alive; ``counters`` hear of each slice, if there are any."""
     settings, names, metrics = opened.settings, opened.names, opened.metrics
-    made_with = _fingerprint(opened)
-    fingerprint.check(names.checkpoint, made_with)
-    clocks = ClockWatch(Nodes(connect(settings.cassandra)), settings.stream.delay, metrics)
+    stream = settings.stream
+    clocks = ClockWatch(Nodes(connect(settings.cassandra)), stream.delay, metrics)
     lag = LagWatch(opened.watcher, opened.topics, metrics)
-    decisions = batches(opened, clocks, lag, counters)
-    query = FamilyQuery(
-        spark_session(settings.stream),
-        opened.job,
-        names.checkpoint,
-        decisions,
-        opened.watcher.partitions,
-    )
+    bookmarks, name = CassandraBookmarks(opened.store), names.bookmarks(opened.job.family)
     starting = StartingPoint(
         opened.watcher,
         opened.topics,
-        to_micros(settings.stream.window),
-        bookmarks=decisions.recent_bookmarks,
-        events_lost=decisions.events_lost,
+        bookmark=partial(bookmarks.newest, name),
+        before_upgrade=lambda: safe_start(bookmarks.of_batches(name), to_micros(stream.window)),
+        events_lost=lambda: opened.job.connections().lineage.watch_from(now_micros()),
         accept_loss=opened.accept_loss,
     )
+    position = StreamPosition(
+        name, bookmarks, starting.ids, partial(opened.watcher.commit, names.group)
+    )
+    decisions = batches(opened, clocks, lag, counters, position)
+    spark = spark_session(stream)
+    folder = CheckpointFolder(spark, names.checkpoint)
     return QuerySupervisor(
-        query=query,
+        query=FamilyQuery(spark, opened.job, folder, decisions, opened.watcher.partitions),
         decisions=decisions,
         starting=starting,
-        measurements=Measurements(clocks, lag, decisions.read_up_to),
+        measurements=Measurements(clocks, lag),
         metrics=metrics,
-        fingerprint=made_with,
-        restart_backoff_max=settings.stream.restart_backoff_max,
-    )
-
-
-def _fingerprint(opened: OpenedStream) -> fingerprint.Fingerprint:
-    settings = opened.settings
-    return fingerprint.Fingerprint(
-        opened.topics,
-        (opened.job.family.name,),
-        settings.stream.shuffle_partitions,
-        settings.kafka.topic_prefix,
+        overdue=Overdue(2 * (stream.delay + stream.window)),
+        restart_backoff_max=stream.restart_backoff_max,
     )
 
 
 def batches(
-    opened: OpenedStream, clocks: ClockWatch, lag: LagWatch, counters: TakeSummary | None
+    opened: OpenedStream,
+    clocks: ClockWatch,
+    lag: LagWatch,
+    counters: TakeSummary | None,
+    position: StreamPosition,
 ) -> Batches:
-    """What is asked for each batch."""
+    """What is asked for each slice."""
     ours, family, settings = opened.job.connections(), opened.job.family, opened.settings
-    metrics, name = opened.metrics, opened.names.bookmarks(family)
-    commit = partial(opened.watcher.commit, opened.names.group)
+    metrics, name = opened.metrics, position.stream
     findings = OpenFindings(family, ours.journal, metrics, name, _asked_again_after(settings))
     admission = AdmissionControl(
         family=family,
@@ -94,12 +83,10 @@ def batches(
     )
     summaries = counters and BatchSummaries(
         take=counters,
-        window=to_micros(settings.stream.window),
         lag=lag.lag,
         paused_because=admission.paused_because,
         mailboxes=findings.mailboxes,
     )
-    position = StreamPosition(name, CassandraBookmarks(opened.store), commit)
     record = BatchRecord(family.name, position, metrics, now_micros, summaries)
     return Batches(
         admission, findings, ExpiredCells(ours.expiries), record, ours.lineage, now_micros

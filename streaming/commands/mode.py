@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from reconcilers.family import Family
 from streaming.settings import Mode, Settings
@@ -11,23 +10,24 @@ from streaming.settings import Mode, Settings
 
 @dataclass(frozen=True, slots=True)
 class StreamNames:
-    """The topic, consumer group, checkpoint, lease and bookmarks of the stream in one mode."""
+    """The topic, consumer group, checkpoint folder, lease and bookmarks of the stream in a mode."""
 
     mode: Mode
     suspects_topic: str
     group: str
-    checkpoint: Path
+    checkpoint: str
     keyspace: str
 
     @classmethod
     def of(cls, settings: Settings, mode: Mode) -> StreamNames:
         """Those of the stream that these settings describe."""
-        kafka, where = settings.kafka, settings.stream.checkpoint_dir / mode
+        kafka, keyspace = settings.kafka, settings.cassandra.keyspace
+        where = f"{settings.stream.checkpoint_dir.rstrip('/')}/{keyspace}/{mode}"
         if mode is Mode.REPAIR:
             topic, group = kafka.suspects_topic, kafka.group
         else:
             topic, group = kafka.observe_suspects_topic, f"{kafka.group}-{mode}"
-        return cls(mode, topic, group, where, settings.cassandra.keyspace)
+        return cls(mode, topic, group, where, keyspace)
 
     @property
     def lease(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from checkpoints.bookmarks import Bookmark, Offsets
+from checkpoints.bookmarks import Bookmark, Offsets, nested
 from checkpoints.cassandra import CassandraBookmarks, CassandraJournal, CassandraLease
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.lease import Holder
@@ -26,7 +26,7 @@ from streaming.topics import Watcher, event_topics
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """How far a stream is behind the end of one partition; None where it never began."""
+    """How much of one partition is not settled yet; None where the stream never began."""
 
     topic: str
     partition: int
@@ -44,8 +44,7 @@ class StreamStatus:
     """One mode of one family. ``seconds`` is the lag in time: 0 when nothing waits."""
 
     name: str
-    last_batch: str | None
-    batch_id: int | None
+    last_settled: str | None
     lag: tuple[PartitionLag, ...]
     records: int | None
     seconds: float | None
@@ -152,13 +151,13 @@ def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Ite
             lag: tuple[PartitionLag, ...] = ()
             if watcher is not None:
                 topics = (*event_topics(settings, family), names.suspects_topic)
-                read = watcher.committed(names.group) or (newest.end if newest else {})
+                read = watcher.committed(names.group) or (nested(newest.settled) if newest else {})
                 lag = tuple(lags(watcher.end_offsets(topics), read))
             yield _stream(mode, newest, holder, lag)
 
 
 def lags(ends: Offsets, read: Offsets) -> Iterator[PartitionLag]:
-    """How far each partition was read."""
+    """How far each partition is settled."""
     for topic, partitions in sorted(ends.items()):
         for partition, end in sorted(partitions.items()):
             yield PartitionLag(topic, partition, end, read.get(topic, {}).get(partition))
@@ -171,11 +170,10 @@ def _stream(
     records = sum(each for each in waiting if each is not None) if lag else None
     seconds = None
     if newest is not None and records is not None:
-        seconds = max(to_seconds(now_micros() - newest.batch_time), 0.0) if records else 0.0
+        seconds = max(to_seconds(now_micros() - newest.recorded_at), 0.0) if records else 0.0
     return StreamStatus(
         name=mode.value,
-        last_batch=_iso(newest.batch_time) if newest else None,
-        batch_id=newest.batch_id if newest else None,
+        last_settled=_iso(newest.recorded_at) if newest else None,
         lag=lag,
         records=records,
         seconds=seconds,
@@ -222,7 +220,7 @@ def as_text(found: Status) -> Iterator[str]:
 
 def _stream_text(stream: StreamStatus) -> Iterator[str]:
     who = f", run by {stream.holder.host}" if stream.holder else ""
-    yield f"{stream.name} stream: last batch {stream.last_batch or 'none yet'}{who}"
+    yield f"{stream.name} stream: last settled {stream.last_settled or 'never yet'}{who}"
     if stream.records is not None:
         seconds = "" if stream.seconds is None else f", {stream.seconds:.0f} s behind"
         yield f"  {stream.records} records wait{seconds}"

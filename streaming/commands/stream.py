@@ -2,7 +2,7 @@
 
 ::
 
-    settings ─▶ schema, topics ─▶ lease ─▶ checkpoint or bookmark ─▶ query, restarted when it dies
+    settings ─▶ schema, topics ─▶ lease ─▶ settled offsets ─▶ query, begun anew when it dies
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from checkpoints import directory
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder, Lease
 from reconcilers.errors import AlreadyRunning, Misconfigured
@@ -48,7 +47,7 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.OBSERVE.value)
     parser.add_argument(
-        "--fresh-checkpoint", action="store_true", help="begin at the bookmark; loses nothing"
+        "--fresh-checkpoint", action="store_true", help="needless: every start begins afresh"
     )
     parser.add_argument(
         "--accept-loss", action="store_true", help="go on though Kafka's retention has passed"
@@ -75,8 +74,6 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         opened = OpenedStream(
             job, names, store, watcher, topics, lease, metrics, arguments.accept_loss
         )
-        if arguments.fresh_checkpoint:
-            directory.set_aside(names.checkpoint)
         loop = _counters(opened, schema)
         keeper = supervisor(opened, loop.take if loop is not None else None)
         if loop is not None:

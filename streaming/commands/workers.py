@@ -13,7 +13,9 @@ from checkpoints.cassandra import (
     CassandraExpiries,
     CassandraJournal,
     CassandraLineage,
+    CassandraRawLineage,
     CassandraTallies,
+    RawReads,
     Store,
     levels,
 )
@@ -21,11 +23,13 @@ from checkpoints.clock import now_micros, to_micros
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Attempts
 from reconcilers.model import Kind
+from reconcilers.raw import raw_shape
 from streaming.pipeline.worker import Connections, Job
 from streaming.settings import Settings
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
-from streaming.tables import Tables, connect
+from streaming.steps.glance import Glance
+from streaming.tables import Tables, UndecodedTables, connect
 
 
 def job(settings: Settings, family: Family, suspects_topic: str) -> Job:
@@ -54,8 +58,9 @@ def _connections(settings: Settings, of: _ByName) -> Connections:
     session = connect(settings.cassandra)
     consistency = levels(settings.cassandra.local_dc)
     store = Store(session, settings.cassandra.own_keyspace, consistency)
+    tables = Tables(session, settings.cassandra, of.family)
     return Connections(
-        Tables(session, settings.cassandra, of.family),
+        tables,
         CassandraLineage(store, of.family),
         CassandraJournal(
             store,
@@ -64,7 +69,19 @@ def _connections(settings: Settings, of: _ByName) -> Connections:
         ),
         CassandraExpiries(store, family=of.family),
         CassandraTallies(store, settings.tally.chunk),
+        _glance(settings, tables, of.family),
     )
+
+
+def _glance(settings: Settings, tables: Tables, family: Family) -> Glance | None:
+    """What the family's keys are glanced at with; none where it does not fit."""
+    shape, cassandra = raw_shape(family), settings.cassandra
+    if shape is None:
+        return None
+    reads = RawReads(connect(cassandra), levels(cassandra.local_dc).each)
+    undecoded = UndecodedTables(reads, cassandra.keyspace, family, shape, tables.pace)
+    lineage = CassandraRawLineage(reads, cassandra.own_keyspace, family)
+    return Glance(family, shape, undecoded, lineage)
 
 
 def examiner(of: Job, projection: Projection) -> Examiner:

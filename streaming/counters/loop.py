@@ -12,7 +12,7 @@ from threading import Event
 from uuid import UUID
 
 from checkpoints.clock import to_micros
-from reconcilers.errors import ReconcilerError, Refused
+from reconcilers.errors import ReadFailed, ReconcilerError, Refused
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRows
@@ -131,7 +131,7 @@ class CounterLoop:
         """What one table refuses holds up no other; where servers do not answer, all wait."""
         try:
             self.scheduler.work(pending)
-        except Refused as refused:
+        except (Refused, ReadFailed) as refused:
             log.warning("%s is not looked at: %s", pending.counter, refused)
             self.scheduler.put_off(pending, to_micros(REFUSED_FOR))
         except ReconcilerError:

@@ -59,18 +59,18 @@ class AdmissionControl:
         """Whether what is held may be looked at: repair mode, and no breaker is open."""
         return self.mode is Mode.REPAIR and not self._state.opened
 
-    def admit(self, look: BatchLook, now: Micros) -> Admission:
-        """Count this batch's suspects and say what may be repaired.
+    def admit(self, look: BatchLook, batch: str, at: Micros) -> Admission:
+        """Count this batch's suspects, read ``at`` (µs), and say what may be repaired.
 
         Raises `AlreadyRunning` when the lease is lost: this process may not write any more.
         """
         self.check_lease()
-        count = count_of(look.suspects, self.family.listing.name, look.examined, now)
+        count = count_of(look.suspects, self.family.listing.name, look.examined, batch, at)
         before = self._state
         after = after_batch(before, count, self.limits)
         for breaker in after.opened.keys() - before.opened.keys():
             reason = after.opened[breaker]
-            self.journal.open_breaker(breaker, reason, now)
+            self.journal.open_breaker(breaker, reason, at)
             log.error(
                 "breaker %s opened: %s; repairs pause until `reconcile resume`",
                 breaker.value,

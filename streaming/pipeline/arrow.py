@@ -1,4 +1,4 @@
-"""What came out of the settle window, as a worker gets it: Arrow columns, made into wakes."""
+"""The keys of a slice, as a worker gets them: Arrow columns, made into wakes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WriteTimes:
 
 @dataclass(frozen=True, slots=True)
 class SettledKeys:
-    """One Arrow batch of what `window.settle` lets out, without the heartbeat's own row."""
+    """One Arrow batch of the keys of a slice (`keys.each_key_once`)."""
 
     keys: pa.RecordBatch
     bad: list[dict[str, Any]]
@@ -38,8 +38,7 @@ class SettledKeys:
     def of(cls, batch: pa.RecordBatch) -> SettledKeys:
         """Keys and bad records apart."""
         good = pc.is_null(batch["reason"])
-        keys = batch.filter(pc.and_(good, pc.invert(batch["heartbeat"])))
-        return cls(keys, batch.filter(pc.invert(good)).to_pylist())
+        return cls(batch.filter(good), batch.filter(pc.invert(good)).to_pylist())
 
     def wakes(self, family: Family) -> Iterator[Wake]:
         """Each key of this family as a wake."""
@@ -60,8 +59,11 @@ class SettledKeys:
         return [Kind(each) if each else None for each in values]
 
     def write_times(self, fast: Micros) -> WriteTimes | None:
-        """Of the keys that a change woke; None without any. ``fast``: so far ahead (µs) is fast."""
-        told = pc.and_(pc.invert(self.keys["looked_again"]), pc.is_valid(self.keys["oldest"]))
+        """Of the keys that a change woke; None without any. ``fast``: so far ahead (µs) is fast.
+
+        Events with an absurd time are not among them.
+        """
+        told = pc.and_(pc.invert(self.keys["looked_again"]), pc.is_valid(self.keys["quickest"]))
         changed = self.keys.filter(told)
         if not changed.num_rows:
             return None

@@ -1,4 +1,4 @@
-"""Step 1, wake: Kafka records to keys, in native Spark SQL. No Python runs per event.
+"""Step 2, wake: Kafka records to keys, in native Spark SQL. No Python runs per event.
 
 An event is never believed as state: it only says which key may have changed. From each record come
 the ids that it names, its write time, and whether it was shaped like a delete. What cannot be
@@ -15,12 +15,13 @@ from pyspark.sql import functions as F  # noqa: N812 (the field's usual name)
 
 from reconcilers.errors import Misconfigured
 from reconcilers.family import Family
-from reconcilers.key import INTEGERS, UUIDS, KeyColumn
+from reconcilers.key import INTEGERS, TIMED, UUIDS, KeyColumn
 from reconcilers.model import PUBLISHED, Kind
 
 BAD_RECORD_BYTES = 65_536
 
 _UUID = "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$"
+_TIMED = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-1[0-9a-fA-F]{3}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 _BOUND = "STRUCT<values: ARRAY<STRUCT<name: STRING, value: STRING>>>"
 _HAVE_EXPIRY = ('"deletion_ts":1', '"deletion_ts":2')  # any until 2065, in the agent's compact JSON
 _EXPIRY = r'"deletion_ts":(\d{16})\b'
@@ -87,7 +88,7 @@ def decode(records: DataFrame, family: Family, keyspace: str, suspects_topic: st
     """Kafka's records as keys: `Family.named` and `Wake`'s fields, times in µs, and `BAD_COLUMNS`.
 
     Those are null for good ones. ``written`` is the write time, ``capture_delay`` the agent's clock
-    minus it, µs; negative for a fast writer.
+    minus it, µs; negative for a fast writer, null where either is absurd.
     """
     parsed = records.select(
         "topic",
@@ -159,7 +160,8 @@ def _bad_suspect(family: Family) -> Column:
         F.when(value.isNull() | value["_corrupt"].isNotNull(), "malformed JSON")
         .when(value.wake.isNull(), "not a suspect")
         .when(value.family.isNull() | (value.family != family.name), "unknown family")
-        .when(_not_uuids(ids), "wrong type: an id is not a UUID")
+        .when(_any(ids, UUIDS, _UUID), "wrong type: an id is not a UUID")
+        .when(_any(ids, TIMED, _TIMED), "wrong type: an id is not a time-based UUID")
         .when(~value.wake.suspected.isin(*Kind), "unknown kind")
     )
 
@@ -168,6 +170,7 @@ def _bad_event(events: _Events, keyspace: str) -> Column:
     key, value, family = F.col("k"), F.col("v"), events.family
     parts = [(column, events.part(number)) for number, column in enumerate(family.key)]
     source = family.truth.source
+    ids = [*parts, (source, events.source_in_key())]
     whole_key = events.partition().isNotNull()
     for _column, part in parts:
         whole_key &= part.isNotNull()
@@ -187,10 +190,8 @@ def _bad_event(events: _Events, keyspace: str) -> Column:
         .when(key.isNull() | key["_corrupt"].isNotNull(), "malformed key")
         .when(events.partition().isNull(), "missing key")
         .when(value.op.isin("i", "u") & ~whole_key, "missing key")
-        .when(
-            _not_uuids([*parts, (source, events.source_in_key())]),
-            "wrong type: an id is not a UUID",
-        )
+        .when(_any(ids, UUIDS, _UUID), "wrong type: an id is not a UUID")
+        .when(_any(ids, TIMED, _TIMED), "wrong type: an id is not a time-based UUID")
     )
     for number, column in enumerate(family.key[:-1]):
         reason = _or_wrong_type(reason, column, events.ranged(number))
@@ -200,19 +201,22 @@ def _bad_event(events: _Events, keyspace: str) -> Column:
 def _or_wrong_type(reason: Column, column: KeyColumn, text: Column) -> Column:
     """The reason, or that a value is not of its column's type."""
     if column.type in UUIDS:
-        return reason.when(~text.rlike(_UUID), f"wrong type: {column.name} is not a UUID")
+        reason = reason.when(~text.rlike(_UUID), f"wrong type: {column.name} is not a UUID")
+    if column.type in TIMED:
+        why = f"wrong type: {column.name} is not a time-based UUID"
+        return reason.when(~text.rlike(_TIMED), why)
     if column.type in INTEGERS:
-        wrong = text.isNotNull() & text.cast("bigint").isNull()
+        wrong = text.isNotNull() & text.try_cast("bigint").isNull()
         return reason.when(wrong, f"wrong type: {column.name} is not an integer")
     return reason
 
 
-def _not_uuids(ids: list[tuple[KeyColumn, Column]]) -> Column:
-    """Whether any id that has to be one is there and is not a UUID."""
+def _any(ids: list[tuple[KeyColumn, Column]], types: frozenset[str], pattern: str) -> Column:
+    """Whether any id of one of these types is there and is not of this pattern."""
     wrong = F.lit(False)
     for column, value in ids:
-        if column.type in UUIDS:
-            wrong |= value.isNotNull() & ~value.rlike(_UUID)
+        if column.type in types:
+            wrong |= value.isNotNull() & ~value.rlike(pattern)
     return wrong
 
 
@@ -237,12 +241,17 @@ def _as_keys(parsed: DataFrame, events: _Events) -> DataFrame:
         of("suspected", F.lit(None)).alias("suspected"),
         of("oldest", value.source.ts_us).alias("written"),
         F.coalesce(event & events.is_truth, F.lit(False)).alias("from_truth"),
-        F.when(event, value.ts_ms * 1000 - value.source.ts_us).alias("capture_delay"),
+        F.when(event, _later(value.ts_ms, value.source.ts_us)).alias("capture_delay"),
         F.when(event & ~deleted, _expires_at(F.col("value"))).alias("expires_at"),
         "reason",
         *(F.when(~good, F.col(name)).alias(name) for name in ("topic", "partition", "offset")),
         F.when(~good, F.substring("value", 1, BAD_RECORD_BYTES)).alias("raw"),
     )
+
+
+def _later(milliseconds: Column, micros: Column) -> Column:
+    """How much later (µs); null where 64 bits do not hold it: Spark would die of the overflow."""
+    return F.try_subtract(F.try_multiply(milliseconds, F.lit(1000)), micros)
 
 
 def _ids(events: _Events) -> dict[str, Column]:
@@ -255,7 +264,7 @@ def _ids(events: _Events) -> dict[str, Column]:
     for number, column in enumerate(family.key):
         part = events.part(number)
         if number < len(family.key) - 1:
-            part = F.coalesce(part, events.ranged(number).cast(_sql(column.type)))
+            part = F.coalesce(part, events.ranged(number).try_cast(_sql(column.type)))
         found[column.name] = part
     return {each.name: found[each.name] for each in family.named}
 

@@ -16,7 +16,7 @@ from checkpoints.journal import Journal
 from reconcilers.family import Family
 from reconcilers.finding import Action, Finding, State
 from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Micros, Slot, Wake, look_again
+from reconcilers.model import Kind, Micros, Slot, Wake, look_again
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.report import report_change, report_end, report_looks_again
 from streaming.steps.outcome import Outcome
@@ -101,6 +101,11 @@ class OpenFindings:
         listing = self.family.listing.name
         groups = (slot.group for name, slot in self.findings if name == listing and slot.key)
         return frozenset(each for each in groups if isinstance(each, UUID))
+
+    def unreadable(self) -> frozenset[Slot]:
+        """Where a finding tells that the server does not read it."""
+        found = self.findings.values()
+        return frozenset(each.slot for each in found if each.kind is Kind.UNREADABLE)
 
     # --- outcomes
 

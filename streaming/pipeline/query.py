@@ -1,4 +1,4 @@
-"""One family as one StreamingQuery, restarted when it dies; and the two passes of each batch."""
+"""One family as one StreamingQuery: settled ranges of offsets, and what is done with each slice."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from checkpoints.bookmarks import Offsets
+from checkpoints.bookmarks import Offsets, Positions, flat, nested
 from checkpoints.clock import now_micros
-from checkpoints.directory import planned, query_id
-from reconcilers.errors import CorruptCheckpoint, SparkDied
-from reconcilers.model import Micros, Suspect, Wake, number_of
+from reconcilers.errors import SparkDied
+from reconcilers.model import Micros, Slot, Suspect, Wake, number_of
 from reconcilers.policy import Admission
-from streaming.pipeline.batch_record import BatchPlace
 from streaming.pipeline.envelope import decode
+from streaming.pipeline.keys import each_key_once
+from streaming.pipeline.ranges import Closed, Ranges, Slice
+from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.window import heartbeat, settle
 from streaming.pipeline.worker import (
     RESULT_SCHEMA,
@@ -33,7 +34,7 @@ from streaming.pipeline.worker import (
     repair_task,
 )
 from streaming.steps.outcome import Outcome
-from streaming.topics import event_topics, spark_options
+from streaming.topics import batch_options, event_topics, stream_options
 
 log = logging.getLogger("reconciler")
 
@@ -42,10 +43,16 @@ EARLIEST = -2
 
 
 class Decisions(Protocol):
-    """What the driver decides between and after the passes (`batches.Batches`)."""
+    """What the driver decides for each slice (`batches.Batches`)."""
 
-    def admit(self, look: BatchLook, now: Micros) -> Admission:
-        """What may be repaired in this batch. Raises when this process may not write at all."""
+    def began(self, now: Micros) -> None:
+        """Spark has read a batch of records (µs)."""
+
+    def admit(self, look: BatchLook, piece: Slice) -> Admission:
+        """What may be repaired in this slice. Raises when this process may not write at all."""
+
+    def unreadable(self) -> frozenset[Slot]:
+        """The places that are known to be unreadable."""
 
     def record_outcomes(self, outcomes: list[Outcome]) -> None:
         """What became of the suspects."""
@@ -53,63 +60,66 @@ class Decisions(Protocol):
     def later_looks(self, now: Micros) -> list[Wake]:
         """Keys that are due to be looked at again."""
 
-    def ended(self, look: BatchLook, batch: BatchPlace) -> None:
-        """The batch is done: bookmark, consumer group, metrics."""
+    def ended(self, look: BatchLook, piece: Slice) -> None:
+        """The slice is done: counters are told, then it is settled."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """The query as it runs now, and up to which batch its progress was told."""
+
+    query: StreamingQuery | None = None
+    reported: int = -1
 
 
 @dataclass(slots=True)
 class FamilyQuery:
-    """Runs one family."""
+    """Runs one family. ``partitions`` gives the numbers of a topic's partitions."""
 
     spark: SparkSession
     job: Job
-    checkpoint: Path
+    folder: CheckpointFolder
     decisions: Decisions
     partitions: Callable[[str], Iterable[int]]
-    _starts_at: Offsets = field(default_factory=dict)
-    _query: StreamingQuery | None = None
-    _reported: int = -1
+    _ranges: Ranges = field(default_factory=Ranges)
+    _running: _Running = field(default_factory=_Running)
+    _one_batch: Lock = field(default_factory=Lock)
 
-    def start_fresh(self, offsets: Offsets) -> None:
-        """Start with a new checkpoint; a partition that is missing is read from its beginning."""
-        self._starts_at = offsets
+    def begin(self, settled: Positions) -> None:
+        """Start where everything before these positions has been looked at."""
+        self._ranges.begin(settled)
         self.start()
 
     def start(self) -> None:
-        """Start the query from its checkpoint."""
-        stream = self.job.settings.stream
-        self._reported = -1
-        self._query = (
-            self._settled_keys()
-            .writeStream.queryName(f"reconciler-{self.job.family.name}")
-            .outputMode("append")
-            .option("checkpointLocation", str(self.checkpoint))
-            .trigger(processingTime=f"{round(stream.window * 1000)} milliseconds")
-            .foreachBatch(self._batch)
-            .start()
-        )
-
-    def _settled_keys(self) -> DataFrame:
+        """Start, or start again: a fresh query, after what has waited already."""
+        self.stop()
         settings, family = self.job.settings, self.job.family
         topics = (*event_topics(settings, family), self.job.suspects_topic)
         records = (
             self.spark.readStream.format("kafka")
-            .options(**spark_options(settings.kafka, topics))
+            .options(**stream_options(settings.kafka, topics))
             .option("startingOffsets", self._starting_offsets(topics))
             .load()
         )
-        keys = decode(records, family, settings.cassandra.keyspace, self.job.suspects_topic)
-        beat = heartbeat(self.spark)
-        return settle(keys, beat, settings.stream.delay, settings.stream.window)
+        closed = settle(
+            records, heartbeat(self.spark), settings.stream.delay, settings.stream.window
+        )
+        self._running = _Running(
+            closed.writeStream.queryName(f"reconciler-{family.name}")
+            .outputMode("append")
+            .option("checkpointLocation", self.folder.fresh())
+            .trigger(processingTime=f"{round(settings.stream.window * 1000)} milliseconds")
+            .foreachBatch(self._batch)
+            .start()
+        )
 
     def _starting_offsets(self, topics: tuple[str, ...]) -> str:
         """Spark's JSON, which must name every partition."""
-        if not self._starts_at:
-            return "earliest"
+        begins = nested(self._ranges.restart())
         return json.dumps(
             {
                 topic: {
-                    str(number): self._starts_at.get(topic, {}).get(number, EARLIEST)
+                    str(number): begins.get(topic, {}).get(number, EARLIEST)
                     for number in self.partitions(topic)
                 }
                 for topic in topics
@@ -118,35 +128,37 @@ class FamilyQuery:
 
     # --- a batch
 
-    def _batch(self, settled: DataFrame, batch_id: int) -> None:
-        place = self._place(batch_id)
-        look = self._look(settled)
-        admission = self.decisions.admit(look, place.plan.batch_time)
-        outcomes = self._confirm_and_repair(look.suspects, admission, place.name)
+    def _batch(self, closed: DataFrame, _batch_id: int) -> None:
+        with self._one_batch:  # one of a query that was stopped may not have ended yet
+            self.decisions.began(now_micros())
+            self.publish(self.decisions.later_looks(now_micros()))  # before anything is settled
+            self._ranges.close(_closed(row) for row in closed.collect())
+            pieces = self._ranges.slices(self.job.settings.kafka.max_offsets_per_batch)
+            for piece in pieces:
+                self._settle(piece)
+            if not pieces:
+                self.decisions.ended(BatchLook(), self._ranges.nothing_left())
+
+    def _settle(self, piece: Slice) -> None:
+        look = self._look(piece)
+        admission = self.decisions.admit(look, piece)
+        outcomes = self._confirm_and_repair(look.suspects, admission, piece.name)
         self.decisions.record_outcomes(outcomes)
-        self.publish(self.decisions.later_looks(now_micros()))
-        self.decisions.ended(look, place)
+        self.decisions.ended(look, piece)
+        self._ranges.done(piece)
 
-    def _place(self, batch_id: int) -> BatchPlace:
-        identity, plan = query_id(self.checkpoint), planned(self.checkpoint, batch_id)
-        if identity is None or plan is None:
-            raise CorruptCheckpoint(f"{self.checkpoint} does not hold batch {batch_id}")
-        before = planned(self.checkpoint, batch_id - 1) if batch_id else None
-        start = before.end if before is not None else self._starts_at
-        return BatchPlace(identity, batch_id, start, plan)
-
-    def _look(self, settled: DataFrame) -> BatchLook:
-        """Steps 3 and 4 on the workers: one task handles a group (a mailbox).
-
-        The keys of one row (its two events name it differently) come one after the other, so that
-        it is read once.
-        """
-        key = [column.name for column in self.job.family.key]
-        shares = (
-            settled.repartition(self.job.settings.stream.shuffle_partitions, key[0])
-            .sortWithinPartitions(*key)
-            .mapInArrow(look_task(self.job), RESULT_SCHEMA)
+    def _look(self, piece: Slice) -> BatchLook:
+        """Steps 2 to 4: its records are read again; one task on the workers handles a group."""
+        settings, family = self.job.settings, self.job.family
+        records = (
+            self.spark.read.format("kafka")
+            .options(**batch_options(settings.kafka, piece.ranges))
+            .load()
         )
+        decoded = decode(records, family, settings.cassandra.keyspace, self.job.suspects_topic)
+        keys = each_key_once(decoded, family, settings.stream.shuffle_partitions)
+        task = look_task(self.job, self.decisions.unreadable())
+        shares = keys.mapInArrow(task, RESULT_SCHEMA)
         return read_looks(row.result for row in shares.collect())
 
     def _confirm_and_repair(
@@ -177,53 +189,48 @@ class FamilyQuery:
     def alive(self) -> bool:
         """Whether the query runs. Raises `SparkDied` when there is no Spark to ask."""
         try:
-            return self._query is not None and self._query.isActive
+            query = self._running.query
+            return query is not None and query.isActive
         except (Py4JError, ConnectionError) as gone:
             raise SparkDied(f"Spark's JVM is gone ({type(gone).__name__}): start again") from gone
 
     def failure(self) -> str:
         """Why it died, in one line."""
-        error: PySparkException | None = self._query.exception() if self._query else None
-        return _cause(str(error)) if error is not None else "stopped"
+        error = self._error()
+        return _cause(error) if error else "stopped"
 
     def progress(self) -> Iterator[dict[str, Any]]:
         """The batches that ended since the last call, oldest first, as Spark tells them."""
-        if self._query is None:
-            return
-        for each in self._query.recentProgress:
+        running = self._running
+        for each in running.query.recentProgress if running.query is not None else ():
             told: dict[str, Any] = json.loads(each.json)
-            if told["batchId"] > self._reported and "triggerExecution" in told["durationMs"]:
-                self._reported = told["batchId"]
+            if told["batchId"] > running.reported and "triggerExecution" in told["durationMs"]:
+                running.reported = told["batchId"]
                 yield told
 
+    def release(self, read: Offsets) -> bool:
+        """What was read before these offsets has waited: look at what did not come out, if any."""
+        return self._ranges.release(flat(read))
+
     def stop(self) -> None:
-        """Stop after the running batch was interrupted; it is executed again at the next start."""
-        if self._query is None:
+        """Stop after the running batch was interrupted; what it had not settled is done again."""
+        if self._running.query is None:
             return
         try:
-            self._query.stop()
+            self._running.query.stop()
         except (Py4JError, PySparkException, ConnectionError) as gone:
             log.info("Spark was stopped before its query: %s", type(gone).__name__)
 
-    def blames_checkpoint(self) -> bool:
-        """Whether it died of its checkpoint, not of a batch or of the servers around it."""
-        error = str(self._query.exception()) if self._query is not None else ""
-        if CorruptCheckpoint.__name__ in error:
-            return True
-        if THROUGH_OUR_BATCH in error:
-            return STATE_STORE in error
-        return not any(sign in error for sign in NOT_THE_CHECKPOINT)
-
-    def lost_events(self) -> bool:
-        """Whether it died because Kafka no longer holds what it was to read."""
-        error = str(self._query.exception()) if self._query is not None else ""
-        return "KAFKA_DATA_LOSS" in error
+    def _error(self) -> str:
+        query = self._running.query
+        error: PySparkException | None = query.exception() if query is not None else None
+        return "" if error is None else str(error)
 
 
-THROUGH_OUR_BATCH = "raised by the Python Proxy"
-STATE_STORE = "org.apache.spark.sql.execution.streaming.state."
-"""Signs in an error: our own batch function failed; but by Spark's state store, which it reads."""
-NOT_THE_CHECKPOINT = ("org.apache.kafka", "KAFKA_DATA_LOSS")
+def _closed(row: Row) -> Closed:
+    if row.topic is None:
+        return Closed(row.until)
+    return Closed(row.until, (row.topic, row.partition), row["last"] + 1)
 
 
 def _cause(told: str) -> str:

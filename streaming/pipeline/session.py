@@ -10,8 +10,6 @@ from pyspark.sql import SparkSession
 from reconcilers.errors import Misconfigured
 from streaming.settings import StreamSettings
 
-STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
 DEEP_STACKS = "-Xss16m"
 """When a query is stopped in the middle of a batch, Spark matches the batch's error with a regex
 that recurses for each character: a shallow stack overflows, and a clean stop looks like a crash."""
@@ -38,9 +36,8 @@ def spark_session(settings: StreamSettings) -> SparkSession:
         .config("spark.speculation", "false")
         .config("spark.scheduler.mode", "FAIR")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", settings.shuffle_partitions)
-        .config("spark.sql.streaming.stateStore.providerClass", STATE_STORE)
-        .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
+        .config("spark.sql.shuffle.partitions", "1")  # of the ranges, a few dozen rows
+        .config("spark.sql.adaptive.enabled", "false")  # the shares of a look are as asked for
         .config("spark.sql.streaming.minBatchesToRetain", "10")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "2000")
     )

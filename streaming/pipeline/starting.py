@@ -1,15 +1,14 @@
-"""From where a query reads: where its checkpoint stands, or where a fresh one loses nothing."""
+"""From where a stream begins: after what is settled, and not without saying what was lost."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from checkpoints.bookmarks import Bookmark, Offsets, safe_start
-from reconcilers.errors import EventsLost
-from reconcilers.model import Micros
+from checkpoints.bookmarks import Bookmark, KafkaIds, Offsets, Place, flat
+from reconcilers.errors import EventsLost, Unreachable
 
 log = logging.getLogger("reconciler")
 
@@ -17,69 +16,151 @@ COMPARE = "a full comparison is needed: James's own consistency task"
 """What is left to do where events are lost."""
 
 
-class TopicBeginnings(Protocol):
-    """What Kafka still holds; `streaming.topics.Watcher` is the real one."""
+class KafkaPositions(Protocol):
+    """What Kafka holds; `streaming.topics.Watcher` is the real one."""
 
     def beginning_offsets(self, topics: Iterable[str]) -> Mapping[str, Mapping[int, int]]:
         """The oldest offset that is still kept, by topic and partition."""
 
+    def end_offsets(self, topics: Iterable[str]) -> Mapping[str, Mapping[int, int]]:
+        """The offset after the last record, by topic and partition."""
 
-@dataclass(frozen=True, slots=True)
+    def ids(self, topics: Iterable[str]) -> KafkaIds:
+        """What tells these topics, and the cluster, from others of the same name."""
+
+    def missing(self, topics: Iterable[str]) -> list[str]:
+        """Those of the topics that do not exist."""
+
+
+@dataclass(slots=True)
 class StartingPoint:
-    """Finds the offsets of one stream's topics; ``window`` is W (µs).
+    """Finds where one stream begins; ``topics`` are all that it reads.
 
-    ``events_lost`` is told when events are known to be lost, which only ``accept_loss`` allows.
+    ``bookmark`` gives its newest, ``before_upgrade`` where it was safe to begin when a version that
+    kept no settled offsets last ran. ``events_lost`` is told when events are known to be lost,
+    which only ``accept_loss`` allows.
     """
 
-    watcher: TopicBeginnings
+    kafka: KafkaPositions
     topics: tuple[str, ...]
-    window: Micros
-    bookmarks: Callable[[], Sequence[Bookmark]]
+    bookmark: Callable[[], Bookmark | None]
+    before_upgrade: Callable[[], Offsets | None]
     events_lost: Callable[[], None]
     accept_loss: bool = False
+    _ids: KafkaIds | None = None
 
-    def bookmarked(self) -> Offsets | None:
-        """Where a fresh checkpoint loses nothing; None when no bookmark tells."""
-        return safe_start(self.bookmarks(), self.window)
+    def positions(self) -> dict[Place, int]:
+        """Every partition's settled offset; its beginning where it has none.
 
-    def kept(self, bookmarked: Offsets | None) -> Offsets:
-        """Those offsets, without the partitions that must be read from their beginning.
-
-        Raises `EventsLost` as `check_retention` does.
+        Raises `EventsLost` naming what Kafka no longer holds, or holds under another id.
         """
-        if bookmarked is not None:
-            self.check_retention(bookmarked)
-        elif self._begins_late():
+        self._ids = self.kafka.ids(self.topics)
+        beginnings = self._beginnings()
+        known = self._known(beginnings)
+        if known is None:
+            return beginnings
+        gone = dict(self._gone(known, beginnings, self._ids))
+        if gone:
+            self._lost("; ".join(gone.values()))
+        return {
+            place: beginning if place in gone else known.settled.get(place, beginning)
+            for place, beginning in beginnings.items()
+        }
+
+    def has_lost(self) -> bool:
+        """Whether anything that is not settled yet can no longer be read: asked after a death."""
+        known = self.bookmark()
+        if known is None:
+            return False
+        gone = self._gone(known, self._beginnings(), self.kafka.ids(self.topics))
+        return next(gone, None) is not None
+
+    def _beginnings(self) -> dict[Place, int]:
+        beginnings = self.kafka.beginning_offsets(self.topics)
+        empty = [topic for topic in self.topics if not beginnings.get(topic)]
+        if empty:
+            raise Unreachable(f"Kafka tells no partitions of {', '.join(empty)} right now")
+        return flat(beginnings)
+
+    def ids(self) -> KafkaIds:
+        """Those that the topics had when the stream began, asked for anew.
+
+        Raises `EventsLost` where one has been made anew since: what is settled is of another, and
+        the stream must begin again (`positions` knows whether a loss is accepted).
+        """
+        now = self.kafka.ids(self.topics)
+        began = self._ids or now
+        anew = other_than(began, now)
+        if anew:
+            raise EventsLost(f"made anew while they were read: {', '.join(anew)}")
+        self._ids = KafkaIds(began.cluster or now.cluster, {**now.topics, **began.topics})
+        return self._ids
+
+    def _known(self, beginnings: Mapping[Place, int]) -> Bookmark | None:
+        bookmark = self.bookmark()
+        if bookmark is not None:
+            return bookmark
+        offsets = self.before_upgrade()
+        if offsets is not None:
+            log.warning("no settled offsets yet: going on where the version before was safe")
+            return Bookmark("", flat(offsets))
+        if any(beginnings.values()):
             log.warning("Kafka no longer holds the first events: what they told is not known")
             self.events_lost()
-        return self._still_kept(bookmarked or {})
+        return None
 
-    def _begins_late(self) -> bool:
-        """Whether any topic has lost its first records: nobody may have read them."""
-        beginnings = self.watcher.beginning_offsets(self.topics).values()
-        return any(beginning > 0 for each in beginnings for beginning in each.values())
+    def _gone(
+        self, known: Bookmark, beginnings: Mapping[Place, int], ids: KafkaIds
+    ) -> Iterator[tuple[Place, str]]:
+        """What was not settled and cannot be read any more, by partition, and why."""
+        ends = flat(self.kafka.end_offsets(self.topics))
+        anew = other_than(known.ids, ids)
+        topics = {topic for topic, _ in known.settled}
+        new = {place: 0 for place in beginnings if place[0] in topics}  # partitions added since
+        for place, settled in sorted({**new, **known.settled}.items()):
+            topic, number = place
+            if place not in beginnings:
+                yield from self._left_behind(place, settled)
+            elif ids.cluster in anew:
+                yield place, f"{topic}/{number} from {settled} on: this is another Kafka cluster"
+            elif topic in anew:
+                yield place, f"{topic}/{number} from {settled} on: the topic was made anew"
+            elif settled < beginnings[place]:
+                last = beginnings[place] - 1
+                yield place, f"{topic}/{number} {settled}–{last}: Kafka's retention has passed"
+            elif settled > ends.get(place, settled):
+                yield place, f"{topic}/{number} from {ends[place]} on: it ends before {settled}"
 
-    def _still_kept(self, offsets: Offsets) -> Offsets:
-        kept: dict[str, dict[int, int]] = {}
-        for topic, partitions in self.watcher.beginning_offsets(self.topics).items():
-            for partition, beginning in partitions.items():
-                wanted = offsets.get(topic, {}).get(partition, 0)
-                if wanted > beginning:
-                    kept.setdefault(topic, {})[partition] = wanted
-        return kept
+    def _left_behind(self, place: Place, settled: int) -> Iterator[tuple[Place, str]]:
+        """A partition that this stream no longer reads, with records that it never read."""
+        topic, number = place
+        if topic in self.topics:
+            yield place, f"{topic}/{number}: the partition is gone, {settled} were settled"
+        elif _prefix(topic) in {_prefix(each) for each in self.topics}:
+            log.warning("%s/%s is no longer read: its table is not kept any more", topic, number)
+        elif self.kafka.missing([topic]):
+            yield place, f"{topic}/{number} from {settled} on: the topic is gone"
+        else:
+            end = self.kafka.end_offsets([topic]).get(topic, {}).get(number, settled)
+            if end > settled:
+                why = "the topic is no longer read (kafka.topic_prefix)"
+                yield place, f"{topic}/{number} {settled}–{end - 1}: {why}"
 
-    def check_retention(self, offsets: Offsets) -> None:
-        """Raises `EventsLost` naming the range that Kafka no longer holds."""
-        gone = [
-            f"{topic}/{partition} {offsets[topic][partition]}–{beginning - 1}"
-            for topic, partitions in self.watcher.beginning_offsets(self.topics).items()
-            for partition, beginning in partitions.items()
-            if beginning > offsets.get(topic, {}).get(partition, beginning)
-        ]
-        if not gone:
-            return
-        lost = f"Kafka's retention has passed over unread records: {', '.join(gone)}"
+    def _lost(self, what: str) -> None:
+        lost = f"unread records are lost: {what}"
         if not self.accept_loss:
             raise EventsLost(f"{lost}; go on with --accept-loss, then {COMPARE}")
         log.error("%s; accepted: %s", lost, COMPARE)
         self.events_lost()
+
+
+def other_than(before: KafkaIds, now: KafkaIds) -> list[str]:
+    """The topics, and the cluster, that have another id now; what is not known is no other."""
+    topics = (topic for topic, each in now.topics.items() if before.topics.get(topic, each) != each)
+    cluster = [now.cluster] if before.cluster and now.cluster not in {"", before.cluster} else []
+    return [*sorted(topics), *cluster]
+
+
+def _prefix(topic: str) -> str:
+    """What the topics of one installation have in common: agent and keyspace."""
+    return topic.rpartition(".")[0]

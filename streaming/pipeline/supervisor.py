@@ -1,18 +1,16 @@
-"""The life of a query: watched, restarted when it dies, begun afresh on a bad checkpoint."""
+"""The life of a query: watched, and begun anew after what is settled when it dies or drops rows."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Protocol
 
-from checkpoints import directory, fingerprint
-from checkpoints.bookmarks import Offsets
-from checkpoints.clock import now_micros, to_seconds
+from checkpoints.bookmarks import Offsets, Positions
 from reconcilers.errors import Retryable
 from reconcilers.model import Wake
 from streaming.monitoring.clocks import ClockWatch
@@ -25,16 +23,12 @@ log = logging.getLogger("reconciler")
 TICK = 1.0
 CLOCKS_EVERY = 30.0
 LAG_EVERY = 5.0
-BAD_STARTS = 2
-"""Deaths in a row, without one batch and not for Kafka or Cassandra, that condemn a checkpoint."""
+BATCHES_TO_CLOSE = 3
+"""So many batches, once their windows are over, let the records of a batch out."""
 
 
 class Supervised(Protocol):
     """What is kept alive; `streaming.pipeline.query.FamilyQuery` is the real one."""
-
-    @property
-    def checkpoint(self) -> Path:
-        """Its directory."""
 
     @property
     def name(self) -> str:
@@ -47,11 +41,11 @@ class Supervised(Protocol):
     def alive(self) -> bool:
         """Whether it runs. Raises `SparkDied` when there is no Spark to ask."""
 
-    def start(self) -> None:
-        """Start from the checkpoint."""
+    def begin(self, settled: Positions) -> None:
+        """Start where everything before these positions has been looked at."""
 
-    def start_fresh(self, offsets: Offsets) -> None:
-        """Start with a new checkpoint at these offsets."""
+    def start(self) -> None:
+        """Start again, after what has waited already."""
 
     def stop(self) -> None:
         """Stop, if it runs."""
@@ -62,11 +56,8 @@ class Supervised(Protocol):
     def failure(self) -> str:
         """Why it died, in one line."""
 
-    def blames_checkpoint(self) -> bool:
-        """Whether it died of its checkpoint."""
-
-    def lost_events(self) -> bool:
-        """Whether it died because Kafka no longer holds what it was to read."""
+    def release(self, read: Offsets) -> bool:
+        """What was read before these offsets has waited: look at what did not come out, if any."""
 
 
 class BatchMemory(Protocol):
@@ -84,11 +75,11 @@ class BatchMemory(Protocol):
 
 @dataclass(slots=True)
 class Measurements:
-    """Clocks and lag, measured now and then; ``read_up_to`` is where the last batch ended."""
+    """Clocks and lag, measured now and then; ``read_up_to`` is what Spark has read."""
 
     clocks: ClockWatch
     lag: LagWatch
-    read_up_to: Callable[[], Offsets]
+    read_up_to: Offsets = field(default_factory=dict)
     _clocks_at: float = float("-inf")
     _lag_at: float = float("-inf")
 
@@ -100,7 +91,35 @@ class Measurements:
             self.clocks.measure()
         if now - self._lag_at > LAG_EVERY:
             self._lag_at = now
-            self.lag.measure(self.read_up_to())
+            self.lag.measure(self.read_up_to)
+
+
+@dataclass(slots=True)
+class Overdue:
+    """Knows when records that Spark has read should have come out. Seconds of a steady clock.
+
+    A watermark that runs ahead of the clock drops rows, and so their offsets, without an error; of
+    a partition that is silent afterwards nothing would ever be missed.
+    """
+
+    after: float
+    _read: deque[tuple[float, Offsets, int]] = field(default_factory=deque)
+
+    def batch(self, now: float, read: Offsets) -> Offsets | None:
+        """A batch has ended that read up to these offsets; those that must have come out by now."""
+        waiting = [
+            (at, up_to, batches + (now - at > self.after)) for at, up_to, batches in self._read
+        ]
+        self._read = deque(waiting)
+        self._read.append((now, read, 0))
+        due = None
+        while self._read[0][2] >= BATCHES_TO_CLOSE:
+            due = self._read.popleft()[1]
+        return due
+
+    def clear(self) -> None:
+        """Other offsets are read now."""
+        self._read.clear()
 
 
 @dataclass(slots=True)
@@ -112,13 +131,14 @@ class QuerySupervisor:
     starting: StartingPoint
     measurements: Measurements
     metrics: Metrics
-    fingerprint: fingerprint.Fingerprint
+    overdue: Overdue
     restart_backoff_max: float
     _deaths: int = 0
 
     def run(self, stop: Event) -> None:
         """Start, watch, restart. Raises `EventsLost`, or `AlreadyRunning` on a lost lease."""
-        self._start()
+        self.query.publish(self.decisions.start())
+        self.query.begin(self.starting.positions())
         while not stop.wait(TICK):
             try:
                 self._watch()
@@ -127,35 +147,7 @@ class QuerySupervisor:
             except Retryable as gone:
                 log.warning("waiting: %s", gone)
         self.query.stop()
-        log.info("stopped; the next start goes on from here")
-
-    # --- start
-
-    def _start(self) -> None:
-        """From the checkpoint if it can be gone on from, else from the bookmark."""
-        self.query.publish(self.decisions.start())
-        plan, now = directory.newest(self.query.checkpoint), now_micros()
-        if plan is not None and plan.watermark > now:
-            ahead = to_seconds(plan.watermark - now)
-            self._start_fresh(f"its watermark is {ahead:.0f} s ahead of the clock")
-        elif plan is None or directory.query_id(self.query.checkpoint) is None:
-            self._start_fresh("there is no checkpoint to go on from")
-        else:
-            self.starting.check_retention(plan.end)
-            self.query.start()
-
-    def _start_fresh(self, why: str) -> None:
-        bookmarked = self.starting.bookmarked()
-        self.query.stop()
-        kept = directory.set_aside(self.query.checkpoint)
-        log.warning(
-            "fresh start from %s: %s; old checkpoint: %s",
-            "the bookmark" if bookmarked else "the oldest event",
-            why,
-            kept,
-        )
-        fingerprint.write(self.query.checkpoint, self.fingerprint)
-        self.query.start_fresh(self.starting.kept(bookmarked))
+        log.info("stopped; the next start goes on after what is settled")
 
     # --- watch
 
@@ -166,16 +158,27 @@ class QuerySupervisor:
             dropped = _sum(told, "numRowsDroppedByWatermark")
             if dropped:
                 self.metrics.dropped.inc(dropped)
-                self._start_fresh("the clock is behind the watermark: rows would be dropped")
+                log.warning(
+                    "the clock is behind the watermark: a fresh query, after what is settled"
+                )
+                self.query.start()
                 return
+            self._release(told)
         self.measurements.take()
 
     def _show(self, told: dict[str, Any]) -> None:
         self.metrics.batch_duration.set(told["durationMs"]["triggerExecution"] / 1000)
         self.metrics.state_rows.set(_sum(told, "numRowsTotal"))
+        self.measurements.read_up_to = read_up_to(told)
+
+    def _release(self, told: dict[str, Any]) -> None:
+        """Of a partition that is silent since, nothing else would show what did not come out."""
+        due = self.overdue.batch(time.monotonic(), read_up_to(told))
+        if due is not None and self.query.release(due):
+            log.warning("records that were read did not come out in time: they are looked at now")
 
     def _restart(self, stop: Event) -> None:
-        """Restart a dead query; give its checkpoint up when that is what kills it."""
+        """Start a dead query again."""
         self.decisions.check_lease()
         why = self.query.failure()
         self._deaths += 1
@@ -186,13 +189,21 @@ class QuerySupervisor:
         if stop.is_set():
             return
         self.decisions.recall()
-        if self.query.lost_events():
-            self._start_fresh(why)  # raises EventsLost unless the loss is accepted
-        elif self._deaths >= BAD_STARTS and self.query.blames_checkpoint():
-            self._deaths = 0
-            self._start_fresh(why)
+        if self.starting.has_lost():  # whatever it died of: Spark names a loss in several ways
+            self.query.begin(self.starting.positions())  # raises unless the loss is accepted
+            self.overdue.clear()
         else:
             self.query.start()
+
+
+def read_up_to(told: dict[str, Any]) -> dict[str, dict[int, int]]:
+    """The end offsets of Kafka's source in a batch, as Spark tells them."""
+    found: dict[str, dict[int, int]] = {}
+    for source in told.get("sources", ()):
+        if source.get("description", "").startswith("Kafka"):
+            for topic, partitions in (source.get("endOffset") or {}).items():
+                found[topic] = {int(number): end for number, end in partitions.items()}
+    return found
 
 
 def _sum(told: dict[str, Any], name: str) -> int:

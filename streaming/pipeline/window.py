@@ -1,18 +1,18 @@
-"""Step 2, settle: hold every key for the delay D, under a watermark. Native, no Python.
+"""Step 1, settle: hold every record for the delay D, under a watermark. Native, no Python.
+
+What waits in Spark's state is not the records, but their offsets: the first and the last of each
+partition and window, whatever the rate and D are. When a window closes, its records are read again
+from Kafka (`ranges.py`, `query.py`).
 
 The watermark is on the moment Spark read a record, not on the writers' clocks: so a replayed or
 late event is never "late". A heartbeat row in every batch keeps the watermark moving on idle
-topics.
-A key comes out D to D + W after it was read, once a window, however often it changed.
+topics. A record comes out D to D + W after it was read.
 """
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-
-AGGREGATED = ("written", "from_truth", "capture_delay")
-"""Of a key's columns, what its events are summed up by; by all others they are told apart."""
 
 
 def heartbeat(spark: SparkSession) -> DataFrame:
@@ -22,33 +22,28 @@ def heartbeat(spark: SparkSession) -> DataFrame:
         .option("rowsPerBatch", 1)
         .option("numPartitions", 1)
         .load()
-        .select(F.lit(True).alias("heartbeat"))
+        .select(F.lit(None).cast("string").alias("topic"))
     )
 
 
-def settle(keys: DataFrame, beat: DataFrame, delay: float, window: float) -> DataFrame:
-    """Keys D to D + W seconds after they were read; durations in seconds.
+def settle(records: DataFrame, beat: DataFrame, delay: float, window: float) -> DataFrame:
+    """Windows of offsets that have waited for ``delay``; durations in seconds.
 
-    Columns: what tells keys apart, then the sums (of fixed length: a hash aggregate). The
-    heartbeat's own row comes out too: filtered here, the optimiser would filter it before the
-    watermark, which would then stand still.
+    Columns: ``until`` (the window's end, µs), ``topic``, ``partition``, ``last`` (offset). A window
+    without a record comes out too, with the heartbeat alone, which has no topic.
     """
-    apart = [*(name for name in keys.columns if name not in AGGREGATED), "heartbeat"]
-    together = keys.withColumn("heartbeat", F.lit(False)).unionByName(
-        beat, allowMissingColumns=True
-    )
+    places = records.select("topic", "partition", "offset")
+    together = places.unionByName(beat, allowMissingColumns=True)
+    return closed_windows(together.withColumn("read_at", F.current_timestamp()), delay, window)
+
+
+def closed_windows(places: DataFrame, delay: float, window: float) -> DataFrame:
+    """The same, of rows that say when they were read (``read_at``)."""
     return (
-        together.withColumn("read_at", F.current_timestamp())
-        .withWatermark("read_at", f"{_milliseconds(delay)} milliseconds")
-        .groupBy(F.window("read_at", f"{_milliseconds(window)} milliseconds"), *apart)
-        .agg(
-            F.min("written").alias("oldest"),
-            F.max("written").alias("newest"),
-            F.max("from_truth").alias("from_truth"),
-            F.min("capture_delay").alias("quickest"),
-            F.count("*").cast("int").alias("changes"),
-        )
-        .drop("window")
+        places.withWatermark("read_at", f"{_milliseconds(delay)} milliseconds")
+        .groupBy(F.window("read_at", f"{_milliseconds(window)} milliseconds"), "topic", "partition")
+        .agg(F.max("offset").alias("last"))
+        .select(F.unix_micros("window.end").alias("until"), "topic", "partition", "last")
     )
 
 

@@ -6,11 +6,12 @@ those of a `Job` (`streaming.commands.workers`) make each process its own connec
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from uuid import UUID
 
@@ -29,7 +30,9 @@ from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.scheduled import looks_after_expiry, spread
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
+from streaming.steps.glance import Glance
 from streaming.steps.look import Look, LookResult
+from streaming.steps.looks import Looks
 from streaming.steps.outcome import Outcome
 from streaming.steps.ports import MessageTables
 from streaming.topics import publish_dead_letters, publish_wakes
@@ -40,13 +43,14 @@ KEYS_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """One process's connections to what it reads and writes."""
+    """One process's connections to what it reads and writes; some families have no ``glance``."""
 
     tables: MessageTables
     lineage: Lineage
     journal: Journal
     expiries: Expiries
     tallies: Tallies
+    glance: Glance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,47 +145,82 @@ def _merged(one: Suspect, other: Suspect) -> Suspect:
         oldest=min(oldest, default=None),
         looked_again=one.looked_again or other.looked_again,
         suspected=one.suspected or other.suspected,
+        unreadable=one.unreadable or other.unreadable,
     )
 
 
 # --- steps 3 and 4
 
 
-def look_task(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For ``mapInArrow``: settled rows in, one pickled `BatchLook` out."""
-    return partial(_look_share, job)
+def look_task(
+    job: Job, apart: frozenset[Slot] = frozenset()
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """For ``mapInArrow``: settled rows in, one pickled `BatchLook` out.
+
+    ``apart`` are the places that are known to be unreadable.
+    """
+    return partial(_look_share, job, apart)
 
 
-def _look_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+@cache
+def _collect_rarely() -> None:
+    """Once a process: what it has made so far stays, and a look's objects hardly form circles.
+
+    Else Python's collector walks through all of them several times in each look.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+def _look_share(
+    job: Job, apart: frozenset[Slot], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    _collect_rarely()
     found = BatchLook()
     wakes: list[Wake] = []
     for batch in batches:
         settled = SettledKeys.of(batch)
         _keep_undecodable(job, settled.bad, found)
         _account(settled, found, to_micros(job.settings.stream.delay))
-        wakes.extend(settled.wakes(job.family))
+        wakes.extend(_glanced(job, apart, list(settled.wakes(job.family)), found))
         if len(wakes) >= KEYS_AT_ONCE:
-            _look(job, wakes, found)
+            _look(job, apart, wakes, found)
             wakes = []
     if wakes:
-        _look(job, wakes, found)
+        _look(job, apart, wakes, found)
     yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(found)]})
 
 
-def _look(job: Job, wakes: list[Wake], found: BatchLook) -> None:
+def _glanced(
+    job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook
+) -> Sequence[Wake]:
+    """The keys that are to be looked at: not those whose slots are plainly right."""
+    ours = job.connections()
+    readable = [wake for wake in wakes if wake.slot not in apart] if apart else wakes
+    if ours.glance is None or not readable:
+        return wakes
+    now = now_micros()
+    glanced = ours.glance.at(readable, ours.lineage.watched_since())
+    ours.tallies.mark(chunks_of(job.family, glanced.touched, job.settings.tally.chunk), now)
+    found.examined += glanced.examined
+    found.changes.update(mailboxes_of(job.family, glanced.changes))
+    kept_apart = [wake for wake in wakes if wake.slot in apart] if apart else []
+    return [*glanced.left, *kept_apart]
+
+
+def _look(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook) -> None:
     ours = job.connections()
     since, now = ours.lineage.watched_since(), now_micros()
-    look = Look(job.family, ours.tables, ours.lineage, since)
-    looked = look.at(wakes, now)
     width = job.settings.tally.chunk
-    ours.tallies.mark(chunks_of(job.family, looked.touched, width), now)
-    ours.expiries.expect(looks_after_expiry(wakes, now, to_micros(job.settings.stream.delay)))
     every = to_micros(job.settings.repair.recheck_interval)
-    ours.expiries.expect(Expiry(slot, None, spread(slot, now, every)) for slot in looked.later)
-    if looked.again:
-        job.publish(looked.again)
-    found.add(looked)
-    found.changes.update(mailboxes_of(job.family, looked.changes))
+    for looked in Looks(Look(job.family, ours.tables, ours.lineage, since, apart)).at(wakes, now):
+        ours.tallies.mark(chunks_of(job.family, looked.touched, width), now)
+        ours.expiries.expect(Expiry(slot, None, spread(slot, now, every)) for slot in looked.later)
+        if looked.again:
+            job.publish(looked.again)
+        found.add(looked)
+        found.changes.update(mailboxes_of(job.family, looked.changes))
+    ours.expiries.expect(looks_after_expiry(wakes, now, to_micros(job.settings.stream.delay)))
 
 
 def _account(settled: SettledKeys, found: BatchLook, delay: Micros) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from checkpoints.lineage import Lineage
 from reconcilers.confirm import SECOND
-from reconcilers.errors import Refused
+from reconcilers.errors import ReadFailed, Refused
 from reconcilers.family import Family, Projection
 from reconcilers.memory import NOTHING_REMEMBERED, Entry, Memory, memory_of, merged
 from reconcilers.model import KeyValue, Micros, Row, Slot, Suspect, number_of
@@ -65,6 +65,19 @@ class Confirmer:
             )
             for suspect, ids in zip(suspects, claims, strict=True)
         ]
+
+    def read_nothing(self) -> None:
+        """Read in the same way what no row has. Raises as `read` does.
+
+        An index of which nothing can be read refuses, whatever the server calls it.
+        """
+        if self.projection.is_index:
+            try:
+                self.tables.projection_with_times(self.projection, [self.family.nowhere])
+            except (ReadFailed, Refused) as failed:
+                raise Unreadable(str(failed)) from failed
+        self.read([Suspect(self.family.nowhere, frozenset(), None, self.projection.name)])
+        self.tables.truth_serially([self.family.truth.source.of_no_row])
 
     def _seen(self, suspect: Suspect, rows: SlotRows) -> Seen:
         """Memory is asked only where it decides: it is several reads a source."""

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from checkpoints.journal import Journal
-from reconcilers.confirm import Moment, judge
+from reconcilers.confirm import Moment, cannot_be_read, judge
+from reconcilers.errors import ReadFailed
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Attempts, Finding, State, Step, advance
+from reconcilers.halves import in_halves
 from reconcilers.model import (
     ACCEPTABLE,
     Kind,
@@ -27,6 +29,7 @@ from reconcilers.model import (
 )
 from reconcilers.plan import plan
 from reconcilers.policy import Admission, refusal
+from reconcilers.seen import Seen
 from streaming.steps.confirm import Confirmer, Unreadable
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
@@ -93,7 +96,10 @@ class Examiner:
                 return [*outcomes, *this.repairs.unreadable(suspects[start:], refused)]
             outcomes += this.repairs.readable()
             for case in cases:
-                outcomes += self._examine_one(case, this)
+                try:
+                    outcomes += self._examine_one(case, this)
+                except ReadFailed as failed:  # of its whole mailbox, before a removal
+                    outcomes += self._examine_one(_unreadable(case, str(failed)), this)
         return outcomes
 
     def _batch(self, admission: Admission) -> _Batch:
@@ -114,10 +120,21 @@ class Examiner:
         moment = Moment(self.clock(), self.rules.delay, self.rules.delete_clock_tolerance)
         slots = [suspect.slot for suspect in suspects]
         open_ones = self.journal.recall(self.family, self.projection.name, slots)
-        return [
-            ConfirmedSuspect(suspect, seen, open_ones.get(suspect.slot), moment, batch)
-            for suspect, seen in zip(suspects, self.confirmation.read(suspects), strict=True)
+        wanted = [suspect for suspect in suspects if suspect.unreadable is None]
+        read = in_halves(wanted, self.confirmation.read, self.confirmation.read_nothing)
+        seen = {each.slot: each for some in read.answers for each in some}
+        why = {suspect.slot: reason for suspect, reason in read.unreadable}
+        cases = [
+            ConfirmedSuspect(
+                suspect,
+                seen.get(suspect.slot) or _not_seen(suspect),
+                open_ones.get(suspect.slot),
+                moment,
+                batch,
+            )
+            for suspect in suspects
         ]
+        return [_unreadable(case, why[case.slot]) if case.slot in why else case for case in cases]
 
     # --- steps 6 and 7
 
@@ -154,6 +171,8 @@ class Examiner:
 
     def _verdict(self, case: ConfirmedSuspect) -> Verdict:
         seen, previous = case.seen, case.previous
+        if case.suspect.unreadable is not None:
+            return cannot_be_read(self.family, self.projection, case.slot, case.suspect.unreadable)
         if case.suspect.kind is Kind.UNRESOLVED and seen.actual is None and not seen.consulted:
             source, group = self.family.truth.source.label, self.family.group.label
             return Report(
@@ -265,6 +284,14 @@ class Examiner:
         same = case.previous is not None and case.previous.state is state
         (self.journal.touch if same else self.journal.put)(finding)
         return Outcome(case.slot, Action.KEEP, finding)
+
+
+def _not_seen(suspect: Suspect) -> Seen:
+    return Seen(suspect.slot, None, (), consulted=suspect.sources)
+
+
+def _unreadable(case: ConfirmedSuspect, why: str) -> ConfirmedSuspect:
+    return replace(case, suspect=replace(case.suspect, unreadable=why))
 
 
 def _may_remove(case: ConfirmedSuspect, removals: Removals) -> bool:

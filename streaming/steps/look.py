@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checkpoints.lineage import Lineage
 from reconcilers.compare import compare
-from reconcilers.errors import Refused
+from reconcilers.errors import ReadFailed, Refused
 from reconcilers.family import Family, Projection
 from reconcilers.memory import complete_at
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
@@ -20,6 +20,9 @@ from reconcilers.seen import Seen
 from streaming.steps.look_state import LookState, Target
 from streaming.steps.ports import LookTables
 from streaming.steps.record_lineage import LineageRecorder
+
+Unscanned = Mapping[KeyValue, str]
+"""The groups that could not be read as a whole, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +44,34 @@ class LookResult:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Looks at keys of one family: its truth once, for all of its projections."""
+    """Looks at keys of one family: its truth once, for all of its projections.
+
+    ``apart`` are the places that are known to be unreadable: such a group is not read as a whole.
+    """
 
     family: Family
     tables: LookTables
     lineage: Lineage
     watched_since: Micros | None = None
+    apart: frozenset[Slot] = frozenset()
 
     def at(self, wakes: Sequence[Wake], now: Micros) -> LookResult:
         """Resolve, read, compare and remember. ``now`` is µs, taken before the first read.
 
+        A wake that names a group and nothing else leads to nothing here (`streaming.steps.looks`).
         Raises `reconcilers.errors.Retryable`: the whole look is then done again.
         """
         remembering = LineageRecorder(self.family, self.lineage, self.watched_since)
         remembering.deletes(wakes)
         state = LookState()
         self._resolve_slots(wakes, state)
-        self._resolve_sources(wakes, state)
+        unscanned = self._resolve_sources(wakes, state)
         for index in self.family.projections[1:]:
             self._read_index(index, state)
         remembering.partition_deletes(wakes, state)
         remembering.rows(wakes, state, now)
-        return self._compared(wakes, state)
+        looked = self._compared(wakes, state)
+        return replace(looked, suspects=(*looked.suspects, *self._unscanned(unscanned)))
 
     def _read_index(self, index: Projection, state: LookState) -> None:
         """An index that refuses to be read holds up none of the others (promise 7)."""
@@ -70,19 +79,27 @@ class Look:
             state.indexes[index.name] = self.tables.projection_rows(index, state.targets)
         except Refused:
             state.unread.add(index.name)
+        except ReadFailed:
+            if self._is_read(index):
+                raise  # of some of its rows only: `streaming.steps.looks` finds them
+            state.unread.add(index.name)
+
+    def _is_read(self, index: Projection) -> bool:
+        """Whether the server reads it at all, by a row that is not there."""
+        try:
+            self.tables.projection_rows(index, [self.family.nowhere])
+        except ReadFailed:
+            return False
+        return True
 
     # --- keys to slots
 
     def _resolve_slots(self, wakes: Iterable[Wake], state: LookState) -> None:
-        """Wakes that name a slot, or no source but a whole group (through lineage)."""
+        """Wakes that name a slot."""
         for wake in wakes:
             slot = wake.slot
             if slot is not None:
                 state.target(slot).add(wake, wake.source)
-            elif wake.source is None and wake.group is not None:
-                for each, source in self.lineage.of_group(wake.group):
-                    if wake.covers(each):
-                        state.target(each).add(wake, source)
         self._read_rows(state, list(state.targets))
 
     def _read_rows(self, state: LookState, slots: Sequence[Slot]) -> None:
@@ -96,7 +113,7 @@ class Look:
             if named is not None:
                 target.sources.add(named)
 
-    def _resolve_sources(self, wakes: Iterable[Wake], state: LookState) -> None:
+    def _resolve_sources(self, wakes: Iterable[Wake], state: LookState) -> Unscanned:
         """Wakes that name a source and no slot: its slots come from truth, lineage, or a scan."""
         ranged = [
             (wake, wake.source) for wake in wakes if wake.source is not None and not wake.whole
@@ -104,7 +121,7 @@ class Look:
         named = {source for _wake, source in ranged}
         state.remembered |= self.lineage.of_sources(list(named))
         self._read_truths(state, named | _claimants(state.targets.values()))
-        scanned = self._scan_groups(ranged, state)
+        scanned, unscanned = self._scan_groups(ranged, state)
         new: dict[Slot, None] = {}
         for wake, source in ranged:
             for slot in self._slots_of(wake, source, state, scanned):
@@ -113,6 +130,7 @@ class Look:
                 state.target(slot).add(wake, source)
         self._read_rows(state, list(new))
         self._read_truths(state, _claimants(state.targets.values()))
+        return unscanned
 
     def _read_truths(self, state: LookState, sources: set[KeyValue]) -> None:
         unread = sources - state.truths.keys()
@@ -129,18 +147,27 @@ class Look:
 
     def _scan_groups(
         self, ranged: Iterable[tuple[Wake, KeyValue]], state: LookState
-    ) -> Mapping[KeyValue, Sequence[Slot]]:
-        """Where nothing is remembered of a deleted source: one read of each such group."""
+    ) -> tuple[Mapping[KeyValue, Sequence[Slot]], Unscanned]:
+        """Where nothing is remembered of a deleted source: one read of each such group.
+
+        One that cannot be read is looked at as a whole when it can; its other slots are, now.
+        """
         wanted: dict[KeyValue, set[KeyValue]] = defaultdict(set)
         for wake, source in ranged:
             if wake.group is not None and not self._knows_all(source, wake.group, state):
                 wanted[wake.group].add(source)
         found: dict[KeyValue, list[Slot]] = defaultdict(list)
+        unscanned: dict[KeyValue, str] = {}
         for group, sources in wanted.items():
-            for slot, named in self.tables.slots_of_group(self.family.listing, group):
-                if named is not None and named in sources:
-                    found[named].append(slot)
-        return found
+            if self.family.whole_group(group) in self.apart:
+                continue
+            try:
+                for slot, named in self.tables.slots_of_group(self.family.listing, group):
+                    if named is not None and named in sources:
+                        found[named].append(slot)
+            except ReadFailed as failed:
+                unscanned[group] = str(failed)
+        return found, unscanned
 
     def _knows_all(self, source: KeyValue, group: KeyValue, state: LookState) -> bool:
         """Whether lineage holds all slots that the source has had there while we watch."""
@@ -183,6 +210,11 @@ class Look:
             later=tuple(state.targets) if state.unread else (),
         )
 
+    def _unscanned(self, unscanned: Unscanned) -> Iterable[Suspect]:
+        for group, why in unscanned.items():
+            place, listing = self.family.whole_group(group), self.family.listing.name
+            yield Suspect(place, frozenset(), None, listing, unreadable=why)
+
     def _suspect(
         self, projection: Projection, target: Target, state: LookState, truths: tuple[Row, ...]
     ) -> Suspect | None:
@@ -219,9 +251,7 @@ class Look:
                 continue
             if not wake.looked_again:
                 yield wake
-            elif not self.lineage.truth_deletes_in_group(
-                slot.group, wake.deleted_at - NEAR_BY, wake.deleted_at + NEAR_BY
-            ):
+            elif not self.lineage.truth_deletes_in_group(slot.group, *_near(wake.deleted_at)):
                 name, oldest = self.family.listing.name, wake.oldest
                 yield Suspect(slot, frozenset(), Kind.UNRESOLVED, name, oldest, looked_again=True)
 
@@ -234,6 +264,11 @@ class Look:
 
 NEAR_BY: Micros = 60_000_000
 """How far (µs) a mail server's two deletes of one message may lie apart, retries included."""
+
+
+def _near(at: Micros) -> tuple[Micros, Micros]:
+    """From when to when; write times have 64 bits, and a client may choose the last of them."""
+    return max(at - NEAR_BY, -(2**63)), min(at + NEAR_BY, 2**63 - 1)
 
 
 def _changes(wakes: Iterable[Wake], state: LookState) -> Mapping[KeyValue, int]:

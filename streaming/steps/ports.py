@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from reconcilers.family import Projection
-from reconcilers.model import KeyValue, Row, Slot
+from reconcilers.model import KeyValue, Row, Slot, Value
+from reconcilers.raw import RawCell, RawKey, RawRow
 from reconcilers.writes import Write
 
 
@@ -38,6 +39,25 @@ class GroupTables(TruthTables, Protocol):
 
 class LookTables(GroupTables, ProjectionTables, Protocol):
     """What step 3 reads."""
+
+
+class RawTables(Protocol):
+    """What a glance reads: rows undecoded, by undecoded keys. Of a source that is its own bytes.
+
+    Raises `Refused` where the columns are not, or no more, of the types that a glance needs.
+    """
+
+    def truth(self, sources: Iterable[RawCell]) -> Iterable[RawRow]:
+        """All truth rows of each source, in the columns of the family's `RawShape`."""
+
+    def listing(self, keys: Iterable[RawKey]) -> Iterable[RawRow]:
+        """The listing's rows at these keys, in the columns of the family's `RawShape`."""
+
+    def index(self, index: Projection, keys: Iterable[RawKey]) -> Iterable[RawKey]:
+        """Those of these keys at which an index has a row."""
+
+    def decoded(self, column: str, cell: RawCell) -> Value:
+        """The value of a cell of the truth."""
 
 
 class ConfirmTables(ProjectionTables, Protocol):

@@ -6,6 +6,7 @@ A truncated or half-restored truth looks just like that; such a mailbox waits fo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from reconcilers.family import Family, Projection
 from reconcilers.model import KeyValue
@@ -31,13 +32,14 @@ class Removals:
         return self._trusted[group]
 
     def _has_truth(self, group: KeyValue) -> bool:
-        rows = list(self.tables.slots_of_group(self.projection, group))
-        if len(rows) < self.empty_truth_min_rows:
+        """Read on only until a row has its truth: a mailbox may have millions."""
+        rows = iter(self.tables.slots_of_group(self.projection, group))
+        first = list(islice(rows, self.empty_truth_min_rows))
+        if len(first) < self.empty_truth_min_rows:
             return True
-        sources = [source for _, source in rows if source is not None]
-        for start in range(0, len(sources), IDS_A_READ):
-            found = self.tables.truth_rows(sources[start : start + IDS_A_READ])
-            for truths in found.values():
+        sources = (source for _, source in chain(first, rows) if source is not None)
+        while some := list(islice(sources, IDS_A_READ)):
+            for truths in self.tables.truth_rows(some).values():
                 if any(row.get(self.family.truth.slot[0]) == group for row in truths):
                     return True
         return False

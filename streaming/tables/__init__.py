@@ -6,6 +6,7 @@ from streaming.tables.counters import CounterTables
 from streaming.tables.nodes import Nodes
 from streaming.tables.session import connect, disconnect, open_session, schema_of
 from streaming.tables.tables import Tables
+from streaming.tables.undecoded import UndecodedTables
 
 __all__ = [
     "Cluster",
@@ -13,6 +14,7 @@ __all__ = [
     "CounterTables",
     "Nodes",
     "Tables",
+    "UndecodedTables",
     "connect",
     "disconnect",
     "logged_in",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC
 
 from cassandra.cluster import Session
 
@@ -26,7 +25,7 @@ class Nodes:
 
         Nodes that do not answer are left out. Raises `Unreachable` when none does.
         """
-        query = "SELECT toTimestamp(now()) AS now FROM system.local"
+        query = "SELECT toUnixTimestamp(now()) AS now FROM system.local"
         ahead: dict[str, float] = {}
         away: list[str] = []
         for host in self._session.cluster.metadata.all_hosts():
@@ -38,7 +37,7 @@ class Nodes:
                 away.append(str(failed))
                 continue
             midpoint = (before + time.time()) / 2
-            ahead[host.address] = row["now"].replace(tzinfo=UTC).timestamp() - midpoint
+            ahead[host.address] = row["now"] / 1000 - midpoint
         if away and not ahead:
             raise Unreachable(away[0])
         return ahead

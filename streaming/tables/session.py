@@ -19,6 +19,7 @@ from cassandra.query import dict_factory
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings
+from streaming.tables.dates import read_dates_as_numbers
 
 SOONEST, LATEST = 1.0, 15.0
 """Seconds until a node that went away is tried again, for ever (the driver's own: up to 600)."""
@@ -58,7 +59,7 @@ def open_session(settings: CassandraSettings) -> Session:
         control_connection_timeout=settings.request_timeout,
     )
     with translated(f"connecting to Cassandra at {', '.join(settings.hosts)} port {settings.port}"):
-        return cluster.connect()
+        return read_dates_as_numbers(cluster.connect())
 
 
 def disconnect(settings: CassandraSettings) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from cassandra.cluster import Session
 
 from checkpoints.cassandra.driver_errors import translated
+from streaming.tables.dates import bind_dates_as_numbers
 
 READS_IN_FLIGHT = 8
 
@@ -25,6 +26,7 @@ class StatementCache:
         if cql not in self._known:
             with translated("preparing a statement on James's tables"):
                 statement = self._session.prepare(cql)
+            bind_dates_as_numbers(statement)
             for name, value in options.items():
                 setattr(statement, name, value)
             self._known[cql] = statement

@@ -36,7 +36,7 @@ class Tables:
         self._settings = settings
         self._truth = family.truth
         self._source = family.truth.source.name
-        self._pace = RateLimiter(settings.rows_per_second)
+        self.pace = RateLimiter(settings.rows_per_second)
         self._statements = StatementCache(session)
         self._truth_columns = _copied(family)
         self._sets = frozenset[str]().union(*(each.sets for each in family.projections))
@@ -65,12 +65,16 @@ class Tables:
     def slots_of_group(
         self, projection: Projection, group: KeyValue
     ) -> Iterator[tuple[Slot, KeyValue | None]]:
-        """Every slot of a group in the projection, with the source its row names (paged)."""
+        """Every slot of a group in the projection, with the source its row names.
+
+        Page by page, at the pace.
+        """
         columns = ", ".join(dict.fromkeys((*projection.key, str(projection.identity))))
         query = self._prepare(
             f"SELECT {columns} FROM {self._table(projection.table)} WHERE {projection.key[0]} = ?"
         )
         for row in self._statements.rows(query, (group,)):
+            self.pace.spend(1)
             slot = Slot(*(row[column] for column in projection.key))
             yield slot, row[str(projection.identity)]
 
@@ -145,7 +149,7 @@ class Tables:
     ) -> Iterator[list[dict[str, Any]]]:
         """The rows of each execution, in order, at the pace."""
         for rows in self._statements.each(query, arguments):
-            self._pace.spend(len(rows))
+            self.pace.spend(len(rows))
             yield rows
 
     def _projection_rows(

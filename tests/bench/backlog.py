@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,13 @@ from typing import Any
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming.settings import Settings, load
 from streaming.topics import Watcher
+from tests.bench.processes import CpuWatch, Spent, servers_of
+from tests.bench.report import CHANGES_OF_THE_PAGE
 from tests.bench.traced import TRACE, Batch, read_trace
 from tests.endpoints import Endpoints
 from tests.stack.streams import Stream, until, write_settings
 
-CHANGES = int(os.environ.get("BENCH_CHANGES", "200000"))
+CHANGES = int(os.environ.get("BENCH_CHANGES", CHANGES_OF_THE_PAGE[0]))
 """Fewer for a quick try."""
 MAILBOXES = 200
 TABLES = ("imapuidtable", "messageidtable")
@@ -22,16 +24,20 @@ QUIET = 10.0
 """Seconds without a new record after which the agent has caught up."""
 HEARTBEATS = 20
 """At most so many rows of state are the heartbeat's own."""
-PATIENCE = 900.0
+PATIENCE = 900.0 * max(1.0, CHANGES / CHANGES_OF_THE_PAGE[0])
 
 
 @dataclass(frozen=True)
 class Measured:
-    """How a backlog was worked off. ``rss`` is the largest of each Python worker's, MiB."""
+    """How a backlog was worked off: the busy batches, and seconds from the first to the last.
+
+    ``rss`` is the largest of each Python worker's, MiB; ``spent`` the CPU seconds of each process.
+    """
 
     batches: list[Batch]
     seconds: float
     rss: float
+    spent: Spent
 
     @property
     def events(self) -> int:
@@ -40,6 +46,19 @@ class Measured:
     @property
     def examined(self) -> int:
         return sum(batch.examined for batch in self.batches)
+
+    @property
+    def sustained(self) -> float:
+        """Changes a second from the second busy batch to the last.
+
+        A batch reads new events and looks at rows that were read before: each is half of the work.
+        """
+        _, *rest = self.batches
+        if not rest:
+            return 0.0
+        events = sum(batch.events for batch in rest) / self.events
+        looks = sum(batch.examined for batch in rest) / self.examined
+        return CHANGES * (events + looks) / 2 / _seconds(rest)
 
     def part(self, name: str) -> float:
         return sum(batch.parts.get(name, 0.0) for batch in self.batches)
@@ -54,6 +73,12 @@ EVERYTHING: dict[str, dict[str, Any]] = {
     },
 }
 """The settings with which all systems are kept."""
+
+
+def sized(title: str) -> str:
+    """The title of a section whose numbers depend on how many changes there are."""
+    usual = CHANGES_OF_THE_PAGE[0] == CHANGES
+    return title if usual else f"{title}, {CHANGES:,} changes"
 
 
 def bench_settings(
@@ -114,16 +139,13 @@ def wait_until_captured(config: Path, before: list[int], changes: int) -> float:
         assert time.monotonic() - began < PATIENCE, f"captured only {now} after {before}"
 
 
-def work_off(config: Path, trace: Path) -> Measured:
+def work_off(config: Path, trace: Path, stack: Endpoints) -> Measured:
     """Run a stream until everything in Kafka has been examined, and no key waits any more."""
     stream = Stream(config, environment={TRACE: str(trace)}, module="tests.bench.traced")
-    rss = 0.0
-    with stream:
+    with stream, CpuWatch(servers_of(stack), stream.session) as watch:
 
         def idle() -> bool:
-            nonlocal rss
             assert stream.died() is None, stream.log.read_text()[-3000:]
-            rss = max([rss, *workers_rss(stream.session)])
             last = read_trace(trace)[-2:]
             return len(last) == 2 and not any(
                 each.events > 1 or each.examined or each.state_rows > HEARTBEATS for each in last
@@ -133,36 +155,10 @@ def work_off(config: Path, trace: Path) -> Measured:
         assert stream.stop() == 0
     batches = read_trace(trace)
     busy = [batch for batch in batches if batch.events > 1 or batch.examined]
-    first, last = busy[0], busy[-1]
-    return Measured(busy, last.ended_at - first.ended_at + first.seconds, rss)
+    spent = watch.between(busy[0].began_at, busy[-1].ended_at)
+    return Measured(busy, _seconds(busy), watch.rss, spent)
 
 
-def workers_rss(session: int) -> list[float]:
-    """Resident MiB of the Python workers in a session (they leave the process group)."""
-    return [_rss(pid) for pid in _members(session) if b"pyspark.daemon" in _command(pid)]
-
-
-def _members(session: int) -> Iterable[Path]:
-    for process in Path("/proc").iterdir():
-        try:
-            if process.name.isdigit() and (
-                (process / "stat").read_text().rpartition(")")[2].split()[3] == str(session)
-            ):
-                yield process
-        except OSError:
-            continue
-
-
-def _command(process: Path) -> bytes:
-    try:
-        return (process / "cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def _rss(process: Path) -> float:
-    try:
-        lines = (process / "status").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:")), 0.0)
+def _seconds(batches: Sequence[Batch]) -> float:
+    """From the beginning of the first to the end of the last."""
+    return batches[-1].ended_at - batches[0].began_at

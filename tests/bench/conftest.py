@@ -27,6 +27,16 @@ def counted_scene(
     yield from a_scene(running, cassandra, tmp_path_factory, changes)
 
 
+CACHES = ("file_cache_size", "key_cache_size")
+
+
+def caches_of(session: Session) -> str:
+    """How large Cassandra says that its caches are."""
+    query = "SELECT value FROM system_views.settings WHERE name = %s"
+    told = {name: session.execute(query, [name]).one() for name in CACHES}
+    return ", ".join(f"`{name}` {row.value if row else 'unknown'}" for name, row in told.items())
+
+
 @dataclass(frozen=True)
 class Filled:
     """Consistent messages, all captured. ``captured_in``: seconds from the first write on."""

@@ -15,6 +15,7 @@ from reconcilers.memory import Entry
 from streaming.commands import workers
 from streaming.pipeline import worker
 from streaming.pipeline.envelope import decode
+from streaming.pipeline.keys import each_key_once
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.window import heartbeat, settle
 from streaming.pipeline.worker import (
@@ -28,7 +29,7 @@ from streaming.pipeline.worker import (
 )
 from streaming.settings import Settings
 from streaming.tables import connect, schema_of
-from streaming.topics import spark_options
+from streaming.topics import stream_options
 from tests.bench.backlog import topics_of
 from tests.stack.streams import until
 
@@ -66,11 +67,11 @@ class Pieces:
         return _seconds(lambda: _discard(self._decoded(self._records())))
 
     def settle(self) -> float:
-        """Seconds to read, decode and settle them, as a stream does; what comes out is let go."""
+        """Seconds to read and settle them, as a stream does; what comes out is let go."""
         stream, topics = self.settings.stream, topics_of(self.settings)
         source = self.spark.readStream.format("kafka").option("startingOffsets", "earliest")
-        records = source.options(**spark_options(self.settings.kafka, topics)).load()
-        keys = settle(self._decoded(records), heartbeat(self.spark), stream.delay, stream.window)
+        records = source.options(**stream_options(self.settings.kafka, topics)).load()
+        keys = settle(records, heartbeat(self.spark), stream.delay, stream.window)
         wanted = self._records().count()
         busy: dict[int, dict[str, int]] = {}
 
@@ -99,12 +100,7 @@ class Pieces:
     def keys(self) -> Path:
         """The settled keys of all events, kept as a file."""
         path = self._folder / "keys.parquet"
-        beat = self.spark.createDataFrame([], "heartbeat boolean")
-        stream = self.settings.stream
-        settled = settle(self._decoded(self._records()), beat, stream.delay, stream.window)
-        settled.repartition(1, "mailboxid").sortWithinPartitions("mailboxid", "uid").write.parquet(
-            str(path)
-        )
+        each_key_once(self._decoded(self._records()), self.family, 1).write.parquet(str(path))
         return path
 
     def warm_up(self, keys: Path) -> None:
@@ -131,7 +127,7 @@ class Pieces:
         return self.look(keys, partial(_forgetful_share, self.job))
 
     def _records(self) -> DataFrame:
-        options = spark_options(self.settings.kafka, topics_of(self.settings))
+        options = stream_options(self.settings.kafka, topics_of(self.settings))
         return self.spark.read.format("kafka").options(**options).load()
 
     def _decoded(self, records: DataFrame) -> DataFrame:
@@ -147,7 +143,7 @@ def bound(settings: Settings) -> Family:
 
 
 def _forgetful_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from worker._look_share(replace(job, connect=_forgetful), batches)
+    yield from worker._look_share(replace(job, connect=_forgetful), frozenset(), batches)
 
 
 def _forgetful(settings: Settings, family: Family) -> Connections:

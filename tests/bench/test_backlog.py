@@ -17,12 +17,14 @@ from tests.bench.backlog import (
     Measured,
     bench_settings,
     records,
+    sized,
     wait_until_captured,
     work_off,
 )
-from tests.bench.conftest import TIMES, Filled
+from tests.bench.conftest import TIMES, Filled, caches_of
 from tests.bench.everything import fill_the_rest
 from tests.bench.pieces import Pieces
+from tests.bench.processes import NAMES
 from tests.bench.report import publish, table
 
 pytestmark = pytest.mark.bench
@@ -30,28 +32,44 @@ pytestmark = pytest.mark.bench
 FED = 5 * CHANGES
 """Keys that one worker is fed; its memory is shown each `CHANGES`."""
 BATCH_PARTS = ("addBatch", "latestOffset", "queryPlanning", "walCommit", "commitOffsets")
+STATE_PARTS = ("state updates", "state removals", "state commit")
+"""Of all tasks together, so that two at a time count twice."""
+RATES = (
+    "changes/s",
+    "sustained",
+    "events/s",
+    "seconds",
+    "events",
+    "looks",
+    "batches",
+    "worker MiB",
+)
 
 
 def test_a_backlog_is_worked_off(filled: Filled, cassandra: Session, tmp_path: Path) -> None:
-    empty = work_off(filled.config, tmp_path / "empty.jsonl")
+    empty = work_off(filled.config, tmp_path / "empty.jsonl", filled.stack)
     before, began = records(filled.config), time.monotonic()
     assert touch(cassandra, filled.keyspace, CHANGES) == CHANGES
     touched_in = time.monotonic() - began
     captured_in = touched_in + wait_until_captured(filled.config, before, CHANGES)
-    remembering = work_off(filled.config, tmp_path / "filled.jsonl")
+    remembering = work_off(filled.config, tmp_path / "filled.jsonl", filled.stack)
     for each in (empty, remembering):
         assert each.examined >= CHANGES
         assert not sum(batch.suspects for batch in each.batches)
     settings = load(filled.config)
     publish(
-        "Backlog, end to end",
+        sized("Backlog, end to end"),
         f"{CHANGES:,} changes of as many rows wait in Kafka; both tables agree. D ="
         f" {settings.stream.delay:g} s and W = {settings.stream.window:g} s are part of the time."
         " `lineage empty`: new messages, first start. `lineage filled`: a flag changed on each;"
         " its two events name the row differently, so that two keys wait for each row.",
         _rates({"lineage empty": empty, "lineage filled": remembering}),
-        "Seconds by part of a batch, as Spark tells them (`addBatch`: decode, settle, look):",
+        "Seconds by part of a batch, as Spark tells them (`addBatch`: decode, settle, look; the"
+        " state store's are within it, those of two tasks at a time added up):",
         _parts({"lineage empty": empty, "lineage filled": remembering}),
+        "CPU by process, core-µs a change, from the beginning of the first busy batch to the end of"
+        f" the last; {caches_of(cassandra)}:",
+        _cpu({"lineage empty": empty, "lineage filled": remembering}),
         f"The agent had captured the new messages {filled.captured_in:.0f} s after the last was"
         f" written, the changes {captured_in:.0f} s after the first: it sends some events twice.",
     )
@@ -62,29 +80,32 @@ def test_all_systems_at_once(filled: Filled, cassandra: Session, tmp_path: Path)
     fill_the_rest(cassandra, filled.keyspace)
     sections = {"stream": TIMES, **EVERYTHING}
     everything = bench_settings(tmp_path, filled.stack, filled.keyspace, filled.own, sections)
-    work_off(everything, tmp_path / "rest.jsonl")
+    work_off(everything, tmp_path / "rest.jsonl", filled.stack)
     before = records(filled.config)
     assert touch(cassandra, filled.keyspace, CHANGES, "flaganswered") == CHANGES
     wait_until_captured(filled.config, before, CHANGES)
-    alone = work_off(filled.config, tmp_path / "alone.jsonl")
-    together = work_off(everything, tmp_path / "together.jsonl")
+    alone = work_off(filled.config, tmp_path / "alone.jsonl", filled.stack)
+    together = work_off(everything, tmp_path / "together.jsonl", filled.stack)
     assert not sum(batch.suspects for batch in together.batches)
     publish(
-        "All systems at once",
+        sized("All systems at once"),
         f"The same {CHANGES:,} changes: for `messageIdTable` alone, and with the four index tables,"
         " mailbox counters and quotas. Aim: at least half the rate.",
         _rates({"messages alone": alone, "all systems": together}),
+        f"CPU by process, core-µs a change; {caches_of(cassandra)}:",
+        _cpu({"messages alone": alone, "all systems": together}),
     )
     assert together.seconds <= 2 * alone.seconds
 
 
 def _rates(runs: dict[str, Measured]) -> str:
     return table(
-        ("", "changes/s", "events/s", "seconds", "events", "looks", "batches", "worker MiB"),
+        ("", *RATES),
         [
             (
                 name,
                 round(CHANGES / run.seconds),
+                round(run.sustained),
                 round(run.events / run.seconds),
                 run.seconds,
                 run.events,
@@ -99,9 +120,26 @@ def _rates(runs: dict[str, Measured]) -> str:
 
 def _parts(runs: dict[str, Measured]) -> str:
     return table(
-        ("", "all", *BATCH_PARTS),
+        ("", "all", *BATCH_PARTS, *STATE_PARTS),
         [
-            (name, run.part("triggerExecution"), *(run.part(part) for part in BATCH_PARTS))
+            (name, run.part("triggerExecution"), *map(run.part, (*BATCH_PARTS, *STATE_PARTS)))
+            for name, run in runs.items()
+        ],
+    )
+
+
+def _cpu(runs: dict[str, Measured]) -> str:
+    """A column for each process that was found here, and what they spent together."""
+    names = [name for name in NAMES if any(name in run.spent for run in runs.values())]
+    return table(
+        ("", *names, "sum", "cores in use"),
+        [
+            (
+                name,
+                *(run.spent.get(each, 0.0) / CHANGES * 1e6 for each in names),
+                sum(run.spent.values()) / CHANGES * 1e6,
+                sum(run.spent.values()) / run.seconds,
+            )
             for name, run in runs.items()
         ],
     )
@@ -120,7 +158,7 @@ def test_where_the_time_goes_and_memory_stays(filled: Filled, tmp_path: Path) ->
         pieces.spark.stop()
     slots = found.examined
     publish(
-        "Pieces of a batch",
+        sized("Pieces of a batch"),
         f"The same {events:,} events and the {slots:,} rows they lead to, each piece alone on the"
         " warm machine; each line holds those above it in its part. Lineage is filled.",
         table(
@@ -144,7 +182,7 @@ def _feed(filled: Filled, keys: Path) -> None:
     shown = [step for step in steps if step["keys"] % CHANGES == 0]
     ratio = shown[-1]["rss"] / shown[0]["rss"]
     publish(
-        "Memory of a Python worker",
+        sized("Memory of a Python worker"),
         f"One process runs the workers' own function over {FED:,} keys, lineage filled. Its memory"
         f" grew by a factor of {ratio:.2f} (aim: at most 1.1).",
         table(

@@ -11,14 +11,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import DataFrame
+
 from streaming.app import main
-from streaming.pipeline.batch_record import BatchPlace
 from streaming.pipeline.batches import Batches
+from streaming.pipeline.query import FamilyQuery
+from streaming.pipeline.ranges import Slice
 from streaming.pipeline.supervisor import QuerySupervisor
 from streaming.pipeline.worker import BatchLook
 
 TRACE = "BENCH_TRACE"
 """Names the file in the environment."""
+STATE_TIMES = {
+    "updates": "allUpdatesTimeMs",
+    "removals": "allRemovalsTimeMs",
+    "commit": "commitTimeMs",
+}
+"""What the state store spends its time on, by the name that Spark has for it."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,10 @@ class Batch:
     events: int = 0
     state_rows: int = 0
     parts: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def began_at(self) -> float:
+        return self.ended_at - self.seconds
 
     @property
     def seconds(self) -> float:
@@ -56,18 +69,29 @@ def _write(**facts: Any) -> None:
         trace.write(json.dumps(facts) + "\n")
 
 
-def _trace() -> None:
-    end, show = Batches.ended, QuerySupervisor._show
+def _durations(told: dict[str, Any]) -> dict[str, float]:
+    """Milliseconds: those of the batch, and those of the state store, of all its tasks."""
+    store = {
+        f"state {what}": sum(each.get(field_of, 0) for each in told["stateOperators"])
+        for what, field_of in STATE_TIMES.items()
+    }
+    return {**told["durationMs"], **store}
 
-    def ended(self: Batches, look: BatchLook, batch: BatchPlace) -> None:
-        end(self, look, batch)
-        _write(
-            number=batch.batch_id,
-            ended_at=time.time(),
-            examined=look.examined,
-            suspects=len(look.suspects),
-            capture_delay=None if look.freshest is None else look.freshest[1] / 1e6,
-        )
+
+def _trace() -> None:
+    run, end, show = FamilyQuery._batch, Batches.ended, QuerySupervisor._show
+    this: dict[str, Any] = {}
+
+    def batch(self: FamilyQuery, closed: DataFrame, _batch_id: int) -> None:
+        this.update(number=_batch_id, examined=0, suspects=0, capture_delay=None)
+        run(self, closed, _batch_id)
+        _write(ended_at=time.time(), **this)
+
+    def ended(self: Batches, look: BatchLook, piece: Slice) -> None:
+        end(self, look, piece)
+        this["examined"] += look.examined
+        this["suspects"] += len(look.suspects)
+        this["capture_delay"] = None if look.freshest is None else look.freshest[1] / 1e6
 
     def shown(self: QuerySupervisor, told: dict[str, Any]) -> None:
         show(self, told)
@@ -75,9 +99,10 @@ def _trace() -> None:
             number=told["batchId"],
             events=sum(source["numInputRows"] for source in told["sources"]),
             state_rows=sum(each.get("numRowsTotal", 0) for each in told["stateOperators"]),
-            parts={name: ms / 1000 for name, ms in told["durationMs"].items()},
+            parts={name: ms / 1000 for name, ms in _durations(told).items()},
         )
 
+    FamilyQuery._batch = batch  # type: ignore[method-assign]
     Batches.ended = ended  # type: ignore[method-assign]
     QuerySupervisor._show = shown  # type: ignore[method-assign]
 

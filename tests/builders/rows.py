@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from uuid import UUID
 
 from reconcilers.confirm import Moment
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.memory import NOTHING_REMEMBERED, Memory
+from reconcilers.millis import Millis
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Value
 from reconcilers.seen import Seen
 
@@ -52,7 +52,7 @@ COMPLETE: Mapping[str, Value] = {
     "flaguser": False,
     "userflags": frozenset({"work"}),
     "threadid": None,
-    "internaldate": datetime(2026, 11, 1, tzinfo=UTC),
+    "internaldate": Millis(1_793_491_200_000),
     "save_date": None,
     "bodystartoctet": 100,
     "fullcontentoctets": 2000,

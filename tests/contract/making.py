@@ -2,7 +2,6 @@
 
 import dataclasses
 import uuid
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
+from reconcilers.millis import Millis
 from reconcilers.model import Kind, Row, Slot
 from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells
 
@@ -33,7 +33,7 @@ def a_row() -> Row:
             "modseq": 2**62,
             "flagseen": False,
             "userflags": frozenset({"a", "ü b"}),
-            "internaldate": datetime.fromisoformat("2026-11-21T10:00:00.123000"),
+            "internaldate": Millis(1_795_255_200_123),
             "threadid": None,
             "headercontent": "id\"with'quotes",
         },

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from checkpoints.bookmarks import Bookmark, Bookmarks, safe_start
+from checkpoints.bookmarks import Bookmark, Bookmarks, KafkaIds, Place
 from checkpoints.cassandra import CassandraBookmarks, Store
 from checkpoints.memory import MemoryBookmarks
 
@@ -40,43 +40,28 @@ def stream() -> str:
     return f"message-{uuid.uuid4().hex[:8]}"
 
 
-def a_bookmark(stream: str, batch_id: int = 0) -> Bookmark:
-    return Bookmark(
-        stream=stream,
-        checkpoint="7d1f",
-        batch_id=batch_id,
-        batch_time=1_700_000_000_000 + batch_id * 5_000,
-        watermark=1_699_999_955_000 + batch_id * 5_000,
-        start={"james.mail.imapuidtable": {0: batch_id, 11: 2**40}, "reconciler.suspects": {0: 0}},
-        end={"james.mail.imapuidtable": {0: batch_id + 1, 11: 2**40}, "reconciler.suspects": {}},
-    )
+def a_bookmark(stream: str, settled: int = 0) -> Bookmark:
+    topic = "james.mail.imapuidtable"
+    positions: dict[Place, int] = {(topic, 0): settled, (topic, 11): 2**40, ("suspects", 0): 0}
+    return Bookmark(stream, positions, KafkaIds("cluster", {topic: "one", "suspects": "two"}))
 
 
 def test_a_stream_without_bookmarks(bookmarks: Bookmarks, stream: str) -> None:
     assert bookmarks.newest(stream) is None
-    assert bookmarks.recent(stream) == []
     assert bookmarks.named(stream, "before the upgrade") is None
 
 
-def test_what_was_recorded_comes_back_in_order(
-    bookmarks: Bookmarks, stream: str, clock: Clock
-) -> None:
-    recorded = []
-    for batch_id in range(5):
+def test_what_was_recorded_last_comes_back(bookmarks: Bookmarks, stream: str, clock: Clock) -> None:
+    for settled in range(3):
         clock.now += 5_000_000
-        recorded.append(bookmarks.record(a_bookmark(stream, batch_id)))
-        assert recorded[-1].recorded_at == clock.now
-    assert [replace(each, recorded_at=0) for each in recorded] == [
-        a_bookmark(stream, batch_id) for batch_id in range(5)
-    ]
-    assert bookmarks.recent(stream) == recorded
-    assert bookmarks.newest(stream) == recorded[-1]
-    assert safe_start(bookmarks.recent(stream), 5_000) == recorded[0].start
+        recorded = bookmarks.record(a_bookmark(stream, settled))
+        assert recorded == replace(a_bookmark(stream, settled), recorded_at=clock.now)
+        assert bookmarks.newest(stream) == recorded
 
 
 def test_streams_do_not_see_each_other(bookmarks: Bookmarks, stream: str) -> None:
     bookmarks.record(a_bookmark(stream))
-    assert bookmarks.recent(f"{stream}-observe") == []
+    assert bookmarks.newest(f"{stream}-observe") is None
 
 
 def test_the_order_holds_when_the_clock_steps_back(
@@ -85,24 +70,15 @@ def test_the_order_holds_when_the_clock_steps_back(
     recorded = [bookmarks.record(a_bookmark(stream, 0))]
     clock.now -= DAY // 24
     recorded += [bookmarks.record(a_bookmark(stream, 1)), bookmarks.record(a_bookmark(stream, 2))]
-    assert [each.batch_id for each in bookmarks.recent(stream)] == [0, 1, 2]
     assert [each.recorded_at for each in recorded] == [NOON, NOON + 1, NOON + 2]
+    assert bookmarks.newest(stream) == recorded[-1]
     clock.now = NOON + 50
     assert bookmarks.record(a_bookmark(stream, 3)).recorded_at == NOON + 50
-    assert bookmarks.newest(stream) == bookmarks.recent(stream)[-1]
 
 
-def test_recent_reaches_over_midnight(bookmarks: Bookmarks, stream: str, clock: Clock) -> None:
-    for batch_id in range(6):
-        clock.now = NOON + batch_id * DAY // 6
-        bookmarks.record(a_bookmark(stream, batch_id))
-    assert [each.batch_id for each in bookmarks.recent(stream)] == list(range(6))
-
-
-def test_the_same_batch_may_be_recorded_again(bookmarks: Bookmarks, stream: str) -> None:
-    bookmarks.record(a_bookmark(stream, 1))
-    bookmarks.record(a_bookmark(stream, 1))
-    assert [each.batch_id for each in bookmarks.recent(stream)] == [1, 1]
+def test_ids_that_are_not_known_stay_so(bookmarks: Bookmarks, stream: str) -> None:
+    recorded = bookmarks.record(replace(a_bookmark(stream), ids=KafkaIds()))
+    assert bookmarks.newest(stream) == recorded
 
 
 def test_a_name_is_kept_and_may_be_given_again(bookmarks: Bookmarks, stream: str) -> None:
@@ -123,4 +99,3 @@ def test_another_process_goes_on_after_the_newest(store: Store, stream: str, clo
     behind = CassandraBookmarks(store, clock=clock).record(a_bookmark(stream, 2))
     assert behind.recorded_at == ahead.recorded_at + 1
     assert CassandraBookmarks(store).newest(stream) == behind
-    assert CassandraBookmarks(store).recent(stream) == [ahead, behind]

@@ -59,16 +59,15 @@ def test_open_findings_stay_and_their_log_lasts_for_the_undo_period(
 
 
 @pytest.mark.stack
-def test_bookmarks_are_forgotten_unless_they_have_a_name(cassandra: Session, store: Store) -> None:
+def test_what_is_settled_is_never_forgotten(cassandra: Session, store: Store) -> None:
     stream = uuid.uuid4().hex
     kept_for_now = CassandraBookmarks(store)
-    bookmark = kept_for_now.record(Bookmark(stream, "one", 0, 1, 1, {}, {}))
+    bookmark = kept_for_now.record(Bookmark(stream, {("topic", 0): 1}))
     kept_for_now.name(bookmark, "before")
     where = "WHERE stream = %s ALLOW FILTERING"
-    recorded = f"SELECT TTL(offsets) FROM $ks.bookmarks {where}"
-    assert 7 * DAY - 300 < (kept(cassandra, store, recorded, stream) or 0) <= 7 * DAY
-    named = f"SELECT TTL(offsets) FROM $ks.named_bookmarks {where}"
-    assert kept(cassandra, store, named, stream) is None
+    for table in ("settled_offsets", "named_bookmarks"):
+        lives = f"SELECT TTL(offsets) FROM $ks.{table} {where}"
+        assert kept(cassandra, store, lives, stream) is None
 
 
 @pytest.mark.stack

@@ -51,8 +51,10 @@ PARTS = (
         ),
         without=(
             "streaming/pipeline/envelope.py",
+            "streaming/pipeline/keys.py",
             "streaming/pipeline/query.py",
             "streaming/pipeline/session.py",
+            "streaming/pipeline/spark_files.py",
             "streaming/pipeline/window.py",
         ),
         functions=(

@@ -15,7 +15,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import assert_never
 from uuid import UUID
@@ -28,7 +27,6 @@ Key = tuple[KeyValue, ...]
 Elements = Mapping[str, frozenset[str]]
 NO_ELEMENTS: Elements = MappingProxyType({})
 NEVER: Micros = -1
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +201,4 @@ def _bytes(value: Value) -> bytes:
             return value.encode()
         case UUID():
             return value.bytes
-        case datetime():
-            return struct.pack(">q", (value - EPOCH) // timedelta(milliseconds=1))
     raise AssertionError(f"no plain cell holds {value!r}")

@@ -10,13 +10,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import Enum
 from itertools import count
 from uuid import UUID
 
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, bind, keeping
+from reconcilers.millis import Millis
 from reconcilers.model import KeyValue, Micros, Row, Slot, Value
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import NO_ELEMENTS, Delete, Elements, Insert, Statement, Table, Update
@@ -41,7 +41,7 @@ SCHEMA = {
 FAMILY: Family = bind(keeping(MESSAGE, ()), SCHEMA)
 PLAIN = tuple(name for name in CELLS if name != "userflags")
 SYSTEM_FLAGS = ("flagseen", "flagflagged")
-DATE = datetime(2026, 11, 1, tzinfo=UTC)
+DATE = Millis(1_793_491_200_000)
 
 
 def time_uuid(at: Micros, node: int) -> UUID:

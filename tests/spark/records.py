@@ -1,4 +1,4 @@
-"""Records as Kafka holds them, through steps 1 and 2, to wakes."""
+"""Records as Kafka holds them, through step 2, to wakes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 (the field's usual name)
 
 from reconcilers.family import Family
 from reconcilers.model import Wake
 from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.envelope import decode
-from streaming.pipeline.window import settle
+from streaming.pipeline.keys import each_key_once
 from streaming.topics import _suspect
 
 KEYSPACE, SUSPECTS = "apache_james", "reconciler.suspects"
@@ -47,14 +46,13 @@ def published(family: Family, wake: Wake) -> Record:
 
 
 def keys(spark: SparkSession, family: Family, *records: Record) -> DataFrame:
-    """Step 1."""
+    """What is decoded of them."""
     return decode(spark.createDataFrame(records, COLUMNS), family, KEYSPACE, SUSPECTS)
 
 
 def settled(spark: SparkSession, family: Family, *records: Record) -> SettledKeys:
-    """Steps 1 and 2, as a worker gets them."""
-    beat = spark.range(1).select(F.lit(True).alias("heartbeat"))
-    rows = settle(keys(spark, family, *records), beat, 45.0, 5.0).collect()
+    """The keys as a worker gets them."""
+    rows = each_key_once(keys(spark, family, *records), family, partitions=1).collect()
     return SettledKeys.of(pa.RecordBatch.from_pylist([row.asDict() for row in rows]))
 
 

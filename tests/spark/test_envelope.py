@@ -1,4 +1,4 @@
-"""Step 1 on real Spark, without Kafka: which key each shape of event leads to."""
+"""Step 2 on real Spark, without Kafka: which key each shape of event leads to."""
 
 from __future__ import annotations
 
@@ -126,3 +126,78 @@ def test_what_is_looked_at_again_without_a_projection_is_of_the_first(spark: Spa
     assert (unnamed.projection, named.projection) == ("messages", "unseen_uids")
     (changed,) = decoded(spark, event(TRUTH, "d", {"messageid": MESSAGEID}))
     assert changed.projection is None
+
+
+def absurd(ts_ms: int, ts_us: int) -> tuple[Any, ...]:
+    """A row's delete that was captured and written at these times."""
+    topic, partition, offset, key, value = event(
+        TRUTH, "d", {"messageid": MESSAGEID, "mailboxid": MAILBOX, "uid": 1}
+    )
+    told = json.loads(value)
+    told["ts_ms"], told["source"]["ts_us"] = ts_ms, ts_us
+    return topic, partition, offset, key, json.dumps(told).encode()
+
+
+@pytest.mark.parametrize(
+    ("ts_ms", "ts_us"),
+    [
+        (2**63 - 1, 5_000_000),
+        (-(2**63), 5_000_000),
+        (2**53, -(2**63) + 1),
+        (6_000, -(2**63)),
+    ],
+)
+def test_an_absurd_time_costs_its_own_measurement_only(
+    spark: SparkSession, ts_ms: int, ts_us: int
+) -> None:
+    sound = event(TRUTH, "d", {"messageid": MESSAGEID, "mailboxid": MAILBOX, "uid": 2})
+    strange, plain = decoded(spark, absurd(ts_ms, ts_us), sound)
+    assert (strange.capture_delay, strange.reason, strange.uid) == (None, None, 1)
+    assert (strange.written, strange.deleted_at) == (ts_us, ts_us)
+    assert (plain.capture_delay, plain.uid) == (1_000_000, 2)
+
+
+def test_a_time_beyond_64_bits_is_a_bad_record(spark: SparkSession) -> None:
+    strange, plain = decoded(spark, absurd(2**63, 5_000_000), absurd(6_000, 5_000_000))
+    assert strange.reason == "malformed JSON or wrong types"
+    assert plain.reason is None
+
+
+RANDOM = "22222222-0000-4000-8000-000000000002"
+NOT_TIMED = "wrong type: an id is not a time-based UUID"
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (event(TRUTH, "i", {"messageid": RANDOM, "mailboxid": MAILBOX, "uid": 1}), NOT_TIMED),
+        (event(TRUTH, "d", {"messageid": RANDOM}), NOT_TIMED),
+        (event(PROJECTION, "i", {"mailboxid": RANDOM, "uid": 1}), NOT_TIMED),
+        (
+            event(
+                PROJECTION, "u", {"mailboxid": MAILBOX, "uid": 1}, {"messageid": {"value": RANDOM}}
+            ),
+            "wrong type: messageid is not a time-based UUID",
+        ),
+        (
+            ranged(
+                TRUTH,
+                {"messageid": MESSAGEID},
+                bound(mailboxid=RANDOM),
+                bound(mailboxid=RANDOM),
+            ),
+            "wrong type: mailboxid is not a time-based UUID",
+        ),
+    ],
+)
+def test_an_id_that_cassandra_would_refuse_is_a_bad_record(
+    spark: SparkSession, record: tuple[Any, ...], reason: str
+) -> None:
+    (row,) = decoded(spark, record)
+    assert (row.reason, row.messageid, row.mailboxid) == (reason, None, None)
+
+
+def test_a_published_key_with_such_an_id_is_a_bad_record(spark: SparkSession) -> None:
+    value = {"family": "message", "wake": {"mailboxid": MAILBOX, "messageid": RANDOM, "uid": 7}}
+    (row,) = decoded(spark, (SUSPECTS, 0, 1, b"", json.dumps(value).encode()))
+    assert row.reason == NOT_TIMED

@@ -6,24 +6,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from deploy.embedded.spec import Caches
 from tests.endpoints import Endpoints, Running
 
 
 @contextmanager
-def running_embedded(data: Path) -> Iterator[Running]:
+def running_embedded(data: Path, caches: Caches = "small") -> Iterator[Running]:
     """Start Cassandra, Kafka and the agent under `data`; no process of theirs is left behind."""
-    from deploy.embedded import Stack
+    from deploy import captured
+    from deploy.embedded import Stack, Wanted
 
-    with Stack(data) as stack:
+    with Stack(data, Wanted(tables=captured.TABLES, caches=caches)) as stack:
         yield Running(Endpoints.of(stack.describe()), supervised)
 
 
 @contextmanager
 def running_with_passwords(data: Path) -> Iterator[Endpoints]:
     """The same with authentication, roles and an audit log; the admin is Cassandra's own."""
+    from deploy import captured
     from deploy.embedded import ADMIN, Stack, Wanted
 
-    with Stack(data, Wanted(admin=ADMIN)) as stack:
+    with Stack(data, Wanted(admin=ADMIN, tables=captured.TABLES)) as stack:
         yield Endpoints.of(stack.describe())
 
 

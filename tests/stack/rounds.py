@@ -45,6 +45,8 @@ from tests.stack.streams import write_settings
 SECOND: Micros = 1_000_000
 DELAY: Micros = 1 * SECOND
 """D of these rounds: clocks may be half a second apart."""
+COMES_BACK = DELAY
+"""After so long a published key comes back, whatever a test sets D to."""
 SHADOW: Micros = 600_000
 MOST_ATTEMPTS = 3
 MOST_FAILURES = 50
@@ -177,12 +179,16 @@ class Rounds:
     done: list[Outcome] = field(default_factory=list)
     failures: list[ReconcilerError] = field(default_factory=list)
     _ended: int = 0
+    _back_at: Micros = 0
 
     def round(self) -> list[Outcome]:
         """Look at what is due and settle it; what fails is executed again, as the same batch.
 
+        What was published comes back a delay later, as from the stream's window.
         Raises what is not `Retryable`: then the next round is that batch.
         """
+        while now_micros() < self._back_at:
+            time.sleep(0.02)
         wakes, self.due = self.due, []
         while True:
             try:
@@ -231,6 +237,7 @@ class Rounds:
 
     def _publish(self, wakes: Iterable[Wake]) -> None:
         keys = list(wakes)
+        self._back_at = now_micros() + COMES_BACK
         if self.publish is not None:
             self.publish(keys)
         self.due += keys
@@ -238,6 +245,7 @@ class Rounds:
     def look_again_at(self, suspects: Iterable[Slot]) -> None:
         """The driver's agenda: an open finding comes back whether or not its key was published."""
         name = self.ground.projection.name
+        self._back_at = now_micros() + COMES_BACK
         self.due += [Wake(slot.key, None, looked_again=True, projection=name) for slot in suspects]
 
     # --- what came of it

@@ -70,7 +70,7 @@ def write_settings(
 
 @dataclass
 class Stream:
-    """One stream, started and stopped as often as a test needs; same settings, same checkpoint.
+    """One stream, started and stopped as often as a test needs; same settings, same keyspace.
 
     ``environment`` reaches the process and Spark's Python workers.
     """
@@ -81,6 +81,7 @@ class Stream:
     arguments: tuple[str, ...] = ()
     module: str = "streaming.app"
     _process: subprocess.Popen[bytes] | None = None
+    _ended: dict[Path, int] = field(default_factory=dict)
 
     @property
     def log(self) -> Path:
@@ -109,15 +110,31 @@ class Stream:
         )
 
     def batches(self) -> int:
-        """How many batches have ended, over all starts (counted in Spark's commit log)."""
-        commits = self.checkpoint / "commits"
-        names = [each.name for each in commits.iterdir()] if commits.exists() else []
-        return max((int(name) + 1 for name in names if name.isdigit()), default=0)
+        """How many batches have ended, over all queries seen (counted in Spark's commit logs)."""
+        for commit in self.checkpoint.glob("query-*/commits/*"):
+            if commit.name.isdigit():
+                folder = commit.parent
+                self._ended[folder] = max(self._ended.get(folder, 0), int(commit.name) + 1)
+        return sum(self._ended.values())
+
+    def read_up_to(self) -> dict[str, dict[str, int]]:
+        """The offsets up to which Spark has read, by its newest batch that ended."""
+        plans = {
+            int(each.name): each
+            for each in self.checkpoint.glob("query-*/offsets/*")
+            if each.name.isdigit() and (each.parents[1] / "commits" / each.name).exists()
+        }
+        if not plans:
+            return {}
+        lines = plans[max(plans)].read_text(encoding="utf-8").splitlines()
+        found: dict[str, dict[str, int]] = json.loads(lines[2])
+        return found
 
     @property
     def checkpoint(self) -> Path:
         settings = tomllib.loads(self.config.read_text(encoding="utf-8"))
-        return Path(settings["stream"]["checkpoint_dir"]) / self.mode
+        keyspace = settings["cassandra"]["keyspace"]
+        return Path(str(settings["stream"]["checkpoint_dir"])) / str(keyspace) / self.mode
 
     @property
     def session(self) -> int:

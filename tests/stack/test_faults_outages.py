@@ -16,7 +16,8 @@ from cassandra.cluster import (
 )
 from cassandra.policies import ConstantReconnectionPolicy, WhiteListRoundRobinPolicy
 
-from deploy.embedded import Stack
+from deploy import captured
+from deploy.embedded import Stack, Wanted
 from deploy.embedded.waiting import HANG_S
 from tests.endpoints import Endpoints
 from tests.stack.scenes import Scene
@@ -31,7 +32,7 @@ LONGER_THAN_THE_LEASE = 75.0
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with Stack(tmp_path_factory.mktemp("outages")) as started:
+    with Stack(tmp_path_factory.mktemp("outages"), Wanted(tables=captured.TABLES)) as started:
         yield started
 
 
@@ -90,7 +91,6 @@ def outlives(
     live.await_convergence()
     live.each_was_repaired_once()
     until("the stream shows it too", lambda: shown_open(live) == 0, SLOW)
-    assert len(live.stream.said("fresh start from")) == 1, "the checkpoint was given up"
 
 
 def answers(session: Session) -> bool:

@@ -23,6 +23,7 @@ import pytest
 from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, Store
+from deploy import captured
 from deploy.embedded import ADMIN, Stack, Wanted
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.message import MESSAGE
@@ -154,7 +155,9 @@ class Journal:
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with Stack(tmp_path_factory.mktemp("isolation"), Wanted(admin=ADMIN)) as started:
+    with Stack(
+        tmp_path_factory.mktemp("isolation"), Wanted(admin=ADMIN, tables=captured.TABLES)
+    ) as started:
         yield started
 
 

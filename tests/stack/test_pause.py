@@ -90,11 +90,15 @@ def test_while_a_nodes_clock_differs_repairs_are_held_and_go_on_when_it_is_right
 
 @contextmanager
 def fast_writers(scene: Scene) -> Iterator[None]:
-    """Messages come all the while, as they should be, by writers whose clocks are ahead."""
+    """Messages come all the while, as they should be, by writers whose clocks are ahead.
+
+    Forty a second at most, each in a mailbox of its own, which is the dearest kind: the stream has
+    to keep up with them, on a slow machine too.
+    """
     stop = Event()
 
     def write() -> None:
-        while not stop.is_set():
+        while not stop.wait(0.025):
             scene.write_both(Place(), cells(), now_us() + AHEAD_US)
 
     writer = Thread(target=write)

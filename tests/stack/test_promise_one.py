@@ -13,6 +13,7 @@ from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store
 from checkpoints.clock import now_micros
+from deploy import captured
 from deploy.embedded import ADMIN, Stack, Wanted
 from reconcilers.finding import Finding, State
 from reconcilers.key import WHOLE_TABLE
@@ -30,7 +31,9 @@ TABLE = re.compile(r"\|ks:(?P<keyspace>\w+)\|scope:(?P<table>\w+)\|")
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with Stack(tmp_path_factory.mktemp("guarded"), Wanted(admin=ADMIN)) as started:
+    with Stack(
+        tmp_path_factory.mktemp("guarded"), Wanted(admin=ADMIN, tables=captured.TABLES)
+    ) as started:
         yield started
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 
+from deploy import captured
 from deploy.comparison.full_comparison import full_comparison
 from deploy.demo.planted import plant_repaired
 from deploy.demo.planter import Planter
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.stack
 
 @pytest.fixture
 def older(tmp_path: Path) -> Iterator[Stack]:
-    with Stack(tmp_path / "stack", Wanted(release="4.1")) as stack:
+    with Stack(tmp_path / "stack", Wanted(release="4.1", tables=captured.TABLES)) as stack:
         yield stack
 
 

@@ -79,7 +79,7 @@ class Desk:
 
     def reasons(self, batch: BatchLook, at: Micros = NOW) -> tuple[str | None, str | None]:
         """Why no repair, why no removal."""
-        admitted = self.control.admit(batch, at)
+        admitted = self.control.admit(batch, f"batch of {at}", at)
         return admitted.repairs, admitted.removals
 
     def shown(self) -> set[str]:
@@ -185,7 +185,7 @@ def test_what_a_first_batch_opens_stays_open_and_nothing_else_does(case: str) ->
 @pytest.mark.parametrize("case", TABLE)
 def test_observing_is_told_beside_and_counts_alike(mode: Mode, case: str) -> None:
     batch, trouble, repairs, removals = TABLE[case]
-    admitted = Desk(mode, trouble).control.admit(batch, NOW)
+    admitted = Desk(mode, trouble).control.admit(batch, "batch", NOW)
     assert admitted.observe is (mode is Mode.OBSERVE)
     assert (admitted.repairs, admitted.removals) == (repairs, removals)
 
@@ -291,5 +291,5 @@ def test_without_the_lease_nothing_is_admitted() -> None:
     Lease(store, "james/repair", Holder("theirs", "b:1"), lasts, lambda: now[0]).acquire()
     now[0] += 50
     with pytest.raises(AlreadyRunning):
-        desk.control.admit(look(suspects(MOST + 1)), NOW)
+        desk.control.admit(look(suspects(MOST + 1)), "batch", NOW)
     assert not desk.journal.breakers()

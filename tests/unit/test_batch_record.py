@@ -1,53 +1,60 @@
-"""What is kept of a batch at its end: where it stood, how far it read, what operators see."""
+"""What is kept of a slice at its end: what is settled, what counters and operators are told."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from checkpoints.bookmarks import Offsets
-from checkpoints.directory import Planned
+from checkpoints.bookmarks import KafkaIds, Offsets, Place
 from checkpoints.memory import MemoryBookmarks
+from reconcilers.errors import Unreachable
 from reconcilers.model import Micros
 from streaming.monitoring.metrics import Metrics
-from streaming.pipeline.batch_record import BatchPlace, BatchRecord, StreamPosition
+from streaming.pipeline.batch_record import IDLE_RECORD, BatchRecord, StreamPosition
+from streaming.pipeline.ranges import Slice
 from streaming.pipeline.worker import BatchLook
-from tests.builders.rows import DELAY, NOW, SECOND
+from tests.builders.rows import NOW, SECOND
 
 STREAM, TOPIC = "james/message/repair", "james.mail.imapuidtable"
-END = {TOPIC: {0: 40, 1: 7}}
+BEGIN: dict[Place, int] = {(TOPIC, 0): 30, (TOPIC, 1): 7}
+END: dict[Place, int] = {(TOPIC, 0): 40, (TOPIC, 1): 7}
+IDS = KafkaIds("cluster", {TOPIC: "one"})
 
 
 class Ended:
-    """Batches that end, and all that is kept of them."""
+    """Slices that end, and all that is kept of them."""
 
     def __init__(self) -> None:
-        self.bookmarks = MemoryBookmarks(lambda: NOW)
+        self.now = NOW
+        self.bookmarks = MemoryBookmarks(lambda: self.now)
         self.committed: list[Offsets] = []
         self.metrics = Metrics(CollectorRegistry())
-        self.position = StreamPosition(STREAM, self.bookmarks, self.committed.append)
-        self.record = BatchRecord("message", self.position, self.metrics, lambda: NOW)
+        self.commit: Callable[[Offsets], None] = self.committed.append
+        self.position = StreamPosition(STREAM, self.bookmarks, lambda: IDS, self._commit)
+        self.record = BatchRecord("message", self.position, self.metrics, lambda: self.now)
 
-    def end(self, look: BatchLook | None = None, batch_id: int = 3) -> BatchPlace:
-        plan = Planned(NOW - SECOND, NOW - DELAY, dict(END))
-        place = BatchPlace("7d1f", batch_id, {TOPIC: {0: 30}}, plan)
-        self.record.ended(look or BatchLook(), place)
-        return place
+    def _commit(self, offsets: Offsets) -> None:
+        self.commit(offsets)
+
+    def end(self, look: BatchLook | None = None, begin: dict[Place, int] | None = None) -> None:
+        self.record.ended(
+            look or BatchLook(), Slice(begin or BEGIN, END, NOW - SECOND, NOW - SECOND)
+        )
 
     def shown(self, metric: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"reconciler_{metric}", labels)
 
 
-def test_its_bookmark_tells_where_it_began_and_ended_and_under_which_watermark() -> None:
+def test_its_bookmark_tells_what_is_settled_of_which_topics() -> None:
     ended = Ended()
     ended.end()
-    (kept,) = ended.bookmarks.recent(STREAM)
-    assert (kept.checkpoint, kept.batch_id) == ("7d1f", 3)
-    assert (kept.batch_time, kept.watermark) == (NOW - SECOND, NOW - DELAY)
-    assert (kept.start, kept.end) == ({TOPIC: {0: 30}}, END)
-    assert ended.position.recent() == [kept]
+    kept = ended.bookmarks.newest(STREAM)
+    assert kept is not None
+    assert (kept.settled, kept.ids) == (END, IDS)
     assert ended.position.recorded_at() == kept.recorded_at
 
 
@@ -55,25 +62,43 @@ def test_a_stream_without_a_bookmark_was_never_recorded() -> None:
     assert Ended().position.recorded_at() is None
 
 
-def test_what_it_read_is_committed_and_remembered() -> None:
+def test_what_is_settled_is_committed_for_operators() -> None:
     ended = Ended()
-    assert ended.position.read_up_to == {}
     ended.end()
-    assert ended.committed == [END]
-    assert ended.position.read_up_to == END
+    assert ended.committed == [{TOPIC: {0: 40, 1: 7}}]
 
 
-def test_it_is_recorded_before_anything_is_shown_of_it() -> None:
+def test_a_stream_without_records_says_once_a_minute_that_it_lives() -> None:
+    ended = Ended()
+    for after in (0, SECOND, IDLE_RECORD, IDLE_RECORD + 1, IDLE_RECORD + SECOND):
+        ended.now = NOW + after
+        ended.end(begin=END)
+    assert len(ended.committed) == 2
+
+
+def test_it_is_settled_before_anything_is_shown_of_it() -> None:
     ended = Ended()
 
-    def fails(_offsets: Offsets) -> None:
+    def fails() -> KafkaIds:
         raise OSError("no broker")
 
-    ended.position.commit = fails
+    ended.record.position = replace(ended.position, ids=fails)
     with pytest.raises(OSError, match="no broker"):
         ended.end(BatchLook(examined=5))
     assert ended.shown("keys_examined_total", family="message") is None
-    assert len(ended.bookmarks.recent(STREAM)) == 1
+    assert ended.bookmarks.newest(STREAM) is None
+
+
+def test_a_group_that_cannot_be_told_keeps_nothing_from_being_settled() -> None:
+    ended = Ended()
+
+    def fails(_offsets: Offsets) -> None:
+        raise Unreachable("no right to commit")
+
+    ended.commit = fails
+    ended.end(BatchLook(examined=5))
+    assert ended.bookmarks.newest(STREAM) is not None
+    assert ended.shown("keys_examined_total", family="message") == 5
 
 
 def test_operators_see_what_it_found() -> None:
@@ -104,9 +129,3 @@ def test_the_capture_of_the_newest_write_is_shown_and_that_of_an_older_one_is_no
     ended.end(captured(NOW - 1, 60 * SECOND))
     ended.end(captured(NOW, 60 * SECOND))
     assert ended.shown("capture_delay_seconds") == 2
-
-
-def test_a_batch_has_one_name_however_often_it_is_executed() -> None:
-    ended = Ended()
-    assert ended.end().name == ended.end().name == "7d1f/3"
-    assert ended.end(batch_id=4).name != "7d1f/3"

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from prometheus_client import CollectorRegistry
 
-from checkpoints.bookmarks import Bookmark
+from checkpoints.bookmarks import Bookmark, KafkaIds
 from checkpoints.expiries import KEPT_AFTER_DUE, Expiry
 from checkpoints.memory import MemoryBookmarks, MemoryExpiries, MemoryJournal, MemoryLineage
 from reconcilers.errors import Unreachable
@@ -22,6 +22,7 @@ from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, StreamPosition
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.open_findings import OpenFindings
+from streaming.pipeline.ranges import Slice
 from streaming.pipeline.scheduled import ExpiredCells
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
@@ -32,6 +33,8 @@ from tests.builders.slots import uid_of
 HOUR: Micros = 3600 * SECOND
 STREAM = "message"
 HELD = Slot(MAILBOX, 99)
+PIECE = Slice({("topic", 0): 10}, {("topic", 0): 20}, NOW, NOW)
+LATER = Slice({("topic", 0): 20}, {("topic", 0): 30}, NOW + HOUR, NOW + HOUR)
 
 
 class FlakyJournal(MemoryJournal):
@@ -62,7 +65,9 @@ def batches(ports: MemoryPorts, bookmarks: MemoryBookmarks | None = None) -> Bat
     """Decisions in repair mode, at `NOW`."""
     metrics = Metrics(CollectorRegistry())
     limits = BreakerLimits(suspects_per_minute=5, removals_per_minute=5)
-    position = StreamPosition(STREAM, bookmarks or MemoryBookmarks(), lambda offsets: None)
+    position = StreamPosition(
+        STREAM, bookmarks or MemoryBookmarks(), KafkaIds, lambda offsets: None
+    )
     return Batches(
         admission=AdmissionControl(
             family=FAMILY,
@@ -109,11 +114,11 @@ def test_a_breaker_that_could_not_be_journalled_is_opened_by_the_batch_executed_
     decisions.start()
     look = too_many(Kind.MISSING_ROW)
     with pytest.raises(Unreachable):
-        decisions.admit(look, NOW)
+        decisions.admit(look, PIECE)
     decisions.recall()
-    assert decisions.admit(look, NOW).repairs is not None
+    assert decisions.admit(look, PIECE).repairs is not None
     assert set(ports.journal.breakers()) == {Breaker.REPAIRS}
-    later = decisions.admit(BatchLook(examined=10), NOW + HOUR)
+    later = decisions.admit(BatchLook(examined=10), LATER)
     assert later.repairs is not None
 
 
@@ -123,10 +128,10 @@ def test_nothing_is_resumed_by_a_breaker_that_could_not_be_journalled() -> None:
     decisions = batches(ports)
     assert [wake.key[1] for wake in decisions.start()] == [uid_of(HELD)]
     with pytest.raises(Unreachable):
-        decisions.admit(too_many(Kind.MISSING_ROW), NOW)
+        decisions.admit(too_many(Kind.MISSING_ROW), PIECE)
     assert decisions.later_looks(NOW) == []
     decisions.recall()
-    decisions.admit(too_many(Kind.MISSING_ROW), NOW)
+    decisions.admit(too_many(Kind.MISSING_ROW), PIECE)
     assert decisions.later_looks(NOW) == []
 
 
@@ -136,8 +141,8 @@ def test_of_two_breakers_the_second_is_journalled_too_by_the_batch_executed_agai
     decisions.start()
     look = too_many(Kind.EXTRA_ROW)
     with pytest.raises(Unreachable):
-        decisions.admit(look, NOW)
-    decisions.admit(look, NOW)
+        decisions.admit(look, PIECE)
+    decisions.admit(look, PIECE)
     assert set(ports.journal.breakers()) == set(Breaker)
 
 
@@ -146,7 +151,7 @@ def test_what_was_held_is_looked_at_again_when_a_person_closes_the_breakers() ->
     ports.journal.put(held())
     decisions = batches(ports)
     decisions.start()
-    decisions.admit(too_many(Kind.MISSING_ROW), NOW)
+    decisions.admit(too_many(Kind.MISSING_ROW), PIECE)
     assert decisions.later_looks(NOW) == []
     ports.journal.close_breakers(NOW)
     assert [wake.key[1] for wake in decisions.later_looks(NOW)] == [uid_of(HELD)]
@@ -167,13 +172,6 @@ def test_what_is_complete_is_known_from_the_first_start_on() -> None:
     ports.lineage.watch_from(NOW - HOUR)
     batches(ports).start()
     assert ports.lineage.watched_since() == NOW - HOUR
-
-
-def test_lost_events_make_it_begin_anew() -> None:
-    ports = MemoryPorts()
-    ports.lineage.watch_from(NOW - HOUR)
-    batches(ports).events_lost()
-    assert ports.lineage.watched_since() == NOW
 
 
 def test_a_look_that_was_asked_for_is_not_asked_for_again_until_it_has_happened() -> None:
@@ -205,7 +203,7 @@ def uids(wakes: list[Wake]) -> list[KeyValue | None]:
 
 def bookmarked(at: Micros) -> MemoryBookmarks:
     bookmarks = MemoryBookmarks(lambda: at)
-    bookmarks.record(Bookmark(STREAM, "checkpoint", 1, 0, 0, {}, {}))
+    bookmarks.record(Bookmark(STREAM, {}))
     return bookmarks
 
 
@@ -305,7 +303,7 @@ def test_the_finding_of_a_whole_table_is_never_published_as_a_key(changes: dict[
     decisions = batches(ports)
     assert uids(decisions.start()) == [uid_of(HELD)]
     assert decisions.later_looks(NOW + HOUR) == []
-    decisions.admit(too_many(Kind.MISSING_ROW), NOW)
+    decisions.admit(too_many(Kind.MISSING_ROW), PIECE)
     ports.journal.close_breakers(NOW)
     assert uids(decisions.later_looks(NOW + HOUR)) == [uid_of(HELD)]
     assert counted(decisions, "open_findings", **labels_of(parked(**changes))) == 1

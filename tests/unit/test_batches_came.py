@@ -9,18 +9,19 @@ from uuid import UUID
 import pytest
 from prometheus_client import CollectorRegistry
 
-from checkpoints.directory import Planned
+from checkpoints.bookmarks import KafkaIds
 from checkpoints.memory import MemoryBookmarks, MemoryJournal
+from reconcilers.errors import Unreachable
 from reconcilers.model import Micros, Slot
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.metrics import Metrics
-from streaming.pipeline.batch_record import BatchPlace, BatchRecord, BatchSummaries, StreamPosition
+from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
 from streaming.pipeline.open_findings import OpenFindings
+from streaming.pipeline.ranges import Slice
 from streaming.pipeline.worker import BatchLook
 from tests.builders.rows import DELAY, FAMILY, MAILBOX, NOW, SECOND, SLOT
 from tests.unit.test_batches import held
 
-WINDOW = SECOND
 HELD = replace(held(), slot=SLOT)
 
 
@@ -35,17 +36,16 @@ class Told:
         self.findings = OpenFindings(FAMILY, MemoryJournal(), metrics, "message", DELAY)
         summaries = BatchSummaries(
             take=self.came.append,
-            window=WINDOW,
             lag=lambda: self.lag,
             paused_because=lambda: self.trouble,
             mailboxes=self.findings.mailboxes,
         )
-        position = StreamPosition("message", MemoryBookmarks(), lambda offsets: None)
+        position = StreamPosition("message", MemoryBookmarks(), KafkaIds, lambda offsets: None)
         self.record = BatchRecord(FAMILY.name, position, metrics, lambda: NOW, summaries)
 
     def end(self, look: BatchLook | None = None, at: Micros = NOW) -> BatchSummary:
-        plan = Planned(at, at - DELAY, {})
-        self.record.ended(look or BatchLook(), BatchPlace("checkpoint", len(self.came), {}, plan))
+        self.record.began(at)
+        self.record.ended(look or BatchLook(), Slice({}, {}, at, at - DELAY))
         return self.came[-1]
 
 
@@ -54,8 +54,21 @@ def told() -> Told:
     return Told()
 
 
-def test_only_windows_that_have_ended_have_come_out(told: Told) -> None:
-    assert told.end().settled_up_to == NOW - DELAY - WINDOW
+def test_what_was_read_before_the_slices_last_window_ended_has_come_out(told: Told) -> None:
+    assert told.end().settled_up_to == NOW - DELAY
+
+
+def test_counters_are_told_before_the_slice_is_settled(told: Told) -> None:
+    """Told twice only widens an interval; what is settled is never told again."""
+
+    def unreachable() -> KafkaIds:
+        raise Unreachable("no broker")
+
+    told.record.position = replace(told.record.position, ids=unreachable)
+    piece = Slice({("topic", 0): 0}, {("topic", 0): 5}, NOW, NOW)
+    with pytest.raises(Unreachable):
+        told.record.ended(BatchLook(changes=Counter({MAILBOX: 3})), piece)
+    assert [each.changes for each in told.came] == [{MAILBOX: 3}]
 
 
 def test_the_changes_of_each_mailbox_are_told(told: Told) -> None:
@@ -120,5 +133,5 @@ def test_a_batch_that_is_executed_again_is_no_later(told: Told) -> None:
 
 
 def test_what_the_first_batch_reads_has_waited_since_the_process_began(told: Told) -> None:
-    told.record.start(NOW)
+    told.record.began(NOW)
     assert told.end(at=NOW + 40 * SECOND).lag == 20 * SECOND

@@ -7,6 +7,7 @@ import pytest
 from cassandra import (
     AuthenticationFailed,
     ConsistencyLevel,
+    DriverException,
     InvalidRequest,
     OperationTimedOut,
     ReadFailure,
@@ -27,7 +28,7 @@ from cassandra.protocol import (
 from checkpoints.cassandra.driver_errors import translated
 from checkpoints.cassandra.journal import BUCKETS, bucket_of
 from checkpoints.cassandra.store import checked_name, in_groups, levels
-from reconcilers.errors import Misconfigured, Overloaded, Refused, Unreachable
+from reconcilers.errors import Misconfigured, Overloaded, ReadFailed, Refused, Unreachable
 
 OVERLOADED = OverloadedErrorMessage(0x1001, "overloaded", None)
 
@@ -49,7 +50,8 @@ OVERLOADED = OverloadedErrorMessage(0x1001, "overloaded", None)
         (ConnectionShutdown("gone"), Unreachable),
         (ConnectionRefusedError("no"), Unreachable),
         (Unavailable("two of three"), Overloaded),
-        (ReadFailure("tombstones"), Overloaded),
+        (ReadFailure("tombstones"), ReadFailed),
+        (DriverException("Failed decoding result column"), ReadFailed),
         (ConnectionBusy("busy"), Overloaded),
         (OVERLOADED, Overloaded),
         (IsBootstrappingErrorMessage(0x1002, "starting", None), Overloaded),

@@ -103,3 +103,45 @@ def test_a_node_that_has_left_is_forgotten() -> None:
 
 def test_a_node_that_does_not_answer_keeps_nobody_from_repairing() -> None:
     assert troubles([{"a": GOOD, "b": GOOD}, {"a": GOOD}, NOBODY]) == [None, None, None]
+
+
+# --- our own clock
+
+
+@pytest.mark.parametrize("step", [3600.0, -3600.0, 1.5])
+def test_when_our_own_clock_steps_repairs_are_held_until_the_nodes_are_measured_anew(
+    step: float,
+) -> None:
+    own = [1000.0]
+    metrics = Metrics(CollectorRegistry())
+    watch = ClockWatch(Cluster([{"a": 0.0}] * 2, "a"), DELAY_SECONDS, metrics, lambda: own[0])
+    watch.measure()
+    own[0] += 0.9
+    assert watch.trouble() is None
+    own[0] += step
+    assert f"our own clock has moved by {step + 0.9:.1f} s" in (watch.trouble() or "")
+    watch.measure()
+    assert watch.trouble() is None
+
+
+def test_a_step_while_the_nodes_are_asked_is_seen() -> None:
+    own = [1000.0]
+
+    class Stepping(Cluster):
+        def clocks(self) -> dict[str, float]:
+            own[0] += 60
+            return super().clocks()
+
+    metrics = Metrics(CollectorRegistry())
+    watch = ClockWatch(Stepping([{"a": 0.0}], "a"), DELAY_SECONDS, metrics, lambda: own[0])
+    watch.measure()
+    assert watch.trouble() is not None
+
+
+def test_while_no_node_answers_a_step_stays_known() -> None:
+    own = [1000.0]
+    metrics = Metrics(CollectorRegistry())
+    watch = ClockWatch(Cluster([Unreachable("gone")], "a"), DELAY_SECONDS, metrics, lambda: own[0])
+    own[0] += 60
+    watch.measure()
+    assert watch.trouble() is not None

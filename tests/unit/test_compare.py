@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
 from reconcilers.compare import compare, differing_columns, is_incomplete
+from reconcilers.millis import Millis
 from reconcilers.model import Difference, Kind, Row, Value
 from reconcilers.seen import Seen
 from tests.builders.rows import FAMILY, OTHER_ID, PROJECTION, partial, row, seen, truth
@@ -20,8 +20,8 @@ CHANGED: Mapping[str, Value] = {
     "flaguser": True,
     "userflags": frozenset({"work", "stale"}),
     "threadid": OTHER_ID,
-    "internaldate": datetime(2020, 1, 1, tzinfo=UTC),
-    "save_date": datetime(2020, 1, 1, tzinfo=UTC),
+    "internaldate": Millis(1_577_836_800_000),
+    "save_date": Millis(1_577_836_800_000),
     "bodystartoctet": 101,
     "fullcontentoctets": 2001,
     "headercontent": "another",

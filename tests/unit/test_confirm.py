@@ -337,6 +337,21 @@ def test_an_orphan_without_evidence_is_kept(memory: Memory, present: set[int]) -
     assert reported(one) is Kind.AMBIGUOUS_RANGE_DELETE
 
 
+@pytest.mark.parametrize(("after", "evidence"), [(0, False), (1, True)], ids=["at", "after"])
+def test_memory_counts_for_a_row_whose_oldest_cell_is_newer(after: Micros, evidence: bool) -> None:
+    """Its other cells were written later still: a flag set yesterday says nothing of its birth."""
+    young = row(at=LONG_AGO + DELAY, written={"modseq": LONG_AGO + after})
+    one = seen(young, memory=Memory(complete_at=LONG_AGO))
+    assert (evidence_for_removal(FAMILY, one) is not None) is evidence
+
+
+def test_memory_never_counts_for_a_row_whose_age_is_unknown() -> None:
+    keys = Row({"mailboxid": MAILBOX, "uid": 7})
+    for actual in (keys, None):
+        one = seen(actual, memory=Memory(complete_at=LONG_AGO))
+        assert evidence_for_removal(FAMILY, one) is None
+
+
 def test_an_absence_without_a_delete_is_judged_only_when_it_is_a_delay_old() -> None:
     known = seen(row(), memory=KNOWN_WHOLE)
     assert isinstance(verdict(known), Repair)

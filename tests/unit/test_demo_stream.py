@@ -29,7 +29,7 @@ def test_the_settings_are_ones_that_the_product_takes(tmp_path: Path) -> None:
     file.write_text(as_toml(demo_settings(STACK, tmp_path, Pace())), encoding="utf-8")
     settings = load(file, {})
     assert (settings.cassandra.port, settings.stream.delay, settings.stream.window) == (9999, 5, 1)
-    assert settings.stream.checkpoint_dir == tmp_path / "checkpoint"
+    assert settings.stream.checkpoint_dir == str(tmp_path / "checkpoint")
     assert settings.repair.suspect_share == 1.0
     assert set(settings.repair.projections) == {each.name for each in MESSAGE_PROJECTIONS}
 

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md shows two tables of the code; each is the one in its module's docstring."""
+"""ARCHITECTURE.md shows three tables of the code; each is the one in its module's docstring."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from types import ModuleType
 
 import pytest
 
-from reconcilers import plan
+from reconcilers import glance, plan
 from reconcilers.projections import messages
 
 PAGE = Path(__file__).resolve().parents[2] / "ARCHITECTURE.md"
 RULE = re.compile(r"=+(  +=+)+")
-SHOWN = pytest.mark.parametrize("module", [messages, plan], ids=["the rule of S1", "the guards"])
+SHOWN = pytest.mark.parametrize(
+    "module", [messages, plan, glance], ids=["the rule of S1", "the guards", "the glance"]
+)
 
 Row = tuple[str, ...]
 Table = list[Row]

@@ -33,7 +33,7 @@ class Small(Agent):
 
     def __init__(self, root: Path, fails: int) -> None:
         layout = Layout(root)
-        self.spec = decide(layout, Wanted())
+        self.spec = decide(layout, Wanted(tables=("imapuidtable",)))
         self.starts_file = layout.root / "starts"
         self.fails = fails
         super().__init__(layout, self.spec)

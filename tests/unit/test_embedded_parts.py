@@ -1,6 +1,7 @@
 """What the embedded stack is made of, without a server."""
 
 import argparse
+import json
 import os
 import signal
 import socket
@@ -10,12 +11,15 @@ import uuid
 from pathlib import Path
 
 import pytest
+import yaml
 
 from deploy.embedded import broker, jars, ports, settings_file
+from deploy.embedded.cassandra_node import CassandraNode
 from deploy.embedded.errors import FetchError, MismatchError, MissingToolError, StartError
 from deploy.embedded.process import Daemon, identity
 from deploy.embedded.spec import ADMIN, Layout, Wanted, decide, load
 
+TABLES = ("imapuidtable", "messageidtable")
 DASHED = uuid.UUID(int=0xF8 << 120)
 """Written in base64, this cluster id begins with a dash, as one in 64 does."""
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -69,10 +73,59 @@ def test_ports_are_free_distinct_and_below_those_of_clients() -> None:
 
 def test_a_stack_keeps_its_options(layout: Layout) -> None:
     assert load(layout) is None
-    first = decide(layout, Wanted(keyspace="mail", release="4.1", admin=ADMIN))
+    first = decide(layout, Wanted(keyspace="mail", release="4.1", admin=ADMIN, tables=TABLES))
     assert decide(layout, Wanted()) == first
     with pytest.raises(MismatchError, match=r"was made with Cassandra 4\.1"):
         decide(layout, Wanted(release="5.0"))
+
+
+def test_a_new_stack_is_told_what_to_capture_and_an_old_one_may_be_told_more(
+    layout: Layout,
+) -> None:
+    with pytest.raises(MismatchError, match="say which tables are to be captured"):
+        decide(layout, Wanted())
+    assert load(layout) is None
+    decide(layout, Wanted(tables=TABLES))
+    assert decide(layout, Wanted()).tables == TABLES
+    more = (*TABLES, "messageanswered")
+    assert decide(layout, Wanted(tables=more)).tables == more
+    stored = load(layout)
+    assert stored is not None
+    assert stored.tables == more
+
+
+def test_caches_are_small_unless_a_node_is_to_be_measured(layout: Layout) -> None:
+    assert decide(layout, Wanted(tables=TABLES)).caches == "small"
+    small = node_settings(layout)
+    assert decide(layout, Wanted(caches="production")).caches == "production"
+    large = node_settings(layout)
+    assert decide(layout, Wanted()).caches == "production"
+    assert small.keys() == large.keys()
+    changed = {name for name in small if small[name] != large[name]}
+    assert changed == {"file_cache_size", "key_cache_size"}
+    assert (small["file_cache_size"], large["file_cache_size"]) == ("32MiB", "256MiB")
+
+
+def test_a_stack_that_was_made_before_caches_could_be_chosen_has_small_ones(
+    layout: Layout,
+) -> None:
+    decide(layout, Wanted(tables=TABLES))
+    told = json.loads(layout.spec_file.read_text(encoding="utf-8"))
+    del told["caches"]
+    layout.spec_file.write_text(json.dumps(told), encoding="utf-8")
+    assert decide(layout, Wanted()).caches == "small"
+
+
+def node_settings(layout: Layout) -> dict[str, object]:
+    """The node's configuration as it would start now; no setting stands there twice."""
+    spec = load(layout)
+    assert spec is not None
+    CassandraNode(layout, spec).write_config()
+    text = (layout.cassandra / "conf" / "cassandra.yaml").read_text(encoding="utf-8")
+    names = [line.partition(":")[0] for line in text.splitlines() if line[:1].isalpha()]
+    assert len(names) == len(set(names))
+    settings: dict[str, object] = yaml.safe_load(text)
+    return settings
 
 
 def test_unreadable_options_are_one_line(layout: Layout) -> None:
@@ -82,8 +135,8 @@ def test_unreadable_options_are_one_line(layout: Layout) -> None:
 
 
 def test_settings_hold_credentials_only_with_authentication(tmp_path: Path) -> None:
-    without = decide(Layout(tmp_path / "a"), Wanted())
-    with_login = decide(Layout(tmp_path / "b"), Wanted(admin=ADMIN))
+    without = decide(Layout(tmp_path / "a"), Wanted(tables=TABLES))
+    with_login = decide(Layout(tmp_path / "b"), Wanted(admin=ADMIN, tables=TABLES))
     assert "password" not in settings_file.render(Layout(tmp_path / "a"), without)
     assert 'password = "cassandra"' in settings_file.render(Layout(tmp_path / "b"), with_login)
 
@@ -126,7 +179,7 @@ def test_a_cluster_id_that_begins_with_a_dash_is_no_option(
     monkeypatch.setattr(broker, "folder", lambda name: layout.root / name)
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(Daemon, "start", lambda *_, **__: None)
-    broker.Broker(layout, decide(layout, Wanted())).launch()
+    broker.Broker(layout, decide(layout, Wanted(tables=TABLES))).launch()
     tool = argparse.ArgumentParser(exit_on_error=False)
     tool.add_argument("--cluster-id", "-t")
     tool.add_argument("--config", "-c")

@@ -27,6 +27,7 @@ from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look, LookResult
+from streaming.steps.looks import Looks
 from streaming.steps.outcome import Outcome
 from streaming.topics import _suspect
 from tests.builders.rights import BOB, EVE, LISTING, RIGHTS, SHARED, granted, place, shown
@@ -52,7 +53,9 @@ class Ground:
         self.tables = MemoryTables(truths=self.truths, rows={LISTING.name: self.rows})
 
     def look(self, *wakes: Wake) -> LookResult:
-        return Look(RIGHTS, self.tables, self.lineage, LONG_AGO).at(wakes, self.now)
+        look = Look(RIGHTS, self.tables, self.lineage, LONG_AGO)
+        (found,) = Looks(look).at(wakes, self.now)
+        return found
 
     def settle(self, suspect: Suspect) -> list[Outcome]:
         self.now += DELAY + SECOND

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import pytest
 
-from checkpoints import clock, directory, expiries, fingerprint, lease, lineage, tallies
+from checkpoints import clock, expiries, lease, lineage, tallies
 from checkpoints.schema import upgrade
 from reconcilers.confirm import SECOND, Moment
 from reconcilers.drift import Evidence
@@ -31,7 +31,7 @@ from streaming.steps.look import NEAR_BY
 KINDS = (
     "missing_row differing_cells extra_row incomplete_truth_row duplicate_uid shadowed_delete"
     " unresolved ambiguous_range_delete future_write_time unguardable mailbox_without_truth"
-    " counter_drift large_correction table_refuses table_unreadable unused_flags"
+    " counter_drift large_correction table_refuses table_unreadable unreadable unused_flags"
 )
 STATES = "intended stuck reported held observed verified superseded healed parked"
 
@@ -103,8 +103,6 @@ def test_the_projections_and_tallies_with_their_tables() -> None:
 
 
 def test_what_is_kept_where_and_for_how_long() -> None:
-    assert (fingerprint.FILE, fingerprint.SCHEMA_VERSION) == ("reconciler-fingerprint.json", 2)
-    assert directory.SET_ASIDE == "set-aside"
     assert (upgrade.SEQUENCE, upgrade.RECORDS_TABLE) == ("own", "schema_steps")
     assert upgrade.ONE_COPY == {"class": "SimpleStrategy", "replication_factor": "1"}
     assert timedelta(days=8) == expiries.KEPT_AFTER_DUE

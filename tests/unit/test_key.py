@@ -15,6 +15,7 @@ from reconcilers.errors import Misconfigured, NotGuarded
 from reconcilers.families import FAMILIES
 from reconcilers.families.message import MESSAGE
 from reconcilers.families.user_tally import USER_TALLY
+from reconcilers.family import Family
 from reconcilers.key import (
     WHOLE_TABLE,
     KeyColumn,
@@ -70,6 +71,21 @@ def test_a_uuid_of_any_version_is_taken() -> None:
     other = uuid4()
     assert slot_from_text(MESSAGE.key, f"{other}/1") == Slot(other, 1)
     assert MESSAGE.key[0].own_type == "uuid"
+
+
+@pytest.mark.parametrize("family", [MESSAGE, RIGHTS], ids=lambda family: family.name)
+def test_a_whole_group_stands_where_no_row_does_and_is_typed_like_one(family: Family) -> None:
+    group = family.nowhere.group
+    whole = family.whole_group(group)
+    assert slot_from_text(family.key, text_of(whole)) == whole
+    assert family.place(whole) == f"{family.group.label} {group} as a whole"
+    assert family.is_whole_group(whole)
+    assert family.is_whole_group(family.whole_group(None))
+    assert not family.is_whole_group(SLOT)
+
+
+def test_a_counters_key_is_never_a_whole_group() -> None:
+    assert not USER_TALLY.is_whole_group(Slot("#private&bob"))
 
 
 def test_a_whole_table_has_no_text_and_no_parts() -> None:

@@ -13,6 +13,7 @@ from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from streaming.steps.look import Look, LookResult
 from streaming.steps.look_state import LookState, Target
+from streaming.steps.looks import Looks
 from tests.builders.rows import (
     FAMILY,
     LONG_AGO,
@@ -108,8 +109,9 @@ def test_a_mailbox_without_more_means_all_that_is_remembered_there() -> None:
         Entry(OTHER_ID, Slot(OTHER_MAILBOX, 9), in_truth=True),
     )
     tables = MemoryTables(truths={OTHER_ID: (truth(uid=8, messageid=OTHER_ID),)})
-    looked = look(Wake((MAILBOX, None), None, oldest=NOW), tables=tables, lineage=known)
-    assert looked.examined == 2
+    wake = Wake((MAILBOX, None), None, oldest=NOW)
+    (looked,) = Looks(Look(FAMILY, tables, known, LONG_AGO)).at([wake], NOW)
+    assert (looked.examined, looked.changes) == (2, {MAILBOX: 3})
     assert {(each.slot, each.kind) for each in looked.suspects} == {
         (Slot(MAILBOX, 8), Kind.MISSING_ROW)
     }

@@ -56,6 +56,14 @@ def test_one_finding_is_kept_for_each_slot_of_a_projection() -> None:
     }
 
 
+def test_what_is_known_to_be_unreadable_is_so_until_its_finding_is_closed() -> None:
+    unreadable = replace(ELSEWHERE, kind=Kind.UNREADABLE, state=State.REPORTED)
+    kept = keeping(FOUND, unreadable)
+    assert kept.unreadable() == {unreadable.slot}
+    kept.drop(unreadable)
+    assert kept.unreadable() == frozenset()
+
+
 def test_the_rows_stay_in_the_journal() -> None:
     found = replace(FOUND, before=row(), truth=(truth(),))
     assert keeping(found).of(FOUND) == found.without_rows()

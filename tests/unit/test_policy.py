@@ -33,7 +33,7 @@ def after(*counts: Count, limits: BreakerLimits = LIMITS) -> BreakerState:
 
 
 def count(at: int = MINUTE, keys: int = 100, suspects: int = 0, removals: int = 0) -> Count:
-    return Count(at, keys, suspects, removals)
+    return Count(f"batch of {at}", at, keys, suspects, removals)
 
 
 def opened(state: BreakerState) -> set[Breaker]:
@@ -134,13 +134,40 @@ def suspect(kind: Kind | None, projection: Projection = LISTS, *, again: str = "
     ],
 )
 def test_what_is_new_and_differs_counts(one: Suspect, suspects: int, removals: int) -> None:
-    assert count_of([one], LISTS.name, 50, MINUTE) == Count(MINUTE, 50, suspects, removals)
+    assert count_of([one], LISTS.name, 50, "b", MINUTE) == Count(
+        "b", MINUTE, 50, suspects, removals
+    )
 
 
 def test_all_of_a_batch_are_counted() -> None:
     kinds = (Kind.EXTRA_ROW, Kind.EXTRA_ROW, Kind.MISSING_ROW)
-    counted = count_of([suspect(kind) for kind in kinds], LISTS.name, 50, MINUTE)
-    assert counted == Count(MINUTE, 50, 3, 2)
+    counted = count_of([suspect(kind) for kind in kinds], LISTS.name, 50, "b", MINUTE)
+    assert counted == Count("b", MINUTE, 50, 3, 2)
+
+
+def test_slices_that_were_read_together_add_up() -> None:
+    """Each is a batch of its own: ten of 900 are not one of 900."""
+    counts = [Count(f"slice {number}", MINUTE, 20_000, 900, 90) for number in range(10)]
+    assert opened(after(counts[0])) == set()
+    assert opened(after(*counts)) == {Breaker.REPAIRS, Breaker.REMOVALS}
+    assert after(*counts[:1] * 10).recent == tuple(counts[:1])
+
+
+def test_what_a_slice_found_at_first_counts_though_it_was_repaired_before_it_was_done_again() -> (
+    None
+):
+    state = BreakerState()
+    for number in range(10):
+        for suspects in (900, 0):
+            state = after_batch(
+                state, Count(f"slice {number}", MINUTE, 20_000, suspects, 0), LIMITS
+            )
+    assert opened(state) == {Breaker.REPAIRS}
+
+
+def test_counts_of_a_clock_that_was_ahead_are_let_go_of() -> None:
+    ahead = count(at=60 * MINUTE, suspects=900)
+    assert opened(after(ahead, count(at=MINUTE, suspects=900))) == set()
 
 
 # --- what refuses one repair ---------------------------------------------------------------------

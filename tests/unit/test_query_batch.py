@@ -1,34 +1,36 @@
-"""The two passes of a batch, and what the driver does between and after them, in which order."""
+"""The slices of a batch, and what the driver does with each, in which order."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import Row
 
-from checkpoints.clock import MICROS_A_MILLI
-from reconcilers.errors import CorruptCheckpoint
+from checkpoints.bookmarks import Place
+from reconcilers.errors import Unreachable
 from reconcilers.finding import Action
-from reconcilers.model import Micros, Suspect, Wake
+from reconcilers.model import Micros, Slot, Suspect, Wake
 from reconcilers.policy import Admission
 from streaming.commands import workers
-from streaming.pipeline.batch_record import BatchPlace
 from streaming.pipeline.query import EARLIEST, FamilyQuery
+from streaming.pipeline.ranges import Slice
 from streaming.pipeline.worker import BatchLook
-from streaming.settings import Settings
+from streaming.settings import KafkaSettings, Settings
 from streaming.steps.outcome import Outcome
 from tests.builders.rows import FAMILY, MESSAGE_ID, PROJECTION, SLOT
 
-BATCH_MS = 1_700_000_000_123
 LOOK = BatchLook([Suspect(SLOT, frozenset({MESSAGE_ID}), None, PROJECTION.name)], examined=1)
 ADMITTED = Admission(repairs="not now")
 OUTCOMES = [Outcome(SLOT, Action.NOTHING, None)]
 DUE = [Wake(SLOT.key, None, looked_again=True)]
 TOPIC = "james.mail.imapuidtable"
+ZERO, ONE = (TOPIC, 0), (TOPIC, 1)
+SETTLED: dict[Place, int] = {ZERO: 10, ONE: 0}
+MOST = 100
 
 
 @dataclass
@@ -36,10 +38,17 @@ class Decisions:
     """Takes down what it is told."""
 
     told: list[tuple[Any, ...]] = field(default_factory=list)
+    fails: int = 0
 
-    def admit(self, look: BatchLook, now: Micros) -> Admission:
-        self.told.append(("admit", look, now))
+    def began(self, now: Micros) -> None:
+        self.told.append(("began",))
+
+    def admit(self, look: BatchLook, piece: Slice) -> Admission:
+        self.told.append(("admit", look, piece.done_before))
         return ADMITTED
+
+    def unreadable(self) -> frozenset[Slot]:
+        return frozenset()
 
     def record_outcomes(self, outcomes: list[Outcome]) -> None:
         self.told.append(("outcomes", outcomes))
@@ -48,8 +57,26 @@ class Decisions:
         self.told.append(("later",))
         return DUE
 
-    def ended(self, look: BatchLook, batch: BatchPlace) -> None:
-        self.told.append(("ended", look, batch.name, batch.start, batch.plan.end))
+    def ended(self, look: BatchLook, piece: Slice) -> None:
+        if self.fails:
+            self.fails -= 1
+            raise Unreachable("no host answered")
+        self.told.append(("ended", look.examined, piece.ranges, piece.done_before))
+
+
+@dataclass
+class Windows:
+    """What Spark lets out."""
+
+    rows: Sequence[Row]
+
+    def collect(self) -> Sequence[Row]:
+        return self.rows
+
+
+def closed(until: int, place: Place | None = None, last: int | None = None) -> Row:
+    topic, partition = place or (None, None)
+    return Row(until=until, topic=topic, partition=partition, last=last)
 
 
 @dataclass(slots=True)
@@ -58,8 +85,11 @@ class Query(FamilyQuery):
 
     told: list[tuple[Any, ...]] = field(default_factory=list)
 
-    def _look(self, settled: Any) -> BatchLook:
-        self.told.append(("look", settled))
+    def start(self) -> None:
+        self.told.append(("start",))
+
+    def _look(self, piece: Slice) -> BatchLook:
+        self.told.append(("look", piece.ranges))
         return LOOK
 
     def _confirm_and_repair(
@@ -71,63 +101,94 @@ class Query(FamilyQuery):
     def publish(self, wakes: Iterable[Wake]) -> None:
         self.told.append(("publish", wakes))
 
-
-def planned(checkpoint: Path, batch_id: int, end: int) -> None:
-    """As Spark writes the plan of a batch."""
-    (checkpoint / "offsets").mkdir(parents=True, exist_ok=True)
-    (checkpoint / "metadata").write_text('{"id":"7d1f"}')
-    times = {"batchTimestampMs": BATCH_MS, "batchWatermarkMs": 5}
-    plan = ["v1", json.dumps(times), json.dumps({TOPIC: {"0": end}})]
-    (checkpoint / "offsets" / str(batch_id)).write_text("\n".join(plan))
+    def batch(self, *rows: Row) -> list[tuple[Any, ...]]:
+        """What is told of a batch."""
+        self.told.clear()
+        self._batch(Windows(rows), 7)  # type: ignore[arg-type]
+        return self.told
 
 
 @pytest.fixture
-def query(tmp_path: Path) -> Query:
-    decisions = Decisions()
-    job = workers.job(Settings(), FAMILY, "suspects")
-    made = Query(None, job, tmp_path, decisions, lambda topic: [0, 1])  # type: ignore[arg-type]
+def query() -> Query:
+    settings = Settings(kafka=KafkaSettings(max_offsets_per_batch=MOST))
+    job, decisions = workers.job(settings, FAMILY, "suspects"), Decisions()
+    nowhere: Any = None
+    made = Query(nowhere, job, nowhere, decisions, lambda topic: [0, 1, 2])
     made.told = decisions.told
+    made.begin(SETTLED)
     return made
 
 
-def test_a_batch_is_admitted_before_it_is_repaired_and_recorded_at_its_end(query: Query) -> None:
-    planned(query.checkpoint, 0, end=10)
-    query._batch("the keys", 0)  # type: ignore[arg-type]
-    assert query.told == [
-        ("look", "the keys"),
-        ("admit", LOOK, BATCH_MS * MICROS_A_MILLI),
-        ("repair", LOOK.suspects, ADMITTED, "7d1f/0"),
-        ("outcomes", OUTCOMES),
+def name_of(query: Query) -> str:
+    return query._ranges.nothing_left().name
+
+
+def test_a_slice_is_admitted_before_it_is_repaired_and_settled_at_its_end(query: Query) -> None:
+    name = name_of(query)
+    assert query.batch(closed(500, ZERO, 19), closed(500)) == [
+        ("began",),
         ("later",),
         ("publish", DUE),
-        ("ended", LOOK, "7d1f/0", {}, {TOPIC: {0: 10}}),
+        ("look", {ZERO: (10, 20)}),
+        ("admit", LOOK, 500),
+        ("repair", LOOK.suspects, ADMITTED, name),
+        ("outcomes", OUTCOMES),
+        ("ended", LOOK.examined, {ZERO: (10, 20)}, 500),
     ]
 
 
-def test_a_batch_began_where_the_one_before_it_ended(query: Query) -> None:
-    for number in range(2):
-        planned(query.checkpoint, number, end=10 * (number + 1))
-    query._batch("the keys", 1)  # type: ignore[arg-type]
-    assert query.told[-1] == ("ended", LOOK, "7d1f/1", {TOPIC: {0: 10}}, {TOPIC: {0: 20}})
+def test_each_slice_of_a_batch_is_admitted_for_itself(query: Query) -> None:
+    told = query.batch(closed(500, ZERO, 99), closed(600, ONE, 89))
+    admitted = [each for each in told if each[0] in {"admit", "ended"}]
+    assert admitted == [
+        ("admit", LOOK, 500),
+        ("ended", LOOK.examined, {ZERO: (10, 100)}, 500),
+        ("admit", LOOK, 600),
+        ("ended", LOOK.examined, {ONE: (0, 90)}, 600),
+    ]
+    assert len({each[3] for each in told if each[0] == "repair"}) == 2
 
 
-@pytest.mark.parametrize("gone", ["metadata", "offsets/0"])
-def test_a_checkpoint_that_does_not_hold_its_batch_is_corrupt(query: Query, gone: str) -> None:
-    planned(query.checkpoint, 0, end=10)
-    (query.checkpoint / gone).unlink()
-    with pytest.raises(CorruptCheckpoint, match="does not hold batch 0"):
-        query._batch("the keys", 0)  # type: ignore[arg-type]
-    assert query.told == []
+def test_where_nothing_has_closed_nothing_is_read_and_what_is_due_is_published(
+    query: Query,
+) -> None:
+    first = [("began",), ("later",), ("publish", DUE)]
+    assert query.batch(closed(700)) == [*first, ("ended", 0, {}, 700)]
+    assert query.batch() == [*first, ("ended", 0, {}, 700)]
 
 
-def test_without_a_bookmark_all_that_kafka_has_is_read(query: Query) -> None:
-    assert query._starting_offsets((TOPIC,)) == "earliest"
+def test_a_slice_that_failed_is_done_again_by_the_next_query_without_waiting(query: Query) -> None:
+    assert isinstance(query.decisions, Decisions)
+    query.decisions.fails = 1
+    name = name_of(query)
+    with pytest.raises(Unreachable):
+        query.batch(closed(500, ZERO, 99), closed(600, ONE, 89))
+    assert starting(query) == {"0": 100, "1": 90, "2": EARLIEST}
+    told = query.batch(closed(650, ONE, 94))
+    assert [each[1] for each in told if each[0] == "look"] == [{ZERO: (10, 100)}, {ONE: (0, 95)}]
+    assert next(each[3] for each in told if each[0] == "repair") == name
+    assert query.batch()[-1] == ("ended", 0, {}, 650)
 
 
-def test_a_fresh_start_names_every_partition(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Query, "start", lambda _query: None)
-    query.start_fresh({TOPIC: {1: 40}})
-    assert json.loads(query._starting_offsets((TOPIC,))) == {TOPIC: {"0": EARLIEST, "1": 40}}
-    planned(query.checkpoint, 0, end=50)
-    query._batch("the keys", 0)  # type: ignore[arg-type]
-    assert query.told[-1][3] == {TOPIC: {1: 40}}
+def test_what_is_settled_is_not_looked_at_when_it_comes_again(query: Query) -> None:
+    query.batch(closed(500, ZERO, 19))
+    assert ("look", {ZERO: (20, 25)}) in query.batch(closed(600, ZERO, 24))
+    assert "look" not in {each[0] for each in query.batch(closed(500, ZERO, 19))}
+
+
+def starting(query: Query) -> Any:
+    return json.loads(query._starting_offsets((TOPIC,)))[TOPIC]
+
+
+def test_a_fresh_query_names_every_partition(query: Query) -> None:
+    assert starting(query) == {"0": 10, "1": 0, "2": EARLIEST}
+
+
+def test_what_has_waited_and_did_not_come_out_is_looked_at_by_the_next_batch(query: Query) -> None:
+    assert not query.release({TOPIC: {0: 10, 1: 0}})
+    query.batch(closed(500, ONE, 4))
+    assert not query.release({TOPIC: {0: 10, 1: 5}})
+    assert query.release({TOPIC: {0: 12, 1: 5}})
+    assert ("look", {ZERO: (10, 12)}) in query.batch(closed(600))
+    assert query._ranges.settled == {ZERO: 12, ONE: 5}, "whatever was there, it is settled"
+    assert "look" not in {each[0] for each in query.batch(closed(700))}

@@ -1,11 +1,8 @@
-"""Why a query died: the line of Spark's long story that says so; whether its checkpoint did it."""
-
-from types import SimpleNamespace
-from typing import Any
+"""Why a query died: the line of Spark's long story that says so."""
 
 import pytest
 
-from streaming.pipeline.query import FamilyQuery, _cause
+from streaming.pipeline.query import _cause
 
 THROUGH_OUR_BATCH = """An exception was raised by the Python Proxy. Return Message: Traceback:
   File "query.py", line 120, in _batch
@@ -31,10 +28,6 @@ STATE_STORE = THROUGH_OUR_BATCH.format(
     "\tat org.apache.spark.sql.execution.streaming.state.RocksDB.load(RocksDB.scala:1)"
 )
 OFFSETS = "java.lang.IllegalStateException: batch 5 doesn't exist (latest: 4)"
-CORRUPT = THROUGH_OUR_BATCH.format(
-    reason="reconcilers.errors.CorruptCheckpoint: checkpoint does not hold batch 3"
-)
-KAFKA = "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node"
 
 
 @pytest.mark.parametrize(
@@ -50,22 +43,3 @@ KAFKA = "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for 
 )
 def test_the_line_that_says_why(told: str, line: str) -> None:
     assert _cause(told) == line
-
-
-@pytest.mark.parametrize(
-    ("error", "blamed"),
-    [
-        (UNREACHABLE, False),
-        (IN_A_WORKER, False),
-        (OF_OUR_OWN, False),
-        (KAFKA, False),
-        (STATE_STORE, True),
-        (OFFSETS, True),
-        (CORRUPT, True),
-    ],
-)
-def test_a_checkpoint_is_blamed_only_for_what_is_in_it(error: str, *, blamed: bool) -> None:
-    """Else an outage of two batches would give it up, and count another attempt."""
-    dead: Any = FamilyQuery.__new__(FamilyQuery)
-    dead._query = SimpleNamespace(exception=lambda: error)
-    assert dead.blames_checkpoint() is blamed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -95,6 +95,22 @@ def test_a_large_mailbox_is_read_in_pieces_until_one_has_its_truth() -> None:
     tables.truths[message(101)] = (truth(uid=101, messageid=message(101)),)
     assert removals(tables).may_lose_rows(MAILBOX) is True
     assert tables.asked == [100, 100]
+
+
+def test_of_a_large_mailbox_no_more_is_read_than_until_one_row_has_its_truth() -> None:
+    tables = mailbox(1_000)
+    tables.truths[message(3)] = (truth(uid=3, messageid=message(3)),)
+    given = 0
+
+    def counted() -> Iterator[tuple[Slot, KeyValue | None]]:
+        nonlocal given
+        for each in MemoryTables.slots_of_group(tables, PROJECTION, MAILBOX):
+            given += 1
+            yield each
+
+    tables.slots_of_group = lambda *_: counted()  # type: ignore[method-assign]
+    assert removals(tables).may_lose_rows(MAILBOX) is True
+    assert given == 100
 
 
 @pytest.mark.parametrize("rows", [5, 10])

@@ -1,4 +1,4 @@
-"""What comes out of the settle window: wakes, bad records, and the writes' times."""
+"""The keys of a slice: wakes, bad records, and the writes' times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("mailboxid", "messageid", "suspected", "projection")),
         *((name, pa.int64()) for name in ("uid", "oldest", "newest", "quickest", "deleted_at")),
-        *((name, pa.bool_()) for name in ("from_truth", "looked_again", "heartbeat")),
+        *((name, pa.bool_()) for name in ("from_truth", "looked_again")),
         *((name, pa.string()) for name in ("deleted_from", "reason")),
         ("expires_at", pa.int64()),
         ("changes", pa.int64()),
@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
 
 
 def settled(*rows: dict[str, Any]) -> SettledKeys:
-    plain = {"from_truth": False, "looked_again": False, "heartbeat": False, "changes": 1}
+    plain = {"from_truth": False, "looked_again": False, "changes": 1}
     return SettledKeys.of(pa.RecordBatch.from_pylist([plain | row for row in rows], schema=SCHEMA))
 
 
@@ -48,8 +48,8 @@ def test_a_key_that_is_looked_at_again_says_for_what() -> None:
     assert (wake.source, wake.projection) == (None, "unseen_uids")
 
 
-def test_the_heartbeat_is_no_key_and_a_bad_record_is_kept_apart() -> None:
-    found = settled({"heartbeat": True}, {"reason": "unknown op"}, {"mailboxid": MAILBOX})
+def test_a_bad_record_is_kept_apart() -> None:
+    found = settled({"reason": "unknown op"}, {"mailboxid": MAILBOX})
     assert [wake.key[0] for wake in found.wakes(FAMILY)] == [UUID(MAILBOX)]
     assert [bad["reason"] for bad in found.bad] == ["unknown op"]
 
@@ -63,6 +63,14 @@ def test_the_newest_write_tells_how_long_capture_takes() -> None:
     assert times is not None
     assert (times.oldest, times.newest, times.captured_in) == (10, 90, 2)
     assert times.fast_writers == 0
+
+
+def test_an_absurd_time_is_not_measured() -> None:
+    strange = {"oldest": 1, "newest": 99}
+    times = settled({"oldest": 10, "newest": 50, "quickest": 9}, strange).write_times(fast=5)
+    assert times is not None
+    assert (times.oldest, times.newest, times.captured_in, times.fast_writers) == (10, 50, 9, 0)
+    assert settled(strange).write_times(fast=5) is None
 
 
 def test_a_writer_whose_clock_runs_ahead_is_counted() -> None:

@@ -19,8 +19,7 @@ from streaming.commands.status import (
 CALM = Status("apache_james", 45.0, 5.0, REACHABLE, (), (), 0, 0, {}, None)
 STREAM = StreamStatus(
     name="repair",
-    last_batch="2026-11-21T10:00:00+00:00",
-    batch_id=4,
+    last_settled="2026-11-21T10:00:00+00:00",
     lag=(
         PartitionLag("t", 0, end=10, read=7),
         PartitionLag("t", 1, end=10, read=10),
@@ -76,7 +75,7 @@ def test_a_silent_broker_is_told() -> None:
 
 def test_a_stream_tells_its_lag_and_who_runs_it() -> None:
     told = text(streams=(STREAM,))
-    assert "repair stream: last batch 2026-11-21T10:00:00+00:00, run by mail1:77" in told
+    assert "repair stream: last settled 2026-11-21T10:00:00+00:00, run by mail1:77" in told
     assert "3 records wait, 12 s behind" in told
     assert "t/0: 3 of 10 wait" in told
     assert "t/1" not in told

@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reconcilers.errors import ReconcilerError, Refused, Unreachable
+from reconcilers.errors import ReadFailed, ReconcilerError, Refused, Unreachable
 from reconcilers.finding import State, retried
 from streaming.counters import loop as loop_module
 from streaming.counters.batch_summary import BatchSummary
@@ -227,14 +227,18 @@ def test_a_mailbox_whose_owner_cannot_be_read_is_not_forgotten(
     assert thread.bench.counts == {"agrees": 2}
 
 
+@pytest.mark.parametrize("error", [Refused, ReadFailed])
 def test_a_counter_that_may_not_be_read_holds_up_no_other(
-    thread: Thread, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    thread: Thread,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
 ) -> None:
     stored = thread.bench.tables.stored
 
     def refusing(tally: object, key: object) -> object:
         if key != MAILBOX:
-            raise Refused("no SELECT permission")
+            raise error("no SELECT permission")
         return stored(tally, key)  # type: ignore[arg-type]
 
     monkeypatch.setattr(thread.bench.tables, "stored", refusing)

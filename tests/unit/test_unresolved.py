@@ -8,7 +8,7 @@ import pytest
 
 from checkpoints.memory import MemoryLineage
 from reconcilers.memory import Entry, TruthDelete
-from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
+from reconcilers.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
 from streaming.steps.look import Look, LookResult
 from tests.builders.rows import (
     FAMILY,
@@ -88,6 +88,19 @@ def test_a_truth_delete_of_another_mailbox_explains_nothing() -> None:
     lineage = MemoryLineage()
     lineage.remember_deletes([TruthDelete(OTHER_ID, (OTHER_ID, None), DELETED_AT)])
     assert outcome(look(AGAIN, lineage=lineage)) == "unresolved"
+
+
+@pytest.mark.parametrize("at", [2**63 - 1, -(2**63) + 1])
+def test_a_delete_at_an_absurd_time_asks_within_64_bits(at: Micros) -> None:
+    asked: list[Micros] = []
+
+    class Asked(MemoryLineage):
+        def truth_deletes_in_group(self, group: KeyValue, since: Micros, until: Micros) -> bool:
+            asked.extend((since, until))
+            return False
+
+    assert outcome(look(replace(AGAIN, deleted_at=at), lineage=Asked())) == "unresolved"
+    assert all(-(2**63) <= each < 2**63 for each in asked)
 
 
 def test_the_first_look_comes_back_whatever_explains_it() -> None:

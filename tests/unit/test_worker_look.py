@@ -15,7 +15,7 @@ from checkpoints.clock import now_micros
 from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
 from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.family import Family, Projection
-from reconcilers.model import KeyValue, Micros, Wake
+from reconcilers.model import KeyValue, Micros, Slot, Wake
 from streaming.commands import workers
 from streaming.pipeline import worker
 from streaming.pipeline.worker import BatchLook, Connections, Job, look_task
@@ -44,17 +44,19 @@ class Share:
         journal, lineage = MemoryJournal(), MemoryLineage()
         return Connections(self.tables, lineage, journal, self.expiries, self.tallies)
 
-    def look(self, *rows: dict[str, Any], at_once: int = 1) -> BatchLook:
+    def look(
+        self, *rows: dict[str, Any], at_once: int = 1, apart: frozenset[Slot] = frozenset()
+    ) -> BatchLook:
         """Look at these keys, which come so many in an Arrow batch."""
         plain = {"mailboxid": str(MAILBOX), "messageid": str(MESSAGE_ID), "changes": 1}
-        plain |= {"from_truth": False, "looked_again": False, "heartbeat": False}
+        plain |= {"from_truth": False, "looked_again": False}
         keys = [plain | row for row in rows]
         batches = [
             pa.RecordBatch.from_pylist(keys[start : start + at_once], schema=SCHEMA)
             for start in range(0, len(keys), at_once)
         ]
         job = Job(Settings(), FAMILY, "suspects", self.connect, no_examiner)
-        (result,) = look_task(job)(batches)
+        (result,) = look_task(job, apart)(batches)
         found = pickle.loads(result.to_pydict()["result"][0])
         assert isinstance(found, BatchLook)
         return found
@@ -95,12 +97,19 @@ def test_an_arrow_batch_is_looked_at_as_a_whole(share: Share) -> None:
 
 
 def test_a_share_without_keys_asks_nothing(share: Share) -> None:
-    assert share.look({"heartbeat": True}) == BatchLook()
+    assert share.look() == BatchLook()
     assert share.looks == []
 
 
 def test_the_chunks_of_what_changed_are_marked(share: Share) -> None:
     share.look({"uid": 7}, {"uid": 2_500})
+    assert share.tallies.of_mailbox(MAILBOX).chunks.keys() == {0, 2}
+
+
+def test_what_is_known_to_be_unreadable_is_not_looked_at_but_counted(share: Share) -> None:
+    found = share.look({"uid": 7}, {"uid": 2_500}, apart=frozenset({Slot(MAILBOX, 7)}))
+    assert share.looks == [[2_500]]
+    assert found.changes == {MAILBOX: 2}
     assert share.tallies.of_mailbox(MAILBOX).chunks.keys() == {0, 2}
 
 

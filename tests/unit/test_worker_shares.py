@@ -33,6 +33,12 @@ def test_an_unknown_age_does_not_hide_a_known_one() -> None:
     assert merged.oldest == LONG_AGO
 
 
+def test_why_one_of_them_could_not_be_read_is_kept() -> None:
+    one = Suspect(SLOT, frozenset(), None, "messages")
+    bad = replace(one, unreadable="too many tombstones")
+    assert each_once([one, bad]) == each_once([bad, one]) == [bad]
+
+
 def test_suspects_of_different_projections_are_kept_apart() -> None:
     index = replace(ONE, projection="deleted_uids")
     assert each_once([ONE, index]) == [ONE, index]

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkpoints.bookmarks import Bookmark, Offsets, after, safe_start
+from checkpoints.batch_bookmarks import BatchBookmark, safe_start
+from checkpoints.bookmarks import Offsets, after
 
 WINDOW = 5_000
 DELAY = 45_000
@@ -13,10 +14,12 @@ TOPIC = "james.mail.imapuidtable"
 Key = tuple[int, int]
 
 
-def a_bookmark(batch_id: int, batch_time: int, watermark: int, checkpoint: str = "one") -> Bookmark:
+def a_bookmark(
+    batch_id: int, batch_time: int, watermark: int, checkpoint: str = "one"
+) -> BatchBookmark:
     """A batch of ten records, in one partition."""
     start, end = {TOPIC: {0: batch_id * 10}}, {TOPIC: {0: batch_id * 10 + 10}}
-    return Bookmark("message", checkpoint, batch_id, batch_time, watermark, start, end)
+    return BatchBookmark("message", checkpoint, batch_id, batch_time, watermark, start, end)
 
 
 def test_nothing_recorded_is_nothing_to_start_from() -> None:
@@ -72,7 +75,7 @@ def test_only_the_last_checkpoint_counts_because_it_began_at_the_safe_start() ->
     fresh = [a_bookmark(0, 100, 0, "new")]
     assert safe_start([*old, *fresh], WINDOW) == {TOPIC: {0: 0}}
     later = [
-        Bookmark("message", "new", 0, 100, 0, {TOPIC: {0: 70}}, {TOPIC: {0: 80}}),
+        BatchBookmark("message", "new", 0, 100, 0, {TOPIC: {0: 70}}, {TOPIC: {0: 80}}),
     ]
     assert safe_start([*old, *later], WINDOW) == {TOPIC: {0: 70}}
 
@@ -89,21 +92,25 @@ def test_when_the_beginning_is_not_known_there_is_no_safe_start() -> None:
 
 
 def test_a_partition_without_a_start_was_read_from_its_beginning() -> None:
-    first = Bookmark("message", "one", 0, 100_000, 0, {}, {TOPIC: {0: 6}})
-    second = Bookmark("message", "one", 1, 101_000, 0, {TOPIC: {0: 6}}, {TOPIC: {0: 7, 1: 4}})
-    third = Bookmark("message", "one", 2, 102_000, 0, {TOPIC: {0: 7, 1: 4}}, {TOPIC: {0: 7, 1: 4}})
+    first = BatchBookmark("message", "one", 0, 100_000, 0, {}, {TOPIC: {0: 6}})
+    second = BatchBookmark("message", "one", 1, 101_000, 0, {TOPIC: {0: 6}}, {TOPIC: {0: 7, 1: 4}})
+    third = BatchBookmark(
+        "message", "one", 2, 102_000, 0, {TOPIC: {0: 7, 1: 4}}, {TOPIC: {0: 7, 1: 4}}
+    )
     assert safe_start([first, second, third], WINDOW) == {TOPIC: {0: 0, 1: 0}}
 
 
 def test_a_partition_first_read_by_a_batch_without_a_bookmark_starts_at_its_beginning() -> None:
-    one = Bookmark("message", "one", 0, 100_000, 0, {TOPIC: {0: 5}}, {TOPIC: {0: 6}})
-    three = Bookmark("message", "one", 2, 101_000, 0, {TOPIC: {0: 9, 1: 4}}, {TOPIC: {0: 9, 1: 9}})
+    one = BatchBookmark("message", "one", 0, 100_000, 0, {TOPIC: {0: 5}}, {TOPIC: {0: 6}})
+    three = BatchBookmark(
+        "message", "one", 2, 101_000, 0, {TOPIC: {0: 9, 1: 4}}, {TOPIC: {0: 9, 1: 9}}
+    )
     assert safe_start([one, three], WINDOW) == {TOPIC: {0: 5, 1: 0}}
 
 
 def test_a_partition_that_appears_later_starts_where_it_was_first_read() -> None:
-    one = Bookmark("message", "one", 0, 100_000, 0, {TOPIC: {0: 5}}, {TOPIC: {0: 6}})
-    two = Bookmark(
+    one = BatchBookmark("message", "one", 0, 100_000, 0, {TOPIC: {0: 5}}, {TOPIC: {0: 6}})
+    two = BatchBookmark(
         "message", "one", 1, 101_000, 0, {TOPIC: {0: 6, 1: 0}, "b": {0: 3}},
         {TOPIC: {0: 7, 1: 4}, "b": {0: 9}},
     )  # fmt: skip
@@ -140,7 +147,7 @@ class Model:
 
     clock: int = 10_000_000
     ends: dict[int, int] = field(default_factory=lambda: {0: 0})
-    bookmarks: list[Bookmark] = field(default_factory=list)
+    bookmarks: list[BatchBookmark] = field(default_factory=list)
     came_out: set[Key] = field(default_factory=set)
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint("0", {}))
     unrecorded: int = 0
@@ -175,11 +182,11 @@ class Model:
         here.batch_id += 1
         here.watermark = max(here.watermark, self.clock - MODEL_DELAY)
 
-    def _bookmark(self, start: dict[int, int]) -> Bookmark:
+    def _bookmark(self, start: dict[int, int]) -> BatchBookmark:
         here = self.checkpoint
         offsets = ({TOPIC: start}, {TOPIC: dict(self.ends)})
         times = (self.clock, here.watermark)
-        return Bookmark("message", here.name, here.batch_id, *times, *offsets)
+        return BatchBookmark("message", here.name, here.batch_id, *times, *offsets)
 
     def lost(self) -> set[Key]:
         """Keys before the safe start that never came out."""

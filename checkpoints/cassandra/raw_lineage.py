@@ -1,0 +1,32 @@
+"""Lineage by row, undecoded: what a glance asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from checkpoints.cassandra.raw_select import RawReads
+from checkpoints.memory_tables import MemoryTables, names
+from reconcilers.family import Family
+from reconcilers.raw import RawKey, RawRow
+
+ENTRY = ("boolean", "bigint", "int")
+"""The types of what follows an entry's key and source."""
+
+
+class CassandraRawLineage:
+    """`checkpoints.lineage.RawLineage`: the entries that `CassandraLineage.of_slots` reads."""
+
+    def __init__(self, reads: RawReads, keyspace: str, family: Family) -> None:
+        key, source = family.key, family.truth.source
+        leading = "".join(f"{column.name} = ? AND " for column in key[:-1])
+        self._entries = reads.select(
+            f"SELECT {names([*key, source])}, in_truth, recorded_at, TTL(seen)"
+            f" FROM {keyspace}.{MemoryTables(family).by_row} WHERE {leading}{key[-1].name} IN ?"
+        )
+        self._types = (*(column.own_type for column in (*key, source)), *ENTRY)
+
+    def entries(self, keys: Iterable[RawKey]) -> Iterator[RawRow]:
+        """The entries at each slot."""
+        self._entries.require(*self._types)
+        for rows in self._entries.by_key(keys):
+            yield from rows

@@ -1,0 +1,180 @@
+"""The glance: is a slot plainly right, by the bytes that Cassandra sent? Pure.
+
+=========================  ========================================================================
+read                       a slot is plainly right only if
+=========================  ========================================================================
+its wakes                  are changes that name its whole key: no delete, no expiry, no look again
+what is remembered of it   is one entry: seen in the truth, not expiring, recorded since watching
+                           began; of the one source that its wakes name, if they name any
+the row of the listing     names that source
+the truth of the source    is one row, for this slot, that belongs in the listing, with nothing
+                           required null or empty; every copied cell is the listing's, byte by byte
+each index                 has a row exactly if the truth row belongs there; in one that collects,
+                           it does not belong
+=========================  ========================================================================
+
+Of such a slot `Look.at` finds no suspect, writes nothing to lineage, and wakes nothing. Of every
+other nothing is said here: it is looked at. So a wrong "no" costs a look, and equal bytes are equal
+cells, since both columns have one type. A cell of no bytes is refused where it is required: a
+driver reads it as null.
+
+Each function takes what the one before it left, so that of the others nothing more is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from reconcilers.belonging import Belonging
+from reconcilers.family import Projection
+from reconcilers.model import KeyValue, Micros, Wake
+from reconcilers.raw import BIGINT, RawCell, RawKey, RawRow, RawShape
+
+TRUE = b"\x01"
+NEGATIVE = b"\x80"
+"""No time has its highest bit set, so that times are ordered as their bytes are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The slots that may be glanced at, and the numbers of their wakes; see `asked`.
+
+    ``named`` has the source that each wake names, by the wake's number. What comes from one of the
+    ``others`` (sources) is looked at: a wake that names no slot may mean it.
+    """
+
+    wakes_of: Mapping[RawKey, Sequence[int]]
+    named: Sequence[RawCell]
+    others: Collection[RawCell]
+
+
+def asked(shape: RawShape, wakes: Iterable[Wake]) -> Asked:
+    """The slots that have changed, without those of which any wake tells more than that.
+
+    The wakes of one key come one after the other, so that it is made into bytes once.
+    """
+    *encode, as_bytes = shape.encode
+    found: dict[RawKey, list[int]] = {}
+    named: list[RawCell] = []
+    more: list[tuple[Wake, RawKey]] = []
+    before: tuple[KeyValue | None, ...] | None = None
+    key: RawKey = ()
+    for number, wake in enumerate(wakes):
+        named.append(None if wake.source is None else as_bytes(wake.source))
+        if wake.key != before:
+            before, key = wake.key, _raw(encode, wake.key)
+        if tells_of_a_change(wake) and None not in key:
+            found.setdefault(key, []).append(number)
+        else:
+            more.append((wake, key))
+    others: set[RawCell] = set()
+    for wake, parts in more:
+        if None not in parts:
+            found.pop(parts, None)
+        elif wake.source is not None:
+            others.add(as_bytes(wake.source))
+        else:
+            for each in [each for each in found if each[0] == parts[0]]:
+                del found[each]
+    return Asked(found, named, others)
+
+
+def _raw(encode: Iterable[Callable[[KeyValue], bytes]], key: Iterable[KeyValue | None]) -> RawKey:
+    pairs = zip(encode, key, strict=True)
+    return tuple([None if value is None else as_bytes(value) for as_bytes, value in pairs])
+
+
+def tells_of_a_change(wake: Wake) -> bool:
+    """Whether it tells of nothing but a change of a row that is there."""
+    return (
+        not wake.looked_again
+        and wake.deleted_at is None
+        and wake.deleted_from is None
+        and wake.expires_at is None
+    )
+
+
+def remembered(
+    of: Asked, entries: Iterable[RawRow], watched_since: Micros | None
+) -> dict[RawKey, RawCell]:
+    """The slots of which memory holds all there is to hold, with their source.
+
+    An entry is its key, the source, whether it was seen in the truth, when it was recorded, and for
+    how long it lives yet.
+    """
+    since, named = BIGINT.pack(watched_since or 0), of.named
+    found: dict[RawKey, RawCell] = {}
+    for key, entry in _alone(entries, slice(-4)).items():
+        if entry is None or key not in of.wakes_of:
+            continue
+        source, in_truth, recorded_at, expires = entry[-4:]
+        if in_truth != TRUE or expires is not None or source in of.others:
+            continue
+        if recorded_at is None or not since <= recorded_at < NEGATIVE:
+            continue
+        if all(named[number] in (None, source) for number in of.wakes_of[key]):
+            found[key] = source
+    return found
+
+
+def listed(
+    shape: RawShape, sources: Mapping[RawKey, RawCell], rows: Iterable[RawRow]
+) -> dict[RawKey, RawRow]:
+    """The slots whose row of the listing names the remembered source, with that row."""
+    at, found = shape.source[1], _alone(rows, slice(len(shape.encode) - 1))
+    return {
+        key: row
+        for key, source in sources.items()
+        if (row := found.get(key)) is not None and row[at] == source
+    }
+
+
+def true(
+    shape: RawShape,
+    belongs: Belonging,
+    rows: Mapping[RawKey, RawRow],
+    truths: Iterable[RawRow],
+) -> dict[RawKey, RawRow]:
+    """The slots whose source has one row, which the listing repeats, with that row."""
+    width, (place, named) = len(shape.encode) - 1, shape.source
+    of_source = _alone(truths, slice(place, place + 1))
+    found = {}
+    for key, row in rows.items():
+        truth = of_source.get((row[named],))
+        if truth is None or truth[:width] != key or not _repeated(shape, truth, row):
+            continue
+        if belongs.of(truth):
+            found[key] = truth
+    return found
+
+
+def _repeated(shape: RawShape, truth: RawRow, row: RawRow) -> bool:
+    of_truth, of_listing = shape.copied
+    if truth[of_truth:] != row[of_listing:]:
+        return False
+    for at in shape.required:
+        if not truth[at]:
+            return False
+    return all(truth[one] == row[other] for one, other in shape.same)
+
+
+def indexed(
+    index: Projection,
+    belongs: Belonging,
+    truths: Mapping[RawKey, RawRow],
+    keys: Collection[RawKey],
+) -> dict[RawKey, RawRow]:
+    """The slots that are in this index exactly if they belong there; ``keys`` are its rows'."""
+    if index.collects is not None:
+        return {key: truth for key, truth in truths.items() if not belongs.of(truth)}
+    return {key: truth for key, truth in truths.items() if belongs.of(truth) == (key in keys)}
+
+
+def _alone(rows: Iterable[RawRow], key: slice) -> dict[RawKey, RawRow | None]:
+    """Rows by a part of them, None where several have it."""
+    found: dict[RawKey, RawRow | None] = {}
+    for row in rows:
+        of = row[key]
+        found[of] = None if of in found else row
+    return found

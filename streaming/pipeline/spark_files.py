@@ -1,0 +1,58 @@
+"""The folder that Spark keeps its own files in: on any file system of Hadoop's, and disposable.
+
+Nothing of ours reads them. A query always begins with an empty folder, after the settled offsets.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from reconcilers.errors import Misconfigured, Unreachable
+
+log = logging.getLogger("reconciler")
+
+PREFIX = "query-"
+
+
+@dataclass(slots=True)
+class CheckpointFolder:
+    """Where the queries of one stream keep their files; ``uri`` is a path or ``scheme://…``."""
+
+    spark: SparkSession
+    uri: str
+    _was_made: bool = False
+
+    def fresh(self) -> str:
+        """The URI of a new, empty folder; those of queries before are removed.
+
+        Raises `Misconfigured` where none can be made, `Unreachable` where one could be before.
+        """
+        name = f"{PREFIX}{uuid.uuid4().hex[:12]}"
+        try:
+            files, parent = self._file_system()
+            files.mkdirs(parent)
+            for status in files.listStatus(parent):
+                if status.getPath().getName().startswith(PREFIX):
+                    files.delete(status.getPath(), True)
+            files.mkdirs(self._path(f"{self.uri}/{name}"))
+        except Py4JJavaError as failed:
+            reason = str(failed.java_exception)
+            error = Unreachable if self._was_made else Misconfigured
+            raise error(f"stream.checkpoint_dir {self.uri}: {reason}") from failed
+        self._was_made = True
+        return f"{self.uri}/{name}"
+
+    def _file_system(self) -> tuple[Any, Any]:
+        context: Any = self.spark.sparkContext
+        parent = self._path(self.uri)
+        return parent.getFileSystem(context._jsc.hadoopConfiguration()), parent  # noqa: SLF001
+
+    def _path(self, uri: str) -> Any:
+        jvm: Any = self.spark.sparkContext._jvm  # noqa: SLF001
+        return jvm.org.apache.hadoop.fs.Path(uri)

@@ -1,0 +1,81 @@
+"""One family's truth and projections as a glance reads them: in bulk, at QUORUM, undecoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from checkpoints.cassandra.raw_select import RawReads, RawSelect
+from reconcilers.errors import Refused
+from reconcilers.family import Family, Projection
+from reconcilers.model import Value
+from reconcilers.raw import RawCell, RawKey, RawRow, RawShape
+from streaming.tables.rate_limit import RateLimiter
+
+
+class UndecodedTables:
+    """`streaming.steps.ports.RawTables`, in one keyspace; it shares its pace. Not for threads.
+
+    What is copied must be of one type in both tables: equal bytes are equal values only then.
+    """
+
+    def __init__(
+        self,
+        reads: RawReads,
+        keyspace: str,
+        family: Family,
+        shape: RawShape,
+        pace: RateLimiter,
+    ) -> None:
+        self._family, self._shape, self._pace = family, shape, pace
+
+        def select(columns: tuple[str, ...], table: str, key: tuple[str, ...]) -> RawSelect:
+            where = " AND ".join((*(f"{column} = ?" for column in key[:-1]), f"{key[-1]} IN ?"))
+            names = ", ".join(columns)
+            return reads.select(f"SELECT {names} FROM {keyspace}.{table} WHERE {where}")
+
+        first, *others = family.projections
+        self._truth = select(shape.truth, family.truth.table, (family.truth.source.name,))
+        self._listing = select(shape.listing, first.table, first.key)
+        self._indexes = {each.name: select(each.key, each.table, each.key) for each in others}
+        self._key = tuple(column.own_type for column in family.key)
+
+    def truth(self, sources: Iterable[RawCell]) -> Iterator[RawRow]:
+        """All truth rows of each source."""
+        self._require_equal_types()
+        return self._paced(self._truth.by_key((each,) for each in sources))
+
+    def listing(self, keys: Iterable[RawKey]) -> Iterator[RawRow]:
+        """The listing's rows at these keys."""
+        self._require_equal_types()
+        return self._paced(self._listing.by_key(keys))
+
+    def index(self, index: Projection, keys: Iterable[RawKey]) -> Iterator[RawKey]:
+        """Those of these keys at which an index has a row."""
+        select = self._indexes[index.name]
+        select.require(*self._key)
+        return self._paced(select.by_key(keys))
+
+    def decoded(self, column: str, cell: RawCell) -> Value:
+        """The value of a cell of the truth, as `streaming.tables.Tables` reads it."""
+        value: Value = self._truth.decoded(self._shape.truth.index(column), cell)
+        if any(column in each.sets for each in self._family.projections):
+            return frozenset(value) if isinstance(value, Iterable) else frozenset()
+        return value
+
+    def _paced(self, answers: Iterator[list[RawRow]]) -> Iterator[RawRow]:
+        for rows in answers:
+            self._pace.spend(len(rows))
+            yield from rows
+
+    def _require_equal_types(self) -> None:
+        truth, listing = self._truth.types, self._listing.types
+        (of_truth, of_listing), source = self._shape.copied, self._family.truth.source.own_type
+        self._truth.require(*self._key)
+        self._listing.require(*self._key)
+        if truth[of_truth:] != listing[of_listing:]:
+            self._truth.forget()
+            self._listing.forget()
+            raise Refused("what is copied has another type in the truth than in the listing")
+        (at_truth, at_listing) = self._shape.source
+        if {self._truth.type_at(at_truth), self._listing.type_at(at_listing)} != {source}:
+            raise Refused(f"the source is not of type {source} in both tables")

@@ -1,0 +1,269 @@
+"""What the glance passes, the look would have passed: over raw bytes, memory and wakes.
+
+The worlds are right to begin with, and then some of it is changed, in every way that a condition of
+the glance is about. `tests.fakes.raw_tables` gives the glance bytes, and the look what the driver
+makes of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkpoints.memory import MemoryLineage
+from reconcilers.family import Family, Projection, Schema
+from reconcilers.memory import Entry
+from reconcilers.model import KeyValue, Kind, Micros, Slot, Wake
+from streaming.steps.glance import Glance
+from streaming.steps.look import Look, LookResult
+from tests.builders import indexes, rights, rows
+from tests.fakes.raw_tables import (
+    RawCells,
+    RawMemoryLineage,
+    RawMemoryTables,
+    encoded,
+    raw_key,
+    shape_of,
+)
+
+SINCE: Micros = 1_700_000_000_000_000
+NOW = SINCE + 1_000_000
+IDS = [UUID(f"{number}{number:07}-0000-1000-8000-00000000000{number}") for number in range(1, 5)]
+PARTS: dict[str, list[KeyValue]] = {
+    "timeuuid": [*IDS[:2]],
+    "bigint": [1, 2],
+    "text": ["a", "$b"],
+}
+CELLS: dict[str, list[bytes | None]] = {
+    "bigint": [bytes(7) + b"\x01", bytes(8), b"\xff" * 8, b"", None],
+    "boolean": [b"\x01", b"\0", b"", None],
+    "int": [b"\0\0\0\x01", bytes(4), b"", None],
+    "set<text>": [encoded("set<text>", frozenset("a")), bytes(4), None, b""],
+    "text": [b"x", b"", None, b"$y"],
+    "timestamp": [bytes(7) + b"\x09", bytes(8), b"", None],
+    "timeuuid": [IDS[0].bytes, IDS[1].bytes, b"", None],
+}
+"""The first of each is complete."""
+FAMILIES: dict[str, tuple[Family, Schema]] = {
+    "messages": (rows.FAMILY, rows.SCHEMA),
+    "with indexes": (indexes.INDEXED, indexes.INDEX_SCHEMA),
+    "rights": (rights.RIGHTS, rights.SCHEMA),
+}
+OFTEN = 250
+
+
+class Written(MemoryLineage):
+    """Says whether anything was written."""
+
+    writes = 0
+
+    def _keep(self, entry: Entry) -> None:
+        self.writes += 1
+        super()._keep(entry)
+
+    def remember_deletes(self, deletes: object) -> None:
+        self.writes += 1
+        super().remember_deletes(deletes)  # type: ignore[arg-type]
+
+
+@dataclass
+class World:
+    """The tables of a family, what is remembered, and the wakes."""
+
+    family: Family
+    schema: Schema
+    tables: RawMemoryTables = field(init=False)
+    lineage: Written = field(default_factory=Written)
+    wakes: list[Wake] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.tables = RawMemoryTables(self.family, self.schema)
+
+    def add(self, slot: Slot, source: KeyValue, cells: RawCells) -> None:
+        """A slot that is right in every table."""
+        family, truth = self.family, self.family.truth
+        key = raw_key(family.key, slot.key)
+        (named,) = raw_key((truth.source,), (source,))
+        whole = cells | dict(zip(truth.slot, key, strict=True)) | {truth.source.name: named}
+        self.rows(truth.table).append(whole)
+        listed = {column: whole[column] for column in family.listing.columns}
+        self.rows(family.listing.table).append(
+            listed | dict(zip(family.listing.key, key, strict=True))
+        )
+        for index in family.projections[1:]:
+            if index.collects is None and self.belongs(index, whole):
+                self.rows(index.table).append(dict(zip(index.key, key, strict=True)))
+
+    def belongs(self, index: Projection, cells: RawCells) -> bool:
+        return index.belongs(self.tables._row(self.family.truth.table, cells))
+
+    def rows(self, table: str) -> list[RawCells]:
+        return self.tables.rows.setdefault(table, [])
+
+    def look(self, wakes: Sequence[Wake], lineage: MemoryLineage) -> LookResult:
+        return Look(self.family, self.tables.as_looked_at(), lineage, SINCE).at(wakes, NOW)
+
+    def glance(self) -> Glance:
+        memory = RawMemoryLineage(self.family, self.lineage)
+        return Glance(self.family, shape_of(self.family), self.tables, memory)
+
+
+@st.composite
+def worlds(draw: st.DrawFn, name: str) -> World:
+    world = World(*FAMILIES[name])
+    family, truth = world.family, world.family.truth
+    pools = [PARTS[column.type] for column in family.key]
+    places = st.tuples(*map(st.sampled_from, pools))
+    for key in draw(st.lists(places, min_size=1, max_size=3, unique=True)):
+        slot = Slot(*key)
+        source = source_at(family, slot, draw(st.sampled_from(IDS)))
+        cells: RawCells = {
+            column: draw(
+                st.sampled_from(CELLS[kind][:1] * (20 * (column in truth.required)) + CELLS[kind])
+            )
+            for column, kind in world.schema[truth.table].items()
+        }
+        world.add(slot, source, cells)
+        remember(draw, world, slot, source)
+        world.wakes += draw(changes_of(slot, source))
+    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
+        disturb(draw, world)
+    world.wakes += draw(st.one_of(st.just([]), st.lists(others(world), max_size=2)))
+    world.wakes = draw(st.permutations(world.wakes))
+    return world
+
+
+def source_at(family: Family, slot: Slot, source: KeyValue) -> KeyValue:
+    """Where a key holds the source, it is that."""
+    names = family.truth.slot
+    at = names.index(family.truth.source.name) if family.truth.source.name in names else None
+    return source if at is None else slot.key[at]
+
+
+def remember(draw: st.DrawFn, world: World, slot: Slot, source: KeyValue) -> None:
+    right = Entry(source, slot, in_truth=True, recorded_at=SINCE)
+    wrong = (
+        replace(right, in_truth=False),
+        replace(right, recorded_at=None),
+        replace(right, recorded_at=SINCE - 1),
+        replace(right, expiring=True),
+        replace(right, source=IDS[3]),
+    )
+    of = draw(
+        st.sampled_from([(right,)] * 20 + [(), *((each,) for each in wrong), (right, wrong[4])])
+    )
+    for entry in of:
+        world.lineage._keep(entry)
+
+
+def changes_of(slot: Slot, source: KeyValue) -> st.SearchStrategy[list[Wake]]:
+    change = st.builds(
+        Wake,
+        st.just(slot.key),
+        st.sampled_from([source] * 6 + [None] * 5 + [IDS[2]]),
+        oldest=st.sampled_from([None, SINCE]),
+        from_truth=st.booleans(),
+        changes=st.integers(0, 2),
+    )
+    return st.lists(change, min_size=1, max_size=2)
+
+
+def others(world: World) -> st.SearchStrategy[Wake]:
+    """Wakes that tell of more, or name less."""
+    family = world.family
+    names = (family.truth.table, family.listing.table)
+    key = st.tuples(*(st.sampled_from([*PARTS[each.type], None]) for each in family.key))
+    projections = st.sampled_from([each.name for each in family.projections])
+    there = st.sampled_from([wake.key for wake in world.wakes])
+    a_key, a_source = st.one_of(there, key), st.sampled_from([*IDS, None])
+    delete = st.builds(
+        Wake, a_key, a_source, deleted_from=st.sampled_from(names), deleted_at=st.just(SINCE)
+    )
+    again = st.builds(
+        Wake, a_key, a_source, looked_again=st.just(True), projection=projections,
+        suspected=st.sampled_from([None, Kind.EXTRA_ROW]),
+    )  # fmt: skip
+    return st.one_of(delete, again, st.builds(Wake, a_key, a_source))
+
+
+def disturb(draw: st.DrawFn, world: World) -> None:
+    """Change, remove or add a row of some table."""
+    family, truth = world.family, world.family.truth
+    tables = [truth.table, truth.table, *(each.table for each in family.projections)]
+    table = draw(st.sampled_from(tables))
+    found, types = world.rows(table), world.schema[table]
+    keys = {truth.table: {*truth.slot, truth.source.name}}
+    keys |= {each.table: set(each.key) for each in family.projections}
+    fixed = sorted(keys[table])
+    choice = draw(st.sampled_from(["cell", "cell", "gone", "copy"]))
+    if not found:
+        found.append({each: encoded(types[each], PARTS[types[each]][0]) for each in fixed})
+        return
+    row = draw(st.sampled_from(found))
+    column = draw(st.sampled_from(sorted(types)))
+    if choice == "gone":
+        found.remove(row)
+    elif choice == "cell" and column not in fixed:
+        row[column] = draw(st.sampled_from(CELLS[types[column]]))
+    elif choice == "copy":
+        part = draw(st.sampled_from(fixed))
+        value = encoded(types[part], draw(st.sampled_from([*PARTS[types[part]], *IDS][:2])))
+        copy = row | {part: value}
+        if not any(all(each[name] == copy[name] for name in fixed) for each in found):
+            found.append(copy)
+
+
+def plain(counted: Counter[KeyValue]) -> dict[KeyValue, int]:
+    return {group: number for group, number in counted.items() if number}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@given(data=st.data())
+@settings(max_examples=OFTEN)
+def test_what_the_glance_passes_the_look_would_have_passed(name: str, data: st.DataObject) -> None:
+    world = data.draw(worlds(name))
+    glanced = world.glance().at(world.wakes, SINCE)
+    left = {id(wake) for wake in glanced.left}
+    passed = [wake for wake in world.wakes if id(wake) not in left]
+    world.lineage.writes = 0
+    looked = world.look(passed, world.lineage)
+    assert (looked.suspects, looked.again, looked.later) == ((), (), ())
+    assert world.lineage.writes == 0
+    assert looked.changes == glanced.changes
+    assert set(looked.touched) == set(glanced.touched)
+    assert looked.examined == glanced.examined
+
+    # and with the others: the same as if nobody had glanced
+    apart, together = deepcopy(world.lineage), deepcopy(world.lineage)
+    rest, whole = world.look(glanced.left, apart), world.look(world.wakes, together)
+    assert set(rest.suspects) == set(whole.suspects)
+    assert (rest.again, rest.unresolved) == (whole.again, whole.unresolved)
+    assert apart._entries == together._entries
+    assert apart._deletes == together._deletes
+    changes = plain(Counter(rest.changes) + Counter(glanced.changes))
+    assert changes == plain(Counter(whole.changes))
+    assert set(rest.touched) | set(glanced.touched) == set(whole.touched)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_is_right_is_passed(name: str) -> None:
+    """Else the property above would hold of a glance that passes nothing."""
+    world = World(*FAMILIES[name])
+    family = world.family
+    slot = Slot(*(PARTS[column.type][0] for column in family.key))
+    source = source_at(family, slot, IDS[2])
+    cells = {name: CELLS[kind][0] for name, kind in world.schema[family.truth.table].items()}
+    cells["userflags"] = None  # of one that has some the list of its mailbox's flags is read
+    world.add(slot, source, cells)
+    world.lineage.remember([Entry(source, slot, in_truth=True, recorded_at=SINCE)])
+    world.wakes = [Wake(slot.key, source, from_truth=True, changes=2), Wake(slot.key, None)]
+    glanced = world.glance().at(world.wakes, SINCE)
+    assert (list(glanced.left), glanced.examined) == ([], 1)
+    assert (glanced.changes, glanced.touched) == ({slot.group: 3}, (slot,))

@@ -1,0 +1,161 @@
+"""What any user can put into one row or one event stops none of the others.
+
+Everything is planted first, poison beside healthy rows, so that they come out of one window.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+from cassandra.query import BatchStatement, BatchType
+from cassandra.util import uuid_from_time
+
+from tests.stack.scenes import Place, Scene, cells, now_us
+from tests.stack.streams import until
+
+pytestmark = pytest.mark.stack
+
+TRUTH = "imapuidtable"
+DATES = {
+    "31-Dec-9999 23:59:59 -1200": 253_402_343_999_000,
+    "01-Jan-0001 00:00:00 in Java": -62_135_769_600_000,
+}
+ABSURD = 2**63 - 1
+TOMBSTONES, A_BATCH = 101_000, 500
+"""More than a node reads: 100,000 (`tombstone_failure_threshold`)."""
+
+
+@dataclass
+class Planted:
+    """Rows with a date that is none, by what is wrong with them; events; healthy rows.
+
+    ``buried`` was expunged from a mailbox with more tombstones than a node reads, where ``beside``
+    is missing.
+    """
+
+    missing: dict[str, Place]
+    differing: dict[str, Place]
+    strange: Place
+    random: uuid.UUID
+    buried: Place
+    beside: Place
+    healthy: list[Place]
+
+
+@pytest.fixture(scope="module")
+def planted(scene: Scene) -> Planted:
+    emptied = emptied_mailbox(scene)
+    old = uuid_from_time(1_600_000_000)
+    made = Planted(
+        missing={name: Place() for name in DATES},
+        differing={name: Place() for name in DATES},
+        strange=Place(),
+        random=uuid.uuid4(),
+        buried=Place(messageid=old, mailboxid=emptied, uid=TOMBSTONES + 1),
+        beside=Place(mailboxid=emptied, uid=TOMBSTONES + 2),
+        healthy=[Place() for _ in range(6)],
+    )
+    random = Place(messageid=made.random)
+    scene.publish([event(scene, made.strange, ABSURD), event(scene, random, now_us() // 1000)])
+    for name, date in DATES.items():
+        scene.write_truth(made.missing[name], cells(internaldate=date, save_date=date))
+        scene.write_both(made.differing[name], cells(internaldate=date, save_date=date))
+        scene.write_projection(made.differing[name], {"internaldate": date - 1, "flagseen": True})
+    scene.delete_truth(made.buried)
+    for place in (made.beside, *made.healthy):
+        scene.write_truth(place, cells())
+    return made
+
+
+def emptied_mailbox(scene: Scene) -> uuid.UUID:
+    """A mailbox of which so many rows were deleted, without an event: it takes a minute to come."""
+    mailbox, table = uuid.uuid1(), f"{scene.keyspace}.messageidtable"
+    scene.execute(f"ALTER TABLE {table} WITH cdc = false")
+    delete = scene.session.prepare(f"DELETE FROM {table} WHERE mailboxid = ? AND uid = ?")
+    for start in range(0, TOMBSTONES, A_BATCH):
+        batch = BatchStatement(batch_type=BatchType.UNLOGGED)
+        for uid in range(start, start + A_BATCH):
+            batch.add(delete, (mailbox, uid))
+        scene.session.execute(batch)
+    scene.execute(f"ALTER TABLE {table} WITH cdc = true")
+    return mailbox
+
+
+def event(scene: Scene, place: Place, ts_ms: int) -> tuple[str, bytes, bytes]:
+    """An insert of the truth, captured at this time."""
+    source = {"ts_us": now_us(), "keyspace": scene.keyspace, "table": TRUTH}
+    value = {"ts_ms": ts_ms, "op": "i", "source": source, "after": {}}
+    value["mark"] = str(place.messageid)  # a dead letter tells no key
+    ids = {name: each if name == "uid" else str(each) for name, each in place.ids.items()}
+    return TRUTH, json.dumps(ids).encode(), json.dumps(value).encode()
+
+
+def dates(scene: Scene, place: Place) -> tuple[int, int] | None:
+    """Both dates that are listed, as numbers: this test's own driver could not read them."""
+    read = "blobAsBigint(timestampAsBlob({0})) AS {0}".format
+    row = scene.execute(
+        f"SELECT {read('internaldate')}, {read('save_date')} FROM $projection"
+        " WHERE mailboxid = %s AND uid = %s",
+        *place.row,
+    ).one()
+    return None if row is None else (row.internaldate, row.save_date)
+
+
+@pytest.mark.parametrize("name", DATES)
+def test_a_row_with_such_a_date_is_added(scene: Scene, planted: Planted, name: str) -> None:
+    place = planted.missing[name]
+    scene.await_verified(place.row)
+    assert dates(scene, place) == (DATES[name], DATES[name])
+    assert scene.kinds(place.row) == {"missing_row"}
+
+
+@pytest.mark.parametrize("name", DATES)
+def test_a_cell_with_such_a_date_is_corrected(scene: Scene, planted: Planted, name: str) -> None:
+    place = planted.differing[name]
+    scene.await_verified(place.row)
+    assert dates(scene, place) == (DATES[name], DATES[name])
+    assert scene.kinds(place.row) == {"differing_cells"}
+
+
+def test_an_event_with_an_absurd_time_wakes_its_key(scene: Scene, planted: Planted) -> None:
+    place = planted.strange
+
+    def remembered() -> bool:
+        rows = scene.session.execute(
+            f"SELECT messageid FROM {scene.own}.lineage_by_row WHERE mailboxid = %s AND uid = %s",
+            place.row,
+        )
+        return place.messageid in {row.messageid for row in rows}
+
+    until("its key is remembered", remembered)
+
+
+def test_an_id_that_is_not_time_based_is_a_dead_letter(scene: Scene, planted: Planted) -> None:
+    def letters() -> list[str]:
+        kept = scene.dead_letters()
+        return [each["reason"] for each in kept if str(planted.random) in str(each)]
+
+    assert until("it is a dead letter", letters) == ["wrong type: an id is not a time-based UUID"]
+
+
+def test_a_mailbox_that_cannot_be_read_as_a_whole_is_a_finding(
+    scene: Scene, planted: Planted
+) -> None:
+    whole = (planted.buried.mailboxid, -1)
+    assert "as a whole cannot be read" in scene.reported(whole, "unreadable")["message"]
+
+
+def test_a_row_of_that_mailbox_is_repaired(scene: Scene, planted: Planted) -> None:
+    scene.await_verified(planted.beside.row)
+    assert scene.agrees(planted.beside)
+
+
+def test_healthy_rows_beside_them_are_repaired(scene: Scene, planted: Planted) -> None:
+    for place in planted.healthy:
+        scene.await_verified(place.row)
+        until("both sides agree", partial(scene.agrees, place))
+    assert scene.stream.said("the query died") == []

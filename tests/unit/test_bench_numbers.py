@@ -1,0 +1,48 @@
+"""What the benchmarks say of a run: CPU by process, and a rate without the beginning."""
+
+import os
+import subprocess
+import sys
+
+from tests.bench.backlog import CHANGES, Measured
+from tests.bench.processes import DRIVER, CpuWatch, spent_by
+from tests.bench.traced import Batch
+from tests.stack.streams import until
+
+BUSY = "while True: pass"
+
+
+def test_between_two_samples_everything_is_spent_evenly() -> None:
+    watch = CpuWatch({}, 0, [(10.0, {"a": 1.0}), (20.0, {"a": 3.0, "b": 4.0}), (30.0, {"a": 7.0})])
+    assert watch.between(15.0, 20.0) == {"a": 1.0, "b": 2.0}
+    assert watch.between(10.0, 25.0) == {"a": 4.0, "b": 4.0}
+    assert watch.between(20.0, 99.0) == {"a": 4.0}
+    assert CpuWatch({}, 0).between(1.0, 2.0) == {}
+
+
+def test_a_session_spends_what_its_processes_spend() -> None:
+    before = spent_by({"this": os.getpid()}, session=-1)
+    with subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True) as busy:
+        try:
+            until("it has spent some", lambda: spent_by({}, busy.pid).get(DRIVER, 0.0) > 0.1)
+        finally:
+            busy.kill()
+    after = spent_by({"this": os.getpid()}, session=-1)
+    assert after["this"] - before["this"] > 0.1  # it has waited for its child
+    assert spent_by({}, busy.pid) == {}
+
+
+def test_a_sustained_rate_leaves_out_the_batch_that_only_reads() -> None:
+    batches = [
+        batch(1, ended_at=10.0, seconds=10.0, events=100, examined=0),
+        batch(2, ended_at=20.0, seconds=8.0, events=100, examined=50),
+        batch(3, ended_at=24.0, seconds=4.0, events=0, examined=50),
+    ]
+    run = Measured(batches, 24.0, 0.0, {})
+    assert run.sustained == CHANGES * 0.75 / 12
+    assert Measured(batches[:1], 10.0, 0.0, {}).sustained == 0.0
+
+
+def batch(number: int, ended_at: float, seconds: float, events: int, examined: int) -> Batch:
+    parts = {"triggerExecution": seconds}
+    return Batch(number, ended_at, examined=examined, events=events, parts=parts)

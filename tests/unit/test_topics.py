@@ -1,0 +1,66 @@
+"""Topics of our own: made before they are used, at a broker that tells of them later."""
+
+from collections.abc import Sequence
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.errors import TopicAlreadyExistsError
+
+from reconcilers.errors import Unreachable
+from streaming import topics
+from streaming.settings import KafkaSettings
+from streaming.topics import Watcher
+
+
+class Broker:
+    """Tells of what it made only when asked for the ``slow``-th time after that."""
+
+    def __init__(self, slow: float, others: Sequence[str] = ()) -> None:
+        self.slow = slow
+        self.made: dict[str, float] = {}
+        self.others = set(others)
+        self.asked = 0
+
+    def create_topics(self, made: Sequence[Any]) -> None:
+        names = {each.name for each in made}
+        self.made |= dict.fromkeys(names, self.asked + self.slow)
+        if names & self.others:
+            raise TopicAlreadyExistsError
+
+    def topics(self) -> set[str]:
+        self.asked += 1
+        return {name for name, told in self.made.items() if self.asked >= told}
+
+
+def watcher(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Watcher:
+    monkeypatch.setattr(topics, "KafkaAdminClient", lambda **_: broker)
+    monkeypatch.setattr(topics, "KafkaConsumer", lambda **_: broker)
+    ticks = count()
+    clock = SimpleNamespace(monotonic=lambda: float(next(ticks)), sleep=lambda _: None)
+    monkeypatch.setattr(topics, "time", clock)
+    return Watcher(KafkaSettings())
+
+
+@pytest.mark.parametrize("slow", [0, 1, 5])
+def test_a_topic_exists_for_us_when_the_broker_tells_of_it(
+    slow: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka = watcher(Broker(slow), monkeypatch)
+    kafka.create(["own.suspects", "own.dead-letters"])
+    assert kafka.missing(["own.suspects", "own.dead-letters"]) == []
+
+
+def test_a_topic_that_another_process_makes_at_the_same_time_is_waited_for_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kafka = watcher(Broker(3, others=["own.suspects"]), monkeypatch)
+    kafka.create(["own.suspects"])
+    assert kafka.missing(["own.suspects"]) == []
+
+
+def test_a_topic_that_the_broker_never_tells_of_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    kafka = watcher(Broker(float("inf")), monkeypatch)
+    with pytest.raises(Unreachable, match=r"own\.suspects"):
+        kafka.create(["own.suspects"])
