@@ -28,7 +28,7 @@ class WriteTimes:
 
 @dataclass(frozen=True, slots=True)
 class SettledKeys:
-    """One Arrow batch of the keys of a slice (`keys.each_key_once`)."""
+    """One Arrow batch of the keys of a slice (`keys.grouper`)."""
 
     keys: pa.RecordBatch
     bad: list[dict[str, Any]]

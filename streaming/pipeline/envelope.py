@@ -84,13 +84,14 @@ def _in_key(family: Family) -> bool:
     return family.listing.identity in family.listing.key
 
 
-def decode(records: DataFrame, family: Family, keyspace: str, suspects_topic: str) -> DataFrame:
+def decoder(family: Family, keyspace: str, suspects_topic: str) -> Callable[[DataFrame], DataFrame]:
     """Kafka's records as keys: `Family.named` and `Wake`'s fields, times in µs, and `BAD_COLUMNS`.
 
     Those are null for good ones. ``written`` is the write time, ``capture_delay`` the agent's clock
-    minus it, µs; negative for a fast writer, null where either is absurd.
+    minus it, µs; negative for a fast writer, null where either is absurd. The columns are made once
+    and used for every slice: making them asks the JVM a thousand things, one after the other.
     """
-    parsed = records.select(
+    parsed = (
         "topic",
         "partition",
         "offset",
@@ -98,12 +99,18 @@ def decode(records: DataFrame, family: Family, keyspace: str, suspects_topic: st
         (F.col("topic") == suspects_topic).alias("looked_again"),
         F.from_json(F.col("key").cast("string"), key_schema(family), _OPTIONS).alias("k"),
         F.from_json(F.col("value").cast("string"), value_schema(family), _OPTIONS).alias("v"),
-    ).where(F.col("value").isNotNull())  # a tombstone record of Kafka's compaction says nothing new
+    )
+    told = F.col("value").isNotNull()  # a tombstone record of Kafka's compaction says nothing new
     events = _Events(family)
     reason = F.when(F.col("looked_again"), _bad_suspect(family)).otherwise(
         _bad_event(events, keyspace)
     )
-    return _as_keys(parsed.withColumn("reason", reason), events)
+    keys = _keys(events)
+
+    def decode(records: DataFrame) -> DataFrame:
+        return records.select(*parsed).where(told).withColumn("reason", reason).select(*keys)
+
+    return decode
 
 
 class _Events:
@@ -220,7 +227,7 @@ def _any(ids: list[tuple[KeyColumn, Column]], types: frozenset[str], pattern: st
     return wrong
 
 
-def _as_keys(parsed: DataFrame, events: _Events) -> DataFrame:
+def _keys(events: _Events) -> list[Column]:
     value, good, family = F.col("v"), F.col("reason").isNull(), events.family
     event = good & ~F.col("looked_again")
     deleted = event & value.op.isin("d", "r")
@@ -232,7 +239,7 @@ def _as_keys(parsed: DataFrame, events: _Events) -> DataFrame:
         return F.when(good & F.col("looked_again"), value.wake[again]).when(event, from_event)
 
     listing = F.when(good & F.col("looked_again"), F.lit(family.listing.name))
-    return parsed.select(
+    return [
         *(of(name, column).alias(name) for name, column in ids.items()),
         of("deleted_from", F.when(told, value.source["table"])).alias("deleted_from"),
         of("deleted_at", F.when(told, value.source.ts_us)).alias("deleted_at"),
@@ -243,10 +250,10 @@ def _as_keys(parsed: DataFrame, events: _Events) -> DataFrame:
         F.coalesce(event & events.is_truth, F.lit(False)).alias("from_truth"),
         F.when(event, _later(value.ts_ms, value.source.ts_us)).alias("capture_delay"),
         F.when(event & ~deleted, _expires_at(F.col("value"))).alias("expires_at"),
-        "reason",
+        F.col("reason"),
         *(F.when(~good, F.col(name)).alias(name) for name in ("topic", "partition", "offset")),
         F.when(~good, F.substring("value", 1, BAD_RECORD_BYTES)).alias("raw"),
-    )
+    ]
 
 
 def _later(milliseconds: Column, micros: Column) -> Column:

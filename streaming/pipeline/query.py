@@ -20,8 +20,8 @@ from checkpoints.clock import now_micros
 from reconcilers.errors import SparkDied
 from reconcilers.model import Micros, Slot, Suspect, Wake, number_of
 from reconcilers.policy import Admission
-from streaming.pipeline.envelope import decode
-from streaming.pipeline.keys import each_key_once
+from streaming.pipeline.envelope import decoder
+from streaming.pipeline.keys import grouper
 from streaming.pipeline.ranges import Closed, Ranges, Slice
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.window import heartbeat, settle
@@ -69,6 +69,8 @@ class _Running:
     """The query as it runs now, and up to which batch its progress was told."""
 
     query: StreamingQuery | None = None
+    keys: Callable[[DataFrame], DataFrame] | None = None
+    """Makes keys of a slice's records; the same for every query of the family."""
     reported: int = -1
 
 
@@ -104,7 +106,8 @@ class FamilyQuery:
         closed = settle(
             records, heartbeat(self.spark), settings.stream.delay, settings.stream.window
         )
-        self._running = _Running(
+        self._running = _Running(keys=self._running.keys)
+        self._running.query = (
             closed.writeStream.queryName(f"reconciler-{family.name}")
             .outputMode("append")
             .option("checkpointLocation", self.folder.fresh())
@@ -149,17 +152,19 @@ class FamilyQuery:
 
     def _look(self, piece: Slice) -> BatchLook:
         """Steps 2 to 4: its records are read again; one task on the workers handles a group."""
-        settings, family = self.job.settings, self.job.family
-        records = (
-            self.spark.read.format("kafka")
-            .options(**batch_options(settings.kafka, piece.ranges))
-            .load()
-        )
-        decoded = decode(records, family, settings.cassandra.keyspace, self.job.suspects_topic)
-        keys = each_key_once(decoded, family, settings.stream.shuffle_partitions)
+        kafka = batch_options(self.job.settings.kafka, piece.ranges)
+        records = self.spark.read.format("kafka").options(**kafka).load()
         task = look_task(self.job, self.decisions.unreadable())
-        shares = keys.mapInArrow(task, RESULT_SCHEMA)
+        shares = self._keys(records).mapInArrow(task, RESULT_SCHEMA)
         return read_looks(row.result for row in shares.collect())
+
+    def _keys(self, records: DataFrame) -> DataFrame:
+        if self._running.keys is None:
+            settings, family = self.job.settings, self.job.family
+            decode = decoder(family, settings.cassandra.keyspace, self.job.suspects_topic)
+            each_key_once = grouper(family, settings.stream.shuffle_partitions)
+            self._running.keys = lambda records: each_key_once(decode(records))
+        return self._running.keys(records)
 
     def _confirm_and_repair(
         self, suspects: list[Suspect], admission: Admission, batch: str

@@ -14,8 +14,8 @@ from reconcilers.family import Family, bind
 from reconcilers.memory import Entry
 from streaming.commands import workers
 from streaming.pipeline import worker
-from streaming.pipeline.envelope import decode
-from streaming.pipeline.keys import each_key_once
+from streaming.pipeline.envelope import decoder
+from streaming.pipeline.keys import grouper
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.window import heartbeat, settle
 from streaming.pipeline.worker import (
@@ -100,7 +100,7 @@ class Pieces:
     def keys(self) -> Path:
         """The settled keys of all events, kept as a file."""
         path = self._folder / "keys.parquet"
-        each_key_once(self._decoded(self._records()), self.family, 1).write.parquet(str(path))
+        grouper(self.family, 1)(self._decoded(self._records())).write.parquet(str(path))
         return path
 
     def warm_up(self, keys: Path) -> None:
@@ -133,7 +133,7 @@ class Pieces:
     def _decoded(self, records: DataFrame) -> DataFrame:
         settings = self.settings
         keyspace, suspects = settings.cassandra.keyspace, settings.kafka.suspects_topic
-        return decode(records, self.family, keyspace, suspects)
+        return decoder(self.family, keyspace, suspects)(records)
 
 
 def bound(settings: Settings) -> Family:

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from reconcilers.family import Family
 from reconcilers.model import Wake
 from streaming.pipeline.arrow import SettledKeys
-from streaming.pipeline.envelope import decode
-from streaming.pipeline.keys import each_key_once
+from streaming.pipeline.envelope import decoder
+from streaming.pipeline.keys import grouper
 from streaming.topics import _suspect
 
 KEYSPACE, SUSPECTS = "apache_james", "reconciler.suspects"
@@ -47,12 +47,12 @@ def published(family: Family, wake: Wake) -> Record:
 
 def keys(spark: SparkSession, family: Family, *records: Record) -> DataFrame:
     """What is decoded of them."""
-    return decode(spark.createDataFrame(records, COLUMNS), family, KEYSPACE, SUSPECTS)
+    return decoder(family, KEYSPACE, SUSPECTS)(spark.createDataFrame(records, COLUMNS))
 
 
 def settled(spark: SparkSession, family: Family, *records: Record) -> SettledKeys:
     """The keys as a worker gets them."""
-    rows = each_key_once(keys(spark, family, *records), family, partitions=1).collect()
+    rows = grouper(family, partitions=1)(keys(spark, family, *records)).collect()
     return SettledKeys.of(pa.RecordBatch.from_pylist([row.asDict() for row in rows]))
 
 

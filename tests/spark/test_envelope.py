@@ -11,7 +11,7 @@ from pyspark.sql import Row, SparkSession
 
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import keeping
-from streaming.pipeline.envelope import decode
+from streaming.pipeline.envelope import decoder
 
 KEYSPACE, SUSPECTS = "apache_james", "reconciler.suspects"
 MAILBOX = "11111111-0000-1000-8000-000000000001"
@@ -39,7 +39,7 @@ def event(table: str, op: str, key: Event, after: Event | None = None) -> tuple[
 
 def decoded(spark: SparkSession, *records: tuple[Any, ...]) -> list[Row]:
     family = keeping(MESSAGE, [each.name for each in MESSAGE.projections])
-    return decode(spark.createDataFrame(records, RECORDS), family, KEYSPACE, SUSPECTS).collect()
+    return decoder(family, KEYSPACE, SUSPECTS)(spark.createDataFrame(records, RECORDS)).collect()
 
 
 def bound(**values: str) -> Event:
