@@ -62,7 +62,7 @@ class Lineage(Protocol):
 
 
 class RawLineage(Protocol):
-    """What a glance asks of lineage; `RawCassandraLineage` in `checkpoints.cassandra`."""
+    """What a glance asks of lineage; `CassandraRawLineage` in `checkpoints.cassandra`."""
 
     def entries(self, keys: Iterable[RawKey]) -> Iterable[RawRow]:
         """The entries at each slot, undecoded: see `reconcilers.glance.remembered`.

@@ -62,7 +62,10 @@ class Misconfigured(ReconcilerError):
 
 
 class EventsLost(Misconfigured):
-    """Kafka no longer holds records that were not read; the message says which."""
+    """Records that were not read are gone: past their retention, or with their topic or cluster.
+
+    The message says which.
+    """
 
 
 class NewerSchema(Misconfigured):

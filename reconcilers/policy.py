@@ -38,9 +38,10 @@ class BreakerLimits:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What one batch found: keys examined, suspects among them, removals among those.
+    """What one slice found: keys examined, suspects among them, removals among those.
 
-    ``at`` is when its records were read (µs): a backlog is no burst. ``batch`` names it.
+    ``at`` is when its records were read (µs): what waited in Spark does not count as one burst, a
+    backlog that is read from Kafka at once does. ``batch`` names the slice.
     """
 
     batch: str

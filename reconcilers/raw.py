@@ -15,6 +15,8 @@ RawCell = bytes | None
 RawRow = tuple[RawCell, ...]
 RawKey = RawRow
 """A slot's key: the first cells of a row."""
+BIGINT = struct.Struct(">q")
+"""A bigint, or the microseconds of a timestamp of ours, as Cassandra sends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,3 @@ def _encoder(column: KeyColumn) -> Callable[[Any], bytes] | None:
     if column.type == "bigint":
         return BIGINT.pack
     return str.encode if column.type in TEXTS else None
-
-
-BIGINT = struct.Struct(">q")

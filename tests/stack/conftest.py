@@ -14,10 +14,11 @@ from cassandra.cluster import Session
 
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from tests.conftest import make_mail_tables
-from tests.endpoints import Running
+from tests.endpoints import Endpoints, Running
 from tests.stack.scenes import Scene, create_event_topics
 from tests.stack.skewed import SKEWED
 from tests.stack.streams import Stream, write_settings
+from tests.stack.watched import Restarted, Watched, watched
 
 
 @pytest.fixture(scope="package")
@@ -90,6 +91,21 @@ def patient_scene(
     """Another stream; what it holds is looked at again so late that a test can look before."""
     changes = {"repair": {"recheck_interval": 30}}
     yield from a_scene(running, cassandra, tmp_path_factory, changes)
+
+
+@pytest.fixture(scope="module")
+def place(stack: Endpoints, cassandra: Session) -> Iterator[Watched]:
+    """A mail keyspace of the module's own, for streams that are killed and started again."""
+    with watched(stack, cassandra) as made:
+        yield made
+
+
+@pytest.fixture
+def restarted(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
+    """A stream of the test's own there."""
+    made = place.stream(tmp_path)
+    yield made
+    made.forget()
 
 
 def a_scene(

@@ -11,28 +11,20 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder
 from deploy.mailserver.mail import Message
-from tests.endpoints import Endpoints
 from tests.stack.scenes import records_of
 from tests.stack.streams import Stream, until
 from tests.stack.users import PROJECTION, TRUTH
-from tests.stack.watched import SLOW, Restarted, Watched, watched
+from tests.stack.watched import SLOW, Restarted, Watched
 
 pytestmark = pytest.mark.stack
 
 HOLDS_KEYS_FOR = 30
 """D here: time enough to kill the stream between reading a record and looking at it."""
 GARBAGE = b"v1\nnot what Spark wrote\n"
-
-
-@pytest.fixture(scope="module")
-def place(stack: Endpoints, cassandra: Session) -> Iterator[Watched]:
-    with watched(stack, cassandra) as made:
-        yield made
 
 
 @pytest.fixture

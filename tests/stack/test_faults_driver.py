@@ -1,15 +1,12 @@
 """kill -9 of the driver at every step: the next goes on after what is settled, nothing doubled."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cassandra.cluster import Session
 
-from tests.endpoints import Endpoints
 from tests.stack.streams import until
-from tests.stack.watched import SLOW, Restarted, Watched, watched
+from tests.stack.watched import SLOW, Restarted
 
 pytestmark = pytest.mark.stack
 
@@ -43,19 +40,6 @@ MORE_POINTS = (
     f"before {JOURNAL}.close",
     f"after {JOURNAL}.close",
 )
-
-
-@pytest.fixture(scope="module")
-def place(stack: Endpoints, cassandra: Session) -> Iterator[Watched]:
-    with watched(stack, cassandra) as made:
-        yield made
-
-
-@pytest.fixture
-def restarted(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
-    made = place.stream(tmp_path)
-    yield made
-    made.forget()
 
 
 def sabotage(point: str, done: Path) -> dict[str, str]:

@@ -1,40 +1,24 @@
 """What cannot be read any more is said, and never skipped: topics made anew, another prefix."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.errors import UnknownTopicOrPartitionError
 
 from streaming.settings import KafkaSettings
 from streaming.topics import Watcher
-from tests.endpoints import Endpoints
 from tests.stack.scenes import create_event_topics, records_of
 from tests.stack.streams import Stream, until
 from tests.stack.users import PROJECTION, TRUTH
-from tests.stack.watched import SLOW, Restarted, Watched, watched
+from tests.stack.watched import SLOW, Restarted, Watched
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="checkpoints")]
 
 OTHER_PREFIX = "elsewhere"
-
-
-@pytest.fixture(scope="module")
-def place(stack: Endpoints, cassandra: Session) -> Iterator[Watched]:
-    with watched(stack, cassandra) as made:
-        yield made
-
-
-@pytest.fixture
-def restarted(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
-    made = place.stream(tmp_path)
-    yield made
-    made.forget()
 
 
 def topics(place: Watched) -> list[str]:
