@@ -160,8 +160,10 @@ class TallySettings(Section):
         description="what is kept right",
     )
     window: Seconds = Field(60.0, description="a mailbox that changes is counted once in this time")
-    max_update_lag: Seconds = Field(
-        10.0, description="L: a counter is written, a change captured, its record read within"
+    max_update_lag: Annotated[float | None, Field(gt=0), SECONDS] = Field(
+        None,
+        description="L: a counter is written, a change captured, its record read within;"
+        " without it, and at most: stream.delay",
     )
     looks: Count = Field(3, description="K: looks on one side, a delay apart, before a correction")
     chunk: Count = Field(1000, description="UIDs counted together; another value: all anew")
@@ -214,6 +216,11 @@ class Settings(Section):
     metrics: MetricsSettings = MetricsSettings()
     agent: AgentSettings = AgentSettings()
 
+    @property
+    def max_update_lag(self) -> float:
+        """L, in seconds."""
+        return self.tally.max_update_lag or self.stream.delay
+
     def families(self) -> tuple[Family, ...]:
         """Each family with the projections or tallies that are named; the first is of messages."""
         named = (*self.repair.projections, *self.tally.projections)
@@ -224,7 +231,7 @@ class Settings(Section):
     def _delay_spans_windows(self) -> Settings:
         if self.stream.window > self.stream.delay:
             raise ValueError("stream.window must not be longer than stream.delay")
-        if self.tally.projections and self.tally.max_update_lag > self.stream.delay:
+        if self.tally.projections and self.max_update_lag > self.stream.delay:
             raise ValueError("tally.max_update_lag must not be longer than stream.delay")
         return self
 

@@ -90,7 +90,7 @@ def _rules(settings: Settings) -> LookRules:
     return LookRules(
         delay=to_micros(settings.stream.delay),
         window=to_micros(tally.window),
-        max_update_lag=to_micros(tally.max_update_lag),
+        max_update_lag=to_micros(settings.max_update_lag),
         evidence=Evidence(tally.looks, 2 * tally.looks),
     )
 
