@@ -54,7 +54,7 @@ def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySuper
         query=FamilyQuery(spark, opened.job, folder, decisions, opened.watcher.partitions),
         decisions=decisions,
         starting=starting,
-        measurements=Measurements(clocks, lag),
+        measurements=Measurements(clocks, lag, position.commit_settled),
         metrics=metrics,
         overdue=Overdue(2 * (stream.delay + stream.window)),
         restart_backoff_max=stream.restart_backoff_max,

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from checkpoints.bookmarks import Bookmark, Offsets, nested
+from checkpoints.bookmarks import Bookmark, nested
 from checkpoints.cassandra import CassandraBookmarks, CassandraJournal, CassandraLease
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.lease import Holder
@@ -19,29 +19,18 @@ from reconcilers.families import FAMILIES
 from reconcilers.finding import State
 from reconcilers.model import Kind, Micros
 from streaming.commands.mode import StreamNames
+from streaming.monitoring.lag import PartitionLag, lags, longest
 from streaming.settings import Mode, Settings
 from streaming.tables.own_keyspace import OwnStores, open_own
 from streaming.topics import Watcher, event_topics
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionLag:
-    """How much of one partition is not settled yet; None where the stream never began."""
-
-    topic: str
-    partition: int
-    end: int
-    read: int | None
-
-    @property
-    def records(self) -> int | None:
-        """Records that wait."""
-        return None if self.read is None else max(self.end - self.read, 0)
-
-
-@dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """One mode of one family. ``seconds`` is the lag in time: 0 when nothing waits."""
+    """One mode of one family. ``lag`` is what is not settled yet, what waits for its delay as well.
+
+    ``seconds`` is the age of the oldest such record: 0 when there is none, None when not known.
+    """
 
     name: str
     last_settled: str | None
@@ -151,32 +140,21 @@ def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Ite
             lag: tuple[PartitionLag, ...] = ()
             if watcher is not None:
                 topics = (*event_topics(settings, family), names.suspects_topic)
-                read = watcher.committed(names.group) or (nested(newest.settled) if newest else {})
-                lag = tuple(lags(watcher.end_offsets(topics), read))
-            yield _stream(mode, newest, holder, lag)
+                lag = tuple(lags(watcher, topics, nested(newest.settled) if newest else {}))
+            yield stream_status(mode, newest, holder, lag)
 
 
-def lags(ends: Offsets, read: Offsets) -> Iterator[PartitionLag]:
-    """How far each partition is settled."""
-    for topic, partitions in sorted(ends.items()):
-        for partition, end in sorted(partitions.items()):
-            yield PartitionLag(topic, partition, end, read.get(topic, {}).get(partition))
-
-
-def _stream(
+def stream_status(
     mode: Mode, newest: Bookmark | None, holder: Holder | None, lag: tuple[PartitionLag, ...]
 ) -> StreamStatus:
-    waiting = [each.records for each in lag]
-    records = sum(each for each in waiting if each is not None) if lag else None
-    seconds = None
-    if newest is not None and records is not None:
-        seconds = max(to_seconds(now_micros() - newest.recorded_at), 0.0) if records else 0.0
+    """What is shown of one mode."""
+    waiting = [each.records for each in lag if each.records is not None]
     return StreamStatus(
         name=mode.value,
         last_settled=_iso(newest.recorded_at) if newest else None,
         lag=lag,
-        records=records,
-        seconds=seconds,
+        records=sum(waiting) if waiting else None,
+        seconds=longest(lag, now_micros()),
         holder=holder,
     )
 
@@ -185,7 +163,10 @@ def as_json(found: Status) -> dict[str, Any]:
     """The same as one JSON object."""
     told = asdict(found)
     for stream, shown in zip(found.streams, told["streams"], strict=True):
-        shown["lag"] = [asdict(each) | {"records": each.records} for each in stream.lag]
+        shown["lag"] = [
+            asdict(each) | {"records": each.records, "oldest": _iso(each.oldest)}
+            for each in stream.lag
+        ]
     return told
 
 
@@ -222,10 +203,10 @@ def _stream_text(stream: StreamStatus) -> Iterator[str]:
     who = f", run by {stream.holder.host}" if stream.holder else ""
     yield f"{stream.name} stream: last settled {stream.last_settled or 'never yet'}{who}"
     if stream.records is not None:
-        seconds = "" if stream.seconds is None else f", {stream.seconds:.0f} s behind"
-        yield f"  {stream.records} records wait{seconds}"
+        age = f", the oldest is {stream.seconds:.0f} s old" if stream.seconds else ""
+        yield f"  {stream.records} records are not settled yet{age}"
     for each in stream.lag:
         if each.records is None:
-            yield f"  {each.topic}/{each.partition}: nothing read yet, ends at {each.end}"
+            yield f"  {each.topic}/{each.partition}: nothing settled yet, ends at {each.end}"
         elif each.records:
-            yield f"  {each.topic}/{each.partition}: {each.records} of {each.end} wait"
+            yield f"  {each.topic}/{each.partition}: {each.records} of {each.end}"

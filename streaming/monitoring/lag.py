@@ -1,65 +1,116 @@
-"""Kafka lag by topic and partition: in records, and in seconds."""
+"""Kafka lag by topic and partition, in records and in seconds: for metrics and for `status`."""
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Protocol
 
-from checkpoints.bookmarks import Offsets
-from checkpoints.clock import to_micros
+from checkpoints.bookmarks import Offsets, Place, flat
+from checkpoints.clock import now_micros, to_micros, to_seconds
 from reconcilers.errors import Retryable
 from reconcilers.model import Micros
 from streaming.monitoring.metrics import Metrics
 
+UNKNOWN: Micros = 2**62
+"""As lag: longer than any that is waited for."""
 
-class TopicEnds(Protocol):
-    """Where topics end; `streaming.topics.Watcher` is the real one."""
+
+class KafkaRecords(Protocol):
+    """Where topics end, how old records are; `streaming.topics.Watcher` is the real one."""
 
     def end_offsets(self, topics: Iterable[str]) -> Mapping[str, Mapping[int, int]]:
         """The offset after the last record, by topic and partition. Raises `Retryable`."""
 
+    def written_at(self, places: Mapping[Place, int]) -> Mapping[Place, Micros]:
+        """When the first record from each offset on was written; without those not told in time.
+
+        Raises `Retryable`.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLag:
+    """What of one partition is not read yet.
+
+    ``read`` is the offset up to which it is, None where nobody knows; ``oldest`` when the first
+    record after it was written (µs), None where there is none, or it is not known.
+    """
+
+    topic: str
+    partition: int
+    end: int
+    read: int | None
+    oldest: Micros | None = None
+
+    @property
+    def records(self) -> int | None:
+        """Records that wait."""
+        return None if self.read is None else max(self.end - self.read, 0)
+
+    def seconds(self, now: Micros) -> float | None:
+        """The age of the oldest record that waits, 0 where none does."""
+        if self.records == 0:
+            return 0.0
+        return None if self.oldest is None else max(to_seconds(now - self.oldest), 0.0)
+
+
+def lags(kafka: KafkaRecords, topics: Iterable[str], read: Offsets) -> list[PartitionLag]:
+    """How far each partition of the topics is read. Raises `Retryable`."""
+    known, ends = flat(read), flat(kafka.end_offsets(topics))
+    waiting = {place: known[place] for place, end in ends.items() if known.get(place, end) < end}
+    oldest = kafka.written_at(waiting) if waiting else {}
+    return [
+        PartitionLag(*place, end, known.get(place), oldest.get(place))
+        for place, end in sorted(ends.items())
+    ]
+
+
+def longest(found: Iterable[PartitionLag], now: Micros) -> float | None:
+    """The longest lag in seconds; None where none is known."""
+    known = [seconds for each in found if (seconds := each.seconds(now)) is not None]
+    return max(known, default=None)
+
 
 class LagWatch:
-    """Measures how far the stream is behind the ends of its topics."""
+    """Measures how far the stream is behind the ends of its topics, and shows it."""
 
-    def __init__(self, watcher: TopicEnds, topics: tuple[str, ...], metrics: Metrics) -> None:
-        self._watcher = watcher
+    def __init__(
+        self,
+        kafka: KafkaRecords,
+        topics: tuple[str, ...],
+        metrics: Metrics,
+        clock: Callable[[], Micros] = now_micros,
+    ) -> None:
+        self._kafka = kafka
         self._topics = topics
         self._metrics = metrics
-        self._ends: dict[tuple[str, int], deque[tuple[float, int]]] = defaultdict(deque)
-        self._lag: Micros = 0
+        self._clock = clock
+        self._lags: list[PartitionLag] = []
 
     def lag(self) -> Micros:
-        """The longest lag as last measured, µs."""
-        return self._lag
+        """The longest lag now, µs, by what was last measured; `UNKNOWN` where one is not known."""
+        now = self._clock()
+        seconds = [each.seconds(now) for each in self._lags]
+        known = [each for each in seconds if each is not None]
+        return to_micros(max(known)) if known and len(known) == len(seconds) else UNKNOWN
 
-    def measure(self, read_up_to: Offsets) -> float:
-        """Show the lag behind these offsets; the longest, in seconds.
+    def measure(self, read_up_to: Offsets) -> None:
+        """Show the lag behind these offsets; without a broker, what was known grows older."""
+        with suppress(Retryable):
+            self._lags = lags(self._kafka, self._topics, read_up_to)
+        for each in self._lags:
+            self._show(each)
 
-        In seconds: how long ago a topic had already reached an end that is not read yet. An
-        unreachable broker leaves the last one shown.
-        """
-        now = time.monotonic()
-        try:
-            ends = self._watcher.end_offsets(self._topics)
-        except Retryable:
-            return self._longest(now)
-        for topic, partitions in ends.items():
-            for partition, end in partitions.items():
-                read = read_up_to.get(topic, {}).get(partition, 0)
-                unread = self._ends[topic, partition]
-                unread.append((now, end))
-                while unread and unread[0][1] <= read:
-                    unread.popleft()
-                seconds = now - unread[0][0] if unread else 0.0
-                self._metrics.lag_records.labels(topic, partition).set(max(end - read, 0))
-                self._metrics.lag_seconds.labels(topic, partition).set(seconds)
-        return self._longest(now)
-
-    def _longest(self, now: float) -> float:
-        since = (now - unread[0][0] for unread in self._ends.values() if unread)
-        longest = max(since, default=0.0)
-        self._lag = to_micros(longest)
-        return longest
+    def _show(self, lag: PartitionLag) -> None:
+        place, seconds = (lag.topic, str(lag.partition)), lag.seconds(self._clock())
+        told = (
+            (self._metrics.lag_records, lag.records),
+            (self._metrics.lag_seconds, seconds),
+        )
+        for metric, value in told:
+            if value is None:
+                metric.remove(*place)
+            else:
+                metric.labels(*place).set(value)

@@ -18,12 +18,19 @@ from reconcilers.model import WAKE_FIELDS, KeyValue, Kind, Micros, Wake
 
 @dataclass(frozen=True, slots=True)
 class WriteTimes:
-    """Oldest and newest write, the newest's capture delay (µs), keys written by fast clocks."""
+    """Of the keys that a change woke: the oldest write (µs), how many were written by fast clocks.
+
+    ``freshest`` is the newest write and its capture delay. A write from the future is not taken for
+    it: until that time came, none would be newer.
+    """
 
     oldest: Micros
-    newest: Micros
-    captured_in: Micros
+    freshest: tuple[Micros, Micros] | None
     fast_writers: int
+
+
+AHEAD: Micros = 1_000_000
+"""A write that is captured so long before its own time is one from the future."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +74,12 @@ class SettledKeys:
         changed = self.keys.filter(told)
         if not changed.num_rows:
             return None
-        newest = pc.max(changed["newest"])
-        last = changed.filter(pc.equal(changed["newest"], newest))
+        true = changed.filter(pc.greater_equal(changed["quickest"], -AHEAD))
+        newest = pc.max(true["newest"])
+        last = true.filter(pc.equal(true["newest"], newest))
         return WriteTimes(
             oldest=pc.min(changed["oldest"]).as_py(),
-            newest=newest.as_py(),
-            captured_in=pc.max(last["quickest"]).as_py(),
+            freshest=(newest.as_py(), pc.max(last["quickest"]).as_py()) if true.num_rows else None,
             fast_writers=pc.sum(pc.less(changed["quickest"], -fast)).as_py(),
         )
 

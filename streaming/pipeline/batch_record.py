@@ -25,24 +25,37 @@ IDLE_RECORD: Micros = 60_000_000
 """A stream that has nothing to settle says so once in this time: it lives."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StreamPosition:
     """Up to where a stream has settled its topics. ``stream`` names its bookmarks.
 
-    ``ids`` asks Kafka what the topics are now; it raises `EventsLost` where one was made anew since
-    the stream began. ``commit`` tells the operator's consumer group.
+    ``ids`` are those that the topics had when the stream began. ``commit`` tells the operator's
+    consumer group.
     """
 
     stream: str
     bookmarks: Bookmarks
     ids: Callable[[], KafkaIds]
     commit: Callable[[Offsets], None]
+    _settled: Positions | None = None
+    _committed: Positions | None = None
 
     def record(self, settled: Positions) -> None:
         """Everything before these positions has been looked at."""
         self.bookmarks.record(Bookmark(self.stream, settled, self.ids()))
+        self._settled = settled
+
+    def commit_settled(self) -> None:
+        """Tell the consumer group what was settled since the last call, if anything was.
+
+        Called by another thread than `record`, every few seconds: no slice waits for it.
+        """
+        settled = self._settled
+        if settled is None or settled == self._committed:
+            return
         try:
             self.commit(nested(settled))
+            self._committed = settled
         except Retryable as failed:  # nothing of ours begins there
             log.warning("the consumer group does not show what is settled: %s", failed)
 

@@ -83,7 +83,11 @@ class StartingPoint:
         return flat(beginnings)
 
     def ids(self) -> KafkaIds:
-        """Those that the topics had when the stream began, asked for anew.
+        """Those that the topics had when the stream began, as far as they are known."""
+        return self._ids or KafkaIds()
+
+    def check(self) -> None:
+        """Ask whether the topics are still those that the stream began with.
 
         Raises `EventsLost` where one has been made anew since: what is settled is of another, and
         the stream must begin again (`positions` knows whether a loss is accepted).
@@ -94,7 +98,6 @@ class StartingPoint:
         if anew:
             raise EventsLost(f"made anew while they were read: {', '.join(anew)}")
         self._ids = KafkaIds(began.cluster or now.cluster, {**now.topics, **began.topics})
-        return self._ids
 
     def _known(self, beginnings: Mapping[Place, int]) -> Bookmark | None:
         bookmark = self.bookmark()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Protocol
 
-from checkpoints.bookmarks import Offsets, Positions
-from reconcilers.errors import Retryable
+from checkpoints.bookmarks import Offsets, Positions, nested
+from reconcilers.errors import EventsLost, Retryable
 from reconcilers.model import Wake
 from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
@@ -22,7 +22,7 @@ log = logging.getLogger("reconciler")
 
 TICK = 1.0
 CLOCKS_EVERY = 30.0
-LAG_EVERY = 5.0
+KAFKA_EVERY = 5.0
 BATCHES_TO_CLOSE = 3
 """So many batches, once their windows are over, let the records of a batch out."""
 
@@ -75,23 +75,30 @@ class BatchMemory(Protocol):
 
 @dataclass(slots=True)
 class Measurements:
-    """Clocks and lag, measured now and then; ``read_up_to`` is what Spark has read."""
+    """What is asked of the surroundings now and then, beside the batches.
+
+    ``commit`` tells operators what is settled, ``read_up_to`` is what Spark has read.
+    """
 
     clocks: ClockWatch
     lag: LagWatch
+    commit: Callable[[], None]
     read_up_to: Offsets = field(default_factory=dict)
     _clocks_at: float = float("-inf")
-    _lag_at: float = float("-inf")
+    _kafka_at: float = float("-inf")
 
-    def take(self) -> None:
-        """Those that are due."""
+    def take(self) -> bool:
+        """Those that are due; whether Kafka was asked."""
         now = time.monotonic()
         if now - self._clocks_at > CLOCKS_EVERY:
             self._clocks_at = now
             self.clocks.measure()
-        if now - self._lag_at > LAG_EVERY:
-            self._lag_at = now
-            self.lag.measure(self.read_up_to)
+        if now - self._kafka_at <= KAFKA_EVERY:
+            return False
+        self._kafka_at = now
+        self.lag.measure(self.read_up_to)
+        self.commit()
+        return True
 
 
 @dataclass(slots=True)
@@ -138,7 +145,7 @@ class QuerySupervisor:
     def run(self, stop: Event) -> None:
         """Start, watch, restart. Raises `EventsLost`, or `AlreadyRunning` on a lost lease."""
         self.query.publish(self.decisions.start())
-        self.query.begin(self.starting.positions())
+        self._begin()
         while not stop.wait(TICK):
             try:
                 self._watch()
@@ -147,7 +154,15 @@ class QuerySupervisor:
             except Retryable as gone:
                 log.warning("waiting: %s", gone)
         self.query.stop()
+        self.measurements.commit()
         log.info("stopped; the next start goes on after what is settled")
+
+    def _begin(self) -> None:
+        """Where another process, or a query whose events were lost, has settled everything."""
+        settled = self.starting.positions()
+        self.measurements.read_up_to = nested(settled)
+        self.overdue.clear()
+        self.query.begin(settled)
 
     # --- watch
 
@@ -164,7 +179,16 @@ class QuerySupervisor:
                 self.query.start()
                 return
             self._release(told)
-        self.measurements.take()
+        if self.measurements.take():
+            self._check_topics()
+
+    def _check_topics(self) -> None:
+        """Begin again where a topic was made anew. Raises `EventsLost` unless that is accepted."""
+        try:
+            self.starting.check()
+        except EventsLost as lost:
+            log.warning("%s", lost)
+            self._begin()
 
     def _show(self, told: dict[str, Any]) -> None:
         self.metrics.batch_duration.set(told["durationMs"]["triggerExecution"] / 1000)
@@ -190,8 +214,7 @@ class QuerySupervisor:
             return
         self.decisions.recall()
         if self.starting.has_lost():  # whatever it died of: Spark names a loss in several ways
-            self.query.begin(self.starting.positions())  # raises unless the loss is accepted
-            self.overdue.clear()
+            self._begin()  # raises unless the loss is accepted
         else:
             self.query.start()
 

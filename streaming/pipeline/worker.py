@@ -227,9 +227,9 @@ def _account(settled: SettledKeys, found: BatchLook, delay: Micros) -> None:
     """Capture delay, oldest write, and writers whose clock is ahead by more than half the delay."""
     times = settled.write_times(fast=delay // 2)
     if times is not None:
-        freshest = (times.newest, times.captured_in)
+        freshest = [each for each in (found.freshest, times.freshest) if each is not None]
         found.oldest = min(found.oldest or times.oldest, times.oldest)
-        found.freshest = max(found.freshest or freshest, freshest)
+        found.freshest = max(freshest, default=None)
         found.fast_writers += times.fast_writers
 
 

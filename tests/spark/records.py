@@ -13,7 +13,7 @@ from reconcilers.model import Wake
 from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
-from streaming.topics import _suspect
+from streaming.topics.publishing import _suspect
 
 KEYSPACE, SUSPECTS = "apache_james", "reconciler.suspects"
 COLUMNS = "topic string, partition int, offset long, key binary, value binary"

@@ -34,8 +34,13 @@ class Ended:
         self.committed: list[Offsets] = []
         self.metrics = Metrics(CollectorRegistry())
         self.commit: Callable[[Offsets], None] = self.committed.append
-        self.position = StreamPosition(STREAM, self.bookmarks, lambda: IDS, self._commit)
+        self.recorded = 0
+        self.position = StreamPosition(STREAM, self.bookmarks, self._ids, self._commit)
         self.record = BatchRecord("message", self.position, self.metrics, lambda: self.now)
+
+    def _ids(self) -> KafkaIds:
+        self.recorded += 1
+        return IDS
 
     def _commit(self, offsets: Offsets) -> None:
         self.commit(offsets)
@@ -62,9 +67,13 @@ def test_a_stream_without_a_bookmark_was_never_recorded() -> None:
     assert Ended().position.recorded_at() is None
 
 
-def test_what_is_settled_is_committed_for_operators() -> None:
+def test_what_is_settled_is_committed_for_operators_once_and_beside_the_slices() -> None:
     ended = Ended()
+    ended.position.commit_settled()
     ended.end()
+    assert ended.committed == []
+    ended.position.commit_settled()
+    ended.position.commit_settled()
     assert ended.committed == [{TOPIC: {0: 40, 1: 7}}]
 
 
@@ -73,7 +82,7 @@ def test_a_stream_without_records_says_once_a_minute_that_it_lives() -> None:
     for after in (0, SECOND, IDLE_RECORD, IDLE_RECORD + 1, IDLE_RECORD + SECOND):
         ended.now = NOW + after
         ended.end(begin=END)
-    assert len(ended.committed) == 2
+    assert ended.recorded == 2
 
 
 def test_it_is_settled_before_anything_is_shown_of_it() -> None:
@@ -89,7 +98,7 @@ def test_it_is_settled_before_anything_is_shown_of_it() -> None:
     assert ended.bookmarks.newest(STREAM) is None
 
 
-def test_a_group_that_cannot_be_told_keeps_nothing_from_being_settled() -> None:
+def test_a_group_that_cannot_be_told_keeps_nothing_from_being_settled_and_is_told_later() -> None:
     ended = Ended()
 
     def fails(_offsets: Offsets) -> None:
@@ -97,8 +106,11 @@ def test_a_group_that_cannot_be_told_keeps_nothing_from_being_settled() -> None:
 
     ended.commit = fails
     ended.end(BatchLook(examined=5))
+    ended.position.commit_settled()
     assert ended.bookmarks.newest(STREAM) is not None
-    assert ended.shown("keys_examined_total", family="message") == 5
+    ended.commit = ended.committed.append
+    ended.position.commit_settled()
+    assert ended.committed == [{TOPIC: {0: 40, 1: 7}}]
 
 
 def test_operators_see_what_it_found() -> None:

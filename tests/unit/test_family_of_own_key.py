@@ -29,7 +29,7 @@ from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look, LookResult
 from streaming.steps.looks import Looks
 from streaming.steps.outcome import Outcome
-from streaming.topics import _suspect
+from streaming.topics.publishing import _suspect
 from tests.builders.rights import BOB, EVE, LISTING, RIGHTS, SHARED, granted, place, shown
 from tests.builders.rows import DELAY, LONG_AGO, MOMENT, NOW, SECOND
 from tests.fakes.memory_tables import MemoryTables

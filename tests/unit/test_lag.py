@@ -1,38 +1,49 @@
-"""Kafka lag in seconds: how long ago a topic had reached an end that is not read yet."""
+"""Kafka lag in seconds: the age of the oldest record that is not read yet."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from types import SimpleNamespace
-from unittest.mock import patch
+from collections.abc import Iterable, Mapping
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from checkpoints.bookmarks import Place
+from checkpoints.clock import to_micros
 from reconcilers.errors import Unreachable
-from streaming.monitoring import lag
-from streaming.monitoring.lag import LagWatch
+from reconcilers.model import Micros
+from streaming.monitoring.lag import UNKNOWN, LagWatch, PartitionLag, lags, longest
 from streaming.monitoring.metrics import Metrics
 
 TOPIC = "james.apache_james.imapuidtable"
+BEGAN = 1_000
 
 
 class Kafka:
-    """One topic; ``ends`` are its partitions' ends, None when no broker answers."""
+    """One topic, of which a record is written each second in each partition, from offset 0 on."""
 
     def __init__(self) -> None:
-        self.ends: dict[int, int] | None = {0: 0}
-        self.now = 1_000.0
+        self.now = float(BEGAN)
+        self.partitions = [0]
+        self.answers = self.tells_ages = True
+        self.asked: list[Mapping[Place, int]] = []
         self.metrics = Metrics(CollectorRegistry())
-        self.watch = LagWatch(self, (TOPIC,), self.metrics)
+        self.watch = LagWatch(self, (TOPIC,), self.metrics, lambda: to_micros(self.now))
 
     def end_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
-        if self.ends is None:
+        if not self.answers:
             raise Unreachable("no broker answered")
-        return {topic: dict(self.ends) for topic in topics}
+        end = int(self.now) - BEGAN + 1
+        return {topic: dict.fromkeys(self.partitions, end) for topic in topics}
 
-    def measure(self, *read: int) -> float:
-        return self.watch.measure({TOPIC: dict(enumerate(read))})
+    def written_at(self, places: Mapping[Place, int]) -> dict[Place, Micros]:
+        self.asked.append(places)
+        if not self.tells_ages:
+            return {}
+        return {place: to_micros(BEGAN + offset) for place, offset in places.items()}
+
+    def measure(self, *read: int) -> Micros:
+        self.watch.measure({TOPIC: dict(enumerate(read))})
+        return self.watch.lag()
 
     def shown(self, metric: str, partition: int = 0) -> float | None:
         labels = {"topic": TOPIC, "partition": str(partition)}
@@ -40,74 +51,105 @@ class Kafka:
 
 
 @pytest.fixture
-def kafka() -> Iterator[Kafka]:
-    made = Kafka()
-    with patch.object(lag, "time", SimpleNamespace(monotonic=lambda: made.now)):
-        yield made
+def kafka() -> Kafka:
+    return Kafka()
 
 
 def test_what_is_read_to_its_end_has_no_lag(kafka: Kafka) -> None:
-    kafka.ends = {0: 7}
-    assert kafka.measure(7) == 0
+    assert kafka.measure(1) == 0
     assert (kafka.shown("records"), kafka.shown("seconds")) == (0, 0)
+    assert kafka.asked == []
 
 
-def test_under_steady_traffic_the_lag_does_not_grow(kafka: Kafka) -> None:
-    """The stream reads what was there five seconds ago, always."""
-    told = []
-    for second in range(0, 600, 5):
-        kafka.now, kafka.ends = 1_000.0 + second, {0: second * 10}
-        told.append(kafka.measure(max(second - 5, 0) * 10))
-    assert max(told) <= 5
+def test_the_lag_is_the_age_of_the_first_record_that_is_not_read(kafka: Kafka) -> None:
+    kafka.now += 600
+    assert kafka.measure(200) == to_micros(400)
+    assert (kafka.shown("records"), kafka.shown("seconds")) == (401, 400)
 
 
-def test_a_stream_that_stands_still_falls_behind_by_the_second(kafka: Kafka) -> None:
-    kafka.measure(0)
-    for second in range(0, 60, 5):
-        kafka.now, kafka.ends = 1_000.0 + second, {0: 10 + second}
-        assert kafka.measure(0) == second
-    assert kafka.shown("records") == 65
+def test_a_stream_that_has_just_begun_is_as_late_as_one_that_runs(kafka: Kafka) -> None:
+    """It is not counted from when this process first saw an end."""
+    kafka.now += 3_600
+    assert kafka.measure(0) == to_micros(3_600)
 
 
-def test_a_stream_that_catches_up_is_as_late_as_the_oldest_record_it_has_not_read(
-    kafka: Kafka,
-) -> None:
-    for second, end in ((0, 10), (10, 20), (20, 30)):
-        kafka.now, kafka.ends = 1_000.0 + second, {0: end}
-        kafka.measure(0)
-    assert kafka.measure(10) == 10
-    assert kafka.measure(29) == 0
-    assert kafka.measure(30) == 0
+def test_where_nobody_knows_what_is_read_no_number_is_shown(kafka: Kafka) -> None:
+    kafka.now += 60
+    assert kafka.measure() == UNKNOWN
+    assert (kafka.shown("records"), kafka.shown("seconds")) == (None, None)
+
+
+def test_where_the_age_is_not_told_no_older_number_is_left(kafka: Kafka) -> None:
+    kafka.now += 60
+    kafka.measure(10)
+    kafka.tells_ages = False
+    assert kafka.measure(10) == UNKNOWN
+    assert (kafka.shown("records"), kafka.shown("seconds")) == (51, None)
 
 
 def test_of_several_partitions_the_latest_one_counts(kafka: Kafka) -> None:
-    kafka.ends = {0: 5, 1: 5}
-    kafka.measure(5, 0)
+    kafka.partitions = [0, 1]
     kafka.now += 30
-    assert kafka.measure(5, 0) == 30
-    assert (kafka.shown("seconds", 0), kafka.shown("seconds", 1)) == (0, 30)
+    assert kafka.measure(31, 5) == to_micros(25)
+    assert (kafka.shown("seconds", 0), kafka.shown("seconds", 1)) == (0, 25)
 
 
-def test_before_the_first_batch_nothing_counts_as_read(kafka: Kafka) -> None:
-    kafka.ends = {0: 5}
-    kafka.watch.measure({})
-    kafka.now += 3
-    assert kafka.watch.measure({}) == 3
-    assert kafka.shown("records") == 5
+def test_before_anything_is_measured_the_lag_is_not_known(kafka: Kafka) -> None:
+    assert kafka.watch.lag() == UNKNOWN
 
 
-def test_while_no_broker_answers_the_lag_goes_on_and_what_is_shown_stands(kafka: Kafka) -> None:
-    kafka.ends = {0: 5}
-    kafka.measure(0)
-    kafka.now, kafka.ends = kafka.now + 20, None
-    assert kafka.measure(0) == 20
-    assert kafka.shown("records") == 5
+def test_while_no_broker_answers_what_was_unread_grows_older(kafka: Kafka) -> None:
+    kafka.now += 10
+    kafka.measure(5)
+    kafka.now, kafka.answers = kafka.now + 20, False
+    assert kafka.measure(5) == to_micros(25)
+    assert (kafka.shown("records"), kafka.shown("seconds")) == (6, 25)
 
 
 def test_a_fresh_start_further_back_is_behind_again(kafka: Kafka) -> None:
-    kafka.ends = {0: 50}
-    kafka.measure(50)
-    kafka.now += 10
-    assert kafka.measure(10) == 0
-    kafka.now += 10
-    assert kafka.measure(10) == 10
+    kafka.now += 50
+    assert kafka.measure(51) == 0
+    assert kafka.measure(10) == to_micros(40)
+
+
+# --- what metric and command both ask for
+
+
+def test_of_each_partition_it_is_known_how_much_waits(kafka: Kafka) -> None:
+    kafka.partitions, kafka.now = [0, 1, 2], BEGAN + 8.0
+    found = lags(kafka, ["b", "a"], {"a": {0: 9, 1: 3}, "b": {0: 0}})
+    assert [(each.topic, each.partition, each.records) for each in found] == [
+        ("a", 0, 0),
+        ("a", 1, 6),
+        ("a", 2, None),
+        ("b", 0, 9),
+        ("b", 1, None),
+        ("b", 2, None),
+    ]
+    assert kafka.asked == [{("a", 1): 3, ("b", 0): 0}]
+    assert longest(found, to_micros(kafka.now)) == 8
+
+
+def test_a_topic_that_was_made_anew_has_no_negative_lag(kafka: Kafka) -> None:
+    (only,) = lags(kafka, ["a"], {"a": {0: 40}})
+    assert (only.records, only.seconds(to_micros(kafka.now))) == (0, 0)
+
+
+def test_a_record_from_the_future_has_no_negative_age() -> None:
+    assert PartitionLag("a", 0, 9, 8, oldest=5_000_000).seconds(4_000_000) == 0
+
+
+@pytest.mark.parametrize(
+    ("found", "seconds"),
+    [
+        ([], None),
+        ([PartitionLag("a", 0, 9, None)], None),
+        ([PartitionLag("a", 0, 9, 8)], None),
+        ([PartitionLag("a", 0, 9, 9)], 0),
+        ([PartitionLag("a", 0, 9, None), PartitionLag("a", 1, 9, 8, oldest=1_000_000)], 4),
+    ],
+)
+def test_the_longest_is_of_those_that_are_known(
+    found: list[PartitionLag], seconds: float | None
+) -> None:
+    assert longest(found, 5_000_000) == seconds

@@ -8,6 +8,7 @@ import pytest
 
 from checkpoints.bookmarks import Bookmark, KafkaIds
 from reconcilers.errors import EventsLost, Unreachable
+from streaming.pipeline import supervisor
 from streaming.pipeline.starting import COMPARE, StartingPoint
 from tests.unit.test_supervisor import HERE, LOST, OURS, TOPIC, Bench
 
@@ -122,10 +123,11 @@ def test_an_id_that_is_learned_later_is_kept(bench: Bench) -> None:
     starting = starting_point(bench)
     starting.positions()
     bench.kafka.known = OURS
+    starting.check()
     assert starting.ids() == OURS
     bench.kafka.known = KafkaIds("ours", {TOPIC: "two"})
     with pytest.raises(EventsLost):
-        starting.ids()
+        starting.check()
 
 
 def starting_point(bench: Bench) -> StartingPoint:
@@ -137,16 +139,19 @@ def starting_point(bench: Bench) -> StartingPoint:
 def test_a_topic_made_anew_while_it_is_read_is_a_loss(bench: Bench) -> None:
     starting = starting_point(bench)
     starting.positions()
+    starting.check()
     assert starting.ids() == bench.kafka.known
     bench.kafka.known = KafkaIds("ours", {TOPIC: "two"})
     with pytest.raises(EventsLost, match=f"made anew while they were read: {TOPIC}"):
-        starting.ids()
+        starting.check()
+    assert starting.ids() == OURS
 
 
 def test_an_id_that_is_not_known_right_now_is_no_loss(bench: Bench) -> None:
     starting = starting_point(bench)
     starting.positions()
     bench.kafka.known = KafkaIds("ours", {})
+    starting.check()
     assert starting.ids() == OURS
 
 
@@ -164,5 +169,26 @@ def test_then_the_stream_begins_again_or_ends(bench: Bench, accepted: bool) -> N
             bench.run(deaths=[LOST])
         return
     bench.run(deaths=[LOST])
+    assert bench.query.started == [{HERE: 40}, {HERE: 0}]
+    assert bench.lost == 1
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_while_the_query_lives_it_is_asked_whether_its_topics_are_the_same(
+    bench: Bench, accepted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "KAFKA_EVERY", -1.0)
+    bench.settled(40, ids=KafkaIds("ours", {TOPIC: "before"}))
+    bench.kafka.known, bench.accept_loss = KafkaIds("ours", {TOPIC: "before"}), accepted
+
+    def made_anew() -> None:
+        bench.kafka.known = OURS
+
+    bench.commit = made_anew  # type: ignore[method-assign]
+    if not accepted:
+        with pytest.raises(EventsLost, match="from 40 on: the topic was made anew"):
+            bench.run(looks=1)
+        return
+    bench.run(looks=1)
     assert bench.query.started == [{HERE: 40}, {HERE: 0}]
     assert bench.lost == 1

@@ -8,7 +8,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from reconcilers.model import Kind, Wake
-from streaming.pipeline.arrow import SettledKeys
+from streaming.pipeline.arrow import AHEAD, SettledKeys
 from tests.builders.rows import FAMILY
 
 MAILBOX = "11111111-0000-1000-8000-000000000001"
@@ -61,7 +61,7 @@ def test_the_newest_write_tells_how_long_capture_takes() -> None:
         {"oldest": 5, "newest": 99, "quickest": 1, "looked_again": True},
     ).write_times(fast=5)
     assert times is not None
-    assert (times.oldest, times.newest, times.captured_in) == (10, 90, 2)
+    assert (times.oldest, times.freshest) == (10, (90, 2))
     assert times.fast_writers == 0
 
 
@@ -69,8 +69,18 @@ def test_an_absurd_time_is_not_measured() -> None:
     strange = {"oldest": 1, "newest": 99}
     times = settled({"oldest": 10, "newest": 50, "quickest": 9}, strange).write_times(fast=5)
     assert times is not None
-    assert (times.oldest, times.newest, times.captured_in, times.fast_writers) == (10, 50, 9, 0)
+    assert (times.oldest, times.freshest, times.fast_writers) == (10, (50, 9), 0)
     assert settled(strange).write_times(fast=5) is None
+
+
+def test_a_write_from_the_future_is_not_taken_for_the_newest() -> None:
+    future = {"oldest": 900, "newest": 900, "quickest": -AHEAD - 1}
+    times = settled({"oldest": 10, "newest": 50, "quickest": 9}, future).write_times(fast=5)
+    assert times is not None
+    assert (times.oldest, times.freshest, times.fast_writers) == (10, (50, 9), 1)
+    alone = settled(future).write_times(fast=5)
+    assert alone is not None
+    assert (alone.oldest, alone.freshest) == (900, None)
 
 
 def test_a_writer_whose_clock_runs_ahead_is_counted() -> None:

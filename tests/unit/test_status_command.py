@@ -4,24 +4,28 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from checkpoints.clock import now_micros
 from checkpoints.lease import Holder
 from streaming.commands.status import (
     REACHABLE,
     OpenCount,
-    PartitionLag,
     Status,
     StreamStatus,
     as_json,
     as_text,
-    lags,
+    stream_status,
 )
+from streaming.monitoring.lag import PartitionLag
+from streaming.settings import Mode
 
 CALM = Status("apache_james", 45.0, 5.0, REACHABLE, (), (), 0, 0, {}, None)
 STREAM = StreamStatus(
     name="repair",
     last_settled="2026-11-21T10:00:00+00:00",
     lag=(
-        PartitionLag("t", 0, end=10, read=7),
+        PartitionLag("t", 0, end=10, read=7, oldest=1_795_255_140_000_000),
         PartitionLag("t", 1, end=10, read=10),
         PartitionLag("t", 2, end=4, read=None),
     ),
@@ -33,21 +37,6 @@ STREAM = StreamStatus(
 
 def text(**changes: Any) -> str:
     return "\n".join(as_text(replace(CALM, **changes)))
-
-
-def test_the_lag_is_what_is_not_read_yet() -> None:
-    ends = {"b": {0: 5}, "a": {1: 7, 0: 9}}
-    read = {"a": {0: 9, 1: 3}}
-    assert [(each.topic, each.partition, each.records) for each in lags(ends, read)] == [
-        ("a", 0, 0),
-        ("a", 1, 4),
-        ("b", 0, None),
-    ]
-
-
-def test_a_topic_that_was_made_anew_has_no_negative_lag() -> None:
-    (only,) = lags({"a": {0: 2}}, {"a": {0: 40}})
-    assert only.records == 0
 
 
 def test_a_quiet_system_is_told_in_a_few_lines() -> None:
@@ -76,10 +65,10 @@ def test_a_silent_broker_is_told() -> None:
 def test_a_stream_tells_its_lag_and_who_runs_it() -> None:
     told = text(streams=(STREAM,))
     assert "repair stream: last settled 2026-11-21T10:00:00+00:00, run by mail1:77" in told
-    assert "3 records wait, 12 s behind" in told
-    assert "t/0: 3 of 10 wait" in told
+    assert "3 records are not settled yet, the oldest is 12 s old" in told
+    assert "t/0: 3 of 10" in told
     assert "t/1" not in told
-    assert "t/2: nothing read yet, ends at 4" in told
+    assert "t/2: nothing settled yet, ends at 4" in told
 
 
 def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
@@ -95,5 +84,19 @@ def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     ]
     (stream,) = told["streams"]
     assert stream["holder"] == {"id": "x", "host": "mail1:77"}
-    assert stream["lag"][0] == {"topic": "t", "partition": 0, "end": 10, "read": 7, "records": 3}
+    where = {"topic": "t", "partition": 0, "end": 10, "read": 7}
+    assert stream["lag"][0] == {**where, "records": 3, "oldest": "2026-11-21T09:59:00+00:00"}
     assert stream["lag"][2]["records"] is None
+
+
+def test_ten_million_records_are_as_late_as_the_oldest_of_them() -> None:
+    written = now_micros() - 3_600_000_000
+    found = stream_status(Mode.REPAIR, None, None, (PartitionLag("t", 0, 10_000_000, 0, written),))
+    assert found.records == 10_000_000
+    assert found.seconds == pytest.approx(3_600, abs=60)
+
+
+def test_without_a_broker_no_lag_is_told() -> None:
+    found = stream_status(Mode.REPAIR, None, None, ())
+    assert (found.records, found.seconds) == (None, None)
+    assert "settled yet" not in text(streams=(found,))

@@ -136,6 +136,9 @@ class Kafka:
     def missing(self, topics: Iterable[str]) -> list[str]:
         return [each for each in topics if each != TOPIC and each not in self.others]
 
+    def written_at(self, places: Positions) -> dict[Place, int]:
+        return {}
+
     def members(self) -> list[str]:
         return []
 
@@ -154,6 +157,7 @@ class Bench:
     before: Offsets | None = None
     accept_loss: bool = False
     lost: int = 0
+    committed: int = 0
 
     def __post_init__(self) -> None:
         self.query = Query()
@@ -161,6 +165,9 @@ class Bench:
 
     def lose(self) -> None:
         self.lost += 1
+
+    def commit(self) -> None:
+        self.committed += 1
 
     def run(self, looks: int = 1, deaths: Sequence[str | None] = ()) -> Stop:
         """Start, and look at the query so many times."""
@@ -179,7 +186,7 @@ class Bench:
                 events_lost=self.lose,
                 accept_loss=self.accept_loss,
             ),
-            measurements=Measurements(clocks, lag),
+            measurements=Measurements(clocks, lag, self.commit),
             metrics=self.metrics,
             overdue=Overdue(after=-1.0),
             restart_backoff_max=60.0,

@@ -9,9 +9,8 @@ import pytest
 from kafka.errors import TopicAlreadyExistsError
 
 from reconcilers.errors import Unreachable
-from streaming import topics
 from streaming.settings import KafkaSettings
-from streaming.topics import Watcher
+from streaming.topics import Watcher, watcher
 
 
 class Broker:
@@ -34,12 +33,12 @@ class Broker:
         return {name for name, told in self.made.items() if self.asked >= told}
 
 
-def watcher(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Watcher:
-    monkeypatch.setattr(topics, "KafkaAdminClient", lambda **_: broker)
-    monkeypatch.setattr(topics, "KafkaConsumer", lambda **_: broker)
+def watching(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Watcher:
+    monkeypatch.setattr(watcher, "KafkaAdminClient", lambda **_: broker)
+    monkeypatch.setattr(watcher, "KafkaConsumer", lambda **_: broker)
     ticks = count()
     clock = SimpleNamespace(monotonic=lambda: float(next(ticks)), sleep=lambda _: None)
-    monkeypatch.setattr(topics, "time", clock)
+    monkeypatch.setattr(watcher, "time", clock)
     return Watcher(KafkaSettings())
 
 
@@ -47,7 +46,7 @@ def watcher(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Watcher:
 def test_a_topic_exists_for_us_when_the_broker_tells_of_it(
     slow: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kafka = watcher(Broker(slow), monkeypatch)
+    kafka = watching(Broker(slow), monkeypatch)
     kafka.create(["own.suspects", "own.dead-letters"])
     assert kafka.missing(["own.suspects", "own.dead-letters"]) == []
 
@@ -55,12 +54,12 @@ def test_a_topic_exists_for_us_when_the_broker_tells_of_it(
 def test_a_topic_that_another_process_makes_at_the_same_time_is_waited_for_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kafka = watcher(Broker(3, others=["own.suspects"]), monkeypatch)
+    kafka = watching(Broker(3, others=["own.suspects"]), monkeypatch)
     kafka.create(["own.suspects"])
     assert kafka.missing(["own.suspects"]) == []
 
 
 def test_a_topic_that_the_broker_never_tells_of_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    kafka = watcher(Broker(float("inf")), monkeypatch)
+    kafka = watching(Broker(float("inf")), monkeypatch)
     with pytest.raises(Unreachable, match=r"own\.suspects"):
         kafka.create(["own.suspects"])

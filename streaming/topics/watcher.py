@@ -1,29 +1,22 @@
-"""Kafka: where the events come from, the suspects and dead letters that we publish, offsets, lag.
-
-Producers are made once per process, so each Spark worker keeps its own.
-"""
+"""Positions in topics: ends, beginnings, ids, the age of records, what a group committed."""
 
 from __future__ import annotations
 
-import json
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import CoordinatorNotAvailableError, KafkaError, TopicAlreadyExistsError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from checkpoints.bookmarks import KafkaIds, Offsets, Place, nested
+from checkpoints.bookmarks import KafkaIds, Offsets, Place, Positions
 from reconcilers.errors import Unreachable
-from reconcilers.family import Family
-from reconcilers.key import named
-from reconcilers.model import PUBLISHED, Wake
-from streaming.settings import KafkaSettings, Settings
+from reconcilers.model import Micros
+from streaming.settings import KafkaSettings
 
 log = logging.getLogger("reconciler")
 
@@ -32,6 +25,10 @@ NO_ID = "00000000-0000-0000-0000-000000000000"
 
 BOOTSTRAP_MS = 10_000
 """How long a broker may take to answer at first, and to tell of a topic that it made, ms."""
+
+
+FETCH_BYTES = 65_536
+"""Of a partition at once; a larger record comes, too. Few records are read here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,114 +42,6 @@ class Record:
     value: bytes | None
 
 
-def own_topics(settings: KafkaSettings) -> tuple[str, ...]:
-    """The topics that the reconciler publishes to."""
-    return (settings.suspects_topic, settings.observe_suspects_topic, settings.dead_letters_topic)
-
-
-def event_topics(settings: Settings, family: Family) -> tuple[str, ...]:
-    """The agent's topics of a family's tables."""
-    prefix = f"{settings.kafka.topic_prefix}.{settings.cassandra.keyspace}"
-    return tuple(f"{prefix}.{table}" for table in family.wakes_on)
-
-
-@cache
-def _producer(bootstrap_servers: str) -> KafkaProducer:
-    return KafkaProducer(
-        bootstrap_servers=bootstrap_servers.split(","),
-        acks="all",
-        retries=10,
-        linger_ms=5,
-        max_request_size=8 * 1024 * 1024,
-    )
-
-
-def _send(
-    settings: KafkaSettings, topic: str, values: Iterable[tuple[bytes | None, bytes | None]]
-) -> None:
-    """Send and wait until all are acknowledged. Raises `Unreachable`."""
-    try:
-        producer = _producer(settings.bootstrap_servers)
-        sent = [producer.send(topic, key=key, value=value) for key, value in values]
-        for each in sent:
-            each.get(timeout=60)
-    except KafkaError as failed:
-        raise Unreachable(f"Kafka at {settings.bootstrap_servers}: {failed}") from failed
-
-
-def publish_wakes(
-    settings: KafkaSettings, topic: str, family: Family, wakes: Iterable[Wake]
-) -> None:
-    """Publish keys to be looked at again, one delay after Spark reads them (step 7)."""
-    _send(settings, topic, (_suspect(family, wake) for wake in wakes))
-
-
-def _suspect(family: Family, wake: Wake) -> tuple[bytes, bytes]:
-    ids = named(family.named, (wake.key[0], wake.source, *wake.key[1:]))
-    told = {name: getattr(wake, name) for name in PUBLISHED}
-    value = json.dumps({"family": family.name, "wake": {**ids, **told}}).encode()
-    return "/".join(str(part) for part in wake.key).encode(), value
-
-
-def publish_dead_letters(settings: KafkaSettings, letters: Iterable[Mapping[str, Any]]) -> None:
-    """Keep what cannot be examined: topic, partition, offset, reason, the record's beginning."""
-    _send(settings, settings.dead_letters_topic, (_dead_letter(letter) for letter in letters))
-
-
-def publish_again(settings: KafkaSettings, records: Iterable[Record]) -> None:
-    """Publish records once more, unchanged, to the topics that they came from."""
-    for record in records:
-        _send(settings, record.topic, ((record.key, record.value),))
-
-
-def _dead_letter(letter: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    raw = bytes(letter["raw"] or b"").decode("utf-8", "replace")
-    place = {name: letter[name] for name in ("topic", "partition", "offset", "reason")}
-    key = f"{letter['topic']}/{letter['partition']}/{letter['offset']}"
-    return key.encode(), json.dumps({**place, "record": raw}).encode()
-
-
-def stream_options(settings: KafkaSettings, topics: Iterable[str]) -> dict[str, str]:
-    """Options of Spark's Kafka source, by which the stream learns of new offsets."""
-    return {
-        **_spark_options(settings),
-        "subscribe": ",".join(topics),
-        "maxOffsetsPerTrigger": str(settings.max_offsets_per_batch),
-    }
-
-
-def batch_options(
-    settings: KafkaSettings, ranges: Mapping[Place, tuple[int, int]]
-) -> dict[str, str]:
-    """Options of a batch read of these ranges: first offset, and the one after the last.
-
-    The group is not the operator's: nothing is committed to it. It lets Spark keep its consumers.
-    """
-    begin = nested({place: first for place, (first, _) in ranges.items()})
-    end = nested({place: last for place, (_, last) in ranges.items()})
-    return {
-        **_spark_options(settings),
-        "kafka.group.id": f"{settings.group}.reader",
-        "assign": json.dumps({topic: sorted(each) for topic, each in begin.items()}),
-        "startingOffsets": json.dumps(begin),
-        "endingOffsets": json.dumps(end),
-    }
-
-
-def _spark_options(settings: KafkaSettings) -> dict[str, str]:
-    """What both kinds of reading ask of Kafka.
-
-    It asks only for records that are there, and after each fetch for the partition's bounds, over
-    the connection where the broker still holds the next fetch open: that one must not wait long.
-    """
-    return {
-        "kafka.bootstrap.servers": settings.bootstrap_servers,
-        "failOnDataLoss": "true",
-        "kafka.max.partition.fetch.bytes": str(8 * 1024 * 1024),
-        "kafka.fetch.max.wait.ms": "10",
-    }
-
-
 class Watcher:
     """Reads positions of topics for lag and commits offsets to the operator's consumer group."""
 
@@ -163,7 +52,11 @@ class Watcher:
             self._admin = KafkaAdminClient(
                 bootstrap_servers=servers, bootstrap_timeout_ms=BOOTSTRAP_MS
             )
-            self._consumer = KafkaConsumer(bootstrap_servers=servers, enable_auto_commit=False)
+            self._consumer = KafkaConsumer(
+                bootstrap_servers=servers,
+                enable_auto_commit=False,
+                max_partition_fetch_bytes=FETCH_BYTES,
+            )
         except KafkaError as failed:
             raise Unreachable(
                 f"no Kafka broker answers at {settings.bootstrap_servers}: is kafka."
@@ -216,6 +109,23 @@ class Watcher:
     def beginning_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         """The oldest offset that is still kept, by topic and partition."""
         return self._positions(topics, self._consumer.beginning_offsets)
+
+    def written_at(self, places: Positions) -> dict[Place, Micros]:
+        """When the first record from each offset on was written; without those not told in time."""
+        asked = {TopicPartition(*place): offset for place, offset in places.items()}
+        found: dict[Place, Micros] = {}
+        try:
+            self._consumer.assign(list(asked))
+            for each, beginning in self._consumer.beginning_offsets(list(asked)).items():
+                self._consumer.seek(each, max(asked[each], beginning))
+            until = time.monotonic() + BOOTSTRAP_MS / 1000
+            while len(found) < len(asked) and time.monotonic() < until:
+                for each, records in self._consumer.poll(timeout_ms=100).items():
+                    found.setdefault((each.topic, each.partition), records[0].timestamp * 1000)
+                    self._consumer.pause(each)
+        except KafkaError as failed:
+            raise Unreachable(f"the age of records: {failed}") from failed
+        return found
 
     def commit(self, group: str, offsets: Offsets) -> None:
         """Commit offsets to a consumer group, for the operator's existing lag tools."""

@@ -1,0 +1,20 @@
+"""Kafka: where the events come from, which topics are ours, what we publish, offsets and lag.
+
+Nothing else of ours imports the Kafka client.
+"""
+
+from streaming.topics.names import batch_options, event_topics, own_topics, stream_options
+from streaming.topics.publishing import publish_again, publish_dead_letters, publish_wakes
+from streaming.topics.watcher import Record, Watcher
+
+__all__ = [
+    "Record",
+    "Watcher",
+    "batch_options",
+    "event_topics",
+    "own_topics",
+    "publish_again",
+    "publish_dead_letters",
+    "publish_wakes",
+    "stream_options",
+]

@@ -1,0 +1,62 @@
+"""Which topics a family is read from, which are ours, and how Spark is to read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from checkpoints.bookmarks import Place, nested
+from reconcilers.family import Family
+from streaming.settings import KafkaSettings, Settings
+
+
+def own_topics(settings: KafkaSettings) -> tuple[str, ...]:
+    """The topics that the reconciler publishes to."""
+    return (settings.suspects_topic, settings.observe_suspects_topic, settings.dead_letters_topic)
+
+
+def event_topics(settings: Settings, family: Family) -> tuple[str, ...]:
+    """The agent's topics of a family's tables."""
+    prefix = f"{settings.kafka.topic_prefix}.{settings.cassandra.keyspace}"
+    return tuple(f"{prefix}.{table}" for table in family.wakes_on)
+
+
+def stream_options(settings: KafkaSettings, topics: Iterable[str]) -> dict[str, str]:
+    """Options of Spark's Kafka source, by which the stream learns of new offsets."""
+    return {
+        **_spark_options(settings),
+        "subscribe": ",".join(topics),
+        "maxOffsetsPerTrigger": str(settings.max_offsets_per_batch),
+    }
+
+
+def batch_options(
+    settings: KafkaSettings, ranges: Mapping[Place, tuple[int, int]]
+) -> dict[str, str]:
+    """Options of a batch read of these ranges: first offset, and the one after the last.
+
+    The group is not the operator's: nothing is committed to it. It lets Spark keep its consumers.
+    """
+    begin = nested({place: first for place, (first, _) in ranges.items()})
+    end = nested({place: last for place, (_, last) in ranges.items()})
+    return {
+        **_spark_options(settings),
+        "kafka.group.id": f"{settings.group}.reader",
+        "assign": json.dumps({topic: sorted(each) for topic, each in begin.items()}),
+        "startingOffsets": json.dumps(begin),
+        "endingOffsets": json.dumps(end),
+    }
+
+
+def _spark_options(settings: KafkaSettings) -> dict[str, str]:
+    """What both kinds of reading ask of Kafka.
+
+    It asks only for records that are there, and after each fetch for the partition's bounds, over
+    the connection where the broker still holds the next fetch open: that one must not wait long.
+    """
+    return {
+        "kafka.bootstrap.servers": settings.bootstrap_servers,
+        "failOnDataLoss": "true",
+        "kafka.max.partition.fetch.bytes": str(8 * 1024 * 1024),
+        "kafka.fetch.max.wait.ms": "10",
+    }

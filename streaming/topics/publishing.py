@@ -1,0 +1,77 @@
+"""What we publish to Kafka: keys to be looked at again, and what cannot be examined.
+
+Producers are made once per process, so each Spark worker keeps its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from reconcilers.errors import Unreachable
+from reconcilers.family import Family
+from reconcilers.key import named
+from reconcilers.model import PUBLISHED, Wake
+from streaming.settings import KafkaSettings
+from streaming.topics.watcher import Record
+
+
+@cache
+def _producer(bootstrap_servers: str) -> KafkaProducer:
+    return KafkaProducer(
+        bootstrap_servers=bootstrap_servers.split(","),
+        acks="all",
+        retries=10,
+        linger_ms=5,
+        max_request_size=8 * 1024 * 1024,
+    )
+
+
+def _send(
+    settings: KafkaSettings, topic: str, values: Iterable[tuple[bytes | None, bytes | None]]
+) -> None:
+    """Send and wait until all are acknowledged. Raises `Unreachable`."""
+    try:
+        producer = _producer(settings.bootstrap_servers)
+        sent = [producer.send(topic, key=key, value=value) for key, value in values]
+        for each in sent:
+            each.get(timeout=60)
+    except KafkaError as failed:
+        raise Unreachable(f"Kafka at {settings.bootstrap_servers}: {failed}") from failed
+
+
+def publish_wakes(
+    settings: KafkaSettings, topic: str, family: Family, wakes: Iterable[Wake]
+) -> None:
+    """Publish keys to be looked at again, one delay after Spark reads them (step 7)."""
+    _send(settings, topic, (_suspect(family, wake) for wake in wakes))
+
+
+def _suspect(family: Family, wake: Wake) -> tuple[bytes, bytes]:
+    ids = named(family.named, (wake.key[0], wake.source, *wake.key[1:]))
+    told = {name: getattr(wake, name) for name in PUBLISHED}
+    value = json.dumps({"family": family.name, "wake": {**ids, **told}}).encode()
+    return "/".join(str(part) for part in wake.key).encode(), value
+
+
+def publish_dead_letters(settings: KafkaSettings, letters: Iterable[Mapping[str, Any]]) -> None:
+    """Keep what cannot be examined: topic, partition, offset, reason, the record's beginning."""
+    _send(settings, settings.dead_letters_topic, (_dead_letter(letter) for letter in letters))
+
+
+def publish_again(settings: KafkaSettings, records: Iterable[Record]) -> None:
+    """Publish records once more, unchanged, to the topics that they came from."""
+    for record in records:
+        _send(settings, record.topic, ((record.key, record.value),))
+
+
+def _dead_letter(letter: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    raw = bytes(letter["raw"] or b"").decode("utf-8", "replace")
+    place = {name: letter[name] for name in ("topic", "partition", "offset", "reason")}
+    key = f"{letter['topic']}/{letter['partition']}/{letter['offset']}"
+    return key.encode(), json.dumps({**place, "record": raw}).encode()
