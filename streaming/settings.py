@@ -200,7 +200,7 @@ class MetricsSettings(Section):
 
 
 class AgentSettings(Section):
-    """The Debezium agents, one on each Cassandra node; only `reconcile doctor` asks them."""
+    """The Debezium agents, one on each Cassandra node; the stream and `doctor` ask how they are."""
 
     http: tuple[str, ...] = Field((), description="their addresses, as http://host:port")
 

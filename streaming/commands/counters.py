@@ -12,7 +12,7 @@ from checkpoints.tallies import marks_begin
 from reconcilers.drift import Evidence
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
-from reconcilers.tally import Sum, Tally
+from reconcilers.tally import Sum
 from streaming.commands.opened import OpenedStream
 from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter
@@ -20,6 +20,7 @@ from streaming.counters.counter_findings import CorrectionLimits, CounterFinding
 from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
+from streaming.counters.progress import CounterProgress
 from streaming.counters.schedule import CounterScheduler, LookRules
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.nodes import NodesWatch
@@ -53,14 +54,14 @@ def build_counter_loop(opened: OpenedStream, families: tuple[Family, ...]) -> Co
         trouble=trouble,
     )
     observer = CounterObserver(tables, counting, owners, rounds, now_micros)
-    count = partial(_count, metrics)
+    progress = CounterProgress(metrics)
     scheduler = CounterScheduler(
-        observer, findings, correcting, now_micros, _rules(settings), count
+        observer, findings, correcting, now_micros, _rules(settings), progress.observed
     )
     counters = CounterRows(families, owners)
     marked = partial(ours.tallies.marked_since, marks_begin(now_micros()))
     changed = ChangedMailboxes(scheduler, counters, marked)
-    return CounterLoop(scheduler, changed, counters, findings, trouble, metrics)
+    return CounterLoop(scheduler, changed, counters, findings, trouble, progress)
 
 
 def _tables(settings: Settings, listed: Family) -> CounterTables:
@@ -113,10 +114,6 @@ def _trouble(settings: Settings, lease: Lease | None) -> Callable[[], str | None
         return nodes.trouble()
 
     return trouble
-
-
-def _count(metrics: Metrics, tally: Tally, outcome: str) -> None:
-    metrics.tally_looks.labels(tally.name, outcome).inc()
 
 
 def _told(metrics: Metrics, finding: Finding, ended: State | None) -> None:

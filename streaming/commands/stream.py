@@ -29,6 +29,7 @@ from streaming.commands.driver import supervisor
 from streaming.commands.mode import StreamNames
 from streaming.commands.opened import OpenedStream
 from streaming.counters.loop import CounterLoop
+from streaming.monitoring.agents import AgentWatch
 from streaming.monitoring.metrics import Metrics, serve
 from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
@@ -69,6 +70,9 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     with Holding(names, store, stop) as lease:
         metrics = Metrics(CollectorRegistry())
         port = serve(metrics, settings.metrics)
+        metrics.started.set_to_current_time()
+        agents = AgentWatch(settings.agent.http, metrics)
+        Thread(target=agents.run, args=(stop,), name="agents", daemon=True).start()
         log.info("watching %s in %s mode; metrics on port %s", family.truth.table, names.mode, port)
         job = workers.job(settings, family, names.suspects_topic)
         opened = OpenedStream(

@@ -16,8 +16,8 @@ from reconcilers.errors import ReadFailed, ReconcilerError, Refused
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRows
+from streaming.counters.progress import CounterProgress
 from streaming.counters.schedule import CounterScheduler, PendingCounter
-from streaming.monitoring.metrics import Metrics
 
 log = logging.getLogger("reconciler")
 
@@ -80,7 +80,7 @@ class CounterLoop:
     counters: CounterRows
     findings: CounterFindings
     trouble: Callable[[], str | None]
-    metrics: Metrics
+    progress: CounterProgress
     _queue: SimpleQueue[BatchSummary] = field(default_factory=SimpleQueue)
     _recalled_at: float = float("-inf")
 
@@ -111,7 +111,7 @@ class CounterLoop:
                 break
             self._take_in(0)
             self._work(pending)
-        self.metrics.tally_waiting.set(len(self.scheduler) + len(self.changed))
+        self.progress.turn(len(self.scheduler) + len(self.changed))
 
     def _take_in(self, wait: float) -> None:
         """Every batch that has ended: a look must not miss what came out before it is judged."""
@@ -146,6 +146,6 @@ class CounterLoop:
         for finding in self.findings.due():
             self.scheduler.expect(self.counters.of_finding(finding))
         counts = Counter((each.projection, each.kind.value, each.state.value) for each in found)
-        self.metrics.show_open("tallies", counts)
+        self.progress.open(counts)
         self.trouble()
         self._recalled_at = time.monotonic()

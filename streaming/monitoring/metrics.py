@@ -40,9 +40,13 @@ class Metrics:
     breaker: Gauge = field(init=False)
     clock_skew: Gauge = field(init=False)
     restarts: Counter = field(init=False)
+    started: Gauge = field(init=False)
     last_batch: Gauge = field(init=False)
+    paused: Gauge = field(init=False)
+    agent_up: Gauge = field(init=False)
     tally_looks: Counter = field(init=False)
     tally_waiting: Gauge = field(init=False)
+    tally_turn: Gauge = field(init=False)
     _shown: dict[str, set[Labels]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -64,11 +68,14 @@ class Metrics:
 _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ("capture_delay", Gauge, "capture_delay_seconds", "From a write to its Kafka record", ()),
     ("lag_records", Gauge, "kafka_lag_records", "Records not read yet", ("topic", "partition")),
-    ("lag_seconds", Gauge, "kafka_lag_seconds", "Since it was caught up", ("topic", "partition")),
+    (
+        *("lag_seconds", Gauge, "kafka_lag_seconds", "Age of the oldest record not read yet"),
+        ("topic", "partition"),
+    ),
     ("window_age", Gauge, "window_age_seconds", "Age of the oldest write of the last window", ()),
     ("dropped", Counter, "rows_dropped_by_watermark", "Rows lost to a clock step; fresh start", ()),
     ("batch_duration", Gauge, "batch_duration_seconds", "Duration of the last batch", ()),
-    ("state_rows", Gauge, "state_rows", "Keys that wait for their delay", ()),
+    ("state_rows", Gauge, "state_rows", "Ranges of offsets that wait for their delay", ()),
     ("examined", Counter, "keys_examined", "Slots compared", ("family",)),
     ("findings", Counter, "findings", "Findings", ("projection", "kind", "state")),
     ("open_findings", Gauge, "open_findings", "Now open", ("projection", "kind", "state")),
@@ -79,9 +86,13 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ("breaker", Gauge, "breaker_open", "1 while this breaker is open", ("breaker",)),
     ("clock_skew", Gauge, "clock_skew_seconds", "A clock against ours", ("source",)),
     ("restarts", Counter, "query_restarts", "Times a dead query was restarted", ("family",)),
+    ("started", Gauge, "started_timestamp_seconds", "When this process began", ()),
     ("last_batch", Gauge, "last_batch_timestamp_seconds", "When it ended", ("family",)),
+    ("paused", Gauge, "repairs_paused", "1 while this holds repairs back", ("reason",)),
+    ("agent_up", Gauge, "agent_up", "1 while this agent says that it is well", ("agent",)),
     ("tally_looks", Counter, "tally_looks", "Looks at counters", ("tally", "outcome")),
     ("tally_waiting", Gauge, "tallies_waiting", "Counters that are due to be looked at", ()),
+    ("tally_turn", Gauge, "tally_turn_timestamp_seconds", "When the counting thread lived", ()),
 )
 
 

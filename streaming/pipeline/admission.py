@@ -78,7 +78,7 @@ class AdmissionControl:
             )
         self._state = after  # only now: what the journal does not hold would look closed
         self._show()
-        trouble = self.clock_trouble() or _fast_writers(look)
+        trouble = self._trouble(look)
         return Admission(
             repairs=trouble or self._reason(Breaker.REPAIRS),
             removals=self._reason(Breaker.REMOVALS),
@@ -96,7 +96,16 @@ class AdmissionControl:
 
     def paused_because(self) -> str | None:
         """Why nothing at all may be repaired now, whatever a batch holds; None when it may."""
-        return self.clock_trouble() or self._reason(Breaker.REPAIRS)
+        return self._trouble() or self._reason(Breaker.REPAIRS)
+
+    def _trouble(self, look: BatchLook | None = None) -> str | None:
+        """Why clocks allow no repair; that breakers hold them back is shown by their own metric."""
+        clocks = self.clock_trouble()
+        writers = None if look is None else _fast_writers(look)
+        self.metrics.paused.labels("clocks").set(clocks is not None)
+        if look is not None and look.examined:
+            self.metrics.paused.labels("fast_writers").set(writers is not None)
+        return clocks or writers
 
     def check_lease(self) -> None:
         """Raises `AlreadyRunning` when another live stream may hold the lease by now."""

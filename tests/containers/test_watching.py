@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from prometheus_client import CollectorRegistry, Metric
 
 from streaming.monitoring.metrics import Metrics
@@ -74,3 +75,20 @@ def _series(family: Metric) -> set[str]:
     """What a family is asked for by: a counter's total, a histogram's parts."""
     suffixes = {"counter": ("_total",), "histogram": ("_count", "_sum")}
     return {family.name + suffix for suffix in suffixes.get(family.type, ())}
+
+
+def test_every_alert_has_its_place_in_the_runbook_and_its_test() -> None:
+    rules = yaml.safe_load((PROMETHEUS / "alerts.yml").read_text("utf-8"))
+    alerts = {rule["alert"] for group in rules["groups"] for rule in group["rules"]}
+    table = (ROOT / "deploy" / "runbook.md").read_text("utf-8").partition("\n## ")[0]
+    assert set(re.findall(r"\b[A-Z]\w+[a-z][A-Z]\w+|DeadLetters", table)) == alerts
+    tests = yaml.safe_load((PROMETHEUS / "alerts_test.yml").read_text("utf-8"))["tests"]
+    assert {each["alertname"] for each in tests[0]["alert_rule_test"]} == alerts
+    fired = {
+        found
+        for test in tests[1:]
+        for asked in test.get("promql_expr_test", ())
+        for sample in asked["exp_samples"]
+        for found in re.findall(r'alertname="(\w+)"', sample["labels"])
+    }
+    assert fired == alerts

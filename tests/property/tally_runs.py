@@ -25,6 +25,7 @@ from streaming.counters.counter_findings import CorrectionLimits, CounterFinding
 from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
+from streaming.counters.progress import CounterProgress
 from streaming.counters.schedule import (
     CounterScheduler,
     LookRules,
@@ -146,7 +147,7 @@ class Instance:
             counters=counters,
             findings=findings,
             trouble=lambda: None,
-            metrics=metrics(),
+            progress=CounterProgress(metrics()),
             _queue=self.inbox,  # type: ignore[arg-type]
         )
 

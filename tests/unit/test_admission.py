@@ -89,6 +89,12 @@ class Desk:
             each.value for each in Breaker if read("reconciler_breaker_open", {"breaker": each})
         }
 
+    def paused(self) -> dict[str, float | None]:
+        """What operators see of the clocks."""
+        read = self.metrics.registry.get_sample_value
+        reasons = ("clocks", "fast_writers")
+        return {each: read("reconciler_repairs_paused", {"reason": each}) for each in reasons}
+
 
 FEW = look(suspects(MOST))
 TABLE = {
@@ -275,6 +281,18 @@ def test_fast_writers_pause_their_batch_and_no_other() -> None:
     assert desk.reasons(look(fast=FEW_KEYS)) == (FAST, None)
     assert desk.control.paused_because() is None
     assert desk.reasons(look(), NOW + SECOND) == (None, None)
+
+
+def test_what_pauses_repairs_is_shown_until_it_has_passed() -> None:
+    desk = Desk()
+    desk.trouble = CLOCK
+    desk.reasons(look(fast=FEW_KEYS))
+    assert desk.paused() == {"clocks": 1, "fast_writers": 1}
+    desk.trouble = None
+    assert desk.control.paused_because() is None
+    assert desk.paused() == {"clocks": 0, "fast_writers": 1}
+    desk.reasons(look(), NOW + SECOND)
+    assert desk.paused() == {"clocks": 0, "fast_writers": 0}
 
 
 # --- the lease

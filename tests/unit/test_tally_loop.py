@@ -25,6 +25,7 @@ from streaming.counters.loop import (
     ChangedMailboxes,
     CounterLoop,
 )
+from streaming.counters.progress import CounterProgress
 from streaming.monitoring.metrics import Metrics
 from tests.builders.counters import (
     AGAIN,
@@ -98,7 +99,7 @@ class Thread:
             counters=bench.subjects,
             findings=bench.findings,
             trouble=bench.correcting.trouble,
-            metrics=self.metrics,
+            progress=CounterProgress(self.metrics),
             _queue=Inbox(self.bench),  # type: ignore[arg-type]
         )
 

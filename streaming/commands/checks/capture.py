@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
 
 from reconcilers.errors import Refused
 from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem, warning
+from streaming.monitoring.agents import unwell
 
 NODE_SETTINGS = (
     "cdc_enabled",
@@ -22,7 +21,6 @@ NODE_SETTINGS = (
 SIZE = re.compile(r"(\d+)(B|KiB|MiB|GiB)")
 BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 FULL = 0.5
-AGENT_SECONDS = 5
 
 
 def cdc_on(context: CassandraContext) -> Iterator[Check]:
@@ -134,19 +132,13 @@ def _agent(address: str) -> Check:
     if not address.startswith(("http://", "https://")):
         return problem(f"agent.http names {address}", "write it as http://host:port")
     try:
-        with urlopen(f"{address.rstrip('/')}/health", timeout=AGENT_SECONDS) as answer:
-            parts = dict(json.load(answer))
+        sick = unwell(address)
     except HTTPError as refused:
         return problem(f"the agent at {address} answers {refused.code}", f"see its log, or {start}")
     except (URLError, OSError) as silent:
         return problem(f"no agent answers at {address} ({silent})", start)
     except (ValueError, TypeError):
         return problem(f"what answers at {address} is not an agent", "correct agent.http")
-    sick = [
-        name
-        for name, part in parts.items()
-        if not (isinstance(part, dict) and part.get("healthy") is True)
-    ]
     if sick:
         return problem(f"the agent at {address} is not well: {', '.join(sick)}", "see its log")
     return fine(f"the agent at {address} is well")

@@ -1,0 +1,61 @@
+"""The agents that capture changes: whether each one says that it is well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from threading import Event
+from urllib.request import urlopen
+
+from streaming.monitoring.metrics import Metrics
+
+ANSWER_S = 5.0
+EVERY_S = 30.0
+
+
+def unwell(address: str) -> list[str]:
+    """The parts of the agent at this address (http://host:port) that are not well.
+
+    Raises `OSError` where none answers, `ValueError` or `TypeError` where it is not an agent.
+    """
+    with urlopen(f"{address.rstrip('/')}/health", timeout=ANSWER_S) as answer:
+        parts = dict(json.load(answer))
+    return [
+        name
+        for name, part in parts.items()
+        if not (isinstance(part, dict) and part.get("healthy") is True)
+    ]
+
+
+class AgentWatch:
+    """Asks the agents that the settings name, now and then, in a thread of its own.
+
+    An agent that is dead is not missed otherwise: no event comes, as if nobody wrote.
+    """
+
+    def __init__(
+        self,
+        addresses: Iterable[str],
+        metrics: Metrics,
+        ask: Callable[[str], list[str]] = unwell,
+    ) -> None:
+        self._addresses = tuple(addresses)
+        self._metrics = metrics
+        self._ask = ask
+
+    def run(self, stop: Event) -> None:
+        """Until told to stop."""
+        self.measure()
+        while self._addresses and not stop.wait(EVERY_S):
+            self.measure()
+
+    def measure(self) -> None:
+        """Show of each whether it is well."""
+        for address in self._addresses:
+            self._metrics.agent_up.labels(address).set(self._is_well(address))
+
+    def _is_well(self, address: str) -> bool:
+        try:
+            return not self._ask(address)
+        except (OSError, ValueError, TypeError):
+            return False

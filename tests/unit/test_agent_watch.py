@@ -1,0 +1,94 @@
+"""Agents are asked whether they are well: one that is dead is not missed otherwise."""
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Event, Thread
+from typing import Any, ClassVar
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from streaming.monitoring.agents import AgentWatch, unwell
+from streaming.monitoring.metrics import Metrics
+
+WELL: dict[str, Any] = {"queue": {"healthy": True}, "reader": {"healthy": True}}
+HERE, THERE = "http://a:1", "http://b:1"
+
+
+class Agent(BaseHTTPRequestHandler):
+    """Answers what it is told to."""
+
+    health: ClassVar[Any] = WELL
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/health" else 404)
+        self.end_headers()
+        self.wfile.write(json.dumps(self.health).encode())
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    Agent.health = WELL
+    with HTTPServer(("127.0.0.1", 0), Agent) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_each_part_says_whether_it_is_well(address: str) -> None:
+    assert unwell(address) == []
+    Agent.health = {**WELL, "reader": {"healthy": False}, "sender": "healthy"}
+    assert unwell(address) == ["reader", "sender"]
+
+
+def test_what_is_no_agent_is_an_error(address: str) -> None:
+    Agent.health = 7
+    with pytest.raises(TypeError):
+        unwell(address)
+
+
+def shown(metrics: Metrics) -> dict[str, float | None]:
+    value = metrics.registry.get_sample_value
+    return {each: value("reconciler_agent_up", {"agent": each}) for each in (HERE, THERE)}
+
+
+@pytest.mark.parametrize("error", [OSError("refused"), ValueError("no JSON"), TypeError("7")])
+def test_an_agent_that_does_not_answer_is_down(error: Exception) -> None:
+    def ask(address: str) -> list[str]:
+        if address == THERE:
+            raise error
+        return []
+
+    metrics = Metrics(CollectorRegistry())
+    AgentWatch([HERE, THERE], metrics, ask).measure()
+    assert shown(metrics) == {HERE: 1, THERE: 0}
+
+
+def test_an_agent_with_a_part_that_is_not_well_is_down_until_it_is() -> None:
+    metrics, parts = Metrics(CollectorRegistry()), ["queue"]
+    watch = AgentWatch([HERE], metrics, lambda _: parts)
+    watch.measure()
+    assert shown(metrics) == {HERE: 0, THERE: None}
+    parts.clear()
+    watch.measure()
+    assert shown(metrics)[HERE] == 1
+
+
+def test_without_an_agent_named_nobody_is_asked_and_the_thread_ends() -> None:
+    AgentWatch([], Metrics(CollectorRegistry())).run(Event())
+
+
+def test_they_are_asked_until_told_to_stop() -> None:
+    stop, asked = Event(), []
+
+    def ask(address: str) -> list[str]:
+        asked.append(address)
+        stop.set()
+        return []
+
+    AgentWatch([HERE], Metrics(CollectorRegistry()), ask).run(stop)
+    assert asked == [HERE]
