@@ -110,6 +110,7 @@ def fast_writers(scene: Scene) -> Iterator[None]:
         writer.join()
 
 
+@pytest.mark.long(part="races")
 def test_while_writers_clocks_run_ahead_repairs_are_held_and_go_on_after_that(
     patient_scene: Scene,
 ) -> None:
