@@ -172,6 +172,12 @@ def test_it_is_trusted_for_two_thirds_of_its_time(lease: Lease, clock: Clock) ->
     assert lease.holds()
 
 
+def test_it_is_renewed_twice_while_it_is_trusted(unsteady: Unsteady) -> None:
+    holder = Holder("me", "mail-1")
+    every = [Lease(unsteady, "stream", holder, lasts).renew_every for lasts in (LONG, 2 * LONG)]
+    assert every == [timedelta(seconds=20), timedelta(seconds=40)]
+
+
 def test_time_counts_from_when_the_renewal_was_sent(clock: Clock) -> None:
     class Slow(MemoryLease):
         def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:

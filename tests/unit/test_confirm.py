@@ -225,6 +225,12 @@ def test_an_orphan_whose_message_nobody_knows_is_unresolved() -> None:
     assert reported(seen(orphan, consulted=frozenset())) is Kind.UNRESOLVED
 
 
+def test_what_is_unresolved_says_what_is_not_named_by_the_family_s_words() -> None:
+    assert verdict(seen(partial(flagseen=True), consulted=frozenset())) == Report(
+        Kind.UNRESOLVED, "the row names no message and none is remembered for its UID"
+    )
+
+
 def test_an_orphan_without_evidence_is_reported_and_says_what_was_lost() -> None:
     memory = Memory(slots(7, 8), complete_at=LONG_AGO, range_deletes=times(100))
     answer = verdict(seen(row(), memory=memory))

@@ -308,6 +308,13 @@ def test_promise_6_a_repaired_key_comes_back_to_be_verified() -> None:
     assert [wake.suspected for wake in one.published] == [Kind.DIFFERING_CELLS]
 
 
+def test_a_repair_whose_key_never_comes_back_is_due_after_four_delays() -> None:
+    one = stream(actual=row(flagseen=False), wanted=truth())
+    one.settle(Kind.DIFFERING_CELLS)
+    assert one.finding is not None
+    assert one.finding.next_look == one.now + 4 * DELAY
+
+
 def test_what_is_young_comes_back_with_what_was_found_and_says_why() -> None:
     one = stream(actual=row(flagseen=False, at=NOW + DELAY), wanted=truth())
     outcome = one.settle(Kind.DIFFERING_CELLS)

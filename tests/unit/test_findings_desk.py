@@ -21,6 +21,7 @@ from reconcilers.family import Family
 from reconcilers.finding import State
 from reconcilers.key import text_of
 from reconcilers.model import Kind, Slot, Wake
+from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from streaming.commands import findings as command
 from streaming.commands.findings import ACCEPT, RETRY, Desk, FindingFilter
@@ -71,6 +72,26 @@ def test_without_a_limit_other_formats_hold_everything(capsys: pytest.CaptureFix
 
 def test_nothing_is_said_to_be_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert listed(0, capsys) == ["no findings"]
+
+
+def test_the_open_findings_of_every_family_are_listed_as_far_as_they_are_meant() -> None:
+    journal = MemoryJournal(lambda: NOW)
+    found = [
+        a_finding(MESSAGE, SLOT, kind=Kind.EXTRA_ROW),
+        a_finding(MAILBOX_TALLY, Slot(MAILBOX), projection=MAILBOX_COUNTERS.name, writes=()),
+        a_finding(USER_TALLY, Slot("#private&bob"), projection=CURRENT_QUOTA.name, writes=()),
+    ]
+    for each in found:
+        journal.put(each)
+
+    def names(wanted: FindingFilter) -> list[object]:
+        lines = command._as_json(command._open(journal), wanted)
+        return [(each["family"], each.get("mailboxid")) for each in lines]
+
+    message, mailbox = ("message", str(MAILBOX)), ("mailbox_tally", str(MAILBOX))
+    assert names(FindingFilter()) == [message, mailbox, ("user_tally", None)]
+    assert names(FindingFilter(mailbox=MAILBOX)) == [message, mailbox]
+    assert names(FindingFilter(kind="extra_row")) == [message]
 
 
 # --- a line --------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import pytest
 
 from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
 from checkpoints.memory_tallies import MemoryTallies
+from reconcilers import belonging as belonging_module
 from reconcilers.belonging import MOST_ANSWERS, Belonging
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
@@ -281,6 +282,21 @@ def test_answers_are_forgotten_before_there_are_too_many() -> None:
         assert belonging.of((b"%d" % number,))
         assert not belonging.of((b"$%d" % number,))
     assert belonging._answers <= MOST_ANSWERS
+
+
+def test_so_many_answers_are_known_at_most_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(belonging_module, "MOST_ANSWERS", 3)
+    asked: list[Value] = []
+
+    def told(truth: Row) -> bool:
+        asked.append(truth.get("key"))
+        return True
+
+    index = Projection("users", "users", ("key",), belongs=told)
+    belonging = Belonging(index, ("key",), lambda _column, cell: (cell or b"").decode())
+    for each in "abcabcdefdefgfed":
+        assert belonging.of((each.encode(),))
+    assert "".join(map(str, asked)) == "abcdefgfed"
 
 
 # --- in a worker ---------------------------------------------------------------------------------

@@ -18,13 +18,14 @@ from reconcilers.drift import Evidence
 from reconcilers.families import FAMILIES
 from reconcilers.finding import Action, Attempts, State
 from reconcilers.memory import UUID_EPOCH_100NS
-from reconcilers.model import NEVER_WRITTEN, NO_PROJECTION, Kind
+from reconcilers.model import NEVER_WRITTEN, NO_PROJECTION, PUBLISHED, Kind
 from reconcilers.policy import MINUTE, Breaker, BreakerLimits
 from reconcilers.tally import NOTHING, Sum
 from streaming.commands.listing import COLUMNS, TIMES
 from streaming.counters import correct, loop
 from streaming.monitoring import report
 from streaming.pipeline import admission, starting, supervisor
+from streaming.pipeline.ranges import Slice
 from streaming.settings import Settings
 from streaming.steps.look import NEAR_BY
 
@@ -109,6 +110,7 @@ def test_what_is_kept_where_and_for_how_long() -> None:
     assert timedelta(days=20) == lineage.KEPT_AFTER_LOSS
     assert timedelta(seconds=60) == lease.LASTS
     assert tallies.MARKS_KEPT_DAYS == 8
+    assert tallies.marks_begin(10**18) == 10**18 - 8 * 24 * clock.HOUR
     assert NO_PROJECTION == ""
 
 
@@ -116,6 +118,23 @@ def test_times_are_microseconds() -> None:
     assert (SECOND, MINUTE, NEAR_BY, clock.HOUR) == (10**6, 60 * 10**6, 60 * 10**6, 3600 * 10**6)
     assert UUID_EPOCH_100NS == 0x01B21DD213814000
     assert Moment(0, 0).delete_clock_tolerance == 10 * SECOND
+
+
+def test_the_fields_of_a_record_of_the_suspects_topic() -> None:
+    """A key that another release has published is looked at with all that was known of it."""
+    assert PUBLISHED == {
+        "oldest": "bigint",
+        "deleted_from": "text",
+        "deleted_at": "bigint",
+        "projection": "text",
+        "suspected": "text",
+    }
+
+
+def test_a_slice_has_the_name_that_another_release_has_given_it() -> None:
+    """By it what is done again, after an upgrade too, is known to be the same."""
+    begin = {("james.mail.imapuidtable", 1): 7, ("james.mail.imapuidtable", 0): 5}
+    assert Slice(begin, begin, read_at=0, done_before=0).name == "a2490b2227371a40"
 
 
 def test_the_limits_of_the_core_are_those_of_the_settings_unless_told() -> None:

@@ -239,6 +239,18 @@ def test_that_a_slice_is_no_evidence_against_its_rows(ground: Ground) -> None:
     assert ground.lineage.projection_deletes(at(1)) == frozenset()
 
 
+def test_what_is_remembered_there_and_cannot_be_read_is_told_with_its_message(
+    ground: Ground,
+) -> None:
+    ground.lineage.remember(
+        Entry(message_at(at(uid)), at(uid), in_truth=True) for uid in range(1, 4)
+    )
+    ground.tables.bad = {at(2)}
+    found = ground.look(Wake((MAILBOX, None), None, NOW, "messagedeleted", NOW))
+    (told,) = [each for each in suspects(found) if each.unreadable]
+    assert (told.slot, told.sources) == (at(2), frozenset({message_at(at(2))}))
+
+
 # --- an index, and our own memory ----------------------------------------------------------------
 
 

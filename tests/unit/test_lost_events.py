@@ -155,6 +155,13 @@ def test_an_id_that_is_not_known_right_now_is_no_loss(bench: Bench) -> None:
     assert starting.ids() == OURS
 
 
+def test_asked_before_it_has_begun_it_takes_the_topics_for_its_own(bench: Bench) -> None:
+    starting = starting_point(bench)
+    assert starting.ids() == KafkaIds()
+    starting.check()
+    assert starting.ids() == OURS
+
+
 @pytest.mark.parametrize("accepted", [True, False])
 def test_then_the_stream_begins_again_or_ends(bench: Bench, accepted: bool) -> None:
     bench.settled(40, ids=KafkaIds("ours", {TOPIC: "before"}))

@@ -114,6 +114,21 @@ def test_truth_deletes_of_this_uid_of_the_whole_range_and_of_others() -> None:
     assert memory.heard_of_a_delete
 
 
+@pytest.mark.parametrize(
+    ("memory", "heard"),
+    [
+        (Memory(range_deletes=frozenset({1})), True),
+        (Memory(row_deletes=frozenset({1})), True),
+        (Memory(projection_deletes=frozenset({1})), True),
+        (Memory(sibling_deletes={Slot(MAILBOX, 8): 1}), False),
+        (Memory(slots(7), slots(8), BORN), False),
+    ],
+    ids=["of the message here", "of its UID", "of its row", "of another row", "none"],
+)
+def test_any_delete_that_could_have_taken_the_row_is_heard_of(memory: Memory, heard: bool) -> None:
+    assert memory.heard_of_a_delete is heard
+
+
 def test_projection_deletes_of_this_row_and_how_many_of_its_siblings() -> None:
     other, third = Slot(MAILBOX, 8), Slot(MAILBOX, 9)
     deletes = {SLOT: frozenset({1}), other: frozenset({2, 3}), third: frozenset[Micros]()}

@@ -128,3 +128,4 @@ def test_a_mailbox_has_a_finding_where_the_list_of_messages_differs() -> None:
     other = replace(OF_AN_INDEX, slot=Slot(OTHER_MAILBOX, 7))
     assert keeping(FOUND, ELSEWHERE, other).mailboxes() == frozenset({MAILBOX})
     assert keeping(other).mailboxes() == frozenset()
+    assert keeping(FOUND, OF_A_TABLE).mailboxes() == frozenset({MAILBOX})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reconcilers.model import NEVER_WRITTEN, Difference, Kind, Report, Row
@@ -67,6 +69,29 @@ def test_a_missing_row_is_never_newer_than_settled() -> None:
     """A ballot may run ahead of the clients' clocks."""
     writes = planned(seen(None, truth(at=NOW)), Kind.MISSING_ROW)
     assert {write.at for write in writes} == {SETTLED}
+
+
+def test_a_missing_row_of_a_truth_without_a_write_time_is_as_old_as_settled() -> None:
+    writes = planned(seen(None, Row(truth().cells)), Kind.MISSING_ROW)
+    assert {write.at for write in writes} == {SETTLED}
+
+
+def test_the_cells_of_a_missing_row_come_before_all_of_its_sets() -> None:
+    labels = frozenset({"later"})
+    two_sets = replace(
+        PROJECTION,
+        columns=(*PROJECTION.columns, "labels"),
+        sets=PROJECTION.sets | {"labels"},
+    )
+    one = seen(None, truth(labels=labels))
+    writes = plan(two_sets, one, Difference(Kind.MISSING_ROW), MOMENT, 0)
+    assert not isinstance(writes, Report)
+    cells, *sets = writes
+    assert isinstance(cells, SetCells)
+    assert sets == [
+        AddToSet(two_sets, SLOT, LONG_AGO, "userflags", frozenset({"work"})),
+        AddToSet(two_sets, SLOT, LONG_AGO, "labels", labels),
+    ]
 
 
 @pytest.mark.parametrize("attempt", [1, 2])

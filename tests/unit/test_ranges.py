@@ -142,6 +142,14 @@ def test_while_released_records_are_not_looked_at_their_time_is_not_told() -> No
     assert ranges.nothing_left().done_before == 180
 
 
+def test_the_only_record_of_a_new_partition_is_released() -> None:
+    ranges = begun()
+    ranges.close([Closed(100)])
+    assert ranges.release({A: 0, B: 0, C: 1})
+    (one,) = ranges.slices(MANY)
+    assert one.ranges == {C: (0, 1)}
+
+
 def test_another_begin_forgets_what_had_closed() -> None:
     ranges = begun()
     ranges.close([Closed(100, A, 10)])

@@ -31,7 +31,7 @@ def counter(**key: object) -> str:
     return json.dumps([{**write, **key, "round": 3, "deltas": {"count": -2}}])
 
 
-def old(family: str, mailboxid: UUID, uid: int, messageid: str | None, writes: str) -> Any:
+def old(family: str, mailboxid: UUID, uid: int, messageid: str | None, writes: str | None) -> Any:
     return (family, "p", mailboxid, uid, messageid, writes, AT, *OTHERS)
 
 
@@ -65,6 +65,16 @@ def test_it_stands_at_its_own_key(row: Any, key: str, source: str | None) -> Non
 def test_all_else_stays_as_it_was() -> None:
     (row,) = taken_over(old("message", MAILBOX, 7, None, '[{"write": "delete_row"}]'))
     assert row[5] == '[{"write": "delete_row"}]'
+    assert row[6:-1] == OTHERS
+
+
+@pytest.mark.parametrize("nothing", [None, ""])
+@pytest.mark.parametrize("family", ["message", "mailbox_tally"])
+def test_a_finding_without_writes_is_taken_over_without_any(
+    family: str, nothing: str | None
+) -> None:
+    (row,) = taken_over(old(family, MAILBOX, 0, None, nothing))
+    assert row[5] == nothing
     assert row[6:-1] == OTHERS
 
 

@@ -234,6 +234,14 @@ def test_a_statement_that_is_not_of_the_two_kinds_is_no_statement_of_a_step(cql:
         gap_of("mine", {}, {}, (), (SchemaStep(1, "wrong", cql),))
 
 
+def test_a_column_s_type_may_have_several_words() -> None:
+    columns = {"key": "text", "cells": "frozen<map<text, bigint>>", "kind": "text"}
+    made = table("kept", "cells frozen<map<text, bigint>>", "kind text").replace("$ks", "mine")
+    assert made_by(made) == ("kept", columns)
+    added = "ALTER TABLE mine.kept ADD IF NOT EXISTS cells map<text, bigint>"
+    assert made_by(added) == ("kept", {"cells": "map<text, bigint>"})
+
+
 def test_the_records_are_a_table_of_their_own() -> None:
     (only,) = statements(RECORDS, "mine")
     assert made_by(only)[0] == "schema_steps"

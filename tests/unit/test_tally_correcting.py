@@ -156,6 +156,24 @@ def test_what_waits_is_told_once_and_its_next_look_put_off(wrong: Bench) -> None
     assert found.next_look > wrong.now - 2 * AGAIN
 
 
+def test_what_has_ended_in_the_journal_since_is_found_and_told_anew(wrong: Bench) -> None:
+    wrong.trouble = "a node is down"
+    wrong.look(K)
+    before = held(wrong)
+    wrong.journal.close(before, State.HEALED, wrong.now)
+    wrong.now += AGAIN
+    wrong.expect(OF_MAILBOX)
+    wrong.look(K)
+    assert held(wrong).found_at > before.found_at
+    assert wrong.states() == [State.HELD, State.HELD]
+
+
+def test_a_counter_comes_from_no_source(wrong: Bench) -> None:
+    wrong.trouble = "a node is down"
+    wrong.look(K)
+    assert held(wrong).source is None
+
+
 def test_what_waits_is_let_go_until_its_next_look(wrong: Bench) -> None:
     wrong.trouble = "a node is down"
     wrong.look(K)

@@ -32,6 +32,15 @@ def test_the_first_large_correction_of_a_root_waits_for_a_person(count: int, siz
     assert bench.tables.added == []
 
 
+def test_what_waits_for_a_person_is_let_go_until_its_next_look() -> None:
+    bench = wrong_quota(Bench(), 200, 200)
+    bench.look(K)
+    found = bench.finding(OF_BOB)
+    assert found is not None
+    assert found.next_look is not None
+    assert len(bench.watch) == 0
+
+
 def test_it_goes_on_when_it_is_accepted_and_later_ones_are_not_asked_for() -> None:
     bench = wrong_quota(Bench(), 200, 200)
     bench.look(K)

@@ -183,3 +183,14 @@ def test_memory_is_bounded() -> None:
         owners.root_of(MAILBOX)
         owners.read_again(OF_BOB)
         assert owners.mailboxes(OF_BOB) == {MAILBOX, OTHER}
+
+
+def test_no_more_owners_are_known_than_may_be() -> None:
+    made = tables()
+    with patch("streaming.counters.counter_row.OWNERS_KNOWN", 2):
+        owners = Owners(made)
+        assert [owners.root_of(each) for each in (MAILBOX, OTHER)] == [BOB, BOB]
+        made.give(MAILBOX, EVE)
+        assert owners.root_of(MAILBOX) == BOB
+        owners.root_of(uuid4())
+        assert owners.root_of(MAILBOX) == EVE

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
-from checkpoints.clock import now_micros
+from checkpoints.clock import now_micros, to_micros
 from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
 from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.family import Family, Projection
@@ -22,8 +22,10 @@ from streaming.pipeline.worker import BatchLook, Connections, Job, look_task
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
 from streaming.steps.look import Look, LookResult
-from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SECOND
+from tests.builders.indexes import DELETED, INDEXED
+from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SECOND, SLOT
 from tests.fakes.memory_tables import MemoryTables
+from tests.fakes.refusing import Tables
 from tests.unit.test_settled import SCHEMA
 
 AT_ONCE = 3
@@ -39,6 +41,7 @@ class Share:
     expiries: MemoryExpiries = field(default_factory=MemoryExpiries)
     tallies: MemoryTallies = field(default_factory=MemoryTallies)
     looks: list[list[KeyValue | None]] = field(default_factory=list)
+    family: Family = FAMILY
 
     def connect(self, _settings: Settings, _family: Family) -> Connections:
         journal, lineage = MemoryJournal(), MemoryLineage()
@@ -55,7 +58,7 @@ class Share:
             pa.RecordBatch.from_pylist(keys[start : start + at_once], schema=SCHEMA)
             for start in range(0, len(keys), at_once)
         ]
-        job = Job(Settings(), FAMILY, "suspects", self.connect, no_examiner)
+        job = Job(Settings(), self.family, "suspects", self.connect, no_examiner)
         (result,) = look_task(job, apart)(batches)
         found = pickle.loads(result.to_pydict()["result"][0])
         assert isinstance(found, BatchLook)
@@ -131,6 +134,19 @@ def test_a_cell_that_expires_is_looked_at_after_that_unless_it_is_long_gone(
     share.look({"uid": 7, "expires_at": expires})
     dues = [each.due for each in share.expiries.between(0, 2**62)]
     assert dues == [expires + 2 * DELAY] * expected
+
+
+@pytest.mark.parametrize("refusing", [frozenset[str](), frozenset({DELETED.table})])
+def test_where_an_index_may_not_be_read_it_is_looked_at_later(
+    share: Share, refusing: frozenset[str]
+) -> None:
+    share.family, share.tables = INDEXED, Tables(unreadable=refusing)
+    every = to_micros(Settings().repair.recheck_interval)
+    began = now_micros()
+    share.look({"uid": 7})
+    later = list(share.expiries.between(0, 2**62))
+    assert [(each.slot, each.source) for each in later] == [(SLOT, None)] * len(refusing)
+    assert all(began + every < each.due <= now_micros() + 2 * every for each in later)
 
 
 def test_a_job_is_sent_to_the_workers_with_functions_by_their_names() -> None:
