@@ -56,7 +56,7 @@ test-long: setup ## the long tests, all parts at once: more than an hour
 $(LONG_PARTS:%=test-long-%): test-long-%: setup
 	$(PYTEST) -m "long(part='$*')" --durations=10 $(ARGS)
 
-test-long-races: ## 300,000 random interleavings of users and repairs
+test-long-races: ## 300,000 random interleavings of users and repairs; writers' clocks ahead
 test-long-counters-crashes: ## counters in random runs: faults, crashes, two instances, pauses
 test-long-counters-losses: ## counters in random runs: read repair, lost events, missing rows
 test-long-kills: ## kill -9 of the stream at every step
