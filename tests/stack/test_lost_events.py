@@ -68,8 +68,12 @@ def ends_saying(stream: Stream, *texts: str) -> None:
 
 
 def work(restarted: Restarted) -> None:
-    """Start, repair some differences, and stop."""
+    """Start, repair some differences, and stop.
+
+    They are made when the stream is there: after a loss its memory begins at its start.
+    """
     restarted.stream.start()
+    restarted.stream.wait_until_watching()
     restarted.plant()
     restarted.await_convergence()
     assert restarted.stream.stop() == 0
