@@ -16,7 +16,7 @@ from reconcilers.errors import Retryable
 from reconcilers.model import Micros
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.metrics import Metrics
-from streaming.pipeline.ranges import Slice
+from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 
 log = logging.getLogger("reconciler")

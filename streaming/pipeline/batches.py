@@ -11,8 +11,8 @@ from reconcilers.policy import Admission
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord
 from streaming.pipeline.open_findings import OpenFindings, finding_wake
-from streaming.pipeline.ranges import Slice
 from streaming.pipeline.scheduled import ExpiredCells
+from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.steps.outcome import Outcome
 

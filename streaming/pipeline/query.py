@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from threading import Lock
@@ -22,7 +23,8 @@ from reconcilers.model import Micros, Slot, Suspect, Wake, number_of
 from reconcilers.policy import Admission
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
-from streaming.pipeline.ranges import Closed, Ranges, Slice
+from streaming.pipeline.ranges import Ranges
+from streaming.pipeline.slices import Closed, Slice
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.window import heartbeat, settle
 from streaming.pipeline.worker import (
@@ -38,6 +40,8 @@ from streaming.topics import batch_options, event_topics, stream_options
 
 log = logging.getLogger("reconciler")
 
+GIVEN_UP = "looked at in vain"
+"""Why a record is a dead letter that may be a good one: `SliceFailures`."""
 EARLIEST = -2
 """Spark's word for a partition's beginning."""
 
@@ -53,6 +57,9 @@ class Decisions(Protocol):
 
     def unreadable(self) -> frozenset[Slot]:
         """The places that are known to be unreadable."""
+
+    def recall(self) -> None:
+        """Read anew what is kept. Raises `Retryable` where Cassandra does not answer."""
 
     def record_outcomes(self, outcomes: list[Outcome]) -> None:
         """What became of the suspects."""
@@ -138,16 +145,33 @@ class FamilyQuery:
             self._ranges.close(_closed(row) for row in closed.collect())
             pieces = self._ranges.slices(self.job.settings.kafka.max_offsets_per_batch)
             for piece in pieces:
-                self._settle(piece)
+                try:
+                    self._settle(piece)
+                except Exception:
+                    self._ranges.failed(piece, now_micros())
+                    raise
             if not pieces:
                 self.decisions.ended(BatchLook(), self._ranges.nothing_left())
 
     def _settle(self, piece: Slice) -> None:
+        if self._ranges.is_hopeless(piece, now_micros()):
+            self._give_up(piece)
+            return
         look = self._look(piece)
         admission = self.decisions.admit(look, piece)
         outcomes = self._confirm_and_repair(look.suspects, admission, piece.name)
         self.decisions.record_outcomes(outcomes)
         self.decisions.ended(look, piece)
+        self._ranges.done(piece)
+
+    def _give_up(self, piece: Slice) -> None:
+        """One record keeps all others from being looked at, though Cassandra answers."""
+        self.decisions.recall()  # raises where it does not answer
+        ((topic, partition), (offset, _)) = next(iter(piece.ranges.items()))
+        log.error("%s/%s@%s is looked at in vain: a dead letter", topic, partition, offset)
+        place = {"topic": topic, "partition": partition, "offset": offset}
+        self.job.keep_dead_letters([{**place, "reason": GIVEN_UP, "raw": None}])
+        self.decisions.ended(BatchLook(bad=Counter({GIVEN_UP: 1})), piece)
         self._ranges.done(piece)
 
     def _look(self, piece: Slice) -> BatchLook:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
@@ -74,6 +74,10 @@ class Job:
     def publish(self, wakes: Iterable[Wake]) -> None:
         """Send keys to be looked at again."""
         publish_wakes(self.settings.kafka, self.suspects_topic, self.family, wakes)
+
+    def keep_dead_letters(self, letters: Iterable[Mapping[str, Any]]) -> None:
+        """Keep what cannot be examined, as rows of `envelope.BAD_COLUMNS`."""
+        publish_dead_letters(self.settings.kafka, letters)
 
 
 @dataclass(slots=True)
@@ -235,7 +239,7 @@ def _account(settled: SettledKeys, found: BatchLook, delay: Micros) -> None:
 
 def _keep_undecodable(job: Job, rows: list[dict[str, Any]], found: BatchLook) -> None:
     if rows:
-        publish_dead_letters(job.settings.kafka, rows)
+        job.keep_dead_letters(rows)
         found.bad.update(row["reason"] for row in rows)
 
 

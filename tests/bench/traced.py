@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from streaming.app import main
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.query import FamilyQuery
-from streaming.pipeline.ranges import Slice
+from streaming.pipeline.slices import Slice
 from streaming.pipeline.supervisor import QuerySupervisor
 from streaming.pipeline.worker import BatchLook
 

@@ -12,7 +12,8 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from checkpoints.bookmarks import Place
-from streaming.pipeline.ranges import Closed, Ranges
+from streaming.pipeline.ranges import Ranges
+from streaming.pipeline.slices import Closed
 from streaming.pipeline.supervisor import _sum
 from streaming.pipeline.window import closed_windows, heartbeat, settle
 

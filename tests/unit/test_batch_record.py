@@ -15,7 +15,7 @@ from reconcilers.errors import Unreachable
 from reconcilers.model import Micros
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.batch_record import IDLE_RECORD, BatchRecord, StreamPosition
-from streaming.pipeline.ranges import Slice
+from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from tests.builders.rows import NOW, SECOND
 

@@ -22,8 +22,8 @@ from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, StreamPosition
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.open_findings import OpenFindings
-from streaming.pipeline.ranges import Slice
 from streaming.pipeline.scheduled import ExpiredCells
+from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.outcome import Outcome

@@ -17,7 +17,7 @@ from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
 from streaming.pipeline.open_findings import OpenFindings
-from streaming.pipeline.ranges import Slice
+from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from tests.builders.rows import DELAY, FAMILY, MAILBOX, NOW, SECOND, SLOT
 from tests.unit.test_batches import held

@@ -25,7 +25,7 @@ from streaming.commands.listing import COLUMNS, TIMES
 from streaming.counters import correct, loop
 from streaming.monitoring import report
 from streaming.pipeline import admission, starting, supervisor
-from streaming.pipeline.ranges import Slice
+from streaming.pipeline.slices import Slice
 from streaming.settings import Settings
 from streaming.steps.look import NEAR_BY
 

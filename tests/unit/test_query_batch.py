@@ -16,8 +16,10 @@ from reconcilers.finding import Action
 from reconcilers.model import Micros, Slot, Suspect, Wake
 from reconcilers.policy import Admission
 from streaming.commands import workers
-from streaming.pipeline.query import EARLIEST, FamilyQuery
-from streaming.pipeline.ranges import Slice
+from streaming.pipeline import query as module
+from streaming.pipeline.failures import ALONE_FOR, TRIES_ALONE
+from streaming.pipeline.query import EARLIEST, GIVEN_UP, FamilyQuery
+from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import KafkaSettings, Settings
 from streaming.steps.outcome import Outcome
@@ -39,6 +41,7 @@ class Decisions:
 
     told: list[tuple[Any, ...]] = field(default_factory=list)
     fails: int = 0
+    silent: bool = False
 
     def began(self, now: Micros) -> None:
         self.told.append(("began",))
@@ -49,6 +52,10 @@ class Decisions:
 
     def unreadable(self) -> frozenset[Slot]:
         return frozenset()
+
+    def recall(self) -> None:
+        if self.silent:
+            raise Unreachable("no host answered")
 
     def record_outcomes(self, outcomes: list[Outcome]) -> None:
         self.told.append(("outcomes", outcomes))
@@ -192,3 +199,46 @@ def test_what_has_waited_and_did_not_come_out_is_looked_at_by_the_next_batch(que
     assert ("look", {ZERO: (10, 12)}) in query.batch(closed(600))
     assert query._ranges.settled == {ZERO: 12, ONE: 5}, "whatever was there, it is settled"
     assert "look" not in {each[0] for each in query.batch(closed(700))}
+
+
+# --- one record that fails each time
+
+
+def fail_for_long(query: Query, monkeypatch: pytest.MonkeyPatch, letters: list[Any]) -> None:
+    """The look at one record fails as often and as long as it takes to give it up."""
+    now = [0]
+    monkeypatch.setattr(module, "now_micros", lambda: now[0])
+    monkeypatch.setattr(type(query.job), "keep_dead_letters", lambda _, kept: letters.extend(kept))
+    monkeypatch.setattr(Query, "_look", raises)
+    for _ in range(TRIES_ALONE):
+        with pytest.raises(Unreachable):
+            query.batch(closed(500, ZERO, 10))
+        now[0] += ALONE_FOR
+
+
+def raises(_query: Query, _piece: Slice) -> BatchLook:
+    raise Unreachable("it timed out")
+
+
+def test_it_becomes_a_dead_letter_and_the_next_is_looked_at(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters: list[Any] = []
+    fail_for_long(query, monkeypatch, letters)
+    told = query.batch()
+    assert ("ended", 0, {ZERO: (10, 11)}, 500) in told
+    place = {"topic": TOPIC, "partition": 0, "offset": 10}
+    assert letters == [{**place, "reason": GIVEN_UP, "raw": None}]
+    assert query._ranges.settled[ZERO] == 11
+
+
+def test_while_cassandra_does_not_answer_nothing_is_given_up(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters: list[Any] = []
+    fail_for_long(query, monkeypatch, letters)
+    assert isinstance(query.decisions, Decisions)
+    query.decisions.silent = True
+    with pytest.raises(Unreachable, match="no host"):
+        query.batch()
+    assert (letters, query._ranges.settled[ZERO]) == ([], 10)

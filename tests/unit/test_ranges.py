@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.bookmarks import Place
-from streaming.pipeline.ranges import Closed, Ranges, Slice, slices
+from streaming.pipeline.ranges import Ranges
+from streaming.pipeline.slices import Closed, Slice, slices
 
 A: Place = ("james.mail.imapuidtable", 0)
 B: Place = ("james.mail.imapuidtable", 1)
