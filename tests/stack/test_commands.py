@@ -13,7 +13,7 @@ import pytest
 from cassandra.cluster import Session
 from kafka import KafkaProducer
 
-from checkpoints.bookmarks import Bookmark
+from checkpoints.bookmarks import Bookmark, flat
 from checkpoints.cassandra import (
     CassandraBookmarks,
     CassandraJournal,
@@ -310,18 +310,17 @@ def test_status_tells_the_lag_in_time_and_who_holds_the_lease(
     journal.put(stuck)
     assert reconcile("findings", "--retry", place(stuck))[0] == 0  # something that is not read
     names, stop = StreamNames.of(settings, Mode.REPAIR), Event()
-    CassandraBookmarks(store).record(Bookmark(names.bookmarks(MESSAGE), {}))
     monkeypatch.setattr(status, "now_micros", lambda: now_micros() + 90_000_000)
     watcher = Watcher(settings.kafka)
-    topic = names.suspects_topic
-    starts = watcher.beginning_offsets([topic])[topic]
-    watcher.commit(names.group, {topic: starts})
+    starts = flat(watcher.beginning_offsets([names.suspects_topic]))
     watcher.close()
+    CassandraBookmarks(store).record(Bookmark(names.bookmarks(MESSAGE), starts))
     with Holding(names, store, stop) as lease:
         assert isinstance(lease, Lease)
         (stream,) = json.loads(reconcile("status", "--json")[1])["streams"]
     assert stream["holder"]["host"]
     assert stream["records"] > 0
+    assert any(each["oldest"] for each in stream["lag"])
     assert 90 <= stream["seconds"] < 300
 
 
