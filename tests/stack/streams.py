@@ -17,6 +17,8 @@ from deploy.embedded.waiting import HANG_S
 from tests.endpoints import Endpoints
 
 DELAY, WINDOW = 3, 1
+SHORT_LIVED = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+"""For the JVM of Spark: these streams live for a minute or two, and compiling well takes longer."""
 PATIENCE = HANG_S
 """Seconds a test waits for a condition: far beyond what it takes, so that only a fault ends it."""
 
@@ -97,7 +99,7 @@ class Stream:
                 stderr=log,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                env={**os.environ, **self.environment},
+                env={**os.environ, **SHORT_LIVED, **self.environment},
             )
         return self
 
