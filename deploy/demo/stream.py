@@ -26,6 +26,8 @@ SUSPECTS_TOPIC = "reconciler.suspects"
 START_S = 300.0
 STOP_S = 40.0
 OWN_ENVIRONMENT = "RECONCILE_"
+COMPILED_QUICKLY = "-XX:TieredStopAtLevel=1"
+"""For the JVM of Spark: this stream lives for minutes, in which compiling well does not pay."""
 
 Sections = dict[str, dict[str, Any]]
 
@@ -94,6 +96,7 @@ class Stream:
     def __enter__(self) -> "Stream":
         command = [sys.executable, "-m", "streaming.app", "stream", "--mode", "repair"]
         ours = {k: v for k, v in os.environ.items() if not k.startswith(OWN_ENVIRONMENT)}
+        ours.setdefault("JDK_JAVA_OPTIONS", COMPILED_QUICKLY)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 [*command, "--config", str(self.config)],
