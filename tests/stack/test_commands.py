@@ -261,9 +261,9 @@ def test_status_while_the_stream_is_down(
     topic = names.suspects_topic
     watcher = Watcher(settings.kafka)
     ends = watcher.end_offsets([topic])[topic]
-    watcher.commit(names.group, {topic: {number: max(end - 2, 0) for number, end in ends.items()}})
     watcher.close()
-    CassandraBookmarks(store).record(Bookmark(names.bookmarks(MESSAGE), {(topic, 0): 1}))
+    settled = {(topic, number): max(end - 2, 0) for number, end in ends.items()}
+    CassandraBookmarks(store).record(Bookmark(names.bookmarks(MESSAGE), settled))
     CassandraLineage(store).watch_from(1_700_000_000_000_000)
     put(journal, Kind.MISSING_ROW, State.STUCK)
     put(journal, Kind.UNRESOLVED, State.REPORTED)
