@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from checkpoints.bookmarks import Positions
+from checkpoints.bookmarks import Place, Positions
 from reconcilers.model import Micros
 from streaming.pipeline.slices import Slice
 
@@ -48,18 +48,26 @@ class SliceFailures:
             self._most, self._until = 0, {}
 
     def parts(self, piece: Slice, done_before: Micros) -> Iterator[Slice]:
-        """It, or its parts while one of its records keeps it from being settled.
+        """It, cut into parts as far as one of its records keeps it from being settled.
 
         The last part is done when the slice is; until then what was before it is (``done_before``).
         """
-        if not self._most or piece.records <= self._most:
-            yield piece
-            return
-        begin = dict(piece.begin)
-        while (end := _further(begin, piece.end, self._most)) != piece.end:
-            yield Slice(begin, end, piece.read_at, done_before)
+        begin = piece.begin
+        while True:
+            end = _further(begin, self._failing(begin, piece.end), self._most) or piece.end
+            yield Slice(
+                begin, end, piece.read_at, piece.done_before if end == piece.end else done_before
+            )
+            if end == piece.end:
+                return
             begin = end
-        yield Slice(begin, end, piece.read_at, piece.done_before)
+
+    def _failing(self, begin: Positions, end: Positions) -> dict[Place, int]:
+        """How far of the way from one to the other is to be taken in parts."""
+        return {
+            place: max(at, min(end[place], self._until.get(place, 0)))
+            for place, at in begin.items()
+        }
 
     def is_hopeless(self, piece: Slice, now: Micros) -> bool:
         """Whether it is one record that has failed often enough, and for long enough."""
@@ -67,10 +75,10 @@ class SliceFailures:
         return alone and self._times >= TRIES_ALONE and now - self._since >= ALONE_FOR
 
 
-def _further(begin: Positions, end: Positions, most: int) -> dict[tuple[str, int], int]:
-    """So many records on, one partition after the other."""
+def _further(begin: Positions, end: Positions, most: int) -> dict[Place, int] | None:
+    """So many records on, one partition after the other; None where there are none."""
     at = dict(begin)
     for place, last in sorted(end.items()):
-        step = min(most, max(0, last - at[place]))
+        step = min(most, last - at[place])
         at[place], most = at[place] + step, most - step
-    return at
+    return at if at != begin else None

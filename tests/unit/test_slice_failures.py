@@ -60,7 +60,14 @@ def test_parts_are_taken_of_one_partition_after_the_other() -> None:
 def test_a_part_that_fails_is_cut_at_once() -> None:
     failures = failing(TRIES)
     failures.failed(piece(12, 18), 0)
-    assert sizes(failures.parts(piece(12, 100), 0)) == [1] * 88
+    assert sizes(failures.parts(piece(12, 100), 0)) == [1] * 6 + [82]
+
+
+def test_what_comes_after_the_part_that_fails_is_not_cut() -> None:
+    failures = failing(TRIES)
+    assert sizes(failures.parts(piece(60, 200), 0)) == [6] * 6 + [4] + [100]
+    assert sizes(failures.parts(piece(100, 200), 0)) == [100]
+    assert [each.done_before for each in failures.parts(piece(90, 100), 7)] == [7, 40]
 
 
 def test_when_all_of_it_is_settled_slices_are_whole_again() -> None:
