@@ -164,6 +164,11 @@ class QuerySupervisor:
         self.overdue.clear()
         self.query.begin(settled)
 
+    def _start_again(self) -> None:
+        """After what has waited; how far the fresh query has read is not known until it tells."""
+        self.measurements.read_up_to = {}
+        self.query.start()
+
     # --- watch
 
     def _watch(self) -> None:
@@ -176,7 +181,7 @@ class QuerySupervisor:
                 log.warning(
                     "the clock is behind the watermark: a fresh query, after what is settled"
                 )
-                self.query.start()
+                self._start_again()
                 return
             self._release(told)
         if self.measurements.take():
@@ -216,7 +221,7 @@ class QuerySupervisor:
         if self.starting.has_lost():  # whatever it died of: Spark names a loss in several ways
             self._begin()  # raises unless the loss is accepted
         else:
-            self.query.start()
+            self._start_again()
 
 
 def read_up_to(told: dict[str, Any]) -> dict[str, dict[int, int]]:

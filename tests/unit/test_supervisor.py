@@ -16,6 +16,7 @@ from reconcilers.model import Wake
 from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
 from streaming.monitoring.metrics import Metrics
+from streaming.pipeline import supervisor
 from streaming.pipeline.starting import StartingPoint
 from streaming.pipeline.supervisor import (
     BATCHES_TO_CLOSE,
@@ -364,6 +365,23 @@ def test_clocks_and_lag_are_measured_now_and_then(bench: Bench) -> None:
     bench.run(looks=5)
     assert bench.kafka.measured == 1
     assert bench.counted("kafka_lag_records", topic=TOPIC, partition="0") == 100
+
+
+def test_after_a_restart_the_lag_is_not_known_until_a_batch_has_ended(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "KAFKA_EVERY", -1.0)
+    bench.query.batches = {1: batch(read=40), 3: batch(read=70)}
+    shown: list[float | None] = []
+
+    def commit() -> None:
+        place = {"topic": TOPIC, "partition": "0"}
+        read = bench.metrics.registry.get_sample_value
+        shown.append(read("reconciler_kafka_lag_records", place))
+
+    bench.commit = commit  # type: ignore[method-assign]
+    bench.run(looks=5, deaths=[None, OUTAGE])
+    assert shown[:-1] == [100, 60, None, 30, 30]
 
 
 def test_told_to_stop_it_stops_its_query(bench: Bench) -> None:
