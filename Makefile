@@ -7,10 +7,11 @@ STAMP  := $(VENV)/.installed
 PYTEST ?= $(BIN)/python -m pytest
 ARGS   ?=
 LONG_PARTS := races counters-crashes counters-losses kills checkpoints servers fire
+SECOND_HALF := tests/stack/test_[p-z]*.py
 SOURCES := reconcilers checkpoints streaming deploy tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools format lint test test-long $(LONG_PARTS:%=test-long-%) demo bench mutants docs lock clean
+.PHONY: help setup tools format lint test test-first-half test-second-half test-long $(LONG_PARTS:%=test-long-%) demo bench mutants docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -46,8 +47,22 @@ lint: $(STAMP) ## format, ruff, types, import rule
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: setup lint ## everything but the long tests and the benchmarks
+test: setup lint ## everything but the long tests and the benchmarks; ARGS: some of it, in one run
+ifeq ($(ARGS),)
+	@$(MAKE) --no-print-directory -j2 test-first-half test-second-half
+else
 	$(PYTEST) --durations=10 $(ARGS)
+endif
+
+# Two runs side by side, each with servers of its own: the tests mostly wait for delays to pass.
+# Together they are all tests. The second shows its output at its end.
+test-first-half:
+	$(PYTEST) --durations=10 --ignore-glob='$(SECOND_HALF)'
+
+test-second-half:
+	@mkdir -p build
+	@$(PYTEST) --durations=10 $(SECOND_HALF) > build/test-second-half.log 2>&1; \
+	  status=$$?; cat build/test-second-half.log; exit $$status
 
 test-long: setup ## the long tests, all parts at once: more than an hour
 	$(PYTEST) -m long --durations=10 $(ARGS)
