@@ -39,6 +39,7 @@ def spark_session(settings: StreamSettings) -> SparkSession:
         .config("spark.sql.shuffle.partitions", "1")  # of the ranges, a few dozen rows
         .config("spark.sql.adaptive.enabled", "false")  # the shares of a look are as asked for
         .config("spark.sql.streaming.minBatchesToRetain", "10")
+        .config("spark.sql.streaming.checkpoint.fileChecksum.enabled", "false")  # disposable files
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "2000")
     )
     session = builder.getOrCreate()
