@@ -40,14 +40,15 @@ class CounterProgress:
         """The thread lives, and so many counters are due to be looked at."""
         self.metrics.tally_waiting.set(waiting)
         self.metrics.tally_turn.set_to_current_time()
-        now = self.clock()
         if self._judged_at is None or not waiting:
-            self._judged_at = now
-        if now - self._judged_at >= STANDSTILL:
+            self._begin_anew()
+            return
+        stood = self.clock() - self._judged_at
+        if stood >= STANDSTILL:
             why = ", ".join(f"{number} {each}" for each, number in self._void.most_common())
             log.warning(
                 "no counter was judged for %d minutes, %d wait; observations: %s",
-                round((now - self._judged_at) / 60),
+                round(stood / 60),
                 waiting,
                 why or "none ended",
             )

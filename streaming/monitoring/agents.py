@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from http.client import HTTPException
 from threading import Event
 from urllib.request import urlopen
 
@@ -18,8 +19,11 @@ def unwell(address: str) -> list[str]:
 
     Raises `OSError` where none answers, `ValueError` or `TypeError` where it is not an agent.
     """
-    with urlopen(f"{address.rstrip('/')}/health", timeout=ANSWER_S) as answer:
-        parts = dict(json.load(answer))
+    try:
+        with urlopen(f"{address.rstrip('/')}/health", timeout=ANSWER_S) as answer:
+            parts = dict(json.load(answer))
+    except HTTPException as broken:  # it died while it answered: not an `OSError` by itself
+        raise OSError(f"a broken answer: {broken!r}") from broken
     return [
         name
         for name, part in parts.items()

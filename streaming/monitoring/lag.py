@@ -88,23 +88,25 @@ class LagWatch:
         self._metrics = metrics
         self._clock = clock
         self._lags: list[PartitionLag] = []
+        self._lag = UNKNOWN
 
     def lag(self) -> Micros:
-        """The longest lag now, µs, by what was last measured; `UNKNOWN` where one is not known."""
-        now = self._clock()
-        seconds = [each.seconds(now) for each in self._lags]
-        known = [each for each in seconds if each is not None]
-        return to_micros(max(known)) if known and len(known) == len(seconds) else UNKNOWN
+        """The longest lag as last measured, µs; `UNKNOWN` where that of a partition is."""
+        return self._lag
 
     def measure(self, read_up_to: Offsets) -> None:
         """Show the lag behind these offsets; without a broker, what was known grows older."""
         with suppress(Retryable):
             self._lags = lags(self._kafka, self._topics, read_up_to)
-        for each in self._lags:
-            self._show(each)
+        now = self._clock()
+        seconds = [each.seconds(now) for each in self._lags]
+        for each, known in zip(self._lags, seconds, strict=True):
+            self._show(each, known)
+        all_known = bool(seconds) and None not in seconds
+        self._lag = to_micros(longest(self._lags, now) or 0.0) if all_known else UNKNOWN
 
-    def _show(self, lag: PartitionLag) -> None:
-        place, seconds = (lag.topic, str(lag.partition)), lag.seconds(self._clock())
+    def _show(self, lag: PartitionLag, seconds: float | None) -> None:
+        place = (lag.topic, str(lag.partition))
         told = (
             (self._metrics.lag_records, lag.records),
             (self._metrics.lag_seconds, seconds),

@@ -23,6 +23,8 @@ class Agent(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.send_response(200 if self.path == "/health" else 404)
+        if self.health is None:
+            self.send_header("Content-Length", "100")
         self.end_headers()
         self.wfile.write(json.dumps(self.health).encode())
 
@@ -48,6 +50,12 @@ def test_each_part_says_whether_it_is_well(address: str) -> None:
 def test_what_is_no_agent_is_an_error(address: str) -> None:
     Agent.health = 7
     with pytest.raises(TypeError):
+        unwell(address)
+
+
+def test_one_that_dies_while_it_answers_is_an_error_of_the_network(address: str) -> None:
+    Agent.health = None
+    with pytest.raises(OSError, match="a broken answer"):
         unwell(address)
 
 

@@ -63,5 +63,12 @@ def test_where_nothing_waits_there_is_nothing_to_say(watched: Watched) -> None:
     assert watched.shown("tallies_waiting") == 5
 
 
+def test_what_became_of_observations_before_a_rest_is_not_told_after_it(watched: Watched) -> None:
+    watched.progress.observed(TALLY, "behind")
+    assert watched.after(1, waiting=0) == []
+    (said,) = watched.after(STANDSTILL)
+    assert said.endswith("observations: none ended")
+
+
 def test_each_turn_shows_that_the_thread_lives(watched: Watched) -> None:
     assert (watched.shown("tally_turn_timestamp_seconds") or 0) > 0

@@ -94,6 +94,15 @@ def test_of_several_partitions_the_latest_one_counts(kafka: Kafka) -> None:
     assert (kafka.shown("seconds", 0), kafka.shown("seconds", 1)) == (0, 25)
 
 
+def test_what_has_been_read_since_makes_it_no_older_until_it_is_measured_again(
+    kafka: Kafka,
+) -> None:
+    kafka.now += 10
+    assert kafka.measure(5) == to_micros(5)
+    kafka.now += 4
+    assert kafka.watch.lag() == to_micros(5)
+
+
 def test_before_anything_is_measured_the_lag_is_not_known(kafka: Kafka) -> None:
     assert kafka.watch.lag() == UNKNOWN
 
