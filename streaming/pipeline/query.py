@@ -42,6 +42,8 @@ log = logging.getLogger("reconciler")
 
 GIVEN_UP = "looked at in vain"
 """Why a record is a dead letter that may be a good one: `SliceFailures`."""
+WORKERS_ERROR = re.compile("Python worker|PythonException")
+"""Spark's words for an error in a look, and in a repair; not for one of Kafka, or a query's end."""
 EARLIEST = -2
 """Spark's word for a partition's beginning."""
 
@@ -154,9 +156,17 @@ class FamilyQuery:
                 self.decisions.ended(BatchLook(), self._ranges.nothing_left())
 
     def _settle(self, piece: Slice) -> None:
-        if self._ranges.is_hopeless(piece, now_micros()):
+        hopeless = self._ranges.is_hopeless(piece, now_micros())
+        if hopeless:  # as after an outage, too: so it is tried once more, when Cassandra answers
+            self.decisions.recall()
+        try:
+            self._examine(piece)
+        except Exception as failed:
+            if not hopeless or not WORKERS_ERROR.search(str(failed)):
+                raise
             self._give_up(piece)
-            return
+
+    def _examine(self, piece: Slice) -> None:
         look = self._look(piece)
         admission = self.decisions.admit(look, piece)
         outcomes = self._confirm_and_repair(look.suspects, admission, piece.name)
@@ -166,7 +176,6 @@ class FamilyQuery:
 
     def _give_up(self, piece: Slice) -> None:
         """One record keeps all others from being looked at, though Cassandra answers."""
-        self.decisions.recall()  # raises where it does not answer
         ((topic, partition), (offset, _)) = next(iter(piece.ranges.items()))
         log.error("%s/%s@%s is looked at in vain: a dead letter", topic, partition, offset)
         place = {"topic": topic, "partition": partition, "offset": offset}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import Row
 
 from checkpoints.bookmarks import Place
@@ -204,41 +205,77 @@ def test_what_has_waited_and_did_not_come_out_is_looked_at_by_the_next_batch(que
 # --- one record that fails each time
 
 
-def fail_for_long(query: Query, monkeypatch: pytest.MonkeyPatch, letters: list[Any]) -> None:
-    """The look at one record fails as often and as long as it takes to give it up."""
-    now = [0]
-    monkeypatch.setattr(module, "now_micros", lambda: now[0])
-    monkeypatch.setattr(type(query.job), "keep_dead_letters", lambda _, kept: letters.extend(kept))
-    monkeypatch.setattr(Query, "_look", raises)
-    for _ in range(TRIES_ALONE):
-        with pytest.raises(Unreachable):
-            query.batch(closed(500, ZERO, 10))
-        now[0] += ALONE_FOR
+TIMED_OUT = "An exception was thrown from the Python worker: no answer came in time"
 
 
-def raises(_query: Query, _piece: Slice) -> BatchLook:
-    raise Unreachable("it timed out")
+@dataclass
+class Failing:
+    """A query whose look at one record failed as often, and for as long, as it may."""
+
+    query: Query
+    monkeypatch: pytest.MonkeyPatch
+    letters: list[Any] = field(default_factory=list)
+    now: Micros = 0
+
+    def __post_init__(self) -> None:
+        keep = self.letters.extend
+        self.monkeypatch.setattr(module, "now_micros", lambda: self.now)
+        self.monkeypatch.setattr(
+            type(self.query.job), "keep_dead_letters", lambda _, letters: keep(letters)
+        )
+        self.says(TIMED_OUT)
+        for _ in range(TRIES_ALONE):
+            with pytest.raises(PythonException):
+                self.query.batch(closed(500, ZERO, 10))
+            self.now += ALONE_FOR
+
+    def says(self, error: str) -> None:
+        """What each look ends with from now on."""
+
+        def fails(_query: Query, _piece: Slice) -> BatchLook:
+            raise PythonException(error)
+
+        self.monkeypatch.setattr(Query, "_look", fails)
+
+    @property
+    def settled(self) -> int:
+        return self.query._ranges.settled[ZERO]
 
 
-def test_it_becomes_a_dead_letter_and_the_next_is_looked_at(
-    query: Query, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    letters: list[Any] = []
-    fail_for_long(query, monkeypatch, letters)
-    told = query.batch()
+@pytest.fixture
+def failing(query: Query, monkeypatch: pytest.MonkeyPatch) -> Failing:
+    return Failing(query, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "error", [TIMED_OUT, "org.apache.spark.api.python.PythonException: Traceback"]
+)
+def test_it_becomes_a_dead_letter_and_the_next_is_looked_at(failing: Failing, error: str) -> None:
+    failing.says(error)
+    told = failing.query.batch()
     assert ("ended", 0, {ZERO: (10, 11)}, 500) in told
     place = {"topic": TOPIC, "partition": 0, "offset": 10}
-    assert letters == [{**place, "reason": GIVEN_UP, "raw": None}]
-    assert query._ranges.settled[ZERO] == 11
+    assert failing.letters == [{**place, "reason": GIVEN_UP, "raw": None}]
+    assert failing.settled == 11
 
 
-def test_while_cassandra_does_not_answer_nothing_is_given_up(
-    query: Query, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    letters: list[Any] = []
-    fail_for_long(query, monkeypatch, letters)
-    assert isinstance(query.decisions, Decisions)
-    query.decisions.silent = True
+def test_after_an_outage_it_is_looked_at_before_it_would_be_given_up(failing: Failing) -> None:
+    failing.monkeypatch.setattr(Query, "_look", lambda _query, _piece: LOOK)
+    told = failing.query.batch()
+    assert ("ended", LOOK.examined, {ZERO: (10, 11)}, 500) in told
+    assert (failing.letters, failing.settled) == ([], 11)
+
+
+def test_what_is_no_error_of_a_look_gives_nothing_up(failing: Failing) -> None:
+    failing.says("Job 7 cancelled because the query was stopped")
+    with pytest.raises(PythonException, match="cancelled"):
+        failing.query.batch()
+    assert (failing.letters, failing.settled) == ([], 10)
+
+
+def test_while_cassandra_does_not_answer_nothing_is_given_up(failing: Failing) -> None:
+    assert isinstance(failing.query.decisions, Decisions)
+    failing.query.decisions.silent = True
     with pytest.raises(Unreachable, match="no host"):
-        query.batch()
-    assert (letters, query._ranges.settled[ZERO]) == ([], 10)
+        failing.query.batch()
+    assert (failing.letters, failing.settled) == ([], 10)

@@ -134,6 +134,15 @@ class Stream:
         raise AssertionError("it never ends")
 
 
+def test_a_loss_that_was_accepted_begins_without_what_had_failed_before() -> None:
+    stream = Stream({A: 1_000, B: 0}, {(A, 500)})
+    for _ in range(TRIES):
+        stream.batch()
+    stream.ranges.begin({A: 0, B: 0})
+    stream.ranges.close([Closed(20, A, 900)])
+    assert [each.records for each in stream.ranges.slices(MOST)] == [900]
+
+
 @given(
     ends=st.fixed_dictionaries({A: st.integers(1, 300), B: st.integers(0, 300)}),
     bad=st.sets(st.tuples(st.sampled_from([A, B]), st.integers(0, 299)), max_size=3),
