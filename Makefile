@@ -7,11 +7,12 @@ STAMP  := $(VENV)/.installed
 PYTEST ?= $(BIN)/python -m pytest
 ARGS   ?=
 LONG_PARTS := races counters-crashes counters-losses kills checkpoints servers fire
-SECOND_HALF := tests/stack/test_p[r-z]*.py tests/stack/test_[q-z]*.py
+SECOND_HALF := tests/stack/test_[q-z]*.py
+SERVERLESS := tests/unit tests/property
 SOURCES := reconcilers checkpoints streaming deploy tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools format lint test test-first-half test-second-half test-long $(LONG_PARTS:%=test-long-%) demo bench mutants docs lock clean
+.PHONY: help setup tools format lint test test-first-half test-second-half test-serverless test-long $(LONG_PARTS:%=test-long-%) demo bench mutants docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -49,20 +50,20 @@ lint: $(STAMP) ## format, ruff, types, import rule
 
 test: setup lint ## everything but the long tests and the benchmarks; ARGS: some of it, in one run
 ifeq ($(ARGS),)
-	@$(MAKE) --no-print-directory -j2 test-first-half test-second-half
+	@$(MAKE) --no-print-directory -j3 test-first-half test-second-half test-serverless
 else
 	$(PYTEST) --durations=10 $(ARGS)
 endif
 
-# Two runs side by side, each with servers of its own: the tests mostly wait for delays to pass.
-# Together they are all tests. The second shows its output at its end.
+# Three runs side by side, two with servers of their own: those tests mostly wait for delays to pass.
+# Together they are all tests. The first shows what it does, the others at their end.
 test-first-half:
-	$(PYTEST) --durations=10 $(SECOND_HALF:%=--ignore-glob='%')
+	$(PYTEST) --durations=10 $(SERVERLESS:%=--ignore=%) $(SECOND_HALF:%=--ignore-glob='%')
 
-test-second-half:
+test-second-half test-serverless: test-%:
 	@mkdir -p build
-	@$(PYTEST) --durations=10 $(SECOND_HALF) > build/test-second-half.log 2>&1; \
-	  status=$$?; cat build/test-second-half.log; exit $$status
+	@$(PYTEST) --durations=10 $(if $(findstring half,$*),$(SECOND_HALF),$(SERVERLESS)) \
+	  > build/$@.log 2>&1; status=$$?; cat build/$@.log; exit $$status
 
 test-long: setup ## the long tests, all parts at once: more than an hour
 	$(PYTEST) -m long --durations=10 $(ARGS)
