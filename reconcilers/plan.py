@@ -46,13 +46,19 @@ def plan(
         return (_index_write(projection, seen, difference, moment),)
     match difference.kind:
         case Kind.MISSING_ROW:
-            return _add_row(projection, seen.slot, seen.truths[0], moment, attempt)
+            return _add_row(projection, seen.slot, _wanted(projection, seen), moment, attempt)
         case Kind.DIFFERING_CELLS:
             return _correct(projection, seen, difference.columns, moment, attempt)
         case Kind.EXTRA_ROW:
             return _remove(projection, seen)
         case _:
             return Report(difference.kind, "reported classes are never written")
+
+
+def _wanted(projection: Projection, seen: Seen) -> Row:
+    """The truth row that is to have its row here. Of a slot that is repaired it is one."""
+    [truth] = [each for each in seen.truths if projection.belongs(each)]
+    return truth
 
 
 def _index_write(
@@ -104,7 +110,7 @@ def _correct(
     moment: Moment,
     attempt: int,
 ) -> Plan:
-    truth, actual = seen.truths[0], seen.actual
+    truth, actual = _wanted(projection, seen), seen.actual
     assert actual is not None
     if actual.newest is None:  # a row that shows its key or sets only: nothing to aim at but time
         behind_tombstones = _time_guard(truth, moment, attempt)
@@ -135,7 +141,7 @@ def _correct_sets(
     attempt: int,
 ) -> Iterable[Write]:
     """Element by element, with the guard cell, whose write time stands for the elements'."""
-    truth, actual = seen.truths[0], seen.actual
+    truth, actual = _wanted(projection, seen), seen.actual
     assert actual is not None
     assert projection.write_time_of_sets is not None
     guard_time = actual.written.get(projection.write_time_of_sets)

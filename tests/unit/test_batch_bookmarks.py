@@ -41,9 +41,13 @@ def test_a_window_that_ends_at_the_watermark_has_come_out() -> None:
 
 
 def test_when_all_has_come_out_the_start_is_the_end() -> None:
-    assert safe_start([a_bookmark(3, 100_000, 100_000), a_bookmark(4, 101_000, 101_000)], 0) == {
-        TOPIC: {0: 50}
-    }
+    run = [a_bookmark(n, 100_000 + n, 100_000 + n) for n in (3, 4, 5)]
+    assert safe_start(run, 0) == {TOPIC: {0: 60}}
+
+
+def test_the_order_in_which_batches_were_recorded_says_nothing() -> None:
+    run = [a_bookmark(n, 100_000 + n * 5_000, 100_000 + n * 5_000 - DELAY) for n in range(20)]
+    assert safe_start(run[::-1], WINDOW) == safe_start(run, WINDOW)
 
 
 def test_a_batch_behind_its_own_watermark_was_dropped_and_is_read_again() -> None:
@@ -65,6 +69,16 @@ def test_a_batch_without_a_bookmark_counts_with_the_next() -> None:
     assert safe_start(run, WINDOW) == {TOPIC: {0: 10}}
 
 
+def test_what_lies_between_two_batches_begins_where_the_earlier_of_them_ended() -> None:
+    run = [
+        a_bookmark(0, 100_000, 0),
+        a_bookmark(1, 101_000, 0),
+        a_bookmark(3, 110_000, 0),
+        a_bookmark(4, 200_000, 107_000),
+    ]
+    assert safe_start(run, WINDOW) == {TOPIC: {0: 20}}
+
+
 def test_a_batch_that_was_executed_again_counts_once() -> None:
     again = a_bookmark(1, 200_000, 104_999)
     assert safe_start([a_bookmark(0, 100_000, 0), again, again], WINDOW) == {TOPIC: {0: 0}}
@@ -84,6 +98,22 @@ def test_a_checkpoint_whose_first_batches_are_not_known_falls_back_on_the_one_be
     old = [a_bookmark(n, 100_000 * n, 100_000 * n - DELAY, "old") for n in range(5)]
     fresh = [a_bookmark(7, 100_000, 0, "new")]
     assert safe_start([*old, *fresh], WINDOW) == {TOPIC: {0: 40}}
+
+
+def test_what_came_out_needs_no_first_batch() -> None:
+    run = [a_bookmark(7, 100_000, 0), a_bookmark(8, 200_000, 105_000)]
+    assert safe_start(run, WINDOW) == {TOPIC: {0: 80}}
+
+
+def test_what_only_one_of_two_checkpoints_read_is_read_again_from_there() -> None:
+    old = BatchBookmark(
+        "message", "old", 0, 100_000, 0, {TOPIC: {0: 40}, "gone": {0: 3}}, {TOPIC: {0: 50}}
+    )
+    fresh = BatchBookmark(
+        "message", "new", 7, 200_000, 0, {TOPIC: {0: 70, 1: 5}, "added": {0: 9}}, {TOPIC: {0: 80}}
+    )
+    expected = {TOPIC: {0: 40, 1: 0}, "gone": {0: 3}, "added": {0: 0}}
+    assert safe_start([old, fresh], WINDOW) == expected
 
 
 def test_when_the_beginning_is_not_known_there_is_no_safe_start() -> None:
@@ -115,6 +145,13 @@ def test_a_partition_that_appears_later_starts_where_it_was_first_read() -> None
         {TOPIC: {0: 7, 1: 4}, "b": {0: 9}},
     )  # fmt: skip
     assert safe_start([one, two], WINDOW) == {TOPIC: {0: 5, 1: 0}, "b": {0: 3}}
+
+
+def test_a_partition_of_the_third_batch_starts_where_it_was_first_read() -> None:
+    end = {TOPIC: {0: 9, 1: 9}}
+    third = BatchBookmark("message", "one", 2, 102_000, 0, {TOPIC: {0: 20, 1: 4}}, end)
+    run = [a_bookmark(0, 100_000, 0), a_bookmark(1, 101_000, 0), third]
+    assert safe_start(run, WINDOW) == {TOPIC: {0: 0, 1: 4}}
 
 
 def test_the_recording_time_only_goes_up() -> None:

@@ -14,7 +14,7 @@ from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding, State
 from reconcilers.millis import Millis
 from reconcilers.model import Kind, Row, Slot, Value
-from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 
 PROJECTION = MESSAGE.projections[0]
 
@@ -42,6 +42,7 @@ writes: st.SearchStrategy[Write] = st.one_of(
     ),
     st.builds(AddToSet, st.just(PROJECTION), slots, times, st.text(), elements),
     st.builds(RemoveFromSet, st.just(PROJECTION), slots, times, st.text(), elements),
+    st.builds(AddRow, st.just(PROJECTION), slots, times),
     st.builds(DeleteRow, st.just(PROJECTION), slots, times),
 )
 findings = st.builds(
@@ -99,6 +100,7 @@ def test_a_date_is_kept_as_people_read_it_where_there_is_such_a_date(
     date: int, kept: str | int
 ) -> None:
     assert codec.value_to_json(Millis(date)) == {"datetime": kept}
+    assert codec.value_from_json({"datetime": kept}) == Millis(date)
 
 
 @pytest.mark.parametrize("zone", ["", "+00:00", "Z"])
@@ -132,6 +134,24 @@ def test_a_write_to_a_projection_that_is_not_declared_is_refused() -> None:
 def test_what_is_not_a_cell_is_refused(damaged: object) -> None:
     with pytest.raises(ValueError, match="not a cell"):
         codec.value_from_json(damaged)
+
+
+@pytest.mark.parametrize("change", [AddToSet, RemoveFromSet])
+def test_the_elements_of_a_set_are_kept_in_their_order(
+    change: type[AddToSet] | type[RemoveFromSet],
+) -> None:
+    flags = frozenset("abcdefgh")
+    kept = codec.write_to_json(change(PROJECTION, Slot(UUID(int=1), 1), 5, "flags", flags), MESSAGE)
+    assert (kept["column"], kept["elements"]) == ("flags", list("abcdefgh"))
+
+
+def test_what_is_kept_has_no_space_between() -> None:
+    assert codec.text_of({"a": [1, None], "b": "x y"}) == '{"a":[1,null],"b":"x y"}'
+
+
+def test_a_write_that_no_word_stands_for_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a write"):
+        codec.write_to_json(Write(PROJECTION, Slot(UUID(int=1), 1), 5), MESSAGE)
 
 
 def test_a_log_line_tells_the_state_that_was_reached() -> None:

@@ -119,6 +119,14 @@ def test_a_write_time_beyond_now_and_the_delay_is_reported(side: str) -> None:
     assert reported(one) is Kind.FUTURE_WRITE_TIME
 
 
+def test_a_write_time_in_the_future_says_how_far_in_seconds() -> None:
+    ahead = NOW + DELAY + 3 * SECOND + 1
+    assert verdict(seen(row(flagseen=False), truth(at=ahead))) == Report(
+        Kind.FUTURE_WRITE_TIME,
+        "differing_cells, but a cell was written 48 s in the future: a clock is wrong",
+    )
+
+
 def test_a_write_time_in_the_future_of_rows_that_agree_is_nobodys_business() -> None:
     ahead = NOW + 2 * DELAY
     assert verdict(seen(row(at=ahead), truth(at=ahead))) == Consistent()
@@ -153,15 +161,17 @@ def test_a_partial_row_of_a_living_message_is_repaired() -> None:
 
 @pytest.mark.parametrize("actual", [None, row(flagseen=False)], ids=["missing", "differing"])
 def test_an_incomplete_truth_row_is_reported(actual: Row | None) -> None:
-    assert reported(seen(actual, truth(modseq=None))) is Kind.INCOMPLETE_TRUTH_ROW
+    assert verdict(seen(actual, truth(modseq=None))) == Report(
+        Kind.INCOMPLETE_TRUTH_ROW, "the truth row lacks cells that every message has"
+    )
 
 
-def test_a_duplicate_uid_is_reported_with_both_messages() -> None:
-    answer = verdict(seen(row(), truth(), truth(messageid=OTHER_ID)))
-    assert isinstance(answer, Report)
-    assert answer.kind is Kind.DUPLICATE_UID
-    assert str(MESSAGE_ID) in answer.sentence
-    assert str(OTHER_ID) in answer.sentence
+def test_a_duplicate_uid_is_reported_with_both_messages_in_their_order() -> None:
+    expected = Report(
+        Kind.DUPLICATE_UID, f"messages {MESSAGE_ID}, {OTHER_ID} claim the same mailbox and UID"
+    )
+    one, other = truth(), truth(messageid=OTHER_ID)
+    assert verdict(seen(row(), one, other)) == verdict(seen(row(), other, one)) == expected
 
 
 @pytest.mark.parametrize("apart", [-10, -1, 0, 1, 10])
@@ -194,6 +204,12 @@ def test_it_was_where_a_delete_may_have_meant_this_very_uid(told: dict[str, Any]
     moved_away = Memory(slots(1, 7), range_deletes=frozenset({LONG_AGO}))
     memory = replace(moved_away, **told)
     assert reported(seen(None, truth(at=LONG_AGO), memory=memory)) is Kind.SHADOWED_DELETE
+
+
+def test_what_is_still_there_was_not_what_a_delete_meant() -> None:
+    moved_away = Memory(slots(1, 7), range_deletes=frozenset({LONG_AGO}))
+    one = seen(None, truth(at=LONG_AGO), memory=moved_away, present=slots(1, 7))
+    assert reported(one) is Kind.SHADOWED_DELETE
 
 
 @pytest.mark.parametrize("apart", [-11, 11])
@@ -237,6 +253,21 @@ def test_an_orphan_without_evidence_is_reported_and_says_what_was_lost() -> None
     assert isinstance(answer, Report)
     assert answer.kind is Kind.AMBIGUOUS_RANGE_DELETE
     assert "known lost: 7, 8, deletes seen: 1" in answer.sentence
+
+
+@pytest.mark.parametrize(
+    ("memory", "lost"),
+    [
+        (Memory(slots(30, 9, 100)), "7, 9, 30, 100"),
+        (Memory(slots(8), slots(9)), "7, 8, 9"),
+        (Memory(frozenset({Slot(MAILBOX, 8, "eve"), Slot(MAILBOX, 8, "bob")})), "7, 8/bob, 8/eve"),
+    ],
+    ids=["its own UID too", "what is not sure too", "a longer key"],
+)
+def test_what_was_lost_is_named_in_order(memory: Memory, lost: str) -> None:
+    answer = verdict(seen(row(), memory=replace(memory, range_deletes=times(100))))
+    assert isinstance(answer, Report)
+    assert f"(known lost: {lost}, deletes seen: 1)" in answer.sentence
 
 
 # --- evidence ------------------------------------------------------------------------------------
@@ -321,6 +352,10 @@ NO_EVIDENCE = {
         Memory(slots(7, 8), complete_at=NOW - 150 * SECOND, range_deletes=times(200, 100)),
         set(),
     ),
+    "not in the memory, which was complete only after a delete": (
+        Memory(slots(8), complete_at=LONG_AGO - 1, range_deletes=frozenset({LONG_AGO - 2})),
+        {8},
+    ),
     "never known in the truth, but the memory is not complete": (
         Memory(slots(8), range_deletes=times(100)),
         {8},
@@ -349,6 +384,11 @@ def test_memory_counts_for_a_row_whose_oldest_cell_is_newer(after: Micros, evide
     young = row(at=LONG_AGO + DELAY, written={"modseq": LONG_AGO + after})
     one = seen(young, memory=Memory(complete_at=LONG_AGO))
     assert (evidence_for_removal(FAMILY, one) is not None) is evidence
+
+
+def test_memory_of_all_its_life_counts_for_a_row_of_any_age() -> None:
+    one = seen(Row({"mailboxid": MAILBOX, "uid": 7}), memory=Memory(complete_at=0))
+    assert evidence_for_removal(FAMILY, one) == "the truth never had this UID"
 
 
 def test_memory_never_counts_for_a_row_whose_age_is_unknown() -> None:

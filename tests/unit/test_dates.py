@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 
@@ -84,3 +85,10 @@ def test_other_sessions_keep_the_drivers_own(ours: Any) -> None:
     (plain,) = decoded(ProtocolHandler, PLAIN)
     assert not isinstance(plain, int)
     assert ours is not ProtocolHandler
+
+
+def test_a_date_s_own_zone_counts_and_without_one_it_is_in_utc() -> None:
+    later = timezone(timedelta(hours=2))
+    assert Millis.of(datetime(1970, 1, 1, 2, 0, 1, tzinfo=later)) == Millis(1_000)
+    assert Millis.of(datetime.fromisoformat("1970-01-01T00:00:01")) == Millis(1_000)
+    assert str(Millis(1_000)) == "1970-01-01T00:00:01"

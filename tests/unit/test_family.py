@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reconcilers.errors import Misconfigured, NotGuarded
@@ -9,12 +11,12 @@ from reconcilers.families import FAMILIES
 from reconcilers.families.message import MESSAGE
 from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.family import Projection, Schema, bind, keeping
-from reconcilers.model import NEVER_WRITTEN
+from reconcilers.model import NEVER_WRITTEN, Value
 from reconcilers.projections.messages import every_truth_row
 from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
 from reconcilers.tally import Tally
-from reconcilers.writes import SetCells
-from tests.builders.rows import CELLS, NOW, PROJECTION, SCHEMA, SLOT
+from reconcilers.writes import AddToCounter, SetCells
+from tests.builders.rows import CELLS, MESSAGE_ID, NOW, PROJECTION, SCHEMA, SLOT, row, truth
 
 LISTED = keeping(MESSAGE, ())
 
@@ -87,6 +89,38 @@ def test_a_missing_key_is_named(table: str, column: str) -> None:
         bind(LISTED, without(table, column))
 
 
+# --- what leads from a row to another -----------------------------------------------------------
+
+
+def test_what_is_declared_of_a_projection_is_nothing_but_its_key_unless_told() -> None:
+    told = ("lists", "lists", ("mailboxid", "uid"), every_truth_row)
+    assert Projection(*told) == Projection(
+        *told,
+        identity=None,
+        write_time_of_sets=None,
+        collects=None,
+        optional=None,
+        columns=(),
+        sets=frozenset(),
+    )
+    assert MESSAGE.suffix == ""
+
+
+@pytest.mark.parametrize("lacking", [{"uid": None}, {"mailboxid": None}, {"uid": frozenset()}])
+def test_a_truth_row_without_a_whole_key_leads_nowhere(lacking: dict[str, Value]) -> None:
+    assert MESSAGE.truth.slot_of(truth()) == SLOT
+    with pytest.raises(ValueError, match="without mailboxid, uid"):
+        MESSAGE.truth.slot_of(truth(lacking))
+
+
+def test_a_row_names_its_source_where_it_can() -> None:
+    assert PROJECTION.source_of(row()) == MESSAGE_ID
+    assert PROJECTION.source_of(row(messageid=None)) is None
+    assert PROJECTION.source_of(row(messageid=frozenset({"x"}))) is None
+    assert PROJECTION.source_of(None) is None
+    assert replace(PROJECTION, identity=None).source_of(row()) is None
+
+
 # --- tallies of two shapes -----------------------------------------------------------------------
 
 OLDER = {"currentquota": dict.fromkeys(CURRENT_QUOTA.columns, "text")}
@@ -127,6 +161,24 @@ def test_promise_1_a_truth_table_cannot_be_declared_a_projection(table: str) -> 
         Projection("wrong", table, ("mailboxid", "uid"), every_truth_row, "messageid", "modseq")
 
 
+@pytest.mark.parametrize("table", sorted(NEVER_WRITTEN))
+def test_promise_1_a_truth_table_cannot_be_declared_a_tally_nor_be_written(table: str) -> None:
+    with pytest.raises(NotGuarded, match=f"names the truth table {table}"):
+        Tally("wrong", table, "mailboxid", {})
+    assert Tally("right", f"{table}_sums", "mailboxid", {}).columns == {"mailboxid"}
+    forged = replace(PROJECTION)
+    object.__setattr__(forged, "table", table)
+    with pytest.raises(NotGuarded, match=f"^{table} holds the truth"):
+        SetCells(forged, SLOT, NOW, {})
+
+
+@pytest.mark.parametrize("round_", [0, -1])
+def test_promise_2_a_delta_without_its_round_cannot_be_built(round_: int) -> None:
+    with pytest.raises(NotGuarded, match="round"):
+        AddToCounter(CURRENT_QUOTA, SLOT, "#private&bob", round_, {})
+    assert AddToCounter(CURRENT_QUOTA, SLOT, "#private&bob", 1, {}).round == 1
+
+
 def test_promise_1_every_truth_of_a_family_is_never_written() -> None:
     assert {family.truth.table for family in FAMILIES} <= NEVER_WRITTEN
 
@@ -139,3 +191,4 @@ def test_promise_2_a_write_without_its_guard_cannot_be_built(at: int) -> None:
 
 def test_a_write_with_its_guard_can_be_built() -> None:
     assert SetCells(PROJECTION, SLOT, NOW, {}).at == NOW
+    assert SetCells(PROJECTION, SLOT, 1, {}).at == 1

@@ -20,8 +20,11 @@ from reconcilers.finding import (
 )
 from reconcilers.model import Consistent, Difference, Kind, LookAgain, Repair, Report, Row, Verdict
 from reconcilers.seen import Seen
-from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
-from tests.builders.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row, seen, truth
+from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.tally import Sum
+from reconcilers.writes import AddToCounter, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from tests.builders.indexes import APPLICABLE, gathered
+from tests.builders.rows import FAMILY, LONG_AGO, MAILBOX, NOW, PROJECTION, SLOT, row, seen, truth
 
 OURS = LONG_AGO + 1
 FLAGSEEN = Difference(Kind.DIFFERING_CELLS, ("flagseen",))
@@ -61,6 +64,34 @@ def step(
     return advance(previous, verdict, shown, Now(batch, NOW), Attempts(most=3))
 
 
+# --- what it is when nothing more is told --------------------------------------------------------
+
+
+def test_a_finding_is_new_until_more_is_told_of_it() -> None:
+    told = ("message", "messages", SLOT, None, Kind.EXTRA_ROW, State.HELD, "is extra", NOW)
+    assert Finding(*told) == Finding(
+        *told,
+        oldest=None,
+        attempts=0,
+        batch="",
+        tried_at=0,
+        before=None,
+        writes=(),
+        next_look=None,
+        accepted=False,
+        truth=(),
+    )
+
+
+def test_a_step_is_the_first_attempt_and_ends_nothing() -> None:
+    assert Step(Action.KEEP) == Step(Action.KEEP, attempt=0, ends_as=None, reason="")
+
+
+def test_without_rows_it_is_the_same_but_for_them() -> None:
+    whole = replace(finding(), before=row(), truth=(truth(),), accepted=True, next_look=NOW)
+    assert whole.without_rows() == replace(whole, before=None, writes=(), truth=())
+
+
 # --- both sides agree ----------------------------------------------------------------------------
 
 
@@ -74,7 +105,14 @@ def test_promise_6_a_repair_is_verified_by_a_later_look(state: State) -> None:
 
 
 @pytest.mark.parametrize("state", [State.REPORTED, State.HELD, State.OBSERVED])
-def test_what_we_did_not_repair_has_healed(state: State) -> None:
+@pytest.mark.parametrize("writes", [(), (SET_FLAGSEEN,)], ids=["never written", "given up"])
+def test_what_we_did_not_repair_has_healed(state: State, writes: tuple[Write, ...]) -> None:
+    closed = Step(Action.CLOSE, ends_as=State.HEALED)
+    assert step(finding(state, writes=writes), Consistent()) == closed
+
+
+@pytest.mark.parametrize("state", [State.INTENDED, State.STUCK])
+def test_what_we_never_wrote_has_healed_whatever_we_meant(state: State) -> None:
     closed = Step(Action.CLOSE, ends_as=State.HEALED)
     assert step(finding(state, writes=()), Consistent()) == closed
 
@@ -145,7 +183,7 @@ def test_what_is_stuck_stays_so() -> None:
     assert step(finding(State.STUCK, attempts=3), DIFFERS) == Step(Action.KEEP)
 
 
-@pytest.mark.parametrize(("attempts", "again"), [(1, 0), (2, 1), (3, 2)])
+@pytest.mark.parametrize(("attempts", "again"), [(0, 0), (1, 0), (2, 1), (3, 2)])
 def test_a_batch_that_is_executed_again_is_not_another_attempt(attempts: int, again: int) -> None:
     repeated = step(finding(attempts=attempts), DIFFERS, batch="batch 1")
     assert repeated == Step(Action.REPAIR, attempt=again)
@@ -198,6 +236,28 @@ def test_the_time_of_a_set_is_that_of_its_guard(
     assert written_since(before, difference, actual) is newer
 
 
+def test_one_newer_cell_of_several_is_enough() -> None:
+    both = Difference(Kind.DIFFERING_CELLS, ("flagseen", "modseq"))
+    write = SetCells(PROJECTION, SLOT, OURS, {"flagseen": True, "modseq": 12})
+    for newer in both.columns:
+        actual = row(flagseen=False, modseq=1, written={newer: OURS + 1})
+        assert written_since(finding(writes=(write,)), both, actual)
+
+
+def test_a_set_that_has_no_guard_cell_is_newer_by_its_own_time() -> None:
+    added = AddToSet(APPLICABLE, SLOT, OURS, "userflags", frozenset({"work"}))
+    differs = Difference(Kind.DIFFERING_CELLS, ("userflags",))
+    for at, newer in ((OURS, False), (OURS + 1, True)):
+        actual = Row(gathered("stale").cells, {"userflags": at})
+        assert written_since(finding(writes=(added,)), differs, actual) is newer
+
+
+def test_a_delta_to_a_counter_says_nothing_of_a_row() -> None:
+    delta = AddToCounter(MAILBOX_COUNTERS, SLOT, MAILBOX, 1, {Sum.COUNT: 1})
+    before = replace(finding(kind=Kind.EXTRA_ROW), writes=(delta, REMOVED))
+    assert not written_since(before, EXTRA.difference, row())
+
+
 def test_another_kind_of_difference_is_newer() -> None:
     gone = finding(kind=Kind.MISSING_ROW, writes=(FILLED,))
     assert written_since(gone, FLAGSEEN, row(flagseen=False))
@@ -223,7 +283,10 @@ def test_a_row_without_write_times_is_not_newer() -> None:
 
 
 def test_a_retry_begins_at_attempt_0_and_is_looked_at_now() -> None:
-    again = retried(finding(State.STUCK, attempts=3), NOW)
+    stuck = replace(finding(State.STUCK, attempts=3), before=row(), truth=(truth(),))
+    again = retried(stuck, NOW)
+    assert again.before is None
+    assert again.truth == stuck.truth
     assert (again.state, again.attempts, again.writes, again.next_look) == (State.HELD, 0, (), NOW)
     assert step(again, DIFFERS) == Step(Action.REPAIR, attempt=0)
 

@@ -80,6 +80,7 @@ CHANGE = Wake(KEY, MESSAGE_ID, from_truth=True)
         replace(CHANGE, looked_again=True),
         Wake(KEY, None, deleted_at=LONG_AGO, deleted_from=LISTS.table),
         Wake(KEY, None, deleted_from=LISTS.table),
+        Wake(KEY, None, deleted_at=LONG_AGO),
         Wake(KEY, MESSAGE_ID, expires_at=LONG_AGO),
         Wake(KEY, OTHER_ID),
         Wake((MAILBOX, None), MESSAGE_ID),
@@ -139,6 +140,11 @@ def test_a_cell_that_differs_or_is_required_and_empty_is_left(
 
 
 # --- what is read --------------------------------------------------------------------------------
+
+
+def test_a_change_that_names_no_source_is_passed_too(mailbox: Mailbox) -> None:
+    mailbox.add(7)
+    assert list(mailbox.glance.at([Wake(KEY, None), CHANGE], LONG_AGO).left) == []
 
 
 def test_what_is_right_is_passed(mailbox: Mailbox) -> None:
@@ -201,6 +207,8 @@ def test_families_without_a_glance() -> None:
     assert raw_shape(replace(INDEXED, key=(group, replace(uid, type="int")))) is None
     nameless = replace(LISTS, identity="elsewhere")
     assert raw_shape(replace(INDEXED, projections=(nameless,))) is None
+    gathering = replace(LISTS, collects="userflags")
+    assert raw_shape(replace(INDEXED, projections=(gathering,))) is None
     assert raw_shape(INDEXED) is not None
 
 
@@ -214,6 +222,21 @@ def test_both_sides_end_with_what_is_copied() -> None:
         places = [(shape.truth[one], shape.listing[other]) for one, other in shape.same]
         assert places == [("messageid", "messageid")] * (family is INDEXED)
         assert {shape.truth[at] for at in shape.required} == set(family.truth.required)
+
+
+def test_what_the_listing_lacks_is_read_of_the_truth_between_key_and_copies() -> None:
+    """What a row must have, and what an index goes by."""
+    lacking = {"userflags", "modseq", "headercontent", "flagseen", "flagdeleted", "flagrecent"}
+    lacking |= {"flaguser", "threadid", "internaldate", "fullcontentoctets"}
+    listing = {
+        name: kind for name, kind in INDEX_SCHEMA[LISTS.table].items() if name not in lacking
+    }
+    shape = shape_of(bind(INDEXED, INDEX_SCHEMA | {LISTS.table: listing}))
+    more = ("fullcontentoctets", "headercontent", "internaldate", "modseq", "userflags")
+    copied = ("bodystartoctet", "save_date")
+    assert shape.truth == ("mailboxid", "uid", "messageid", *more, *copied)
+    assert shape.listing == ("mailboxid", "uid", "messageid", *copied)
+    assert (shape.copied, shape.same, shape.source) == ((8, 3), ((2, 2),), (2, 2))
 
 
 def test_keys_are_sent_by_their_types() -> None:
@@ -282,6 +305,20 @@ def test_answers_are_forgotten_before_there_are_too_many() -> None:
         assert belonging.of((b"%d" % number,))
         assert not belonging.of((b"$%d" % number,))
     assert belonging._answers <= MOST_ANSWERS
+
+
+def test_ten_thousand_answers_are_known_and_no_more() -> None:
+    asked: list[Value] = []
+
+    def told(truth: Row) -> bool:
+        asked.append(truth.get("key"))
+        return True
+
+    index = Projection("users", "users", ("key",), belongs=told)
+    belonging = Belonging(index, ("key",), lambda _column, cell: (cell or b"").decode())
+    for number in [*range(10_000), 0, 10_000, 0]:
+        belonging.of((b"%d" % number,))
+    assert asked == [*map(str, range(10_000)), "10000", "0"]
 
 
 def test_so_many_answers_are_known_at_most_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,21 @@ def test_where_not_even_nothing_can_be_read_it_is_no_key(count: int) -> None:
     assert len(server.reads) == 1
 
 
+@pytest.mark.parametrize("count", [1, 2, 7, 8])
+def test_whether_nothing_can_be_read_is_asked_once(count: int) -> None:
+    asked: list[str] = []
+    found = in_halves(range(count), Server(*range(count)).read, lambda: asked.append("nothing"))
+    assert len(found.unreadable) == count
+    assert asked == ["nothing"]
+
+
+def test_fifty_are_rows_and_one_more_is_a_node() -> None:
+    bad = Server(*range(51))
+    assert len(in_halves(range(50), bad.read, nothing).unreadable) == 50
+    with pytest.raises(ReadFailed):
+        in_halves(range(51), bad.read, nothing)
+
+
 @pytest.mark.parametrize("error", [Overloaded, Unreachable, KeyError])
 def test_other_errors_are_not_a_keys(error: type[Exception]) -> None:
     server = Server(3, error=error)

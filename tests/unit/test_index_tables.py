@@ -175,6 +175,14 @@ def test_an_index_is_never_asked_for_evidence_of_a_removal() -> None:
     assert isinstance(verdict(DELETED, gone), Repair)
 
 
+@by_key
+def test_a_delete_near_its_message_leaves_no_index_without_its_row(index: Projection) -> None:
+    """Whether its user deleted the message is asked of the list: it is there."""
+    near = Memory(range_deletes=frozenset({LONG_AGO}))
+    missing = replace(listed(None, belonging(index)), memory=near)
+    assert isinstance(verdict(index, missing), Repair)
+
+
 def test_agreement_is_consistent() -> None:
     assert verdict(APPLICABLE, listed(gathered("work"), truth())) == Consistent()
 

@@ -50,6 +50,11 @@ def test_another_uuid_tells_nothing() -> None:
     assert born_at(uuid4()) is None
 
 
+@pytest.mark.parametrize("source", ["bob", 7])
+def test_what_is_no_uuid_tells_nothing(source: str | int) -> None:
+    assert born_at(source) is None
+
+
 # --- complete_at ---------------------------------------------------------------------------------
 
 COMPLETE_AT = {
@@ -81,6 +86,21 @@ def test_since_when_a_memory_is_complete(
     messageid: UUID, watched_since: Micros | None, here: list[Entry], expected: Micros | None
 ) -> None:
     assert complete_at(messageid, here, watched_since) == expected
+
+
+def test_nothing_is_remembered_until_it_is_told() -> None:
+    assert Memory() == Memory(
+        known=frozenset(),
+        unsure=frozenset(),
+        complete_at=None,
+        range_deletes=frozenset(),
+        row_deletes=frozenset(),
+        projection_deletes=frozenset(),
+        sibling_deletes={},
+    )
+    assert Entry(MESSAGE_ID, SLOT, True) == Entry(
+        MESSAGE_ID, SLOT, True, recorded_at=None, expiring=False
+    )
 
 
 # --- memory_of -----------------------------------------------------------------------------------

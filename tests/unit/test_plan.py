@@ -27,6 +27,7 @@ from tests.builders.rows import (
 
 SETTLED = MOMENT.horizon
 EARLIER = LONG_AGO - 100 * SECOND
+B = frozenset({"b"})
 
 
 def planned(one: Seen, kind: Kind, *columns: str, attempt: int = 0) -> tuple[Write, ...]:
@@ -100,6 +101,22 @@ def test_the_next_attempt_at_a_missing_row_reaches_past_older_tombstones(attempt
     assert {write.at for write in writes} == {SETTLED}
 
 
+@pytest.mark.parametrize("first", ["what belongs here", "what does not"])
+@pytest.mark.parametrize("actual", [None, row(headercontent="stale")], ids=["missing", "differs"])
+def test_a_truth_row_that_does_not_belong_here_is_not_written(
+    actual: Row | None, first: str
+) -> None:
+    only_unseen = replace(PROJECTION, belongs=lambda each: each.get("flagseen") is False)
+    claims = [truth(flagseen=False), truth(flagseen=True, headercontent="of another")]
+    one = seen(actual, *(claims if first == "what belongs here" else claims[::-1]))
+    kind = Kind.MISSING_ROW if actual is None else Kind.DIFFERING_CELLS
+    writes = plan(only_unseen, one, Difference(kind, ("headercontent",)), MOMENT, 0)
+    assert not isinstance(writes, Report)
+    cells = writes[0]
+    assert isinstance(cells, SetCells)
+    assert cells.cells["headercontent"] == "header-blob"
+
+
 # --- cells differ --------------------------------------------------------------------------------
 
 
@@ -152,6 +169,21 @@ def test_elements_that_agree_are_not_written() -> None:
     actual = row(userflags=frozenset({"work", "stale"}))
     kinds = [type(write) for write in corrected(actual, truth(), "userflags")]
     assert kinds == [SetCells, RemoveFromSet]
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "change"),
+    [
+        ({"a", "b"}, {"a"}, RemoveFromSet(PROJECTION, SLOT, LONG_AGO + 1, "userflags", B)),
+        ({"a"}, {"a", "b"}, AddToSet(PROJECTION, SLOT, LONG_AGO + 1, "userflags", B)),
+    ],
+    ids=["one too many", "one too few"],
+)
+def test_only_the_elements_that_differ_are_written(
+    there: set[str], wanted: set[str], change: Write
+) -> None:
+    actual, right = row(userflags=frozenset(there)), truth(userflags=frozenset(wanted))
+    assert corrected(actual, right, "userflags")[1:] == (change,)
 
 
 def test_the_guard_is_written_once_where_it_differs_too() -> None:
@@ -242,6 +274,25 @@ def test_a_row_without_any_write_time_cannot_be_guarded(elements: frozenset[str]
     answer = plan(PROJECTION, only_key, Difference(Kind.EXTRA_ROW), MOMENT, 0)
     assert isinstance(answer, Report)
     assert answer.kind is Kind.UNGUARDABLE
+
+
+@pytest.mark.parametrize(("at", "guarded"), [(1, True), (0, False), (-1, False)])
+@pytest.mark.parametrize("side", ["truth", "projection"])
+def test_what_was_written_at_the_beginning_of_time_cannot_be_guarded(
+    side: str, at: int, guarded: bool
+) -> None:
+    early = {"modseq": at}
+    actual = row(flagseen=False, written=early if side == "projection" else None)
+    wanted = Row(truth().cells, early) if side == "truth" else truth()
+    answer = plan(
+        PROJECTION,
+        seen(actual, wanted),
+        Difference(Kind.DIFFERING_CELLS, ("flagseen",)),
+        MOMENT,
+        0,
+    )
+    assert isinstance(answer, tuple) is guarded
+    assert guarded or (isinstance(answer, Report) and answer.kind is Kind.UNGUARDABLE)
 
 
 # --- never ---------------------------------------------------------------------------------------

@@ -112,6 +112,17 @@ def test_a_batch_that_is_executed_again_counts_once() -> None:
     assert not opened(after(batch, batch))
 
 
+def test_a_batch_that_is_executed_again_counts_as_the_most_that_it_found() -> None:
+    first, again = Count("b", 1, 100, 5, 3), Count("b", 2, 50, 9, 1)
+    assert after(first, again).recent == (Count("b", 2, 100, 9, 3),)
+    assert after(again, first).recent == (Count("b", 1, 100, 9, 3),)
+
+
+def test_each_batch_counts_as_what_it_found_itself() -> None:
+    counts = (count(at=1, keys=50, suspects=40, removals=7), count(at=2, keys=20, suspects=1))
+    assert after(*counts).recent == counts
+
+
 # --- what is counted -----------------------------------------------------------------------------
 
 
@@ -210,6 +221,12 @@ REFUSALS = [
     (OBSERVE, ADDITION, LISTS, "has truth", Refusal(State.OBSERVED, ADDITION)),
     (OBSERVE, REMOVAL, LISTS, "emptied", Refusal(State.OBSERVED, REMOVAL)),
 ]
+
+
+def test_all_is_let_through_and_nothing_is_explained_unless_told() -> None:
+    assert Admission(repairs=None, removals=None, observe=False) == OPEN
+    assert Refusal(State.HELD, REMOVAL) == Refusal(State.HELD, REMOVAL, reason=None)
+    assert BreakerState() == BreakerState(opened={}, recent=())
 
 
 @pytest.mark.parametrize(("admission", "kind", "projection", "mailbox", "expected"), REFUSALS)

@@ -36,6 +36,19 @@ def suspect(*messageids: UUID, suspected: Kind | None = None) -> Suspect:
     return Suspect(SLOT, ids, Kind.EXTRA_ROW, PROJECTION.name, suspected=suspected)
 
 
+def test_a_look_that_read_one_side_only_has_asked_nobody() -> None:
+    assert Seen(SLOT, None, ()) == Seen(
+        SLOT,
+        None,
+        (),
+        consulted=frozenset(),
+        memory=NOTHING_REMEMBERED,
+        present=frozenset(),
+        suspected=None,
+        listed=False,
+    )
+
+
 def read(actual: Row | None, *truths: Row, listed: Row | None = None) -> SlotRows:
     return SlotRows(actual, listed, frozenset({MESSAGE_ID}), truths)
 

@@ -1,0 +1,126 @@
+"""Each step of the glance by itself: what one slot lacks leaves the others as they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconcilers.belonging import Belonging
+from reconcilers.family import Projection
+from reconcilers.glance import Asked, indexed, listed, remembered, true
+from reconcilers.model import Micros
+from reconcilers.projections.messages import every_truth_row
+from reconcilers.raw import BIGINT, RawCell, RawKey, RawRow, RawShape
+from tests.builders.indexes import INDEXED
+from tests.fakes.raw_tables import shape_of
+
+TRUE, FALSE = b"\x01", b"\0"
+SINCE: Micros = 1_000
+GOOD: RawKey = (b"mailbox", b"8")
+OTHER: RawKey = (b"mailbox", b"7")
+SOURCE, ANOTHER = b"message", b"another"
+AT = BIGINT.pack(SINCE)
+WHOLE: RawRow = (SOURCE, TRUE, AT, None)
+
+
+def known(
+    *entries: RawRow, since: Micros | None = SINCE, others: frozenset[RawCell] = frozenset()
+) -> dict[RawKey, RawCell]:
+    return remembered(Asked({OTHER: [0], GOOD: [1]}, [SOURCE, None], others), entries, since)
+
+
+# --- remembered ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        (SOURCE, FALSE, AT, None),
+        (SOURCE, None, AT, None),
+        (SOURCE, TRUE, AT, b"\0\0\0\x09"),
+        (SOURCE, TRUE, None, None),
+        (SOURCE, TRUE, BIGINT.pack(SINCE - 1), None),
+        (SOURCE, TRUE, BIGINT.pack(-1), None),
+        (SOURCE, TRUE, b"\x80", None),
+        (ANOTHER, TRUE, AT, None),
+    ],
+    ids=[
+        "not in the truth",
+        "nobody knows whether it was",
+        "expiring",
+        "from an event",
+        "before watching",
+        "before 1970",
+        "at no time",
+        "another than its wake names",
+    ],
+)
+def test_what_is_not_remembered_whole_leaves_the_next_as_it_is(entry: RawRow) -> None:
+    assert known((*OTHER, *entry), (*GOOD, *WHOLE)) == {GOOD: SOURCE}
+
+
+def test_what_was_not_asked_for_or_is_remembered_twice_is_left() -> None:
+    nobodys: RawRow = (b"mailbox", b"9", *WHOLE)
+    twice = [(*OTHER, *WHOLE), (*OTHER, ANOTHER, TRUE, AT, None)]
+    assert known(nobodys, *twice, (*GOOD, *WHOLE)) == {GOOD: SOURCE}
+
+
+def test_a_source_that_another_wake_may_mean_is_left() -> None:
+    beside: RawRow = (*OTHER, *WHOLE)
+    of_another: RawRow = (*GOOD, ANOTHER, TRUE, AT, None)
+    assert known(beside, of_another, others=frozenset({SOURCE})) == {GOOD: ANOTHER}
+
+
+@pytest.mark.parametrize("at", [0, 1, SINCE])
+def test_where_nobody_has_said_since_when_any_record_counts(at: Micros) -> None:
+    entry: RawRow = (*GOOD, SOURCE, TRUE, BIGINT.pack(at), None)
+    assert known(entry, since=None) == {GOOD: SOURCE}
+
+
+# --- listed, true, indexed -----------------------------------------------------------------------
+
+SHAPE: RawShape = replace(shape_of(INDEXED), copied=(4, 3), same=(), source=(3, 2), required=(4,))
+"""The listing: the key, the source, a cell. The truth: the key, a flag, the source, the cell."""
+
+
+def everything(flag: RawCell = TRUE) -> Belonging:
+    """Belongs where its flag is ``flag``."""
+    index = Projection("p", "p", ("a", "b"), lambda row: row.get("flag") == bool(flag == TRUE))
+    columns = ("a", "b", "flag", "source", "cell")
+    return Belonging(index, columns, lambda _, cell: cell == TRUE)
+
+
+def test_the_source_is_where_the_listing_names_it() -> None:
+    rows = [(*OTHER, ANOTHER, b"x"), (*GOOD, SOURCE, b"x")]
+    sources = {(b"mailbox", b"6"): SOURCE, OTHER: SOURCE, GOOD: SOURCE}
+    assert listed(SHAPE, sources, rows) == {GOOD: rows[1]}
+
+
+@pytest.mark.parametrize(
+    "truths",
+    [
+        [],
+        [(*OTHER, TRUE, ANOTHER, b"x"), (b"mailbox", b"9", TRUE, ANOTHER, b"x")],
+        [(b"mailbox", b"9", TRUE, ANOTHER, b"x")],
+        [(*OTHER, TRUE, ANOTHER, b"y")],
+        [(*OTHER, FALSE, ANOTHER, b"x")],
+    ],
+    ids=["gone", "two rows", "elsewhere", "another cell", "does not belong"],
+)
+def test_what_is_not_true_leaves_the_next_as_it_is(truths: list[RawRow]) -> None:
+    rows: dict[RawKey, RawRow] = {OTHER: (*OTHER, ANOTHER, b"x"), GOOD: (*GOOD, SOURCE, b"x")}
+    right: RawRow = (*GOOD, TRUE, SOURCE, b"x")
+    assert true(SHAPE, everything(), rows, [*truths, right]) == {GOOD: right}
+
+
+@pytest.mark.parametrize("collects", [None, "flags"])
+def test_an_index_has_what_belongs_and_one_that_collects_is_not_asked(collects: str | None) -> None:
+    index = Projection("p", "p", ("a", "b"), every_truth_row, collects=collects)
+    inside: RawRow = (*OTHER, TRUE, SOURCE, b"x")
+    outside: RawRow = (*GOOD, FALSE, SOURCE, b"x")
+    truths: dict[RawKey, RawRow] = {OTHER: inside, GOOD: outside}
+    there = truths if collects is None else {GOOD: outside}
+    assert indexed(index, everything(), truths, {OTHER}) == there
+    none = {GOOD: outside}
+    assert indexed(index, everything(), truths, set()) == none

@@ -1,0 +1,114 @@
+"""The rules of one process's claim, on a clock and a stop of the test's own."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from threading import Event
+from types import SimpleNamespace
+
+import pytest
+
+from checkpoints import lease as lease_module
+from checkpoints.lease import Holder, Lease, time_awake_or_asleep
+from checkpoints.memory import MemoryLease
+from reconcilers.errors import AlreadyRunning, Unreachable
+
+MINUTE = timedelta(seconds=60)
+ME, OTHER = Holder("me", "mail-1"), Holder("other", "mail-2")
+
+
+class Store(MemoryLease):
+    """Time stands still; nobody answers while ``silent``."""
+
+    silent = False
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 0.0)
+
+    def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:
+        if self.silent:
+            raise Unreachable("nobody answers")
+        return super().take(name, holder, lasts)
+
+
+class Stop(Event):
+    """Comes after so many pauses, in each of which the store changes its mind."""
+
+    def __init__(self, store: Store, pauses: int) -> None:
+        super().__init__()
+        self.store, self.left, self.paused = store, pauses, list[float | None]()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.paused.append(timeout)
+        self.left -= 1
+        self.store.silent = len(self.paused) in (2, 3)
+        return self.left == 0
+
+
+def lease_of(store: Store) -> Lease:
+    return Lease(store, "stream", ME, MINUTE, lambda: 0.0)
+
+
+def test_it_is_not_held_before_it_was_taken_nor_after_it_was_lost_whatever_the_clock_shows() -> (
+    None
+):
+    store = Store()
+    lease = lease_of(store)
+    assert not lease.holds()
+    lease.acquire()
+    assert lease.holds()
+    store.leave("stream", ME)
+    store.take("stream", OTHER, MINUTE)
+    with pytest.raises(AlreadyRunning, match=r"other on host mail-2\. Stop it, or wait 60 s after"):
+        lease.acquire()
+    assert not lease.holds()
+
+
+def test_a_renewal_that_failed_is_tried_again_five_times_as_soon() -> None:
+    store = Store()
+    lease = lease_of(store)
+    lease.acquire()
+    stop = Stop(store, pauses=6)
+    lease.keep(stop)
+    assert stop.paused == [20.0, 20.0, 4.0, 4.0, 20.0, 20.0]
+
+
+def test_a_lease_that_was_released_and_taken_again_is_kept() -> None:
+    store = Store()
+    lease = lease_of(store)
+    lease.acquire()
+    lease.release()
+    released = Stop(store, pauses=3)
+    lease.keep(released)
+    assert released.paused == [20.0]
+    lease.acquire()
+    taken = Stop(store, pauses=2)
+    lease.keep(taken)
+    assert taken.paused == [20.0, 20.0]
+
+
+@pytest.mark.parametrize(
+    ("clocks", "seconds"),
+    [
+        ({"CLOCK_BOOTTIME": 7, "clock_gettime": {7: 70.5}.get, "monotonic": lambda: 1.5}, 70.5),
+        ({"monotonic": lambda: 1.5}, 1.5),
+    ],
+    ids=["counts sleep", "cannot"],
+)
+def test_time_goes_on_while_the_machine_sleeps_where_it_can_tell(
+    monkeypatch: pytest.MonkeyPatch, clocks: dict[str, object], seconds: float
+) -> None:
+    monkeypatch.setattr(lease_module, "time", SimpleNamespace(**clocks))
+    assert time_awake_or_asleep() == seconds
+
+
+def test_what_is_renewed_lasts_from_the_renewal_on() -> None:
+    now = 0.0
+    store = MemoryLease(lambda: now)
+    store.take("stream", ME, MINUTE)
+    now = 59.0
+    assert store.take("stream", ME, MINUTE) == ME
+    now = 118.0
+    assert store.take("stream", OTHER, MINUTE) == ME
+    now = 119.0
+    assert store.take("stream", OTHER, MINUTE) == OTHER
