@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from reconcilers.frontier import Lane, Node
 from reconcilers.model import Micros
 
 Offsets = Mapping[str, Mapping[int, int]]
@@ -37,6 +38,7 @@ class Bookmark:
     """Up to where one stream has settled its topics.
 
     ``ids`` are those that the topics had when they were read; empty where they are not known.
+    ``heard`` is the newest canary of each lane that came without a gap.
     ``recorded_at`` (µs) is given by `Bookmarks.record`; it only goes up.
     """
 
@@ -45,6 +47,7 @@ class Bookmark:
     ids: KafkaIds = KafkaIds()
     recorded_at: Micros = 0
     name: str = ""
+    heard: Mapping[Lane, Micros] = field(default_factory=dict)
 
 
 class Bookmarks(Protocol):
@@ -61,6 +64,14 @@ class Bookmarks(Protocol):
 
     def named(self, stream: str, name: str) -> Bookmark | None:
         """The bookmark with this name, None when there is none."""
+
+
+def newest_heard(bookmark: Bookmark) -> dict[Node, Micros]:
+    """Of each node the newest canary that had come in all its lanes."""
+    found: dict[Node, Micros] = {}
+    for (node, *_), number in bookmark.heard.items():
+        found[node] = min(found.get(node, number), number)
+    return found
 
 
 def after(last: Micros | None, now: Micros) -> Micros:

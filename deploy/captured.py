@@ -1,12 +1,16 @@
-"""The tables whose changes are captured: what the declared families wake on, and nothing else.
+"""The tables whose changes are captured: what the declared families wake on, and our own canaries.
 
-`python -m deploy.captured` prints them, as `python -m deploy.embedded up --tables` takes them.
+`python -m deploy.captured` prints the families' tables, as `python -m deploy.embedded up --tables`
+takes them; `python -m deploy.captured schema` the CQL of the canaries, as its `--schema` does.
 """
 
+import sys
 from collections.abc import Iterable
 
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family
+from streaming.settings import CanarySettings
+from streaming.tables import canary_schema
 
 
 def by(families: Iterable[Family]) -> tuple[str, ...]:
@@ -26,5 +30,8 @@ def by(families: Iterable[Family]) -> tuple[str, ...]:
 TABLES = by(FAMILIES)
 """Those of the product."""
 
+SCHEMA = canary_schema.statements(CanarySettings().keyspace)
+"""The canaries' keyspace and table, which has to be there before the agent starts."""
+
 if __name__ == "__main__":
-    print(",".join(TABLES))
+    print("; ".join(SCHEMA) if sys.argv[1:] == ["schema"] else ",".join(TABLES))

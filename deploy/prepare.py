@@ -1,7 +1,8 @@
 """`python -m deploy.prepare --config FILE`: what has to be there before the CDC agent starts.
 
 James's tables where the keyspace does not exist yet (James makes its own otherwise), change capture
-on for each table that is watched, and the topics. Running it again changes nothing.
+on for each table that is watched, the table of canaries, and the topics. Running it again changes
+nothing.
 """
 
 import argparse
@@ -22,7 +23,9 @@ from deploy.embedded.topics import MAX_MESSAGE_BYTES, PARTITIONS
 from deploy.mailserver import james
 from reconcilers.errors import Misconfigured
 from streaming import settings
-from streaming.settings import CassandraSettings, KafkaSettings
+from streaming.settings import CanarySettings, CassandraSettings, KafkaSettings
+from streaming.tables import canary_schema
+from streaming.topics import own_topics
 
 log = logging.getLogger("prepare")
 
@@ -37,16 +40,18 @@ def main(arguments: list[str]) -> int:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
         wanted = settings.load(given.config)
-        prepare_tables(wanted.cassandra)
-        prepare_topics(wanted.kafka, wanted.cassandra.keyspace)
+        prepare_tables(wanted.cassandra, wanted.canary)
+        prepare_topics(wanted.kafka)
     except (Misconfigured, DriverException, NoHostAvailable, KafkaError, OSError) as error:
         print(f"prepare: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def prepare_tables(wanted: CassandraSettings) -> None:
+def prepare_tables(wanted: CassandraSettings, canary: CanarySettings) -> None:
     """Make the keyspace with James's tables unless it exists, and turn change capture on.
+
+    The canaries' keyspace is made with its table, which is captured, too.
 
     Needs a role that may create and alter. Raises the driver's errors.
     """
@@ -60,17 +65,18 @@ def prepare_tables(wanted: CassandraSettings) -> None:
             log.info("making keyspace %s with James's tables", wanted.keyspace)
             james.create_schema(session, wanted.keyspace)
         capture.switch_on(session, wanted.keyspace, captured.TABLES)
+        canary_schema.create(session, canary.keyspace)
+        capture.switch_on(session, canary.keyspace, [canary_schema.TABLE])
     finally:
         cluster.shutdown()
 
 
-def prepare_topics(wanted: KafkaSettings, keyspace: str) -> None:
-    """Make the topics that are missing, one a watched table and the reconciler's own.
+def prepare_topics(wanted: KafkaSettings) -> None:
+    """Make the topics that are missing: the agents' one, and the reconciler's own.
 
     Raises KafkaError.
     """
-    names = {f"{wanted.topic_prefix}.{keyspace}.{table}" for table in captured.TABLES}
-    names |= {wanted.suspects_topic, wanted.observe_suspects_topic, wanted.dead_letters_topic}
+    names = {wanted.topic_prefix, *own_topics(wanted)}
     admin = KafkaAdminClient(bootstrap_servers=wanted.bootstrap_servers)
     try:
         missing = sorted(names.difference(admin.list_topics()))

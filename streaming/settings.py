@@ -92,7 +92,9 @@ class KafkaSettings(Section):
     """Where the Debezium agent publishes, and the reconciler's own topics."""
 
     bootstrap_servers: str = Field("127.0.0.1:9092", description="comma-separated brokers")
-    topic_prefix: str = Field("james", description="the agent's topic.prefix")
+    topic_prefix: str = Field(
+        "james", description="the agent's topic.prefix, and the one topic of all its events"
+    )
     suspects_topic: str = Field("reconciler.suspects", description="keys to look at again")
     observe_suspects_topic: str = Field(
         "reconciler.suspects.observe", description="the same for observe mode"
@@ -162,8 +164,8 @@ class TallySettings(Section):
     window: Seconds = Field(60.0, description="a mailbox that changes is counted once in this time")
     max_update_lag: Annotated[float | None, Field(gt=0), SECONDS] = Field(
         None,
-        description="L: a counter is written, a change captured, its record read within;"
-        " without it, and at most: stream.delay",
+        description="L: James writes a counter within it, after the truth; at most, and without it:"
+        " stream.delay",
     )
     looks: Count = Field(3, description="K: looks on one side, a delay apart, before a correction")
     chunk: Count = Field(1000, description="UIDs counted together; another value: all anew")
@@ -205,6 +207,21 @@ class AgentSettings(Section):
     http: tuple[str, ...] = Field((), description="their addresses, as http://host:port")
 
 
+class CanarySettings(Section):
+    """Rows of our own, written to come back as events: then all before them has come, too."""
+
+    keyspace: str = Field(
+        "reconciler_canary", description="keyspace of the canaries, marked with CDC"
+    )
+    interval: Seconds = Field(1.0, description="a canary is written to each node every so often")
+    lost_after: Seconds = Field(
+        600.0, description="a missing canary, and events around it, count as lost after"
+    )
+    longest_pause: Seconds = Field(
+        600.0, description="so long without canaries cdc_raw cannot overflow unseen"
+    )
+
+
 class Settings(Section):
     """Everything that can be set."""
 
@@ -215,6 +232,7 @@ class Settings(Section):
     tally: TallySettings = TallySettings()
     metrics: MetricsSettings = MetricsSettings()
     agent: AgentSettings = AgentSettings()
+    canary: CanarySettings = CanarySettings()
 
     @property
     def max_update_lag(self) -> float:

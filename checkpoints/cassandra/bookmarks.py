@@ -14,7 +14,7 @@ from checkpoints.cassandra.store import Store
 from checkpoints.clock import MICROS_A_MILLI, now_micros
 from reconcilers.model import Micros
 
-COLUMNS = "recorded_at, offsets, ids"
+COLUMNS = "recorded_at, offsets, ids, heard"
 OF_BATCHES = "checkpoint, batch_id, batch_time, watermark, offsets"
 
 
@@ -25,12 +25,12 @@ class CassandraBookmarks:
         self._store = store
         self._clock = clock
         self._insert = store.prepare(
-            f"INSERT INTO $ks.settled_offsets (stream, {COLUMNS}) VALUES (?, ?, ?, ?)"
+            f"INSERT INTO $ks.settled_offsets (stream, {COLUMNS}) VALUES (?, ?, ?, ?, ?)"
             " USING TIMESTAMP ?"
         )
         self._newest = store.prepare(f"SELECT {COLUMNS} FROM $ks.settled_offsets WHERE stream = ?")
         self._insert_named = store.prepare(
-            f"INSERT INTO $ks.named_bookmarks (stream, name, {COLUMNS}) VALUES (?, ?, ?, ?, ?)"
+            f"INSERT INTO $ks.named_bookmarks (stream, name, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
         )
         self._of_name = store.prepare(
             f"SELECT {COLUMNS} FROM $ks.named_bookmarks WHERE stream = ? AND name = ?"
@@ -102,15 +102,19 @@ def _day(at: Micros) -> date:
 
 def _fields(bookmark: Bookmark) -> tuple[object, ...]:
     ids = codec.text_of(asdict(bookmark.ids))
-    return bookmark.recorded_at, codec.text_of(nested(bookmark.settled)), ids
+    heard = codec.text_of([[*lane, number] for lane, number in bookmark.heard.items()])
+    return bookmark.recorded_at, codec.text_of(nested(bookmark.settled)), ids, heard
 
 
-def _bookmark(stream: str, recorded_at: Micros, offsets: str, ids: str | None) -> Bookmark:
+def _bookmark(
+    stream: str, recorded_at: Micros, offsets: str, ids: str | None, heard: str | None
+) -> Bookmark:
     stored = json.loads(offsets)
     if "start" in stored and "end" in stored:  # named by a version up to 0.2
         stored = stored["end"]
     known = KafkaIds(**json.loads(ids)) if ids else KafkaIds()
-    return Bookmark(stream, flat(_offsets(stored)), known, recorded_at)
+    lanes = {(node, topic, place): at for node, topic, place, at in json.loads(heard or "[]")}
+    return Bookmark(stream, flat(_offsets(stored)), known, recorded_at, heard=lanes)
 
 
 def _offsets(stored: dict[str, dict[str, int]]) -> Offsets:

@@ -19,6 +19,9 @@ if [[ -n ${CASSANDRA_USERNAME:-} ]]; then
 fi
 
 umask 077
+# The agent notes the highest position that Kafka has acknowledged of a table. After a crash it would
+# skip what was on its way to another partition: so what lies in cdc_raw is sent again.
+rm -rf "$work/offsets"
 mkdir -p "$work/relocation" "$work/offsets"
 cd /opt/agent
 ./render.sh templates/cassandra.yaml templates/cassandra-5.0.yaml > "$cassandra_yaml"

@@ -82,7 +82,7 @@ def workload_of(operations: int, seed: int) -> Workload:
 def _play(given: argparse.Namespace, folder: Path, screen: Screen) -> int:
     with ExitStack() as ending:
         screen.say(f"starting Cassandra, Kafka and the change agent in {folder}")
-        stack = Stack(folder / "stack", Wanted(tables=captured.TABLES))
+        stack = Stack(folder / "stack", Wanted(tables=captured.TABLES, schema=captured.SCHEMA))
         ending.callback(stack.down)
         ending.callback(screen.say, "stopping the servers")
         ending.callback(_ignore_interrupts)

@@ -18,7 +18,7 @@ from deploy.demo.planted import missing_row
 from deploy.demo.planter import Planter
 from deploy.demo.show import Scene, Screen
 from deploy.demo.sight import Quiet, Sight
-from deploy.demo.stream import SUSPECTS_TOPIC, Stream
+from deploy.demo.stream import Stream
 from deploy.demo.users import Users
 from deploy.demo.verdict import Exhibits, judged
 from deploy.embedded import Stack
@@ -114,7 +114,7 @@ class Play:
         Returns what was there then, or at the deadline.
         """
         self.screen.say("all is written: waiting until nothing is left to repair or to verify")
-        quiet = Quiet(self.pace.quiet, SUSPECTS_TOPIC)
+        quiet = Quiet(self.pace.quiet)
         doing = "waiting for quiet"
         deadline = time.monotonic() + LONGEST_WAIT_FOR_THE_END_S
         while time.monotonic() < deadline:

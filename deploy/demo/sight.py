@@ -30,7 +30,8 @@ class Sight:
     """Findings counted by projection, kind and state, and the lag. Times are seconds.
 
     `findings` counts how often a finding came to a state, `standing` how many are in it now.
-    `lag` is in records, by topic. `last_batch` is a time since the epoch, 0 before the first.
+    `lag` is in records, by topic. Times are since the epoch, 0 before the first: `last_batch`, and
+    `frontier`, before which all that was written has been looked at.
     """
 
     findings: Mapping[FindingAndState, int] = field(default_factory=dict)
@@ -41,6 +42,7 @@ class Sight:
     batch_duration: float = 0.0
     examined: int = 0
     last_batch: float = 0.0
+    frontier: float = 0.0
 
     def kinds(self) -> list[Finding]:
         """Every projection and kind that was ever found."""
@@ -94,7 +96,7 @@ def sight_of(text: str) -> Sight:
     standing: Counter[FindingAndState] = Counter()
     lag: Counter[str] = Counter()
     single: dict[str, float] = {}
-    breakers = []
+    breakers, delays = [], [0.0]
     for sample in samples:
         labels, value = sample.labels, sample.value
         match sample.name.removeprefix("reconciler_"):
@@ -106,6 +108,8 @@ def sight_of(text: str) -> Sight:
                 lag[labels["topic"]] += int(value)
             case "breaker_open":
                 breakers += [labels["breaker"]] if value else []
+            case "capture_delay_seconds":
+                delays += [value]
             case name if labels.get("family", FAMILY) == FAMILY:
                 single[name] = value
     return Sight(
@@ -113,10 +117,11 @@ def sight_of(text: str) -> Sight:
         standing=standing,
         lag=lag,
         breakers=tuple(breakers),
-        capture_delay=single.get("capture_delay_seconds", 0.0),
+        capture_delay=max(delays),
         batch_duration=single.get("batch_duration_seconds", 0.0),
         examined=int(single.get("keys_examined_total", 0)),
         last_batch=single.get("last_batch_timestamp_seconds", 0.0),
+        frontier=single.get("frontier_timestamp_seconds", 0.0),
     )
 
 
@@ -133,13 +138,12 @@ def look(port: int) -> Sight | None:
 class Quiet:
     """Knows when nothing is left to happen to rows; counters are counted again and again.
 
-    That is: every event read, no finding in work, and nothing new for `lasting_s` seconds, by the
-    times of the stream's own batches, and for `BATCHES` of them, however long each takes.
-    `suspects_topic` does not count: reported findings are looked at again and again through it.
+    That is: no finding in work, and nothing new for `lasting_s` seconds, by the times of the
+    stream's own batches, and for `BATCHES` of them, however long each takes. By then the frontier
+    has passed the first of them: whatever was written before has been looked at.
     """
 
     lasting_s: float
-    suspects_topic: str
     _last: tuple[object, ...] | None = None
     _batches: list[float] = field(default_factory=list)
 
@@ -152,11 +156,9 @@ class Quiet:
         if sight.last_batch != self._batches[-1]:
             self._batches.append(sight.last_batch)
         lasted = self._batches[-1] - self._batches[0]
-        return lasted >= self.lasting_s and len(self._batches) > BATCHES
+        passed = sight.frontier > self._batches[0]
+        return passed and lasted >= self.lasting_s and len(self._batches) > BATCHES
 
     def unrest(self, sight: Sight) -> str | None:
         """What is still to be done, None when nothing is."""
-        waiting = {topic: n for topic, n in sight.lag.items() if n and topic != self.suspects_topic}
-        if waiting:
-            return f"records wait: {waiting}"
         return f"{sight.in_work()} findings are in work" if sight.in_work() else None

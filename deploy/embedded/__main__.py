@@ -39,6 +39,7 @@ def _up(given: argparse.Namespace) -> int:
         ADMIN if given.auth else None,
         tuple(given.tables),
         given.caches,
+        tuple(given.schema),
     )
     stack = Stack(given.data_dir, wanted)
     stack.up()
@@ -87,6 +88,12 @@ def _parser() -> argparse.ArgumentParser:
         type=lambda names: names.split(","),
         default=[],
         help="whose changes are captured, separated by commas (a new data directory needs them)",
+    )
+    up.add_argument(
+        "--schema",
+        type=lambda text: [each.strip() for each in text.split(";") if each.strip()],
+        default=[],
+        help="CQL that is carried out before the agent starts, each statement with IF NOT EXISTS",
     )
     up.add_argument("--cassandra", choices=("5.0", "4.1"), help="release (default 5.0)")
     up.add_argument(

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shutil
 import signal
 import urllib.error
 import urllib.request
@@ -117,6 +118,9 @@ class Agent:
     def _launch(self, session: Any) -> None:
         capture.switch_on(session, self._spec.keyspace, self._spec.tables)
         seen = sorted(capture.captured(session))
+        # It notes the highest position of a table that Kafka has acknowledged. After a crash it
+        # would skip what was on its way to another partition: what lies in cdc_raw is sent again.
+        shutil.rmtree(self._layout.agent / "offsets", ignore_errors=True)
         self.daemon.start(self._command(), cwd=self._layout.agent)
         self._seen_file.write_text(json.dumps(seen), encoding="utf-8")
 

@@ -45,7 +45,8 @@ class Ports:
 class Spec:
     """The options of one stack; `admin` is None where Cassandra asks for no password.
 
-    The changes of `tables`, in `keyspace`, are captured.
+    The changes of `tables`, in `keyspace`, are captured. `schema` is CQL that is carried out before
+    the agent starts; it changes nothing where it was carried out already.
     """
 
     keyspace: str
@@ -55,6 +56,7 @@ class Spec:
     tables: tuple[str, ...]
     topic_prefix: str = TOPIC_PREFIX
     caches: Caches = DEFAULT_CACHES
+    schema: tuple[str, ...] = ()
 
     @property
     def bootstrap_servers(self) -> str:
@@ -72,7 +74,8 @@ class Wanted:
     """What the caller asks for; None means: as it was, or the default for a new stack.
 
     ``tables`` are those whose changes are captured. A new stack needs them; an old one keeps its
-    own where none are given. ``caches`` may be others at each start.
+    own where none are given. ``caches`` may be others at each start. ``schema`` is CQL for what has
+    to be there before the agent starts, each statement with IF NOT EXISTS.
     """
 
     keyspace: str | None = None
@@ -80,6 +83,7 @@ class Wanted:
     admin: Credentials | None = None
     tables: tuple[str, ...] = ()
     caches: Caches | None = None
+    schema: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,7 @@ def load(layout: Layout) -> Spec | None:
         raw["ports"] = Ports(**raw["ports"])
         raw["admin"] = Credentials(**raw["admin"]) if raw["admin"] else None
         raw["tables"] = tuple(raw["tables"])
+        raw["schema"] = tuple(raw.get("schema", ()))
         return Spec(**raw)
     except FileNotFoundError:
         return None
@@ -148,14 +153,15 @@ def load(layout: Layout) -> Spec | None:
 def decide(layout: Layout, wanted: Wanted) -> Spec:
     """The stored spec, or a new one with free ports, which is stored.
 
-    Other tables and caches than before are taken up. Raises MismatchError where the data directory
-    was made with other options, or where nobody has ever said which tables are to be captured.
+    Other tables, caches and schema than before are taken up. Raises MismatchError where the data
+    directory was made with other options, or where nobody has ever said which tables are captured.
     """
     stored = load(layout)
     if stored is not None:
         _refuse_difference(layout, stored, wanted)
         tables, caches = wanted.tables or stored.tables, wanted.caches or stored.caches
-        return _store(layout, replace(stored, tables=tables, caches=caches))
+        schema = wanted.schema or stored.schema
+        return _store(layout, replace(stored, tables=tables, caches=caches, schema=schema))
     if not wanted.tables:
         raise MismatchError(f"{layout.root} is new: say which tables are to be captured")
     candidates = free_ports()
@@ -166,6 +172,7 @@ def decide(layout: Layout, wanted: Wanted) -> Spec:
         ports=Ports(*(next(candidates) for _ in range(5))),
         tables=wanted.tables,
         caches=wanted.caches or DEFAULT_CACHES,
+        schema=wanted.schema,
     )
     return _store(layout, spec)
 

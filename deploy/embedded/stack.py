@@ -64,7 +64,7 @@ class Stack:
 
     @property
     def topic_prefix(self) -> str:
-        """What the topics of change events begin with."""
+        """The agent's name, and that of the topic of all change events."""
         return self.spec.topic_prefix
 
     @property
@@ -195,6 +195,8 @@ class Stack:
         self._kafka.await_ready()
         self._cassandra.await_ready()
         with cql.session(self.spec) as session:
+            for statement in self.spec.schema:
+                session.execute(statement)
             self._agent.resume()
             self._agent.start(session)
         command = [sys.executable, "-m", "deploy.embedded", "supervise"]

@@ -15,9 +15,8 @@ RECONCILER_TOPICS = (
 
 
 def names(spec: Spec) -> list[str]:
-    """One topic a watched table, and those of the reconciler itself."""
-    tables = [f"{spec.topic_prefix}.{spec.keyspace}.{table}" for table in spec.tables]
-    return [*tables, *RECONCILER_TOPICS]
+    """The agent's one topic, and those of the reconciler itself."""
+    return [spec.topic_prefix, *RECONCILER_TOPICS]
 
 
 def create(spec: Spec) -> None:

@@ -20,6 +20,7 @@ from streaming.counters.counter_findings import CorrectionLimits, CounterFinding
 from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
+from streaming.counters.ports import FrontierMarks
 from streaming.counters.progress import CounterProgress
 from streaming.counters.schedule import CounterScheduler, LookRules
 from streaming.monitoring.metrics import Metrics
@@ -30,8 +31,13 @@ from streaming.steps.parking import Parking
 from streaming.tables import CounterTables, Nodes, Tables, connect
 
 
-def build_counter_loop(opened: OpenedStream, families: tuple[Family, ...]) -> CounterLoop:
-    """The loop for these families of tallies, beside a stream of the messages that they sum up."""
+def build_counter_loop(
+    opened: OpenedStream, families: tuple[Family, ...], canaries: FrontierMarks
+) -> CounterLoop:
+    """The loop for these families of tallies, beside a stream of the messages that they sum up.
+
+    ``canaries`` tell it what to wait for.
+    """
     settings, ours, metrics = opened.settings, opened.job.connections(), opened.metrics
     tables = _tables(settings, opened.job.family)
     owners, rounds = Owners(tables), CassandraRounds(opened.store)
@@ -53,7 +59,7 @@ def build_counter_loop(opened: OpenedStream, families: tuple[Family, ...]) -> Co
         limits=limits,
         trouble=trouble,
     )
-    observer = CounterObserver(tables, counting, owners, rounds, now_micros)
+    observer = CounterObserver(tables, counting, owners, rounds, canaries, now_micros)
     progress = CounterProgress(metrics)
     scheduler = CounterScheduler(
         observer, findings, correcting, now_micros, _rules(settings), progress.observed
@@ -91,7 +97,6 @@ def _rules(settings: Settings) -> LookRules:
     return LookRules(
         delay=to_micros(settings.stream.delay),
         window=to_micros(tally.window),
-        max_update_lag=to_micros(settings.max_update_lag),
         evidence=Evidence(tally.looks, 2 * tally.looks),
     )
 

@@ -173,9 +173,10 @@ def _off(settings: Settings, admin: CassandraSettings | None, wait: float) -> in
     with logged_in(admin or settings.cassandra) as cluster:
         keyspace = settings.cassandra.keyspace
         captured = cluster.tables_with_cdc(keyspace) & watched.keys()
-        statements = [
-            f"ALTER TABLE {keyspace}.{each} WITH cdc = false" for each in sorted(captured)
-        ]
+        off = [f"{keyspace}.{each}" for each in sorted(captured)]
+        canaries = settings.canary.keyspace
+        off += [f"{canaries}.{each}" for each in cluster.tables_with_cdc(canaries)]
+        statements = [f"ALTER TABLE {each} WITH cdc = false" for each in off]
         places = _cdc_raw(cluster)
         if admin is None:
             _print_way_out(statements, places)

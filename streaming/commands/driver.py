@@ -8,7 +8,12 @@ from functools import partial
 from checkpoints.batch_bookmarks import safe_start
 from checkpoints.cassandra import CassandraBookmarks
 from checkpoints.clock import now_micros, to_micros
+from checkpoints.lineage import Lineage
+from reconcilers.frontier import Frontier, FrontierRules
+from reconcilers.model import Micros
 from reconcilers.policy import BreakerLimits
+from streaming.canary.alone import CanariesAlone
+from streaming.canary.watch import FrontierWatch
 from streaming.commands.opened import OpenedStream
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.clocks import ClockWatch
@@ -25,6 +30,7 @@ from streaming.pipeline.starting import StartingPoint
 from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
 from streaming.settings import RepairSettings, Settings
 from streaming.tables import Nodes, connect
+from streaming.topics import FewRecords
 
 TakeSummary = Callable[[BatchSummary], None]
 
@@ -47,7 +53,7 @@ def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySuper
     position = StreamPosition(
         name, bookmarks, starting.ids, partial(opened.watcher.commit, names.group)
     )
-    decisions = batches(opened, clocks, lag, counters, position)
+    decisions = batches(opened, clocks, counters, position)
     spark = spark_session(stream)
     folder = CheckpointFolder(spark, names.checkpoint)
     return QuerySupervisor(
@@ -64,7 +70,6 @@ def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySuper
 def batches(
     opened: OpenedStream,
     clocks: ClockWatch,
-    lag: LagWatch,
     counters: TakeSummary | None,
     position: StreamPosition,
 ) -> Batches:
@@ -83,14 +88,41 @@ def batches(
     )
     summaries = counters and BatchSummaries(
         take=counters,
-        lag=lag.lag,
         paused_because=admission.paused_because,
         mailboxes=findings.mailboxes,
     )
-    record = BatchRecord(family.name, position, metrics, now_micros, summaries)
+    frontier = _frontier(opened)
+    record = BatchRecord(family.name, position, frontier, metrics, now_micros, summaries)
     return Batches(
-        admission, findings, ExpiredCells(ours.expiries), record, ours.lineage, now_micros
+        admission=admission,
+        open_findings=findings,
+        expired=ExpiredCells(ours.expiries),
+        record=record,
+        lineage=ours.lineage,
+        clock=now_micros,
+        alone=CanariesAlone(
+            FewRecords(settings.kafka).read, settings.kafka.topic_prefix, settings.canary.keyspace
+        ),
     )
+
+
+def _frontier(opened: OpenedStream) -> FrontierWatch:
+    settings, lineage = opened.settings, opened.job.connections().lineage
+    canary = settings.canary
+    rules = FrontierRules(to_micros(canary.lost_after), to_micros(canary.longest_pause))
+    return FrontierWatch(
+        Frontier(rules),
+        settings.kafka.topic_prefix,
+        Nodes(connect(settings.cassandra)).ids,
+        partial(_events_lost, lineage),
+        opened.metrics,
+    )
+
+
+def _events_lost(lineage: Lineage, until: Micros) -> None:
+    """Memory begins anew after it, and never earlier than it has begun."""
+    if until > (lineage.watched_since() or 0):
+        lineage.watch_from(until)
 
 
 def limits_of(repair: RepairSettings) -> BreakerLimits:

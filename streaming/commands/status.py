@@ -6,11 +6,11 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from checkpoints.bookmarks import Bookmark, nested
+from checkpoints.bookmarks import Bookmark, nested, newest_heard
 from checkpoints.cassandra import CassandraBookmarks, CassandraJournal, CassandraLease
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.lease import Holder
@@ -30,6 +30,7 @@ class StreamStatus:
     """One mode of one family. ``lag`` is what is not settled yet, what waits for its delay as well.
 
     ``seconds`` is the age of the oldest such record: 0 when there is none, None when not known.
+    ``canaries``: when the newest canary was written, of those of each node that had come back.
     """
 
     name: str
@@ -38,6 +39,7 @@ class StreamStatus:
     records: int | None
     seconds: float | None
     holder: Holder | None = None
+    canaries: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,8 @@ def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Ite
                 continue
             lag: tuple[PartitionLag, ...] = ()
             if watcher is not None:
-                topics = (*event_topics(settings, family), names.suspects_topic)
+                events = event_topics(settings, family, watcher.missing)
+                topics = (*events, names.suspects_topic)
                 lag = tuple(lags(watcher, topics, nested(newest.settled) if newest else {}))
             yield stream_status(mode, newest, holder, lag)
 
@@ -148,6 +151,7 @@ def stream_status(
     mode: Mode, newest: Bookmark | None, holder: Holder | None, lag: tuple[PartitionLag, ...]
 ) -> StreamStatus:
     """What is shown of one mode."""
+    heard = {} if newest is None else newest_heard(newest)
     waiting = [each.records for each in lag if each.records is not None]
     return StreamStatus(
         name=mode.value,
@@ -156,6 +160,7 @@ def stream_status(
         records=sum(waiting) if waiting else None,
         seconds=longest(lag, now_micros()),
         holder=holder,
+        canaries={node: _iso(number) for node, number in sorted(heard.items())},
     )
 
 
@@ -205,6 +210,8 @@ def _stream_text(stream: StreamStatus) -> Iterator[str]:
     if stream.records is not None:
         age = f", the oldest is {stream.seconds:.0f} s old" if stream.seconds else ""
         yield f"  {stream.records} records are not settled yet{age}"
+    for node, written in stream.canaries.items():
+        yield f"  node {node}: canaries up to {written} have come back"
     for each in stream.lag:
         if each.records is None:
             yield f"  {each.topic}/{each.partition}: nothing settled yet, ends at {each.end}"

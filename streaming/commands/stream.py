@@ -9,36 +9,32 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import signal
-import socket
-import uuid
-from datetime import timedelta
 from threading import Event, Thread
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from checkpoints.cassandra import CassandraLease, Store
-from checkpoints.lease import Holder, Lease
-from reconcilers.errors import AlreadyRunning, Misconfigured
+from checkpoints.cassandra import CassandraBookmarks
+from reconcilers.errors import Misconfigured
 from reconcilers.family import Family, Schema, bind
 from streaming.commands import workers
+from streaming.commands.canary import canaries, start_canaries
 from streaming.commands.counters import build_counter_loop
 from streaming.commands.driver import supervisor
+from streaming.commands.holding import Holding
 from streaming.commands.mode import StreamNames
 from streaming.commands.opened import OpenedStream
 from streaming.counters.loop import CounterLoop
 from streaming.monitoring.agents import AgentWatch
 from streaming.monitoring.metrics import Metrics, serve
+from streaming.pipeline.table_topics import TableTopics
 from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import make_own
 from streaming.topics import Watcher, event_topics, own_topics
 
 log = logging.getLogger("reconciler")
-
-LEASE_LASTS = timedelta(seconds=60)
 
 
 def add_command(commands: Any) -> None:
@@ -78,11 +74,14 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         opened = OpenedStream(
             job, names, store, watcher, topics, lease, metrics, arguments.accept_loss
         )
+        before = _table_topics(opened)
+        start_canaries(settings, store, stop)
         loop = _counters(opened, schema)
         keeper = supervisor(opened, loop.take if loop is not None else None)
         if loop is not None:
             Thread(target=loop.run, args=(stop,), name="tallies", daemon=True).start()
         keeper.run(stop)
+        before.note_ends()
     watcher.close()
     return 0
 
@@ -90,66 +89,31 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 def _counters(opened: OpenedStream, schema: Schema) -> CounterLoop | None:
     """The loop of the counters that are kept, if any are."""
     kept = tuple(bind(each, schema) for each in opened.settings.families()[1:])
-    return build_counter_loop(opened, kept) if kept else None
+    if not kept:
+        return None
+    return build_counter_loop(opened, kept, canaries(opened.settings))
 
 
 def _topics(
     settings: Settings, family: Family, names: StreamNames, watcher: Watcher
 ) -> tuple[str, ...]:
     watcher.create(own_topics(settings.kafka))
-    topics = (*event_topics(settings, family), names.suspects_topic)
-    missing = watcher.missing(topics)
-    if missing:
+    agents = settings.kafka.topic_prefix
+    if watcher.missing([agents]):
         raise Misconfigured(
-            f"topics do not exist: {', '.join(missing)}; is CDC on, the agent running, and"
-            " kafka.topic_prefix right? (`reconcile doctor` tells)"
+            f"topic {agents} does not exist: is kafka.topic_prefix that of the agents, and do they"
+            " write all events to one topic? `reconcile doctor --fix` makes it (deploy/runbook.md,"
+            " *One topic for all tables*)"
         )
-    return topics
+    return (*event_topics(settings, family, watcher.missing), names.suspects_topic)
 
 
-class Holding:
-    """Holds the lease while the stream lives; observe mode needs none (a context manager)."""
-
-    def __init__(self, names: StreamNames, store: Store, stop: Event) -> None:
-        self._stop = stop
-        self._name = names.lease
-        self._store = CassandraLease(store)
-        self._lease: Lease | None = None
-        if names.mode is Mode.REPAIR:
-            holder = Holder(str(uuid.uuid4()), f"{socket.gethostname()}:{os.getpid()}")
-            self._lease = Lease(self._store, self._name, holder, LEASE_LASTS)
-
-    def __enter__(self) -> Lease | None:
-        """Acquire, and renew in a thread. Raises `AlreadyRunning`."""
-        if self._lease is not None:
-            self._end_lease_of_the_dead()
-            self._lease.acquire()
-            Thread(target=self._lease.keep, args=(self._stop,), daemon=True).start()
-        return self._lease
-
-    def _end_lease_of_the_dead(self) -> None:
-        """A stream that was killed on this very host leaves its lease behind: no need to wait."""
-        holder = self._store.held_by(self._name)
-        if holder is None:
-            return
-        host, _, pid = holder.host.rpartition(":")
-        if host == socket.gethostname() and (int(pid) == os.getpid() or not _alive(int(pid))):
-            log.warning("taking over from process %s of this host, which is gone", pid)
-            self._store.leave(self._name, holder)
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Let the next stream begin at once."""
-        self._stop.set()
-        if self._lease is not None and kind is not AlreadyRunning:
-            self._lease.release()
-
-
-def _alive(pid: int) -> bool:
-    """Whether a process of this host with this number runs."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _table_topics(opened: OpenedStream) -> TableTopics:
+    """Those that agents wrote before they wrote one; what of them was deleted is forgotten."""
+    stream, kafka = opened.names.bookmarks(opened.job.family), opened.settings.kafka
+    found = TableTopics(
+        opened.watcher, CassandraBookmarks(opened.store), stream, kafka.topic_prefix
+    )
+    found.forget_deleted()
+    found.note_ends()
+    return found

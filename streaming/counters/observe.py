@@ -12,17 +12,21 @@ from reconcilers.model import Micros
 from reconcilers.tally import Sums
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_row import CounterRow, Owners
-from streaming.counters.ports import StoredTables
+from streaming.counters.ports import FrontierMarks, StoredTables
 
 
 @dataclass(frozen=True, slots=True)
 class CounterObserver:
-    """Reads counters, and counts what they should be."""
+    """Reads counters, and counts what they should be.
+
+    ``frontier`` knows when all changes before an observation have come out.
+    """
 
     tables: StoredTables
     counting: MailboxCounter
     owners: Owners
     rounds: Rounds
+    frontier: FrontierMarks
     clock: Callable[[], Micros]
 
     def mailboxes(self, counter: CounterRow) -> frozenset[UUID]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Protocol
 from uuid import UUID
 
+from reconcilers.frontier import Marks
 from reconcilers.tally import Listed, QuotaRoot, Sums, Tally
 from reconcilers.writes import AddToCounter
 
@@ -32,6 +33,19 @@ class ListTables(Protocol):
 
     def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
         """The messages of a mailbox by UID, in that range."""
+
+
+class FrontierMarks(Protocol):
+    """What to wait for until all changes up to now have come out.
+
+    `streaming.tables.Canaries` is the real one.
+    """
+
+    def marks(self) -> Marks | None:
+        """The marks of this moment; None where there is nothing to wait for. Raises `Retryable`."""
+
+    def watched(self) -> str | None:
+        """Names the nodes and captured tables as they are now, as the marks do."""
 
 
 class OwnerTables(Protocol):

@@ -3,7 +3,8 @@
 A look is worth something only with the changes that may have been under way when it was made. All
 of those come out of the settle window after it: what came out before is at least one delay old, so
 its counter was written (L is no longer than the delay) and its chunk marked. So a look waits until
-everything that was written by its end has come out, and counts it.
+everything that was written by its end has come out, and counts it. That it has come out is measured
+(`reconcilers.frontier`), however long capture and the stream may take.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from reconcilers.drift import (
     whole_count_is_due,
 )
 from reconcilers.errors import Deferred, Soon
+from reconcilers.frontier import Marks
 from reconcilers.model import Micros
 from reconcilers.tally import NOTHING, Sums, Tally
 from streaming.counters.batch_summary import BatchSummary
@@ -30,35 +32,32 @@ from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRow
 from streaming.counters.observe import CounterObserver
 
-PATIENCE: Micros = 600_000_000
-"""How long a look waits for the stream before it is void."""
+CHECK_EVERY: Micros = 60_000_000
+"""A look that waits is asked so often whether it waits for something that is gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookRules:
     """When looks are made (µs), and which ``evidence`` of them proves an error.
 
-    ``delay`` is D, ``window`` how long changes are gathered for one glance. ``max_update_lag`` is
-    L: so long after the truth a counter is written, a change captured, its record read.
+    ``delay`` is D, ``window`` how long changes are gathered for one glance.
     """
 
     delay: Micros
     window: Micros
-    max_update_lag: Micros
     evidence: Evidence
 
 
 @dataclass(slots=True)
 class WaitingLook:
-    """A look that waits for what may have been under way; ``complete`` when that has come out (µs).
+    """A look that waits until the frontier has passed its ``marks``.
 
-    Since it was made so many ``changes`` have come out, with that ``lag`` (µs) at most.
+    Since it was made so many ``changes`` have come out.
     """
 
     observation: Observation
-    complete: Micros
+    marks: Marks
     changes: int = 0
-    lag: Micros = 0
 
 
 @dataclass(slots=True)
@@ -93,19 +92,16 @@ class CounterScheduler:
     def take(self, batch: BatchSummary) -> None:
         """Take in a batch: what it tells of the looks that wait.
 
-        What comes out when a look is complete was not under way when it was made. A fresh
-        checkpoint reads some changes once more: they come out later than a look waits.
+        What comes out when a look is complete was not under way when it was made.
         """
         before, self._batch = self._batch, batch
         for each in self._pending.values():
             look = each.waiting
-            if look is None or before.settled_up_to >= look.complete:
+            if look is None or look.marks.passed(before.proven):
                 continue
-            if batch.settled_up_to < before.settled_up_to:
-                self._void(each, "behind")
-            else:
-                look.changes += sum(batch.changes.get(one, 0) for one in each.mailboxes)
-                look.lag = max(look.lag, batch.lag)
+            look.changes += sum(batch.changes.get(one, 0) for one in each.mailboxes)
+            if look.marks.passed(batch.proven):
+                each.due = self.clock()
 
     def expect(self, counters: Iterable[CounterRow]) -> None:
         """These are due soon: what changes within the window makes one look."""
@@ -118,17 +114,8 @@ class CounterScheduler:
     def ready(self) -> list[PendingCounter]:
         """The counters to work on now: looks that are complete, then those due first."""
         now = self.clock()
-        ready = [each for each in self._pending.values() if self._ready_at(each) <= now]
+        ready = [each for each in self._pending.values() if each.due <= now]
         return sorted(ready, key=lambda each: (each.waiting is None, each.due))
-
-    def _ready_at(self, pending: PendingCounter) -> Micros:
-        look = pending.waiting
-        if look is None or self._complete(look):
-            return pending.due
-        return look.observation.at + PATIENCE
-
-    def _complete(self, look: WaitingLook) -> bool:
-        return self._batch.settled_up_to >= look.complete
 
     def put_off(self, pending: PendingCounter, by: Micros) -> None:
         """It could not be worked on: not before so long (µs)."""
@@ -136,10 +123,15 @@ class CounterScheduler:
 
     def work(self, pending: PendingCounter) -> None:
         """One step of one counter. Raises `Retryable` when the surroundings fail."""
-        if pending.waiting is None:
+        look = pending.waiting
+        if look is None:
             self._glance(pending)
+        elif self.observer.frontier.watched() != look.marks.watched:
+            self._void(pending, "nodes changed")
+        elif look.marks.passed(self._batch.proven):
+            self._judge(pending, look)
         else:
-            self._judge(pending, pending.waiting)
+            self.put_off(pending, by=max(self.rules.delay, CHECK_EVERY))
 
     # --- a look
 
@@ -176,9 +168,12 @@ class CounterScheduler:
         if observed is None:
             self._void(pending, "moved")
             return
-        # what is written by now is captured within L, and read within another
-        complete = self.clock() + 2 * self.rules.max_update_lag
-        pending.waiting = WaitingLook(observed, complete)
+        marks = self.observer.frontier.marks()  # what the look has seen was written before
+        if marks is None:
+            self._void(pending, "no canary")
+            return
+        pending.waiting = WaitingLook(observed, marks)
+        self.put_off(pending, by=max(self.rules.delay, CHECK_EVERY))
 
     def _mailboxes(self, pending: PendingCounter) -> frozenset[UUID]:
         """Nothing to be looked at: of a counter that is gone, or in doubt."""
@@ -212,9 +207,6 @@ class CounterScheduler:
     def _judge(self, pending: PendingCounter, look: WaitingLook) -> None:
         pending.waiting = None
         pending.due = max(look.observation.at + self.rules.delay, self.clock())
-        if look.lag > self.rules.max_update_lag or not self._complete(look):
-            self._void(pending, "behind")
-            return
         shown = interval_of(look.observation, look.changes)
         pending.looks = remembered(pending.looks, shown, self.rules.evidence)
         wrong = proven_drift(pending.looks, self.rules.evidence)

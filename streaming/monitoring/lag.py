@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from checkpoints.bookmarks import Offsets, Place, flat
-from checkpoints.clock import now_micros, to_micros, to_seconds
+from checkpoints.clock import now_micros, to_seconds
 from reconcilers.errors import Retryable
 from reconcilers.model import Micros
 from streaming.monitoring.metrics import Metrics
-
-UNKNOWN: Micros = 2**62
-"""As lag: longer than any that is waited for."""
 
 
 class KafkaRecords(Protocol):
@@ -88,11 +85,6 @@ class LagWatch:
         self._metrics = metrics
         self._clock = clock
         self._lags: list[PartitionLag] = []
-        self._lag = UNKNOWN
-
-    def lag(self) -> Micros:
-        """The longest lag as last measured, µs; `UNKNOWN` where that of a partition is."""
-        return self._lag
 
     def measure(self, read_up_to: Offsets) -> None:
         """Show the lag behind these offsets; without a broker, what was known grows older."""
@@ -102,8 +94,6 @@ class LagWatch:
         seconds = [each.seconds(now) for each in self._lags]
         for each, known in zip(self._lags, seconds, strict=True):
             self._show(each, known)
-        all_known = bool(seconds) and None not in seconds
-        self._lag = to_micros(longest(self._lags, now) or 0.0) if all_known else UNKNOWN
 
     def _show(self, lag: PartitionLag, seconds: float | None) -> None:
         place = (lag.topic, str(lag.partition))

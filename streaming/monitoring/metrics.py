@@ -24,6 +24,8 @@ class Metrics:
 
     registry: CollectorRegistry
     capture_delay: Gauge = field(init=False)
+    frontier: Gauge = field(init=False)
+    lost_spans: Counter = field(init=False)
     lag_records: Gauge = field(init=False)
     lag_seconds: Gauge = field(init=False)
     window_age: Gauge = field(init=False)
@@ -66,7 +68,9 @@ class Metrics:
 
 
 _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
-    ("capture_delay", Gauge, "capture_delay_seconds", "From a write to its Kafka record", ()),
+    ("capture_delay", Gauge, "capture_delay_seconds", "Age of a node's newest canary", ("node",)),
+    ("frontier", Gauge, "frontier_timestamp_seconds", "Written before it: all looked at", ()),
+    ("lost_spans", Counter, "lost_spans", "Times that events of a node may be lost", ("node",)),
     ("lag_records", Gauge, "kafka_lag_records", "Records not read yet", ("topic", "partition")),
     (
         *("lag_seconds", Gauge, "kafka_lag_seconds", "Age of the oldest record not read yet"),

@@ -12,25 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reconcilers.family import Family
+from reconcilers.frontier import Canary, Echo
 from reconcilers.key import UUIDS, KeyColumn
 from reconcilers.model import WAKE_FIELDS, KeyValue, Kind, Micros, Wake
 
 
 @dataclass(frozen=True, slots=True)
 class WriteTimes:
-    """Of the keys that a change woke: the oldest write (µs), how many were written by fast clocks.
-
-    ``freshest`` is the newest write and its capture delay. A write from the future is not taken for
-    it: until that time came, none would be newer.
-    """
+    """Of the keys that a change woke: the oldest write (µs), how many fast clocks wrote."""
 
     oldest: Micros
-    freshest: tuple[Micros, Micros] | None
     fast_writers: int
-
-
-AHEAD: Micros = 1_000_000
-"""A write that is captured so long before its own time is one from the future."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +32,18 @@ class SettledKeys:
     keys: pa.RecordBatch
     bad: list[dict[str, Any]]
     """Records that could not be decoded, with their reason."""
+    echoes: list[tuple[int, Echo]]
+    """Canaries, with their offsets."""
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> SettledKeys:
-        """Keys and bad records apart."""
-        good = pc.is_null(batch["reason"])
-        return cls(batch.filter(good), batch.filter(pc.invert(good)).to_pylist())
+        """Keys, bad records and canaries apart."""
+        echo, bad = pc.is_valid(batch["echo"]), pc.is_valid(batch["reason"])
+        return cls(
+            batch.filter(pc.invert(pc.or_(echo, bad))),
+            batch.filter(bad).to_pylist(),
+            [_echo(row) for row in batch.filter(echo).to_pylist()],
+        )
 
     def wakes(self, family: Family) -> Iterator[Wake]:
         """Each key of this family as a wake."""
@@ -74,14 +72,18 @@ class SettledKeys:
         changed = self.keys.filter(told)
         if not changed.num_rows:
             return None
-        true = changed.filter(pc.greater_equal(changed["quickest"], -AHEAD))
-        newest = pc.max(true["newest"])
-        last = true.filter(pc.equal(true["newest"], newest))
         return WriteTimes(
             oldest=pc.min(changed["oldest"]).as_py(),
-            freshest=(newest.as_py(), pc.max(last["quickest"]).as_py()) if true.num_rows else None,
             fast_writers=pc.sum(pc.less(changed["quickest"], -fast)).as_py(),
         )
+
+
+def _echo(row: dict[str, Any]) -> tuple[int, Echo]:
+    """The text that `envelope` makes of a canary's event."""
+    place, number, previous, steady, tried = row["echo"].split("|")
+    node = place.partition("/")[0]
+    canary = Canary(node, int(number), int(previous), steady == "true", int(tried))
+    return row["offset"], Echo(canary, row["topic"], row["partition"])
 
 
 @lru_cache(maxsize=10_000)

@@ -6,14 +6,17 @@ In this order: told twice only widens a counter's interval, and what is settled 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from uuid import UUID
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, KafkaIds, Offsets, Positions, nested
 from checkpoints.clock import to_seconds
 from reconcilers.errors import Retryable
+from reconcilers.frontier import Lane, Proven
 from reconcilers.model import Micros
+from streaming.canary.watch import FrontierWatch
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.slices import Slice
@@ -40,10 +43,15 @@ class StreamPosition:
     _settled: Positions | None = None
     _committed: Positions | None = None
 
-    def record(self, settled: Positions) -> None:
-        """Everything before these positions has been looked at."""
-        self.bookmarks.record(Bookmark(self.stream, settled, self.ids()))
+    def record(self, settled: Positions, heard: Mapping[Lane, Micros]) -> None:
+        """Everything before these positions has been looked at; so far each lane was heard."""
+        self.bookmarks.record(Bookmark(self.stream, settled, self.ids(), heard=heard))
         self._settled = settled
+
+    def heard(self) -> Mapping[Lane, Micros]:
+        """Up to which canary each lane was heard, when a slice of any process was last settled."""
+        newest = self.bookmarks.newest(self.stream)
+        return {} if newest is None else newest.heard
 
     def commit_settled(self) -> None:
         """Tell the consumer group what was settled since the last call, if anything was.
@@ -69,27 +77,19 @@ class StreamPosition:
 class BatchSummaries:
     """Tells the counters of each slice: ``take`` is given its summary.
 
-    ``lag`` says how far the stream is behind Kafka (µs), ``paused_because`` why nothing may be
-    repaired, ``mailboxes`` which have an open finding of a message.
+    ``paused_because`` says why nothing may be repaired, ``mailboxes`` which have an open finding of
+    a message.
     """
 
     take: Callable[[BatchSummary], None]
-    lag: Callable[[], Micros]
     paused_because: Callable[[], str | None]
     mailboxes: Callable[[], frozenset[UUID]]
-    _read_at: Micros = 0
-    _waited: Micros = 0
 
-    def began(self, now: Micros) -> None:
-        """A batch reads now: what it reads had waited since the one before it at most."""
-        self._waited, self._read_at = now - (self._read_at or now), now
-
-    def tell(self, look: BatchLook, done_before: Micros, captured_in: Micros) -> None:
-        """A slice is done. 2 L are for what it waited, in Kafka and before."""
+    def tell(self, look: BatchLook, proven: Proven) -> None:
+        """A slice is done, and so far everything has come out."""
         summary = BatchSummary(
-            settled_up_to=done_before,
             changes=look.changes,
-            lag=max(self.lag(), captured_in, (captured_in + self._waited) // 2),
+            proven=proven,
             paused_because=self.paused_because(),
             mailboxes_with_findings=self.mailboxes(),
         )
@@ -102,25 +102,25 @@ class BatchRecord:
 
     family: str
     position: StreamPosition
+    frontier: FrontierWatch
     metrics: Metrics
     clock: Callable[[], Micros]
     summaries: BatchSummaries | None = None
-    _freshest: Micros = 0
     _recorded_at: Micros = 0
 
-    def began(self, now: Micros) -> None:
-        """A batch reads now (µs)."""
-        if self.summaries is not None:
-            self.summaries.began(now)
+    def start(self) -> None:
+        """Go on after the canaries that were heard."""
+        self.frontier.begin(self.position.heard())
 
     def ended(self, look: BatchLook, piece: Slice) -> None:
         """The slice is done, and what became of it is kept."""
-        captured_in = self._captured_in(look)
+        echoes = [echo for _, echo in sorted(look.echoes, key=itemgetter(0))]
+        proven = self.frontier.hear(echoes, piece.end, piece.done_before)
         if self.summaries is not None:
-            self.summaries.tell(look, piece.done_before, captured_in)
+            self.summaries.tell(look, proven)
         now = self.clock()
         if piece.records or abs(now - self._recorded_at) > IDLE_RECORD:
-            self.position.record(piece.end)
+            self.position.record(piece.end, self.frontier.reached())
             self._recorded_at = now
         self._show(look)
 
@@ -132,11 +132,3 @@ class BatchRecord:
             self.metrics.dead_letters.labels(reason).inc(number)
         age = 0.0 if look.oldest is None else to_seconds(self.clock() - look.oldest)
         self.metrics.window_age.set(age)
-
-    def _captured_in(self, look: BatchLook) -> Micros:
-        """How long the newest write took; 0 without a newer one: old events are sent again."""
-        if look.freshest is None or look.freshest[0] <= self._freshest:
-            return 0
-        self._freshest, captured_in = look.freshest
-        self.metrics.capture_delay.set(to_seconds(captured_in))
-        return captured_in

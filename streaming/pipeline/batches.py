@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from checkpoints.lineage import Lineage
 from reconcilers.model import Micros, Slot, Wake
 from reconcilers.policy import Admission
+from streaming.canary.alone import CanariesAlone
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord
 from streaming.pipeline.open_findings import OpenFindings, finding_wake
@@ -27,6 +28,7 @@ class Batches:
     record: BatchRecord
     lineage: Lineage
     clock: Callable[[], Micros]
+    alone: CanariesAlone
 
     def start(self) -> list[Wake]:
         """Read the journal; returns the keys to look at at once (mode switched, breaker closed)."""
@@ -34,7 +36,7 @@ class Batches:
         if self.lineage.watched_since() is None:
             self.lineage.watch_from(now)
         self.recall()
-        self.record.began(now)
+        self.record.start()
         self.admission.recall()
         return self._held() if self.admission.lets_held_go else []
 
@@ -43,13 +45,14 @@ class Batches:
         self.open_findings.recall()
         self.expired.recall(self.record.position.recorded_at(), self.clock())
 
-    def began(self, now: Micros) -> None:
-        """Spark has read a batch of records (µs)."""
-        self.record.began(now)
-
     def admit(self, look: BatchLook, piece: Slice) -> Admission:
         """What may be repaired in this slice. Raises `AlreadyRunning` when the lease is lost."""
         return self.admission.admit(look, piece.name, piece.read_at)
+
+    def canaries_alone(self, piece: Slice) -> BatchLook | None:
+        """The canaries of a slice that holds nothing else; None of any other."""
+        heard = self.alone.heard(piece.ranges)
+        return None if heard is None else BatchLook(echoes=heard)
 
     def unreadable(self) -> frozenset[Slot]:
         """The places that are known to be unreadable: each is read by itself, at its next look."""

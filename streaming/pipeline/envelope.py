@@ -2,8 +2,8 @@
 
 An event is never believed as state: it only says which key may have changed. From each record come
 the ids that it names, its write time, and whether it was shaped like a delete. What cannot be
-decoded gets a reason and goes on to the dead letters. Shapes of the events: Debezium's Cassandra
-connector, captured (see ARCHITECTURE.md, "Events").
+decoded gets a reason and goes on to the dead letters; what is of no table of ours is left out.
+Shapes of the events: Debezium's Cassandra connector, captured (see ARCHITECTURE.md, "Events").
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from reconcilers.errors import Misconfigured
 from reconcilers.family import Family
 from reconcilers.key import INTEGERS, TIMED, UUIDS, KeyColumn
 from reconcilers.model import PUBLISHED, Kind
+from streaming.pipeline.sources import echo, is_wanted, once
 
 BAD_RECORD_BYTES = 65_536
 
@@ -27,7 +28,8 @@ _HAVE_EXPIRY = ('"deletion_ts":1', '"deletion_ts":2')  # any until 2065, in the 
 _EXPIRY = r'"deletion_ts":(\d{16})\b'
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_corrupt"}
 
-BAD_COLUMNS = ("reason", "topic", "partition", "offset", "raw")
+_PLACE = ("topic", "partition", "offset")
+BAD_COLUMNS = ("reason", *_PLACE, "raw")
 
 
 def key_schema(family: Family) -> str:
@@ -84,31 +86,34 @@ def _in_key(family: Family) -> bool:
     return family.listing.identity in family.listing.key
 
 
-def decoder(family: Family, keyspace: str, suspects_topic: str) -> Callable[[DataFrame], DataFrame]:
+def decoder(
+    family: Family, keyspace: str, suspects_topic: str, canary_keyspace: str
+) -> Callable[[DataFrame], DataFrame]:
     """Kafka's records as keys: `Family.named` and `Wake`'s fields, times in µs, and `BAD_COLUMNS`.
 
     Those are null for good ones. ``written`` is the write time, ``capture_delay`` the agent's clock
-    minus it, µs; negative for a fast writer, null where either is absurd. The columns are made once
-    and used for every slice: making them asks the JVM a thousand things, one after the other.
+    minus it, µs; negative for a fast writer, null where either is absurd. ``echo`` is a canary's
+    text (`sources.echo`): its row has a place in Kafka, no ids, no reason. The columns are made
+    once and used for every slice: making them asks the JVM a thousand things, one after the other.
     """
     parsed = (
-        "topic",
-        "partition",
-        "offset",
+        *_PLACE,
+        "key",
         "value",
         (F.col("topic") == suspects_topic).alias("looked_again"),
         F.from_json(F.col("key").cast("string"), key_schema(family), _OPTIONS).alias("k"),
-        F.from_json(F.col("value").cast("string"), value_schema(family), _OPTIONS).alias("v"),
+        once(F.from_json(F.col("value").cast("string"), value_schema(family), _OPTIONS)).alias("v"),
     )
     told = F.col("value").isNotNull()  # a tombstone record of Kafka's compaction says nothing new
     events = _Events(family)
-    reason = F.when(F.col("looked_again"), _bad_suspect(family)).otherwise(
-        _bad_event(events, keyspace)
+    reason = F.when(F.col("looked_again"), _bad_suspect(family)).when(
+        F.col("echo").isNull(), _bad_event(events)
     )
-    keys = _keys(events)
+    heard, wanted, keys = echo(canary_keyspace), is_wanted(family, keyspace), _keys(events)
 
     def decode(records: DataFrame) -> DataFrame:
-        return records.select(*parsed).where(told).withColumn("reason", reason).select(*keys)
+        parts = records.where(told).select(*parsed).withColumn("echo", heard).where(wanted)
+        return parts.withColumn("reason", reason).select(*keys)
 
     return decode
 
@@ -173,7 +178,7 @@ def _bad_suspect(family: Family) -> Column:
     )
 
 
-def _bad_event(events: _Events, keyspace: str) -> Column:
+def _bad_event(events: _Events) -> Column:
     key, value, family = F.col("k"), F.col("v"), events.family
     parts = [(column, events.part(number)) for number, column in enumerate(family.key)]
     source = family.truth.source
@@ -188,12 +193,7 @@ def _bad_event(events: _Events, keyspace: str) -> Column:
             "no write time: not an event",
         )
         .when(~value.op.isin("i", "u", "d", "r") | value.op.isNull(), "unknown op")
-        .when(
-            events.table.isNull()
-            | ~events.table.isin(*family.wakes_on)
-            | (value.source.keyspace != keyspace),
-            "unknown table",
-        )
+        .when(events.table.isNull() | value.source.keyspace.isNull(), "unknown table")
         .when(key.isNull() | key["_corrupt"].isNotNull(), "malformed key")
         .when(events.partition().isNull(), "missing key")
         .when(value.op.isin("i", "u") & ~whole_key, "missing key")
@@ -228,7 +228,8 @@ def _any(ids: list[tuple[KeyColumn, Column]], types: frozenset[str], pattern: st
 
 
 def _keys(events: _Events) -> list[Column]:
-    value, good, family = F.col("v"), F.col("reason").isNull(), events.family
+    value, family = F.col("v"), events.family
+    good = F.col("reason").isNull() & F.col("echo").isNull()
     event = good & ~F.col("looked_again")
     deleted = event & value.op.isin("d", "r")
     ids = _ids(events)
@@ -251,8 +252,9 @@ def _keys(events: _Events) -> list[Column]:
         F.when(event, _later(value.ts_ms, value.source.ts_us)).alias("capture_delay"),
         F.when(event & ~deleted, _expires_at(F.col("value"))).alias("expires_at"),
         F.col("reason"),
-        *(F.when(~good, F.col(name)).alias(name) for name in ("topic", "partition", "offset")),
-        F.when(~good, F.substring("value", 1, BAD_RECORD_BYTES)).alias("raw"),
+        *(F.when(~good, F.col(name)).alias(name) for name in _PLACE),
+        F.when(F.col("reason").isNotNull(), F.substring("value", 1, BAD_RECORD_BYTES)).alias("raw"),
+        F.col("echo"),
     ]
 
 

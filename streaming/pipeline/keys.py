@@ -19,8 +19,9 @@ AGGREGATED = ("written", "from_truth", "capture_delay")
 def grouper(family: Family, partitions: int) -> Callable[[DataFrame], DataFrame]:
     """The keys that `envelope.decoder` finds, in shares of whole groups (mailboxes), one a task.
 
-    Columns: what tells keys apart, then the sums. In a share the keys of one row (its two events
-    name it differently) come one after the other, so that it is read once.
+    Columns: what tells keys apart, then the sums. A canary (``echo``) is a row of its own. In a
+    share the keys of one row (its two events name it differently) come one after the other, so that
+    it is read once.
     """
     key = [column.name for column in family.key]
     sums = (

@@ -36,7 +36,7 @@ from streaming.pipeline.worker import (
     repair_task,
 )
 from streaming.steps.outcome import Outcome
-from streaming.topics import batch_options, event_topics, stream_options
+from streaming.topics import batch_options, stream_options
 
 log = logging.getLogger("reconciler")
 
@@ -51,11 +51,11 @@ EARLIEST = -2
 class Decisions(Protocol):
     """What the driver decides for each slice (`batches.Batches`)."""
 
-    def began(self, now: Micros) -> None:
-        """Spark has read a batch of records (µs)."""
-
     def admit(self, look: BatchLook, piece: Slice) -> Admission:
         """What may be repaired in this slice. Raises when this process may not write at all."""
+
+    def canaries_alone(self, piece: Slice) -> BatchLook | None:
+        """The canaries of a slice that holds nothing else; None of any other."""
 
     def unreadable(self) -> frozenset[Slot]:
         """The places that are known to be unreadable."""
@@ -85,7 +85,10 @@ class _Running:
 
 @dataclass(slots=True)
 class FamilyQuery:
-    """Runs one family. ``partitions`` gives the numbers of a topic's partitions."""
+    """Runs one family. ``partitions`` gives the numbers of a topic's partitions.
+
+    It reads the topics of the positions that it begins with.
+    """
 
     spark: SparkSession
     job: Job
@@ -105,11 +108,11 @@ class FamilyQuery:
         """Start, or start again: a fresh query, after what has waited already."""
         self.stop()
         settings, family = self.job.settings, self.job.family
-        topics = (*event_topics(settings, family), self.job.suspects_topic)
+        begins = nested(self._ranges.restart())
         records = (
             self.spark.readStream.format("kafka")
-            .options(**stream_options(settings.kafka, topics))
-            .option("startingOffsets", self._starting_offsets(topics))
+            .options(**stream_options(settings.kafka, begins))
+            .option("startingOffsets", self._starting_offsets(begins))
             .load()
         )
         closed = settle(
@@ -125,16 +128,14 @@ class FamilyQuery:
             .start()
         )
 
-    def _starting_offsets(self, topics: tuple[str, ...]) -> str:
+    def _starting_offsets(self, begins: Offsets) -> str:
         """Spark's JSON, which must name every partition."""
-        begins = nested(self._ranges.restart())
         return json.dumps(
             {
                 topic: {
-                    str(number): begins.get(topic, {}).get(number, EARLIEST)
-                    for number in self.partitions(topic)
+                    str(number): begin.get(number, EARLIEST) for number in self.partitions(topic)
                 }
-                for topic in topics
+                for topic, begin in begins.items()
             }
         )
 
@@ -142,7 +143,6 @@ class FamilyQuery:
 
     def _batch(self, closed: DataFrame, _batch_id: int) -> None:
         with self._one_batch:  # one of a query that was stopped may not have ended yet
-            self.decisions.began(now_micros())
             self.publish(self.decisions.later_looks(now_micros()))  # before anything is settled
             self._ranges.close(_closed(row) for row in closed.collect())
             pieces = self._ranges.slices(self.job.settings.kafka.max_offsets_per_batch)
@@ -167,7 +167,7 @@ class FamilyQuery:
             self._give_up(piece)
 
     def _examine(self, piece: Slice) -> None:
-        look = self._look(piece)
+        look = self.decisions.canaries_alone(piece) or self._look(piece)
         admission = self.decisions.admit(look, piece)
         outcomes = self._confirm_and_repair(look.suspects, admission, piece.name)
         self.decisions.record_outcomes(outcomes)
@@ -194,7 +194,12 @@ class FamilyQuery:
     def _keys(self, records: DataFrame) -> DataFrame:
         if self._running.keys is None:
             settings, family = self.job.settings, self.job.family
-            decode = decoder(family, settings.cassandra.keyspace, self.job.suspects_topic)
+            decode = decoder(
+                family,
+                settings.cassandra.keyspace,
+                self.job.suspects_topic,
+                settings.canary.keyspace,
+            )
             each_key_once = grouper(family, settings.stream.shuffle_partitions)
             self._running.keys = lambda records: each_key_once(decode(records))
         return self._running.keys(records)

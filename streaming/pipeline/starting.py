@@ -119,6 +119,7 @@ class StartingPoint:
         ends = flat(self.kafka.end_offsets(self.topics))
         anew = other_than(known.ids, ids)
         topics = {topic for topic, _ in known.settled}
+        topics |= {each for each in self.topics if _of_tables(each, topics)}  # the agent switched
         new = {place: 0 for place in beginnings if place[0] in topics}  # partitions added since
         for place, settled in sorted({**new, **known.settled}.items()):
             topic, number = place
@@ -139,10 +140,10 @@ class StartingPoint:
         topic, number = place
         if topic in self.topics:
             yield place, f"{topic}/{number}: the partition is gone, {settled} were settled"
-        elif _prefix(topic) in {_prefix(each) for each in self.topics}:
-            log.warning("%s/%s is no longer read: its table is not kept any more", topic, number)
         elif self.kafka.missing([topic]):
             yield place, f"{topic}/{number} from {settled} on: the topic is gone"
+        elif any(_of_tables(each, [topic]) for each in self.topics):
+            log.warning("%s/%s is no longer read: its table is not kept any more", topic, number)
         else:
             end = self.kafka.end_offsets([topic]).get(topic, {}).get(number, settled)
             if end > settled:
@@ -164,6 +165,6 @@ def other_than(before: KafkaIds, now: KafkaIds) -> list[str]:
     return [*sorted(topics), *cluster]
 
 
-def _prefix(topic: str) -> str:
-    """What the topics of one installation have in common: agent and keyspace."""
-    return topic.rpartition(".")[0]
+def _of_tables(topic: str, others: Iterable[str]) -> bool:
+    """Whether any of the others is one of a single table, which this one has taken the place of."""
+    return any(each.startswith(f"{topic}.") for each in others)

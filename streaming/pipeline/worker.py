@@ -23,6 +23,7 @@ from checkpoints.journal import Journal
 from checkpoints.lineage import Lineage
 from checkpoints.tallies import Tallies
 from reconcilers.family import Family, Projection
+from reconcilers.frontier import Echo
 from reconcilers.model import Micros, Slot, Suspect, Wake
 from reconcilers.policy import Admission
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
@@ -84,8 +85,8 @@ class Job:
 class BatchLook:
     """What one worker found in its share of a batch. Times are µs.
 
-    ``freshest`` is the newest write and how long its capture took (old events are sent again);
-    ``changes`` are how many changes each mailbox had that counters sum up.
+    ``changes`` are how many changes each mailbox had that counters sum up, ``echoes`` the canaries
+    by offset.
     """
 
     suspects: list[Suspect] = field(default_factory=list)
@@ -93,9 +94,9 @@ class BatchLook:
     unresolved: int = 0
     bad: Counter[str] = field(default_factory=Counter)
     oldest: Micros | None = None
-    freshest: tuple[Micros, Micros] | None = None
     fast_writers: int = 0
     changes: Counter[UUID] = field(default_factory=Counter)
+    echoes: list[tuple[int, Echo]] = field(default_factory=list)
 
     def add(self, looked: LookResult) -> None:
         """Take in one look."""
@@ -112,8 +113,8 @@ class BatchLook:
         self.changes.update(other.changes)
         self.fast_writers += other.fast_writers
         oldest = [at for at in (self.oldest, other.oldest) if at is not None]
-        freshest = [each for each in (self.freshest, other.freshest) if each is not None]
-        self.oldest, self.freshest = min(oldest, default=None), max(freshest, default=None)
+        self.oldest = min(oldest, default=None)
+        self.echoes.extend(other.echoes)
 
 
 def read_looks(pickled: Iterable[bytes]) -> BatchLook:
@@ -185,6 +186,7 @@ def _look_share(
     for batch in batches:
         settled = SettledKeys.of(batch)
         _keep_undecodable(job, settled.bad, found)
+        found.echoes.extend(settled.echoes)
         _account(settled, found, to_micros(job.settings.stream.delay))
         wakes.extend(_glanced(job, apart, list(settled.wakes(job.family)), found))
         if len(wakes) >= KEYS_AT_ONCE:
@@ -228,12 +230,10 @@ def _look(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook)
 
 
 def _account(settled: SettledKeys, found: BatchLook, delay: Micros) -> None:
-    """Capture delay, oldest write, and writers whose clock is ahead by more than half the delay."""
+    """The oldest write, and writers whose clock is ahead by more than half the delay."""
     times = settled.write_times(fast=delay // 2)
     if times is not None:
-        freshest = [each for each in (found.freshest, times.freshest) if each is not None]
         found.oldest = min(found.oldest or times.oldest, times.oldest)
-        found.freshest = max(freshest, default=None)
         found.fast_writers += times.fast_writers
 
 

@@ -1,5 +1,6 @@
 """James's tables through the Cassandra driver. Nothing else in `streaming` imports it."""
 
+from streaming.tables.canaries import Canaries
 from streaming.tables.cluster import Cluster, logged_in
 from streaming.tables.collected_flags import CollectedFlags
 from streaming.tables.counters import CounterTables
@@ -9,6 +10,7 @@ from streaming.tables.tables import Tables
 from streaming.tables.undecoded import UndecodedTables
 
 __all__ = [
+    "Canaries",
     "Cluster",
     "CollectedFlags",
     "CounterTables",

@@ -33,6 +33,11 @@ class Cluster:
         """How far each node's clock is ahead of ours, seconds."""
         return Nodes(self._session).clocks()
 
+    def nodes(self) -> dict[str, str]:
+        """The address of each node by its host id."""
+        hosts = self._session.cluster.metadata.all_hosts()
+        return {str(host.host_id): host.address for host in hosts}
+
     def tables_with_cdc(self, keyspace: str) -> frozenset[str]:
         """The tables of a keyspace that have change capture on."""
         query = "SELECT table_name, cdc FROM system_schema.tables WHERE keyspace_name = %s"

@@ -20,6 +20,10 @@ class Nodes:
         """The addresses of all nodes, also of those that do not answer."""
         return {host.address for host in self._session.cluster.metadata.all_hosts()}
 
+    def ids(self) -> set[str]:
+        """The host ids of the same nodes."""
+        return {str(host.host_id) for host in self._session.cluster.metadata.all_hosts()}
+
     def clocks(self) -> dict[str, float]:
         """How far each node's clock is ahead of ours, in seconds, good to some milliseconds.
 

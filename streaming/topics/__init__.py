@@ -3,11 +3,21 @@
 Nothing else of ours imports the Kafka client.
 """
 
-from streaming.topics.names import batch_options, event_topics, own_topics, stream_options
+from streaming.topics.few import FewRecords
+from streaming.topics.lanes import Lanes
+from streaming.topics.names import (
+    batch_options,
+    event_topics,
+    own_topics,
+    stream_options,
+    table_topics,
+)
 from streaming.topics.publishing import publish_again, publish_dead_letters, publish_wakes
 from streaming.topics.watcher import Record, Watcher
 
 __all__ = [
+    "FewRecords",
+    "Lanes",
     "Record",
     "Watcher",
     "batch_options",
@@ -17,4 +27,5 @@ __all__ = [
     "publish_dead_letters",
     "publish_wakes",
     "stream_options",
+    "table_topics",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from checkpoints.bookmarks import Place, nested
 from reconcilers.family import Family
@@ -15,8 +15,21 @@ def own_topics(settings: KafkaSettings) -> tuple[str, ...]:
     return (settings.suspects_topic, settings.observe_suspects_topic, settings.dead_letters_topic)
 
 
-def event_topics(settings: Settings, family: Family) -> tuple[str, ...]:
-    """The agent's topics of a family's tables."""
+def event_topics(
+    settings: Settings, family: Family, missing: Callable[[Iterable[str]], list[str]]
+) -> tuple[str, ...]:
+    """The agent's one topic, and those of a family's tables that are still there.
+
+    Before version 0.2 the agent wrote a topic for each table: what is left there is read, too.
+    ``missing`` says which topics do not exist (`Watcher.missing`).
+    """
+    of_tables = table_topics(settings, family)
+    gone = set(missing(of_tables))
+    return (settings.kafka.topic_prefix, *(each for each in of_tables if each not in gone))
+
+
+def table_topics(settings: Settings, family: Family) -> tuple[str, ...]:
+    """The names that the topics of a family's tables had before version 0.2."""
     prefix = f"{settings.kafka.topic_prefix}.{settings.cassandra.keyspace}"
     return tuple(f"{prefix}.{table}" for table in family.wakes_on)
 

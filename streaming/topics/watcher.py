@@ -84,12 +84,18 @@ class Watcher:
             time.sleep(0.1)
 
     def partitions(self, topic: str) -> list[int]:
-        """The numbers of a topic's partitions."""
-        return sorted(self._consumer.partitions_for_topic(topic) or ())
+        """The numbers of a topic's partitions. Raises `Unreachable`."""
+        try:
+            return sorted(self._consumer.partitions_for_topic(topic) or ())
+        except KafkaError as failed:
+            raise Unreachable(f"the partitions of {topic}: {failed}") from failed
 
     def missing(self, topics: Iterable[str]) -> list[str]:
-        """Those of the topics that do not exist."""
-        existing = self._consumer.topics()
+        """Those of the topics that do not exist. Raises `Unreachable`."""
+        try:
+            existing = self._consumer.topics()
+        except KafkaError as failed:
+            raise Unreachable(f"which topics there are: {failed}") from failed
         return [topic for topic in topics if topic not in existing]
 
     def ids(self, topics: Iterable[str]) -> KafkaIds:

@@ -13,7 +13,7 @@ from tests.bench.backlog import CHANGES, MAILBOXES, bench_settings, records, wai
 from tests.conftest import make_mail_tables
 from tests.endpoints import Endpoints, Running
 from tests.stack.conftest import TALLIES, a_scene
-from tests.stack.scenes import Scene, create_event_topics
+from tests.stack.scenes import Scene, begin_at_the_end
 
 TIMES = {"delay": 3, "window": 1}
 
@@ -55,10 +55,10 @@ def filled(
     name = uuid.uuid4().hex[:8]
     keyspace, own, stack = f"bench_{name}", f"bench_{name}_own", running.endpoints
     make_mail_tables(running, cassandra, keyspace)
-    create_event_topics(stack, keyspace)
     config = bench_settings(
         tmp_path_factory.mktemp("bench"), stack, keyspace, own, {"stream": TIMES}
     )
+    begin_at_the_end(cassandra, config)
     before = records(config)
     fill(cassandra, keyspace, CHANGES, MAILBOXES)
     took = wait_until_captured(config, before, CHANGES)

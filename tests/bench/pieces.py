@@ -59,7 +59,7 @@ class Pieces:
     # --- over the events
 
     def read(self) -> float:
-        """Seconds to read all records of both topics."""
+        """Seconds to read all records of the agent's topic."""
         return _seconds(lambda: _discard(self._records().select("key", "value")))
 
     def decode(self) -> float:
@@ -133,7 +133,7 @@ class Pieces:
     def _decoded(self, records: DataFrame) -> DataFrame:
         settings = self.settings
         keyspace, suspects = settings.cassandra.keyspace, settings.kafka.suspects_topic
-        return decoder(self.family, keyspace, suspects)(records)
+        return decoder(self.family, keyspace, suspects, settings.canary.keyspace)(records)
 
 
 def bound(settings: Settings) -> Family:

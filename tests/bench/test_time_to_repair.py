@@ -22,7 +22,7 @@ from tests.bench.report import publish, table
 from tests.bench.traced import TRACE, read_trace
 from tests.conftest import make_mail_tables
 from tests.endpoints import Running
-from tests.stack.scenes import create_event_topics
+from tests.stack.scenes import begin_at_the_end
 from tests.stack.streams import Stream, until
 
 pytestmark = pytest.mark.bench
@@ -72,10 +72,10 @@ def watched(
     name, stack = uuid.uuid4().hex[:8], running.endpoints
     keyspace, own = f"bench_{name}", f"bench_{name}_own"
     make_mail_tables(running, cassandra, keyspace)
-    create_event_topics(stack, keyspace)
     config = bench_settings(
         folder, stack, keyspace, own, {"stream": {"delay": DELAY, "window": WINDOW}}
     )
+    begin_at_the_end(cassandra, config)
     environment = {TRACE: str(folder / "trace")}
     with Stream(config, environment=environment, module="tests.bench.traced") as stream:
         yield stream, keyspace, own

@@ -83,7 +83,7 @@ def _trace() -> None:
     this: dict[str, Any] = {}
 
     def batch(self: FamilyQuery, closed: DataFrame, _batch_id: int) -> None:
-        this.update(number=_batch_id, examined=0, suspects=0, capture_delay=None)
+        this.update(number=_batch_id, examined=0, suspects=0)
         run(self, closed, _batch_id)
         _write(ended_at=time.time(), **this)
 
@@ -91,7 +91,6 @@ def _trace() -> None:
         end(self, look, piece)
         this["examined"] += look.examined
         this["suspects"] += len(look.suspects)
-        this["capture_delay"] = None if look.freshest is None else look.freshest[1] / 1e6
 
     def shown(self: QuerySupervisor, told: dict[str, Any]) -> None:
         show(self, told)

@@ -14,6 +14,7 @@ from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
+from reconcilers.frontier import Marks, Proven
 from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Micros, Row, Slot, Value
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
@@ -41,11 +42,32 @@ OTHER = UUID("11111111-0000-1000-8000-00000000000f")
 BOB, EVE = QuotaRoot("#private", "bob"), QuotaRoot("#private", "eve")
 OF_MAILBOX = CounterRow(MAILBOX_TALLY.name, MAILBOX_COUNTERS, MAILBOX)
 OF_BOB = CounterRow(USER_TALLY.name, CURRENT_QUOTA, str(BOB), BOB)
+NODE = "node"
 NO_CHANGES: Mapping[UUID, int] = {}
 
 
 def message(uid: int, *, seen: bool = False, size: int = 100) -> Listed:
     return Listed(uid, UUID(int=uid, version=1), seen, size)
+
+
+@dataclass
+class CanariesByHand:
+    """One node, whose canaries are numbered from 1; none before the first ``sing``, if ``mute``."""
+
+    number: int = 1
+    mute: bool = False
+    nodes: str = "one node"
+
+    def marks(self) -> Marks | None:
+        return None if self.mute else Marks({NODE: self.number}, self.nodes)
+
+    def watched(self) -> str | None:
+        return self.nodes
+
+    def sing(self) -> Proven:
+        """Two more: the second tells that the first was acknowledged. Both come out."""
+        self.number += 2
+        return {NODE: self.number - 1}
 
 
 @dataclass
@@ -139,6 +161,7 @@ class Bench:
     tallies: MemoryTallies = field(default_factory=MemoryTallies)
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
     rounds: MemoryRounds = field(default_factory=MemoryRounds)
+    canaries: CanariesByHand = field(default_factory=CanariesByHand)
     journal: MemoryJournal = field(init=False)
     owners: Owners = field(init=False)
     findings: CounterFindings = field(init=False)
@@ -186,12 +209,17 @@ class Bench:
     def _watch(self) -> CounterScheduler:
         return CounterScheduler(
             observer=CounterObserver(
-                self.tables, self.counting(), self.owners, self.rounds, self.clock
+                self.tables,
+                self.counting(),
+                self.owners,
+                self.rounds,
+                self.canaries,
+                self.clock,
             ),
             findings=self.findings,
             correcting=self.correcting,
             clock=self.clock,
-            rules=LookRules(DELAY, GATHER, L, Evidence(K, 2 * K)),
+            rules=LookRules(DELAY, GATHER, Evidence(K, 2 * K)),
             count=lambda tally, outcome: self.counts.update([outcome]),
         )
 
@@ -247,14 +275,13 @@ class Bench:
     def come(
         self,
         changes: Mapping[UUID, int] = NO_CHANGES,
-        late: Micros = 0,
         refused: str | None = None,
         unsettled: Iterable[UUID] = (),
     ) -> None:
         """Time passes, and all that was under way comes out of the stream."""
         self.now += DELAY + 3 * L
-        settled = self.now - DELAY
-        self.watch.take(BatchSummary(settled, changes, late, refused, frozenset(unsettled)))
+        proven = self.canaries.sing()
+        self.watch.take(BatchSummary(changes, proven, refused, frozenset(unsettled)))
 
     def look(self, times: int = 1, **came: object) -> None:
         """Whole looks: a glance, the wait, the judgement."""

@@ -24,6 +24,7 @@ from checkpoints.memory import MemoryLineage
 from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.user_tally import USER_TALLY
+from reconcilers.frontier import Canary, Echo, Frontier, FrontierRules, Node
 from reconcilers.memory import Entry
 from reconcilers.model import Micros, Slot
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
@@ -37,13 +38,20 @@ ROOT = QuotaRoot("#private", "bob")
 WIDTH = 4
 """UIDs a chunk: few, so that small mailboxes have several."""
 
+NODE: Node = "node"
+TOPIC, PARTITIONS = "james", 2
+LANES = [(TOPIC, number) for number in range(PARTITIONS)]
+NEVER = FrontierRules(lost_after=10**15, longest_pause=10**15)
+
 Place = tuple[UUID, int]
+Event = tuple[Place, UUID | None] | Echo
+"""As it comes out of the settle window: a changed row with its message, or a canary."""
 RowKey = tuple[str, UUID | str]
 
 
 @dataclass(frozen=True, slots=True)
 class Climate:
-    """D, W, L, and the time that changes are gathered for one look; µs.
+    """D, W, the time that capture takes at most, that changes are gathered for one look; µs.
 
     ``written`` is how long after the truth a counter is written at the latest: no more than D.
     """
@@ -57,7 +65,7 @@ class Climate:
     @property
     def cycle(self) -> Micros:
         """A look and the wait for what was under way, at the longest."""
-        return 2 * self.delay + self.window + 6 * self.latest + self.gather + 10 * SECOND
+        return 2 * self.delay + self.window + 6 * self.latest + self.gather + 15 * SECOND
 
 
 CLIMATES = (
@@ -112,6 +120,8 @@ class World:
     unlisted: Callable[[], bool] = lambda: False
     pauses: Callable[[], Micros] = lambda: 0
     captured_in: Micros = field(init=False)
+    canary: Micros = 0
+    """The number of the newest that can be read."""
     straggles: Callable[[], Micros] = lambda: 0
     met: Counter[str] = field(default_factory=Counter)
     _in_flight: list[tuple[Micros, int, Callable[[], None]]] = field(default_factory=list)
@@ -319,16 +329,41 @@ class World:
 
     # --- change capture, and the settle window --------------------------------------------------
 
-    _arrived: list[tuple[Place, UUID | None]] = field(default_factory=list)
-    _windows: dict[int, list[tuple[Place, UUID | None]]] = field(default_factory=dict)
+    _arrived: list[Event] = field(default_factory=list)
+    _windows: dict[int, list[Event]] = field(default_factory=dict)
     _watermark: Micros = 0
-    _began: Micros = 0
+    _free_at: Counter[int] = field(default_factory=Counter)
+    _frontier: Frontier = field(default_factory=lambda: Frontier(NEVER))
 
     def _capture(self, place: Place, message: Listed | None) -> None:
-        """An event, within L; some are sent twice."""
+        """An event; some are sent again, at any time."""
         event = (place, message.messageid if message else None)
-        for _ in range(1 + (self.rng.random() < self.weather.sent_twice)):
+        self._publish(event, self.rng.randrange(PARTITIONS))
+        if self.rng.random() < self.weather.sent_twice:
             self.later(self.within(self.captured_in), lambda: self._arrived.append(event))
+
+    def _publish(self, event: Event, partition: int) -> None:
+        """Capture takes its time; what was written first comes first in its partition."""
+        free = max(self._free_at[partition], self.now + self.within(self.captured_in))
+        self._free_at[partition] = free
+        self.later(free - self.now, lambda: self._arrived.append(event))
+
+    def _sing(self, previous: Micros) -> None:
+        """A canary a second. The write of some is not answered, and is done later or never."""
+        canary = Canary(NODE, self.now, previous)
+        draw = self.rng.random()
+
+        def arrive() -> None:
+            self.canary = max(self.canary, canary.number)
+            for topic, partition in LANES:
+                self._publish(Echo(canary, topic, partition), partition)
+
+        answered = draw < 0.9
+        done_in = self.within(20 * MILLISECOND if answered else 2 * SECOND)
+        if answered or draw < 0.95:
+            self.later(done_in, arrive)
+        newest = canary.number if answered else previous
+        self.later(SECOND + self.within(SECOND), lambda: self._sing(newest))
 
     def batch(self) -> None:
         """Read what has arrived; let windows out that the watermark has passed; tell of them."""
@@ -342,13 +377,15 @@ class World:
             if (number + 1) * window <= settled
             for event in self._windows.pop(number)
         ]
-        waited, self._began = began - (self._began or began), began
         self._watermark = began - self.climate.delay
+        echoes = [event for event in out if isinstance(event, Echo)]
+        rows = [event for event in out if not isinstance(event, Echo)]
+        self._frontier.hear(echoes, began)
         took = self.within(self.climate.latest // 2)
         marked_in = self.rng.randrange(took + 1)
-        changes = Counter(mailbox for (mailbox, _), _ in out)
-        self.later(marked_in, lambda: self._mark(out, began))
-        came = BatchSummary(settled, changes, lag=(self.captured_in + waited) // 2)
+        changes = Counter(mailbox for (mailbox, _), _ in rows)
+        self.later(marked_in, lambda: self._mark(rows, began))
+        came = BatchSummary(changes, self._frontier.proven(LANES))
         self.later(took, lambda: self._ended(came))
         gap = max(self.rng.randrange(self.climate.latest), took) + 1 + self.pauses()
         self.later(gap, self.batch)
@@ -409,6 +446,7 @@ class World:
 
     def begin(self, until: Micros) -> None:
         """Writers and the stream begin; writers end at a time."""
+        self._sing(previous=0)
         self.batch()
         for _ in range(self.weather.writers):
             self.later(self._gap(), lambda: self._write(until))

@@ -18,13 +18,14 @@ from checkpoints.tallies import ChunkSums
 from reconcilers.drift import Interval
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Finding
+from reconcilers.frontier import Marks
 from reconcilers.model import KeyValue, Micros, Row
 from reconcilers.tally import Listed, QuotaRoot, Sums, Tally
 from reconcilers.writes import AddToCounter
 from streaming.counters.batch_summary import BatchSummary
 from tests.property.faults import Outcome
 from tests.property.mail import DATE, MILLISECOND
-from tests.property.tallies import ROOT, RowKey, World
+from tests.property.tallies import NODE, ROOT, RowKey, World
 
 POINTS = (
     "before the claim",
@@ -85,6 +86,17 @@ class Ports:
             if not any(least * error[each] >= least * least for error in errors):
                 told = f"{row} {each} was told to be wrong by {least}, and was by"
                 self.false.append(f"{told} {[error[each] for error in errors]}")
+
+    # --- canaries
+
+    def marks(self) -> Marks | None:
+        self.hiccup()
+        newest = self.world.canary
+        self.hiccup()
+        return Marks({NODE: newest})
+
+    def watched(self) -> str | None:
+        return ""
 
     # --- the mail server's tables
 

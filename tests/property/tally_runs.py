@@ -133,11 +133,11 @@ class Instance:
         )
         climate = world.climate
         watch = Observed(
-            observer=CounterObserver(self.ports, counting, owners, self.rounds, clock),
+            observer=CounterObserver(self.ports, counting, owners, self.rounds, self.ports, clock),
             findings=findings,
             correcting=correcting,
             clock=clock,
-            rules=LookRules(climate.delay, climate.gather, climate.latest, Evidence(K, 2 * K)),
+            rules=LookRules(climate.delay, climate.gather, Evidence(K, 2 * K)),
             count=self._count,
         )
         counters = CounterRows(FAMILIES, owners)

@@ -16,6 +16,7 @@ from streaming.pipeline.keys import grouper
 from streaming.topics.publishing import _suspect
 
 KEYSPACE, SUSPECTS = "apache_james", "reconciler.suspects"
+TOPIC, CANARIES = "james", "reconciler_canary"
 COLUMNS = "topic string, partition int, offset long, key binary, value binary"
 
 Event = dict[str, Any]
@@ -27,7 +28,7 @@ def event(table: str, op: str, key: Event, after: Event | None = None) -> Record
     source = {"ts_us": 5_000_000, "keyspace": KEYSPACE, "table": table}
     value = {"op": op, "ts_ms": 6_000, "source": source, "after": after or {}}
     text = json.dumps(value, separators=(",", ":"))
-    return f"james.{KEYSPACE}.{table}", 0, 1, json.dumps(key).encode(), text.encode()
+    return TOPIC, 0, 1, json.dumps(key).encode(), text.encode()
 
 
 def bound(**values: str) -> Event:
@@ -47,7 +48,8 @@ def published(family: Family, wake: Wake) -> Record:
 
 def keys(spark: SparkSession, family: Family, *records: Record) -> DataFrame:
     """What is decoded of them."""
-    return decoder(family, KEYSPACE, SUSPECTS)(spark.createDataFrame(records, COLUMNS))
+    decode = decoder(family, KEYSPACE, SUSPECTS, CANARIES)
+    return decode(spark.createDataFrame(records, COLUMNS))
 
 
 def settled(spark: SparkSession, family: Family, *records: Record) -> SettledKeys:

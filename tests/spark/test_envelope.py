@@ -11,9 +11,13 @@ from pyspark.sql import Row, SparkSession
 
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import keeping
+from streaming.canary.alone import CanariesAlone
 from streaming.pipeline.envelope import decoder
+from streaming.topics import Record as KafkaRecord
+from tests.spark.records import settled
 
 KEYSPACE, SUSPECTS = "apache_james", "reconciler.suspects"
+TOPIC, CANARIES = "james", "reconciler_canary"
 MAILBOX = "11111111-0000-1000-8000-000000000001"
 MESSAGEID = "22222222-0000-1000-8000-000000000002"
 TRUTH, PROJECTION = "imapuidtable", "messageidtable"
@@ -30,16 +34,19 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
-def event(table: str, op: str, key: Event, after: Event | None = None) -> tuple[Any, ...]:
-    source = {"ts_us": 5_000_000, "keyspace": KEYSPACE, "table": table}
+def event(
+    table: str, op: str, key: Event, after: Event | None = None, keyspace: str = KEYSPACE
+) -> tuple[Any, ...]:
+    source = {"ts_us": 5_000_000, "keyspace": keyspace, "table": table}
     value = {"op": op, "ts_ms": 6_000, "source": source, "after": after or {}}
     text = json.dumps(value, separators=(",", ":"))
-    return f"james.{KEYSPACE}.{table}", 0, 1, json.dumps(key).encode(), text.encode()
+    return TOPIC, 0, 1, json.dumps(key).encode(), text.encode()
 
 
 def decoded(spark: SparkSession, *records: tuple[Any, ...]) -> list[Row]:
     family = keeping(MESSAGE, [each.name for each in MESSAGE.projections])
-    return decoder(family, KEYSPACE, SUSPECTS)(spark.createDataFrame(records, RECORDS)).collect()
+    decode = decoder(family, KEYSPACE, SUSPECTS, CANARIES)
+    return decode(spark.createDataFrame(records, RECORDS)).collect()
 
 
 def bound(**values: str) -> Event:
@@ -201,3 +208,98 @@ def test_a_published_key_with_such_an_id_is_a_bad_record(spark: SparkSession) ->
     value = {"family": "message", "wake": {"mailboxid": MAILBOX, "messageid": RANDOM, "uid": 7}}
     (row,) = decoded(spark, (SUSPECTS, 0, 1, b"", json.dumps(value).encode()))
     assert row.reason == NOT_TIMED
+
+
+# --- one topic for all tables ---------------------------------------------------------------------
+
+MINE = {"mailboxid": MAILBOX, "uid": 7}
+CANARY = {"place": "a node/0", "lane": 3}
+
+
+def cell(value: object) -> Event:
+    return {"value": value, "deletion_ts": None, "set": True}
+
+
+def canary(op: str = "i", key: Event = CANARY, **cells: object) -> tuple[Any, ...]:
+    told: Event = {"number": 17, "previous": 16, "steady": True, "tried": 16, **cells}
+    after = {name: None if value is None else cell(value) for name, value in told.items()}
+    return event("canary", op, key, {**after, "_range_start": None}, CANARIES)
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        event(PROJECTION, "i", MINE, keyspace="another"),
+        event("acl", "u", {"id": MAILBOX}, {"acl": cell("{}")}),
+        event("people", "u", {"uid": "seven"}, {"messageid": cell({"a": [1]})}, "crm"),
+        event("people", "x", {"uid": "seven"}, {"messageid": "no cell"}, "crm"),
+        event("other", "i", CANARY, {"number": cell(1)}, CANARIES),
+        event("canary", "i", CANARY, {"number": cell(1)}, "another"),
+    ],
+)
+def test_an_event_of_no_table_of_ours_is_left_out(
+    spark: SparkSession, foreign: tuple[Any, ...]
+) -> None:
+    (row,) = decoded(spark, foreign, event(PROJECTION, "i", MINE))
+    assert (row.uid, row.reason, row.echo) == (7, None, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b"{not json", "malformed JSON or wrong types"),
+        (b'{"op": "i", "source": 5}', "malformed JSON or wrong types"),
+        (b'{"op": "i", "ts_ms": 1, "after": {}}', "no write time: not an event"),
+        (
+            b'{"op": "i", "ts_ms": 1, "source": {"ts_us": 1, "table": "imapuidtable"}}',
+            "unknown table",
+        ),
+        (b'{"op": "i", "ts_ms": 1, "source": {"ts_us": 1, "keyspace": "crm"}}', "unknown table"),
+    ],
+)
+def test_what_does_not_say_of_which_table_it_is_is_a_bad_record(
+    spark: SparkSession, value: bytes, reason: str
+) -> None:
+    (row,) = decoded(spark, (TOPIC, 1, 5, b"{}", value))
+    assert (row.reason, row.topic, row.partition, row.offset) == (reason, TOPIC, 1, 5)
+    assert (bytes(row.raw), row.echo) == (value, None)
+
+
+def test_a_canary_is_its_echo_and_nothing_else(spark: SparkSession) -> None:
+    (row,) = decoded(spark, canary())
+    told = {"topic": TOPIC, "partition": 0, "offset": 1, "echo": "a node/0|17|16|true|16"}
+    rest = {"looked_again": False, "from_truth": False}
+    assert {name: value for name, value in row.asDict().items() if value is not None} == {
+        **told,
+        **rest,
+    }
+
+
+def test_the_first_canary_may_have_none_before_it(spark: SparkSession) -> None:
+    rows = decoded(spark, canary(previous=0), canary("u", previous=None, steady=None))
+    assert [row.echo for row in rows] == ["a node/0|17|0|true|16", "a node/0|17|0|false|16"]
+
+
+def test_a_canary_that_was_deleted_or_has_no_number_is_none(spark: SparkSession) -> None:
+    away = canary("d", number=None), canary("r"), canary(number=None), canary(key={"lane": 3})
+    strange = canary(number="x"), canary(number=2**63), canary(key={"place": "a|b", "lane": 3})
+    (row,) = decoded(spark, *away, *strange, canary(number=18))
+    assert row.echo == "a node/0|18|16|true|16"
+
+
+@pytest.mark.parametrize("steady", [True, False])
+def test_the_driver_hears_what_the_workers_hear(spark: SparkSession, steady: bool) -> None:
+    """Slices of canaries alone are not decoded by Spark (`streaming.canary.alone`)."""
+    record = canary(steady=steady)
+    by_workers = settled(spark, MESSAGE, record).echoes
+    by_driver = CanariesAlone(lambda ranges: [KafkaRecord(*record)], TOPIC, CANARIES)
+    assert len(by_workers) == 1
+    assert by_driver.heard({(TOPIC, 0): (1, 2)}) == by_workers
+
+
+def test_a_good_event_has_no_echo_and_a_bad_one_of_ours_is_still_a_bad_record(
+    spark: SparkSession,
+) -> None:
+    good, bad = decoded(spark, event(PROJECTION, "i", MINE), event(PROJECTION, "x", MINE))
+    assert (good.echo, good.topic, good.uid) == (None, None, 7)
+    assert (bad.echo, bad.topic, bad.reason) == (None, TOPIC, "unknown op")

@@ -15,7 +15,7 @@ from cassandra.cluster import Session
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from tests.conftest import make_mail_tables
 from tests.endpoints import Endpoints, Running
-from tests.stack.scenes import Scene, create_event_topics
+from tests.stack.scenes import Scene, begin_at_the_end
 from tests.stack.skewed import SKEWED
 from tests.stack.streams import Stream, write_settings
 from tests.stack.watched import Restarted, Watched, watched
@@ -119,7 +119,6 @@ def a_scene(
     stack, name = running.endpoints, uuid.uuid4().hex[:8]
     keyspace, own = f"scene_{name}", f"scene_{name}_own"
     make_mail_tables(running, cassandra, keyspace)
-    create_event_topics(stack, keyspace)
     config = write_settings(
         tmp_path_factory.mktemp("scene") / "reconcile.toml",
         stack,
@@ -127,6 +126,7 @@ def a_scene(
         own,
         changes,
     )
+    begin_at_the_end(cassandra, config)
     with stream_of(config) as stream:
         stream.wait_until_watching()
         yield Scene(cassandra, stack, keyspace, own, stream)

@@ -16,7 +16,9 @@ def running_embedded(data: Path, caches: Caches = "small") -> Iterator[Running]:
     from deploy import captured
     from deploy.embedded import Stack, Wanted
 
-    with Stack(data, Wanted(tables=captured.TABLES, caches=caches)) as stack:
+    with Stack(
+        data, Wanted(tables=captured.TABLES, schema=captured.SCHEMA, caches=caches)
+    ) as stack:
         yield Running(Endpoints.of(stack.describe()), supervised)
 
 
@@ -26,7 +28,7 @@ def running_with_passwords(data: Path) -> Iterator[Endpoints]:
     from deploy import captured
     from deploy.embedded import ADMIN, Stack, Wanted
 
-    with Stack(data, Wanted(admin=ADMIN, tables=captured.TABLES)) as stack:
+    with Stack(data, Wanted(admin=ADMIN, tables=captured.TABLES, schema=captured.SCHEMA)) as stack:
         yield Endpoints.of(stack.describe())
 
 

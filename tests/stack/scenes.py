@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +22,11 @@ from cassandra.cluster import Session
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
+from checkpoints.bookmarks import Bookmark, flat
+from checkpoints.cassandra import CassandraBookmarks, Store, create_schema
+from streaming.commands.mode import StreamNames
+from streaming.settings import Mode, load
+from streaming.topics import Watcher
 from tests.endpoints import Endpoints
 from tests.stack.streams import PATIENCE, Stream, until
 
@@ -38,15 +44,8 @@ SINGLE_CELLS = (
 )
 """The columns of both tables that have a write time: no key, no set."""
 
-EVENT_TABLES = (
-    "imapuidtable",
-    "messageidtable",
-    "messagedeleted",
-    "firstunseen",
-    "mailboxrecents",
-)
-
 Cells = dict[str, Any]
+KeyAndValue = tuple[bytes | None, bytes | None]
 RowKey = tuple[UUID, int]
 
 
@@ -241,7 +240,7 @@ class Scene:
     def await_all_examined(self) -> None:
         """Until whatever was written up to now has been examined.
 
-        Proved by wrong cells that are written after it, with events in both topics: each is found
+        Proved by wrong cells that are written after it, with events of both tables: each is found
         and repaired only once its own delay has passed.
         """
         canaries = [Place() for _ in range(4)]
@@ -257,33 +256,17 @@ class Scene:
 
     # --- Kafka
 
-    def topic(self, table: str) -> str:
-        """The agent's topic of a table."""
-        return f"{self.stack.topic_prefix}.{self.keyspace}.{table}"
+    def publish(self, records: Iterable[KeyAndValue]) -> None:
+        """Publish these to the agent's topic; returns when Kafka has them."""
+        publish(self.stack, self.stack.topic_prefix, records)
 
-    def publish(self, records: Iterable[tuple[str, bytes | None, bytes | None]]) -> None:
-        """Publish (table, key, value) to the agent's topics; returns when Kafka has them."""
-        producer = KafkaProducer(
-            bootstrap_servers=self.stack.bootstrap_servers, max_request_size=8 * 1024 * 1024
-        )
-        try:
-            sent = [
-                producer.send(self.topic(table), key=key, value=value)
-                for table, key, value in records
-            ]
-            for each in sent:
-                each.get(timeout=PATIENCE)
-        finally:
-            producer.close()
-
-    def events(self, mailboxes: Iterable[UUID]) -> list[tuple[str, bytes, bytes]]:
-        """All events so far that name one of these mailboxes: (table, key, value)."""
-        tables = {self.topic(table): table for table in ("imapuidtable", "messageidtable")}
+    def events(self, mailboxes: Iterable[UUID]) -> list[KeyAndValue]:
+        """All events of both tables so far that name one of these mailboxes."""
         names = [str(mailbox).encode() for mailbox in mailboxes]
         return [
-            (tables[record.topic], record.key, record.value)
-            for record in records_of(self.stack, *tables)
-            if record.key and any(name in record.key or name in record.value for name in names)
+            (record.key, record.value)
+            for record in events_of(self.stack, self.keyspace, "imapuidtable", "messageidtable")
+            if any(name in record.key or name in record.value for name in names)
         ]
 
     def dead_letters(self) -> list[dict[str, Any]]:
@@ -332,23 +315,58 @@ def _poll(consumer: KafkaConsumer, found: list[Any]) -> bool:
     return bool(consumer.assignment())
 
 
-def create_event_topics(stack: Endpoints, keyspace: str) -> None:
-    """The topics of a keyspace's message tables, before the agent has anything to publish."""
-    admin = KafkaAdminClient(bootstrap_servers=stack.bootstrap_servers)
+def events_of(stack: Endpoints, keyspace: str, *tables: str) -> list[Any]:
+    """The records of the agent's topic so far that are events of these tables."""
+    of_keyspace = f'"keyspace":"{keyspace}"'.encode()
+    of_table = [f'"table":"{table}"'.encode() for table in tables]
+    return [
+        each
+        for each in records_of(stack, stack.topic_prefix)
+        if each.key and each.value and of_keyspace in each.value
+        if any(table in each.value for table in of_table)
+    ]
+
+
+def publish(stack: Endpoints, topic: str, records: Iterable[KeyAndValue]) -> None:
+    """Publish keys and values; returns when Kafka has them."""
+    producer = KafkaProducer(
+        bootstrap_servers=stack.bootstrap_servers, max_request_size=8 * 1024 * 1024
+    )
     try:
-        admin.create_topics(
-            [
-                NewTopic(
-                    f"{stack.topic_prefix}.{keyspace}.{table}",
-                    num_partitions=2,
-                    replication_factor=1,
-                    topic_configs={"max.message.bytes": str(8 * 1024 * 1024)},
-                )
-                for table in EVENT_TABLES
-            ]
-        )
+        for each in [producer.send(topic, key=key, value=value) for key, value in records]:
+            each.get(timeout=PATIENCE)
+    finally:
+        producer.close()
+
+
+def create_topics(stack: Endpoints, topics: Iterable[str]) -> None:
+    """Topics of two partitions, for what no agent writes."""
+    admin = KafkaAdminClient(bootstrap_servers=stack.bootstrap_servers)
+    limits = {"max.message.bytes": str(8 * 1024 * 1024)}
+    try:
+        admin.create_topics([NewTopic(each, 2, 1, topic_configs=limits) for each in topics])
     finally:
         admin.close()
+
+
+def begin_at_the_end(session: Session, config: Path) -> None:
+    """Let the first start of a stream go on after what other tests have written up to now.
+
+    All keyspaces have one topic: the stream would else read what every test before it has left.
+    """
+    settings = load(config, {})
+    create_schema(session, settings.cassandra.own_keyspace)
+    bookmarks = CassandraBookmarks(Store(session, settings.cassandra.own_keyspace))
+    topics, watcher = [settings.kafka.topic_prefix], Watcher(settings.kafka)
+    try:
+        if watcher.missing(topics):
+            return
+        ends, ids = flat(watcher.end_offsets(topics)), watcher.ids(topics)
+    finally:
+        watcher.close()
+    for mode in Mode:
+        stream = StreamNames.of(settings, mode).bookmarks(settings.families()[0])
+        bookmarks.record(Bookmark(stream, ends, ids))
 
 
 def reconcile(

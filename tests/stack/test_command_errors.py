@@ -120,10 +120,10 @@ def test_a_missing_projection_table_is_named(
     assert "messageidtable does not exist" in told
 
 
-def test_missing_topics_are_named(settings: Any) -> None:
+def test_the_agents_topic_that_is_missing_is_named(settings: Any) -> None:
     config = settings(kafka={"topic_prefix": "nobody"})
     told = line_of(reconcile("stream", "--config", str(config)))
-    assert "topics do not exist: nobody." in told
+    assert "topic nobody does not exist" in told
 
 
 # --- checkpoint, lease

@@ -31,11 +31,11 @@ from reconcilers.model import Kind, Slot
 from reconcilers.policy import Breaker
 from streaming import app
 from streaming.commands import status
+from streaming.commands.holding import Holding
 from streaming.commands.mode import StreamNames
-from streaming.commands.stream import Holding
 from streaming.settings import Mode, Settings, load
 from streaming.tables import disconnect
-from streaming.topics import Watcher, event_topics, publish_dead_letters
+from streaming.topics import Watcher, event_topics, own_topics, publish_dead_letters
 from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
@@ -140,8 +140,8 @@ def agent_at_rest(settings: Settings, stack: Endpoints, cassandra: Session) -> N
     """The agent was started again for the tables of these tests: what is written there comes."""
     table, mailboxid = f"{settings.cassandra.keyspace}.messageidtable", uuid.uuid1()
     cassandra.execute(f"INSERT INTO {table} (mailboxid, uid) VALUES (%s, 7)", (mailboxid,))
-    topic = f"{stack.topic_prefix}.{table}"
-    assert comes(stack.bootstrap_servers, topic, {"mailboxid": str(mailboxid), "uid": 7})
+    event = {"mailboxid": str(mailboxid), "uid": 7}
+    assert comes(stack.bootstrap_servers, stack.topic_prefix, event)
     cassandra.execute(f"DELETE FROM {table} WHERE mailboxid = %s", (mailboxid,))
 
 
@@ -163,7 +163,7 @@ def test_doctor_finds_nothing_wrong(settings: Settings, reconcile: Reconcile) ->
 
 @pytest.fixture
 def bare(stack: Endpoints, cassandra: Session, tmp_path: Path) -> Iterator[tuple[Path, str, str]]:
-    """Settings with mail tables that have no CDC, without our own keyspace and without topics."""
+    """Settings with mail tables that have no CDC, without our own keyspace and its topics."""
     keyspace, own = f"mail_{uuid.uuid4().hex[:8]}", f"reconciler_{uuid.uuid4().hex[:8]}"
     james_tables = james.schema_statements(keyspace)
     cassandra.execute(
@@ -173,9 +173,13 @@ def bare(stack: Endpoints, cassandra: Session, tmp_path: Path) -> Iterator[tuple
     for statement in james_tables:
         if ".imapuidtable" in statement or ".messageidtable" in statement:
             cassandra.execute(statement)
-    agent = {"agent": {"http": [stack.agent_http]}}
-    yield write_settings(tmp_path / "bare.toml", stack, keyspace, own, agent), keyspace, own
-    for each in (keyspace, own):
+    canaries = f"{own}_canary"
+    changes: dict[str, dict[str, Any]] = {
+        "agent": {"http": [stack.agent_http]},
+        "canary": {"keyspace": canaries},
+    }
+    yield write_settings(tmp_path / "bare.toml", stack, keyspace, own, changes), keyspace, own
+    for each in (keyspace, own, canaries):
         cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}")
 
 
@@ -189,7 +193,7 @@ def test_doctor_fixes_with_an_admins_credentials_and_leads_the_way_out(
     assert code == 1
     assert f"{turn_on};" in said.splitlines()
     assert f"CREATE TABLE IF NOT EXISTS {own}.open_findings" in said
-    assert f"--topic james.{keyspace}.messageidtable" in said
+    assert f"--topic {own}.dead-letters" in said
     assert captured(cassandra, keyspace) == {"imapuidtable": False, "messageidtable": False}
 
     password = tmp_path / "password"
@@ -200,9 +204,11 @@ def test_doctor_fixes_with_an_admins_credentials_and_leads_the_way_out(
     assert f"done     {turn_on}" in said
     assert f"done     ALTER TABLE {keyspace}.imapuidtable WITH gc_grace_seconds = 864000" in said
     assert captured(cassandra, keyspace) == {"imapuidtable": True, "messageidtable": True}
+    assert captured(cassandra, f"{own}_canary") == {"canary": True}
     settings = load(file, {})
     watcher = Watcher(settings.kafka)
-    assert not watcher.missing((*event_topics(settings, MESSAGE), settings.kafka.suspects_topic))
+    events = event_topics(settings, MESSAGE, watcher.missing)
+    assert not watcher.missing((*events, *own_topics(settings.kafka)))
     watcher.close()
 
     code, said = reconcile("doctor", "--off", file=file)
@@ -213,6 +219,7 @@ def test_doctor_fixes_with_an_admins_credentials_and_leads_the_way_out(
 
     _, said = reconcile("doctor", "--off", *admin, "--wait", "1", file=file)
     assert captured(cassandra, keyspace) == {"imapuidtable": False, "messageidtable": False}
+    assert captured(cassandra, f"{own}_canary") == {"canary": False}
     assert said.index("cdc = false") < said.index("stop the agents")
 
 

@@ -87,18 +87,18 @@ class Changes:
         self._session.execute(statement, values)
 
     def await_events(self, table: str, *marks: str) -> None:
-        """Return when the topic of `table` holds an event for each mark."""
+        """Return when the agent's topic holds an event of `table` for each mark."""
         consumer = KafkaConsumer(
-            f"james.apache_james.{table}",
+            self._stack.topic_prefix,
             bootstrap_servers=self._stack.bootstrap_servers,
             auto_offset_reset="earliest",
             max_partition_fetch_bytes=topics.MAX_MESSAGE_BYTES,
         )
-        missing = {mark.encode() for mark in marks}
+        missing, source = {mark.encode() for mark in marks}, f'"table":"{table}"'.encode()
 
         def all_seen() -> bool:
             for records in consumer.poll(timeout_ms=500).values():
-                for record in records:
+                for record in (each for each in records if each.value and source in each.value):
                     missing.difference_update(m for m in set(missing) if m in record.value)
             return not missing
 

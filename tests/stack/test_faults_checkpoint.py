@@ -15,7 +15,7 @@ import pytest
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder
 from deploy.mailserver.mail import Message
-from tests.stack.scenes import records_of
+from tests.stack.scenes import events_of
 from tests.stack.streams import Stream, until
 from tests.stack.users import PROJECTION, TRUTH
 from tests.stack.watched import SLOW, Restarted, Watched
@@ -60,14 +60,11 @@ Damage = Callable[[Path], None]
 def die_holding(restarted: Restarted, planted: list[Message]) -> None:
     """Kill the stream when it has read the events of these messages, and examined none."""
     stream, place = restarted.stream, restarted.place
-    topics = [
-        f"{place.stack.topic_prefix}.{place.keyspace}.{table}" for table in (TRUTH, PROJECTION)
-    ]
     names = [str(message.mailboxid).encode() for message in planted]
 
     def ends() -> dict[tuple[str, int], int]:
         """The offsets after the last event, once every message has one."""
-        records = records_of(place.stack, *topics)
+        records = events_of(place.stack, place.keyspace, TRUTH, PROJECTION)
         heard = [name for name in names if any(name in (each.key or b"") for each in records)]
         after = {}
         for each in records if len(heard) == len(names) else ():

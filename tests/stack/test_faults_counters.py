@@ -18,7 +18,7 @@ from tests.conftest import make_mail_tables
 from tests.endpoints import Running
 from tests.stack.conftest import LATEST, TALLIES
 from tests.stack.counted import Counted
-from tests.stack.scenes import Scene, create_event_topics
+from tests.stack.scenes import Scene, begin_at_the_end
 from tests.stack.streams import Stream, until, write_settings
 from tests.stack.test_faults_driver import sabotage
 from tests.stack.watched import SLOW
@@ -86,10 +86,10 @@ def dying(running: Running, cassandra: Session, tmp_path: Path) -> Iterator[Dyin
     stack, name = running.endpoints, uuid.uuid4().hex[:8]
     keyspace, own = f"dying_{name}", f"dying_{name}_own"
     make_mail_tables(running, cassandra, keyspace)
-    create_event_topics(stack, keyspace)
     tally = {**TALLIES, "projections": ["mailbox_counters"]}
     changes = {"stream": {"delay": LATEST}, "tally": tally}
     config = write_settings(tmp_path / "reconcile.toml", stack, keyspace, own, changes)
+    begin_at_the_end(cassandra, config)
     with Stream(config) as stream:
         stream.wait_until_watching()
         assert stream.stop() == 0

@@ -32,7 +32,9 @@ LONGER_THAN_THE_LEASE = 75.0
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with Stack(tmp_path_factory.mktemp("outages"), Wanted(tables=captured.TABLES)) as started:
+    with Stack(
+        tmp_path_factory.mktemp("outages"), Wanted(tables=captured.TABLES, schema=captured.SCHEMA)
+    ) as started:
         yield started
 
 

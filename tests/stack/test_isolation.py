@@ -156,7 +156,8 @@ class Journal:
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with Stack(
-        tmp_path_factory.mktemp("isolation"), Wanted(admin=ADMIN, tables=captured.TABLES)
+        tmp_path_factory.mktemp("isolation"),
+        Wanted(admin=ADMIN, tables=captured.TABLES, schema=captured.SCHEMA),
     ) as started:
         yield started
 

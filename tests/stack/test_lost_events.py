@@ -1,8 +1,9 @@
 """What cannot be read any more is said, and never skipped: topics made anew, another prefix."""
 
 import contextlib
-from collections.abc import Sequence
-from dataclasses import replace
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,42 +12,48 @@ from kafka.errors import UnknownTopicOrPartitionError
 
 from streaming.settings import KafkaSettings
 from streaming.topics import Watcher
-from tests.stack.scenes import create_event_topics, records_of
+from tests.stack.mirror import Mirror
+from tests.stack.scenes import create_topics, records_of
 from tests.stack.streams import Stream, until
-from tests.stack.users import PROJECTION, TRUTH
 from tests.stack.watched import SLOW, Restarted, Watched
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="checkpoints")]
 
-OTHER_PREFIX = "elsewhere"
+
+@pytest.fixture
+def topic(place: Watched) -> Iterator[str]:
+    """One of the test's own that has all events of the keyspace: the agent's own stays whole."""
+    name = f"events_{uuid.uuid4().hex[:8]}"
+    create_topics(place.stack, [name])
+    with Mirror(place.stack, place.keyspace, lambda _table: name):
+        yield name
 
 
-def topics(place: Watched) -> list[str]:
-    return [f"{place.stack.topic_prefix}.{place.keyspace}.{table}" for table in (TRUTH, PROJECTION)]
+@pytest.fixture
+def restarted(place: Watched, topic: str, tmp_path: Path) -> Iterator[Restarted]:
+    """A stream that reads it."""
+    made = place.stream(tmp_path, {"kafka": {"topic_prefix": topic}})
+    yield made
+    made.forget()
 
 
-def make_anew(place: Watched, records: Sequence[Any] = ()) -> None:
-    """Delete the topics of events and make them again under their names, with these records."""
-    names = topics(place)
+def make_anew(place: Watched, topic: str, records: Sequence[Any] = ()) -> None:
+    """Delete the topic and make it again under its name, with these records."""
     admin = KafkaAdminClient(bootstrap_servers=place.stack.bootstrap_servers)
     watcher = Watcher(KafkaSettings(bootstrap_servers=place.stack.bootstrap_servers))
-    before = watcher.ids(names)
+    before = watcher.ids([topic]).topics[topic]
     try:
-        admin.delete_topics(names)
+        admin.delete_topics([topic])
 
         def made() -> bool:
-            """The agent may ask for one of them meanwhile, and so make it."""
+            """The producer of events may ask for it meanwhile, and so make it."""
             with contextlib.suppress(Exception):
-                create_event_topics(place.stack, place.keyspace)
+                create_topics(place.stack, [topic])
             with contextlib.suppress(UnknownTopicOrPartitionError):
-                now = watcher.ids(names)
-                return all(
-                    now.topics.get(each, before.topics[each]) != before.topics[each]
-                    for each in names
-                )
+                return watcher.ids([topic]).topics.get(topic, before) != before
             return False
 
-        until("the topics are new ones", made)
+        until("the topic is a new one", made)
     finally:
         watcher.close()
         admin.close()
@@ -81,41 +88,43 @@ def work(restarted: Restarted) -> None:
 
 @pytest.mark.parametrize("longer", [False, True], ids=["shorter", "longer"])
 def test_a_topic_that_was_made_anew_is_said_and_gone_on_with_only_when_told(
-    restarted: Restarted, longer: bool
+    restarted: Restarted, topic: str, longer: bool
 ) -> None:
     work(restarted)
     stream, place = restarted.stream, restarted.place
-    make_anew(place, 3 * records_of(place.stack, *topics(place)) if longer else ())
-    ends_saying(stream.start(), "the topic was made anew", topics(place)[0])
+    make_anew(place, topic, 3 * records_of(place.stack, topic) if longer else ())
+    ends_saying(stream.start(), "the topic was made anew", topic)
     stream.arguments = ("--accept-loss",)
     work(restarted)
     stream.arguments = ()
     work(restarted)
 
 
-def test_a_topic_that_is_made_anew_while_it_is_read_ends_the_stream(restarted: Restarted) -> None:
+def test_a_topic_that_is_made_anew_while_it_is_read_ends_the_stream(
+    restarted: Restarted, topic: str
+) -> None:
     stream = restarted.stream
     stream.start()
     restarted.plant()
     restarted.await_convergence()
-    make_anew(restarted.place)
+    make_anew(restarted.place, topic)
     ends_saying(stream)
 
 
-def test_another_prefix_is_said_while_the_old_topics_have_an_unread_tail(
-    restarted: Restarted,
+def test_another_prefix_is_said_while_the_old_topic_has_an_unread_tail(
+    restarted: Restarted, topic: str
 ) -> None:
     work(restarted)
     stream, place = restarted.stream, restarted.place
-    ends = len(records_of(place.stack, *topics(place)))
+    end, other = len(records_of(place.stack, topic)), f"other_{topic}"
     restarted.plant()
-    until("the events are in Kafka", lambda: len(records_of(place.stack, *topics(place))) > ends)
-    create_event_topics(replace(place.stack, topic_prefix=OTHER_PREFIX), place.keyspace)
+    until("the events are in Kafka", lambda: len(records_of(place.stack, topic)) > end)
+    create_topics(place.stack, [other])
     settings = stream.config.read_text(encoding="utf-8")
-    old, new = (f'topic_prefix = "{each}"' for each in (place.stack.topic_prefix, OTHER_PREFIX))
+    old, new = (f'topic_prefix = "{each}"' for each in (topic, other))
     assert old in settings
     stream.config.write_text(settings.replace(old, new), encoding="utf-8")
-    ends_saying(stream.start(), "the topic is no longer read", place.stack.topic_prefix)
+    ends_saying(stream.start(), "the topic is no longer read", topic)
     stream.config.write_text(settings, encoding="utf-8")
     stream.start()
     restarted.await_convergence()

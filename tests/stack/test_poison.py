@@ -85,13 +85,13 @@ def emptied_mailbox(scene: Scene) -> uuid.UUID:
     return mailbox
 
 
-def event(scene: Scene, place: Place, ts_ms: int) -> tuple[str, bytes, bytes]:
+def event(scene: Scene, place: Place, ts_ms: int) -> tuple[bytes, bytes]:
     """An insert of the truth, captured at this time."""
     source = {"ts_us": now_us(), "keyspace": scene.keyspace, "table": TRUTH}
     value = {"ts_ms": ts_ms, "op": "i", "source": source, "after": {}}
     value["mark"] = str(place.messageid)  # a dead letter tells no key
     ids = {name: each if name == "uid" else str(each) for name, each in place.ids.items()}
-    return TRUTH, json.dumps(ids).encode(), json.dumps(value).encode()
+    return json.dumps(ids).encode(), json.dumps(value).encode()
 
 
 def dates(scene: Scene, place: Place) -> tuple[int, int] | None:

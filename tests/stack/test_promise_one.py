@@ -18,6 +18,7 @@ from deploy.embedded import ADMIN, Stack, Wanted
 from reconcilers.finding import Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import NEVER_WRITTEN, Kind
+from streaming.settings import CanarySettings
 from tests.endpoints import Endpoints
 from tests.stack.guarded import MAIL_SERVER, OWN, ROLE, prepare, session_of
 from tests.stack.streams import DELAY, Stream, until, write_settings
@@ -32,7 +33,8 @@ TABLE = re.compile(r"\|ks:(?P<keyspace>\w+)\|scope:(?P<table>\w+)\|")
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with Stack(
-        tmp_path_factory.mktemp("guarded"), Wanted(admin=ADMIN, tables=captured.TABLES)
+        tmp_path_factory.mktemp("guarded"),
+        Wanted(admin=ADMIN, tables=captured.TABLES, schema=captured.SCHEMA),
     ) as started:
         yield started
 
@@ -92,7 +94,8 @@ def test_a_whole_run_writes_projections_and_no_truth(live: Restarted, stack: Sta
     written = {
         (each["keyspace"], each["table"]) for line in writes for each in TABLE.finditer(line)
     }
-    assert {table for keyspace, table in written if keyspace != OWN} == {PROJECTION}
+    own = {OWN, CanarySettings().keyspace}
+    assert {table for keyspace, table in written if keyspace not in own} == {PROJECTION}
     assert not {table for _, table in written} & NEVER_WRITTEN
     assert not [line for line in ours if "TRUNCATE" in line]
     assert [line for line in ours if f"|ks:{stack.keyspace}|scope:{TRUTH}|operation:SELECT" in line]

@@ -47,6 +47,7 @@ def event(scene: Scene, table: str, **changes: Any) -> dict[str, Any]:
 
 
 LEFT_OUT = object()
+FOREIGN = "of another application"
 NO_UUID = "not-a-uuid"
 MALFORMED = "malformed JSON or wrong types"
 NO_EVENT = "no write time: not an event"
@@ -78,8 +79,8 @@ def bad_records(scene: Scene) -> list[Bad]:
         ("no object", MALFORMED, sound, b'"no object"'),
         ("another's record", NO_EVENT, sound, {"hello": 1}),
         ("no source", NO_EVENT, sound, changed(source=None)),
-        ("unknown table", "unknown table", sound, changed(source={"table": "mailbox"})),
-        ("unknown keyspace", "unknown table", sound, changed(source={"keyspace": "other"})),
+        ("source without table", "unknown table", sound, changed(source={"table": None})),
+        ("source without space", "unknown table", sound, changed(source={"keyspace": None})),
         ("unknown op", "unknown op", sound, changed(op="x")),
         ("no op", "unknown op", sound, changed(op=None)),
         ("no key", "malformed key", None, changed()),
@@ -138,8 +139,15 @@ def _bytes(part: object) -> bytes | None:
 def bad(scene: Scene) -> list[Bad]:
     """Every bad record, published among good changes."""
     records = bad_records(scene)
-    scene.publish((each.table, each.key, each.value) for each in records)
+    scene.publish((_bytes(key(TRUTH)), _bytes(each)) for each in of_no_table_of_ours(scene))
+    scene.publish((each.key, each.value) for each in records)
     return records
+
+
+def of_no_table_of_ours(scene: Scene) -> list[dict[str, Any]]:
+    """What others write into the same topic."""
+    marked = partial(event, scene, TRUTH, mark=FOREIGN)
+    return [marked(source={"table": "mailbox"}), marked(source={"keyspace": "other"}, op="x")]
 
 
 @pytest.fixture(scope="module")
@@ -160,9 +168,10 @@ def test_each_bad_record_is_kept_once_with_its_reason_and_its_place(
     }
     for each in bad:
         (letter,) = kept[each.what]
-        assert letter["topic"] == scene.topic(each.table)
+        assert letter["topic"] == scene.stack.topic_prefix
         assert letter["record"] == each.value.decode()
         assert {"partition", "offset"} <= letter.keys()
+    assert not [letter for letter in letters if FOREIGN in letter["record"]]
 
 
 def test_dead_letters_are_counted_by_reason(
@@ -191,7 +200,7 @@ def test_a_well_formed_event_of_900_kilobytes_is_examined(scene: Scene) -> None:
     ids = {name: value if name == "uid" else str(value) for name, value in place.ids.items()}
     value = json.dumps(event(scene, TRUTH, after={"headercontent": large})).encode()
     assert len(value) > 900_000
-    scene.publish([(TRUTH, json.dumps(ids).encode(), value)])
+    scene.publish([(json.dumps(ids).encode(), value)])
     until("its key is remembered", lambda: place.messageid in messages_remembered(scene, place))
 
 

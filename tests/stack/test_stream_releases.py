@@ -23,7 +23,9 @@ pytestmark = pytest.mark.stack
 
 @pytest.fixture
 def older(tmp_path: Path) -> Iterator[Stack]:
-    with Stack(tmp_path / "stack", Wanted(release="4.1", tables=captured.TABLES)) as stack:
+    with Stack(
+        tmp_path / "stack", Wanted(release="4.1", tables=captured.TABLES, schema=captured.SCHEMA)
+    ) as stack:
         yield stack
 
 

@@ -21,7 +21,7 @@ from reconcilers.finding import Finding
 from reconcilers.model import Kind
 from tests.endpoints import Endpoints
 from tests.stack.rounds import Rows
-from tests.stack.scenes import create_event_topics, records_of
+from tests.stack.scenes import begin_at_the_end, events_of
 from tests.stack.streams import PATIENCE, Stream, until, write_settings
 from tests.stack.users import PROJECTION, RIGHT, TRUTH, User, a_difference, a_message
 
@@ -32,7 +32,7 @@ SLOW = PATIENCE
 
 @dataclass
 class Watched:
-    """A keyspace with James's two tables, captured, with its topics; nobody else looks at it."""
+    """A keyspace with James's two tables, captured; nobody else looks at it."""
 
     stack: Endpoints
     session: Session
@@ -41,7 +41,7 @@ class Watched:
     def stream(
         self, folder: Path, changes: Mapping[str, Mapping[str, Any]] | None = None
     ) -> "Restarted":
-        """A stream that has not been started yet, whose memory begins now."""
+        """A stream that has not been started yet, which knows of what is written from now on."""
         own = f"reconciler_{uuid.uuid4().hex[:8]}"
         create_schema(self.session, own)
         store = Store(self.session, own)
@@ -49,6 +49,7 @@ class Watched:
         config = write_settings(
             folder / "reconcile.toml", self.stack, self.keyspace, own, changes or {}
         )
+        begin_at_the_end(self.session, config)
         return Restarted(self, own, Stream(config), CassandraJournal(store))
 
     def captures(self) -> bool:
@@ -58,8 +59,7 @@ class Watched:
         change.truth()
         change.projection()
         time.sleep(1)
-        prefix = f"{self.stack.topic_prefix}.{self.keyspace}"
-        return all(records_of(self.stack, f"{prefix}.{table}") for table in (TRUTH, PROJECTION))
+        return all(events_of(self.stack, self.keyspace, table) for table in (TRUTH, PROJECTION))
 
 
 @contextmanager
@@ -74,7 +74,6 @@ def watched(stack: Endpoints, session: Session) -> Iterator[Watched]:
         for statement in james.schema_statements(keyspace):
             if any(f"{keyspace}.{table} (" in statement for table in (TRUTH, PROJECTION)):
                 session.execute(f"{statement} WITH cdc = true")
-        create_event_topics(stack, keyspace)
         made = Watched(stack, session, keyspace)
         until("the agent captures the keyspace", made.captures)
         yield made

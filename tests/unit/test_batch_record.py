@@ -17,11 +17,14 @@ from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.batch_record import IDLE_RECORD, BatchRecord, StreamPosition
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
+from tests.builders.canaries import TOPIC as CANARIES
+from tests.builders.canaries import echo, frontier_watch
 from tests.builders.rows import NOW, SECOND
 
 STREAM, TOPIC = "james/message/repair", "james.mail.imapuidtable"
 BEGIN: dict[Place, int] = {(TOPIC, 0): 30, (TOPIC, 1): 7}
 END: dict[Place, int] = {(TOPIC, 0): 40, (TOPIC, 1): 7}
+WITH_CANARIES = {**END, (CANARIES, 0): 9}
 IDS = KafkaIds("cluster", {TOPIC: "one"})
 
 
@@ -35,8 +38,13 @@ class Ended:
         self.metrics = Metrics(CollectorRegistry())
         self.commit: Callable[[Offsets], None] = self.committed.append
         self.recorded = 0
+        self.settled = END
         self.position = StreamPosition(STREAM, self.bookmarks, self._ids, self._commit)
-        self.record = BatchRecord("message", self.position, self.metrics, lambda: self.now)
+        self.lost: list[Micros] = []
+        frontier = frontier_watch(self.metrics, self.lost.append)
+        self.record = BatchRecord(
+            "message", self.position, frontier, self.metrics, lambda: self.now
+        )
 
     def _ids(self) -> KafkaIds:
         self.recorded += 1
@@ -45,10 +53,13 @@ class Ended:
     def _commit(self, offsets: Offsets) -> None:
         self.commit(offsets)
 
-    def end(self, look: BatchLook | None = None, begin: dict[Place, int] | None = None) -> None:
-        self.record.ended(
-            look or BatchLook(), Slice(begin or BEGIN, END, NOW - SECOND, NOW - SECOND)
-        )
+    def end(
+        self,
+        look: BatchLook | None = None,
+        begin: dict[Place, int] | None = None,
+        at: Micros = NOW - SECOND,
+    ) -> None:
+        self.record.ended(look or BatchLook(), Slice(begin or BEGIN, self.settled, at, at))
 
     def shown(self, metric: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"reconciler_{metric}", labels)
@@ -130,14 +141,30 @@ def test_the_age_of_the_oldest_write_is_shown_and_none_is_no_age() -> None:
     assert ended.shown("window_age_seconds") == 0
 
 
-def captured(at: Micros, within: Micros) -> BatchLook:
-    return BatchLook(freshest=(at, within))
-
-
-def test_the_capture_of_the_newest_write_is_shown_and_that_of_an_older_one_is_not() -> None:
+def test_the_newest_canary_of_a_node_shows_how_long_capture_takes_and_its_silence() -> None:
     ended = Ended()
-    ended.end(captured(NOW, 2 * SECOND))
-    assert ended.shown("capture_delay_seconds") == 2
-    ended.end(captured(NOW - 1, 60 * SECOND))
-    ended.end(captured(NOW, 60 * SECOND))
-    assert ended.shown("capture_delay_seconds") == 2
+    ended.settled = WITH_CANARIES
+    looked = NOW - SECOND  # all that was read before
+    ended.end(BatchLook(echoes=[(1, echo(looked - 2 * SECOND, 0)), (2, echo(looked, 0, "n2"))]))
+    assert ended.shown("capture_delay_seconds", node="n1") == 2
+    assert ended.shown("capture_delay_seconds", node="n2") == 0
+    ended.end(at=NOW + 29 * SECOND)
+    assert ended.shown("capture_delay_seconds", node="n1") == 32
+
+
+def test_how_far_canaries_were_heard_is_kept_with_what_is_settled() -> None:
+    """A fresh process notices one that is missing."""
+    ended = Ended()
+    ended.settled = WITH_CANARIES
+    ended.end(BatchLook(echoes=[(1, echo(10, 5))]))
+    kept = ended.bookmarks.newest(STREAM)
+    assert kept is not None
+    assert kept.heard == {("n1", CANARIES, 0): 10}
+    again = Ended()
+    again.settled = WITH_CANARIES
+    again.bookmarks.record(kept)
+    again.record.start()
+    again.end(BatchLook(echoes=[(2, echo(30, 20))]))
+    again.end(at=NOW + 120 * SECOND)
+    assert again.lost == [30]
+    assert again.shown("lost_spans_total", node="n1") == 1

@@ -17,6 +17,7 @@ from reconcilers.finding import Action, Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import NO_PROJECTION, KeyValue, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.policy import Breaker, BreakerLimits
+from streaming.canary.alone import CanariesAlone
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, StreamPosition
@@ -27,6 +28,7 @@ from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.outcome import Outcome
+from tests.builders.canaries import frontier_watch
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
 from tests.builders.slots import uid_of
 
@@ -80,9 +82,10 @@ def batches(ports: MemoryPorts, bookmarks: MemoryBookmarks | None = None) -> Bat
         ),
         open_findings=OpenFindings(FAMILY, ports.journal, metrics, STREAM, HOUR),
         expired=ExpiredCells(ports.expiries),
-        record=BatchRecord(FAMILY.name, position, metrics, lambda: NOW),
+        record=BatchRecord(FAMILY.name, position, frontier_watch(), metrics, lambda: NOW),
         lineage=ports.lineage,
         clock=lambda: NOW,
+        alone=CanariesAlone(lambda ranges: (), "james", "reconciler_canary"),
     )
 
 

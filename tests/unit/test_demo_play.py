@@ -29,7 +29,8 @@ class Quick:
     batches: Iterator[int] = field(default_factory=lambda: itertools.count(10, 10))
 
     def sight(self) -> Sight | None:
-        return Sight(last_batch=float(next(self.batches)))
+        ended = float(next(self.batches))
+        return Sight(last_batch=ended, frontier=ended - 1)
 
 
 @dataclass

@@ -21,7 +21,8 @@ def metrics_text() -> str:
     metrics.lag_records.labels("suspects", "0").set(1)
     metrics.breaker.labels("repairs").set(0)
     metrics.breaker.labels("removals").set(1)
-    metrics.capture_delay.set(0.7)
+    metrics.capture_delay.labels("n1").set(0.2)
+    metrics.capture_delay.labels("n2").set(0.7)
     metrics.examined.labels("message").inc(12)
     metrics.last_batch.labels("message").set(1000.5)
     metrics.examined.labels("mailbox_tally").inc(3)
@@ -56,18 +57,27 @@ REPORTED = Sight(
     standing={("messages", "duplicate_uid", "reported"): 1},
     lag={"events": 0, "suspects": 2},
     last_batch=100.0,
+    frontier=101.0,
 )
 
 
 def test_quiet_lasts_by_the_times_of_the_batches() -> None:
-    quiet = Quiet(10.0, "suspects")
+    quiet = Quiet(10.0)
     times = (100, 102, 102, 104, 106, 108, 109, 110)
     said = [quiet.reached(replace(REPORTED, last_batch=float(at))) for at in times]
     assert said == [False] * 7 + [True]
 
 
+def test_what_was_written_before_must_have_been_looked_at() -> None:
+    """Nothing new is seen while nothing is read, too."""
+    quiet = Quiet(10.0)
+    late = replace(REPORTED, frontier=100.0)
+    assert not any(quiet.reached(replace(late, last_batch=100.0 + n)) for n in range(20))
+    assert quiet.reached(replace(late, last_batch=120.0, frontier=100.1))
+
+
 def test_a_few_long_batches_are_not_quiet_yet() -> None:
-    quiet = Quiet(10.0, "suspects")
+    quiet = Quiet(10.0)
     times = (100, 120, 140, 160, 180, 200)
     said = [quiet.reached(replace(REPORTED, last_batch=float(at))) for at in times]
     assert said == [False] * 5 + [True]
@@ -75,12 +85,11 @@ def test_a_few_long_batches_are_not_quiet_yet() -> None:
 
 def test_anything_new_ends_the_quiet() -> None:
     for change in (
-        replace(REPORTED, lag={"events": 1}, last_batch=105.0),
         replace(REPORTED, standing={("messages", "missing_row", "intended"): 1}, last_batch=105.0),
         replace(REPORTED, findings={("messages", "missing_row", "verified"): 1}, last_batch=105.0),
         replace(REPORTED, standing={("unseen_uids", "extra_row", "held"): 1}, last_batch=105.0),
     ):
-        quiet = Quiet(10.0, "suspects")
+        quiet = Quiet(10.0)
         assert not quiet.reached(REPORTED)
         assert not quiet.reached(change)
         later = [replace(REPORTED, last_batch=105.0 + n) for n in range(10)]
@@ -88,7 +97,7 @@ def test_anything_new_ends_the_quiet() -> None:
 
 
 def test_counters_that_are_counted_again_do_not_end_the_quiet() -> None:
-    quiet = Quiet(10.0, "suspects")
+    quiet = Quiet(10.0)
     counting = ("current_quota", "wrong_counter", "intended")
     sights = [
         replace(REPORTED, standing={**REPORTED.standing, counting: n}, last_batch=100.0 + 2 * n)
@@ -99,8 +108,7 @@ def test_counters_that_are_counted_again_do_not_end_the_quiet() -> None:
 
 
 def test_it_says_what_is_still_to_be_done() -> None:
-    quiet = Quiet(10.0, "suspects")
+    quiet = Quiet(10.0)
     assert quiet.unrest(REPORTED) is None
-    assert quiet.unrest(replace(REPORTED, lag={"events": 2})) == "records wait: {'events': 2}"
     stuck = replace(REPORTED, standing={("messages", "missing_row", "stuck"): 1})
     assert quiet.unrest(stuck) == "1 findings are in work"

@@ -16,6 +16,8 @@ from checkpoints.schema import upgrade
 from reconcilers.confirm import SECOND, Moment
 from reconcilers.drift import Evidence
 from reconcilers.families import FAMILIES
+from reconcilers.families.message import MESSAGE
+from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.finding import Action, Attempts, State
 from reconcilers.memory import UUID_EPOCH_100NS
 from reconcilers.model import NEVER_WRITTEN, NO_PROJECTION, PUBLISHED, Kind
@@ -101,6 +103,31 @@ def test_the_projections_and_tallies_with_their_tables() -> None:
         "quotaroot",
         {"count": "messagecount", "size": "storage"},
     )
+
+
+def test_the_rows_of_a_quota_of_newer_james() -> None:
+    newer = {each.table: each for each in USER_TALLY.tallies}["quotacurrentvalue"]
+    of_mailbox = {"quotacomponent": "MAILBOX"}
+    assert (newer.name, newer.key) == ("current_quota", "identifier")
+    assert {of.value: (cell.column, cell.row) for of, cell in newer.cells.items()} == {
+        "count": ("currentvalue", of_mailbox | {"quotatype": "COUNT"}),
+        "size": ("currentvalue", of_mailbox | {"quotatype": "SIZE"}),
+    }
+
+
+def test_which_tallies_have_a_row_for_each_root_and_which_may_make_one() -> None:
+    tallies = [each for family in FAMILIES for each in family.tallies]
+    roots = [each.table for each in tallies if each.per_quota_root]
+    assert roots == ["currentquota", "quotacurrentvalue"]
+    assert [each.table for each in tallies if each.may_create_row] == ["mailboxcounters"]
+
+
+def test_which_table_is_optional_and_which_cell_guards_a_set() -> None:
+    projections = {each.name: each for each in MESSAGE.projections}
+    optional = {name: each.optional for name, each in projections.items() if each.optional}
+    assert optional == {"recent_uids": "recents"}
+    guards = {name: each.write_time_of_sets for name, each in projections.items()}
+    assert guards == {**dict.fromkeys(projections), "messages": "modseq"}
 
 
 def test_what_is_kept_where_and_for_how_long() -> None:

@@ -103,7 +103,7 @@ def test_a_topic_that_is_no_longer_read_and_was_read_to_its_end_is_no_loss(bench
 
 
 def test_the_topic_of_a_table_that_is_not_kept_any_more_is_no_loss(bench: Bench) -> None:
-    dropped = "james.mail.messagedeleted"
+    dropped = f"{TOPIC}.messagedeleted"
     bench.settled(40, dropped)
     bench.kafka.others = {dropped: 90}
     bench.run()

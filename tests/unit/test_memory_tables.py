@@ -28,6 +28,21 @@ def test_deletes_are_kept_for_ninety_days_and_all_else_until_it_is_forgotten() -
         assert last == kept, name
 
 
+def test_each_table_has_the_key_by_which_it_is_read() -> None:
+    keys = {}
+    for statement in statements(MemoryTables(MESSAGE).cql, "mine"):
+        (line,) = (each for each in statement.splitlines() if "PRIMARY KEY" in each)
+        keys[statement.split()[5].removeprefix("mine.")] = line.strip()
+    assert keys == {
+        "lineage_by_message": "PRIMARY KEY (messageid, mailboxid, uid)",
+        "lineage_by_row": "PRIMARY KEY (mailboxid, uid, messageid)",
+        "truth_deletes": "PRIMARY KEY ((messageid, mailboxid), uid, deleted_at)",
+        "projection_deletes": "PRIMARY KEY ((mailboxid, uid), deleted_at)",
+        "mailbox_deletes": "PRIMARY KEY (mailboxid, deleted_at)",
+        "expiries": "PRIMARY KEY (hour, due, mailboxid, uid)",
+    }
+
+
 def test_a_key_is_listed_compared_and_marked_column_by_column() -> None:
     assert names(MESSAGE.key) == "mailboxid, uid"
     assert equal(MESSAGE.key) == "mailboxid = ? AND uid = ?"

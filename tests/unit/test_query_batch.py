@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import Row
 
-from checkpoints.bookmarks import Place
+from checkpoints.bookmarks import Place, nested
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action
 from reconcilers.model import Micros, Slot, Suspect, Wake
@@ -43,13 +43,14 @@ class Decisions:
     told: list[tuple[Any, ...]] = field(default_factory=list)
     fails: int = 0
     silent: bool = False
-
-    def began(self, now: Micros) -> None:
-        self.told.append(("began",))
+    idle: BatchLook | None = None
 
     def admit(self, look: BatchLook, piece: Slice) -> Admission:
         self.told.append(("admit", look, piece.done_before))
         return ADMITTED
+
+    def canaries_alone(self, piece: Slice) -> BatchLook | None:
+        return self.idle
 
     def unreadable(self) -> frozenset[Slot]:
         return frozenset()
@@ -134,7 +135,6 @@ def name_of(query: Query) -> str:
 def test_a_slice_is_admitted_before_it_is_repaired_and_settled_at_its_end(query: Query) -> None:
     name = name_of(query)
     assert query.batch(closed(500, ZERO, 19), closed(500)) == [
-        ("began",),
         ("later",),
         ("publish", DUE),
         ("look", {ZERO: (10, 20)}),
@@ -143,6 +143,15 @@ def test_a_slice_is_admitted_before_it_is_repaired_and_settled_at_its_end(query:
         ("outcomes", OUTCOMES),
         ("ended", LOOK.examined, {ZERO: (10, 20)}, 500),
     ]
+
+
+def test_a_slice_of_canaries_alone_needs_no_worker_and_is_settled_like_any(query: Query) -> None:
+    assert isinstance(query.decisions, Decisions)
+    idle = query.decisions.idle = BatchLook()
+    told = query.batch(closed(500, ZERO, 19))
+    assert not [each for each in told if each[0] == "look"]
+    assert ("admit", idle, 500) in told
+    assert told[-1] == ("ended", 0, {ZERO: (10, 20)}, 500)
 
 
 def test_each_slice_of_a_batch_is_admitted_for_itself(query: Query) -> None:
@@ -160,7 +169,7 @@ def test_each_slice_of_a_batch_is_admitted_for_itself(query: Query) -> None:
 def test_where_nothing_has_closed_nothing_is_read_and_what_is_due_is_published(
     query: Query,
 ) -> None:
-    first = [("began",), ("later",), ("publish", DUE)]
+    first = [("later",), ("publish", DUE)]
     assert query.batch(closed(700)) == [*first, ("ended", 0, {}, 700)]
     assert query.batch() == [*first, ("ended", 0, {}, 700)]
 
@@ -185,7 +194,7 @@ def test_what_is_settled_is_not_looked_at_when_it_comes_again(query: Query) -> N
 
 
 def starting(query: Query) -> Any:
-    return json.loads(query._starting_offsets((TOPIC,)))[TOPIC]
+    return json.loads(query._starting_offsets(nested(query._ranges.restart())))[TOPIC]
 
 
 def test_a_fresh_query_names_every_partition(query: Query) -> None:

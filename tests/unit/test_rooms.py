@@ -7,7 +7,7 @@ import pytest
 
 from tests import rooms
 
-ROOMS = 10
+ROOMS = 11
 ARROWS = 24
 FOUND = rooms.arrows()
 ARCHITECTURE = Path(__file__).resolve().parents[2] / "ARCHITECTURE.md"

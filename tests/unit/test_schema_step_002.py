@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -11,7 +12,7 @@ import pytest
 
 from checkpoints import codec
 from checkpoints.cassandra.journal import bucket_of
-from checkpoints.schema.step_002 import taken_over
+from checkpoints.schema.step_002 import copy, taken_over
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.key import WHOLE_TABLE, slot_from_text
@@ -103,6 +104,8 @@ def test_a_finding_without_writes_is_taken_over_without_any(
 def test_a_counter_s_write_is_read_by_this_version(family: Any, row: Any, slot: Slot) -> None:
     (made,) = taken_over(row)
     assert slot_from_text(family.key, made[3]) == slot
+    assert made[5] == json.dumps(json.loads(made[5]), separators=(",", ":"))
+    assert not {"mailboxid", "uid"} & json.loads(made[5])[0].keys() - {family.key[0].name}
     (write,) = (codec.write_from_json(each, family) for each in json.loads(made[5]))
     assert isinstance(write, AddToCounter)
     assert (write.slot, write.key, write.round, dict(write.deltas)) == (
@@ -118,6 +121,38 @@ def test_what_nobody_could_be_told_of_is_left_behind() -> None:
     assert list(taken_over(old("user_tally", MAILBOX, 0, None, "[]"))) == []
     gone = ("message", "p", MAILBOX, 7, None, None, None, *OTHERS)
     assert list(taken_over(gone)) == []
+
+
+class Rows:
+    """A store of which the copy asks for the findings of old, and where it writes the new."""
+
+    def __init__(self, *old_rows: Any) -> None:
+        self.old_rows, self.sent = old_rows, list[tuple[Any, tuple[Any, ...]]]()
+
+    def prepare(self, cql: str) -> object:
+        return cql
+
+    def rows(self, _doing: str, statement: Any, *_values: object) -> Iterator[Any]:
+        assert statement.endswith(" FROM $ks.open_findings")
+        return iter(self.old_rows)
+
+    def run(self, _doing: str, requests: Iterable[tuple[Any, tuple[Any, ...]]]) -> None:
+        self.sent += requests
+
+
+def test_each_row_is_copied_with_a_value_for_each_column_and_its_write_time() -> None:
+    row, *_ = CASES["a message"]
+    left_behind = old("user_tally", MAILBOX, 0, None, "[]")
+    store = Rows(row, left_behind, row)
+    copy(store)
+    ((cql, values), again) = store.sent
+    assert (cql, values) == again
+    named, _, marks = cql.partition(") VALUES (")
+    columns = named.partition("INSERT INTO $ks.findings (")[2].split(", ")
+    assert marks == ", ".join("?" * len(columns)) + ") USING TIMESTAMP ?"
+    placed = dict(zip([*columns, "written at"], values, strict=True))
+    expected = {"family": "message", "key": f"{MAILBOX}/7", "kind": "kind", "written at": AT}
+    assert expected.items() <= placed.items()
 
 
 def test_a_whole_table_has_no_key() -> None:

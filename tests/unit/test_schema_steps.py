@@ -4,6 +4,7 @@ import copy
 import pkgutil
 import re
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -197,7 +198,44 @@ def test_replication_and_names_are_quoted() -> None:
     assert create == (
         "CREATE KEYSPACE IF NOT EXISTS mine WITH replication = {'class': 'it''s', 'paris': '3'}"
     )
-    assert "'it''s'" in record
+    assert record == (
+        "INSERT INTO mine.schema_steps (sequence, number, name, finished_at, product)"
+        f" VALUES ('own', 1, 'it''s', toTimestamp(now()), '{product_version()}')"
+    )
+
+
+def test_a_column_that_two_steps_add_is_added_once() -> None:
+    added = "ALTER TABLE $ks.new ADD IF NOT EXISTS why text;\n"
+    twice = (SchemaStep(1, "one", table("new") + added), SchemaStep(2, "other", added))
+    todo = gap_of("mine", {}, {}, (), twice).todo
+    assert sum(str(each).startswith("ALTER TABLE mine.new") for each in todo) == 1
+
+
+def test_what_is_done_is_told_in_one_line_each() -> None:
+    store, told = MemorySchemaStore(), list[str]()
+    upgrade(store, told=told.append, steps=THREE)
+    statements_run = [" ".join(line.split()) for line in store.log]
+    copied = "step 2 (rows by a new key): rows copied"
+    assert [line for line in told if line != copied] == statements_run
+    assert told[told.index(copied) - 1].startswith("CREATE TABLE IF NOT EXISTS mine.new (")
+    assert told[told.index(copied) + 1].startswith("INSERT INTO mine.schema_steps ")
+
+
+def test_a_step_copies_nothing_unless_it_says_so() -> None:
+    assert SchemaStep(1, "one", "") == SchemaStep(1, "one", "", copy=None)
+
+
+def test_the_version_is_that_of_the_installed_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name not in installed:
+            raise metadata.PackageNotFoundError(name)
+        return "7.7"
+
+    installed = {"james-reconciler"}
+    monkeypatch.setattr("checkpoints.schema.upgrade.metadata.version", version)
+    assert product_version() == "7.7"
+    installed.clear()
+    assert product_version() == "not installed"
 
 
 # --- the steps of this product ------------------------------------------------------------------
@@ -235,8 +273,10 @@ def test_a_statement_that_is_not_of_the_two_kinds_is_no_statement_of_a_step(cql:
 
 
 def test_a_column_s_type_may_have_several_words() -> None:
-    columns = {"key": "text", "cells": "frozen<map<text, bigint>>", "kind": "text"}
-    made = table("kept", "cells frozen<map<text, bigint>>", "kind text").replace("$ks", "mine")
+    columns = {"key": "text", "cells": "frozen<map<text, bigint>>", "n_X": "text"}
+    columns["last"] = "customX"
+    kept = table("kept", "cells frozen<map<text, bigint>>", "n_X text", "last customX")
+    made = kept.replace("$ks", "mine")
     assert made_by(made) == ("kept", columns)
     added = "ALTER TABLE mine.kept ADD IF NOT EXISTS cells map<text, bigint>"
     assert made_by(added) == ("kept", {"cells": "map<text, bigint>"})

@@ -7,8 +7,9 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from reconcilers.frontier import Canary, Echo
 from reconcilers.model import Kind, Wake
-from streaming.pipeline.arrow import AHEAD, SettledKeys
+from streaming.pipeline.arrow import SettledKeys
 from tests.builders.rows import FAMILY
 
 MAILBOX = "11111111-0000-1000-8000-000000000001"
@@ -18,9 +19,11 @@ SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("mailboxid", "messageid", "suspected", "projection")),
         *((name, pa.int64()) for name in ("uid", "oldest", "newest", "quickest", "deleted_at")),
         *((name, pa.bool_()) for name in ("from_truth", "looked_again")),
-        *((name, pa.string()) for name in ("deleted_from", "reason")),
+        *((name, pa.string()) for name in ("deleted_from", "reason", "echo", "topic")),
         ("expires_at", pa.int64()),
         ("changes", pa.int64()),
+        ("partition", pa.int64()),
+        ("offset", pa.int64()),
     ]
 )
 
@@ -54,33 +57,37 @@ def test_a_bad_record_is_kept_apart() -> None:
     assert [bad["reason"] for bad in found.bad] == ["unknown op"]
 
 
-def test_the_newest_write_tells_how_long_capture_takes() -> None:
+def test_a_canary_is_kept_apart() -> None:
+    row = {"topic": "james", "partition": 1, "offset": 7}
+    found = settled(
+        row | {"echo": "n1/3|20|10|true|15"},
+        row | {"echo": "n2/0|5|0|false|0"},
+        {"mailboxid": MAILBOX},
+    )
+    assert found.echoes == [
+        (7, Echo(Canary("n1", 20, 10, steady=True, tried=15), "james", 1)),
+        (7, Echo(Canary("n2", 5, 0, steady=False), "james", 1)),
+    ]
+    assert len(list(found.wakes(FAMILY))) == 1
+    assert found.bad == []
+
+
+def test_the_oldest_write_is_told_and_that_of_a_key_looked_at_again_is_not() -> None:
     times = settled(
         {"oldest": 10, "newest": 50, "quickest": 9},
         {"oldest": 20, "newest": 90, "quickest": 2},
         {"oldest": 5, "newest": 99, "quickest": 1, "looked_again": True},
     ).write_times(fast=5)
     assert times is not None
-    assert (times.oldest, times.freshest) == (10, (90, 2))
-    assert times.fast_writers == 0
+    assert (times.oldest, times.fast_writers) == (10, 0)
 
 
 def test_an_absurd_time_is_not_measured() -> None:
     strange = {"oldest": 1, "newest": 99}
     times = settled({"oldest": 10, "newest": 50, "quickest": 9}, strange).write_times(fast=5)
     assert times is not None
-    assert (times.oldest, times.freshest, times.fast_writers) == (10, (50, 9), 0)
+    assert (times.oldest, times.fast_writers) == (10, 0)
     assert settled(strange).write_times(fast=5) is None
-
-
-def test_a_write_from_the_future_is_not_taken_for_the_newest() -> None:
-    future = {"oldest": 900, "newest": 900, "quickest": -AHEAD - 1}
-    times = settled({"oldest": 10, "newest": 50, "quickest": 9}, future).write_times(fast=5)
-    assert times is not None
-    assert (times.oldest, times.freshest, times.fast_writers) == (10, (50, 9), 1)
-    alone = settled(future).write_times(fast=5)
-    assert alone is not None
-    assert (alone.oldest, alone.freshest) == (900, None)
 
 
 def test_a_writer_whose_clock_runs_ahead_is_counted() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from checkpoints.bookmarks import Bookmark
 from checkpoints.clock import now_micros
 from checkpoints.lease import Holder
 from streaming.commands.status import (
@@ -100,3 +101,14 @@ def test_without_a_broker_no_lag_is_told() -> None:
     found = stream_status(Mode.REPAIR, None, None, ())
     assert (found.records, found.seconds) == (None, None)
     assert "settled yet" not in text(streams=(found,))
+
+
+def test_of_each_node_the_newest_canary_that_came_in_all_partitions_is_shown() -> None:
+    second = 1_000_000
+    lanes = {("n1", "james", 0): 90 * second, ("n1", "james", 1): 60 * second}
+    newest = Bookmark("stream", {}, recorded_at=100 * second, heard=lanes)
+    found = stream_status(Mode.REPAIR, newest, None, ())
+    assert found.canaries == {"n1": "1970-01-01T00:01:00+00:00"}
+    assert "node n1: canaries up to 1970-01-01T00:01:00+00:00 have come back" in text(
+        streams=(found,)
+    )

@@ -108,13 +108,14 @@ class Thread:
 
     def change(self, *mailboxes: UUID) -> None:
         """A batch tells of a change in each."""
-        self.loop.take(BatchSummary(self.bench.now - DELAY, dict.fromkeys(mailboxes, 1)))
+        changes = dict.fromkeys(mailboxes, 1)
+        self.loop.take(BatchSummary(changes, self.bench.canaries.sing()))
 
     def corrects(self) -> None:
         """Time for a correction; batches come all the while."""
         for _ in range(8 * K):
             self.live((DELAY + 2 * L) / 4e6)
-            self.loop.take(BatchSummary(self.bench.now - DELAY))
+            self.loop.take(BatchSummary(proven=self.bench.canaries.sing()))
 
     def waiting(self) -> float | None:
         return self.metrics.registry.get_sample_value("reconciler_tallies_waiting")

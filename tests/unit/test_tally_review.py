@@ -30,7 +30,7 @@ def test_what_comes_out_when_a_look_is_complete_was_not_under_way() -> None:
     bench = wrong_counter()
     bench.work()
     bench.come()
-    bench.come(changes={MAILBOX: 5}, late=10**12)
+    bench.come(changes={MAILBOX: 5})
     bench.work()
     assert bench.counts == {"wrong": 1}
 

@@ -11,8 +11,8 @@ from reconcilers.errors import Unreachable
 from reconcilers.finding import State
 from reconcilers.tally import Sums, Tally
 from streaming.counters.batch_summary import BatchSummary
-from streaming.counters.schedule import PATIENCE
-from tests.builders.counters import BOB, GATHER, OF_BOB, OF_MAILBOX, OTHER, Bench, K, L, message
+from streaming.counters.schedule import CHECK_EVERY
+from tests.builders.counters import BOB, GATHER, NODE, OF_BOB, OF_MAILBOX, OTHER, Bench, K, message
 from tests.builders.rows import DELAY, MAILBOX, SECOND
 
 
@@ -90,27 +90,61 @@ def test_a_mailbox_that_does_not_exist_is_let_alone(wrong: Bench) -> None:
 
 def test_a_look_waits_until_what_was_under_way_has_come_out(wrong: Bench) -> None:
     wrong.work()
-    wrong.now += DELAY
-    wrong.watch.take(BatchSummary(settled_up_to=wrong.now - DELAY + 2 * L - 1))
+    wrong.watch.take(BatchSummary(proven={NODE: 1}))
     assert wrong.watch.ready() == []
-    wrong.watch.take(BatchSummary(settled_up_to=wrong.now - DELAY + 2 * L))
+    wrong.watch.take(BatchSummary(proven={NODE: 2}))
     assert len(wrong.watch.ready()) == 1
+
+
+def test_a_look_waits_however_long_it_takes(wrong: Bench) -> None:
+    wrong.work()
+    for _ in range(100):
+        wrong.now += DELAY
+        wrong.watch.take(BatchSummary(proven={NODE: 1}))
+        wrong.work()
+    wrong.come()
+    wrong.work()
+    assert wrong.counts == {"wrong": 1}
 
 
 def test_a_look_waits_for_what_was_written_until_its_end(
     wrong: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    began, stored = wrong.now, wrong.tables.stored
+    stored = wrong.tables.stored
 
     def slowly(tally: Tally, key: UUID | str) -> Sums | None:
-        wrong.now += 30 * SECOND
+        wrong.canaries.number += 5
         return stored(tally, key)
 
     monkeypatch.setattr(wrong.tables, "stored", slowly)
     wrong.work()
-    assert wrong.now > began + 60 * SECOND
-    wrong.watch.take(BatchSummary(settled_up_to=began + 2 * L + 30 * SECOND))
+    wrong.watch.take(BatchSummary(proven={NODE: wrong.canaries.number}))
     assert wrong.watch.ready() == []
+    wrong.watch.take(BatchSummary(proven={NODE: wrong.canaries.number + 1}))
+    assert len(wrong.watch.ready()) == 1
+
+
+def test_a_look_without_any_canary_tells_nothing(wrong: Bench) -> None:
+    wrong.canaries.mute = True
+    wrong.work()
+    assert wrong.counts == {"no canary": 1}
+    wrong.canaries.mute = False
+    wrong.now += DELAY
+    wrong.look()
+    assert wrong.counts == {"no canary": 1, "wrong": 1}
+
+
+@pytest.mark.parametrize("comes_out", [True, False])
+def test_a_look_is_void_when_nodes_or_tables_change_meanwhile(
+    wrong: Bench, comes_out: bool
+) -> None:
+    wrong.work()
+    wrong.canaries.nodes = "two nodes"
+    wrong.now += CHECK_EVERY
+    if comes_out:
+        wrong.come()
+    wrong.work()
+    assert wrong.counts == {"nodes changed": 1}
 
 
 def test_changes_that_come_out_meanwhile_widen_the_interval(wrong: Bench) -> None:
@@ -144,30 +178,16 @@ def test_a_counter_that_moves_while_it_is_looked_at_tells_nothing(
     assert wrong.watch.ready() == []
 
 
-@pytest.mark.parametrize("late", [L + 1, 100 * L])
-def test_a_look_while_the_stream_is_behind_tells_nothing(wrong: Bench, late: int) -> None:
-    wrong.look(late=late)
-    assert wrong.counts == {"behind": 1}
-
-
-def test_a_look_that_the_stream_never_passes_tells_nothing(wrong: Bench) -> None:
+def test_what_comes_out_after_a_look_is_complete_does_not_count(wrong: Bench) -> None:
     wrong.work()
-    wrong.now += PATIENCE
-    wrong.work()
-    assert wrong.counts == {"behind": 1}
-
-
-def test_a_look_that_waits_is_void_when_the_stream_begins_afresh(wrong: Bench) -> None:
     wrong.come()
+    wrong.watch.take(BatchSummary({MAILBOX: 1}, {NODE: wrong.canaries.number}))
     wrong.work()
-    wrong.watch.take(BatchSummary(settled_up_to=1))
-    wrong.come()
-    wrong.work()
-    assert wrong.counts == {"behind": 1}
+    assert wrong.counts == {"wrong": 1}
 
 
 def test_the_same_batch_told_twice_voids_nothing(wrong: Bench) -> None:
-    came = BatchSummary(settled_up_to=wrong.now)
+    came = BatchSummary(proven={NODE: 1})
     wrong.watch.take(came)
     wrong.work()
     wrong.watch.take(came)

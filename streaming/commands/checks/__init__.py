@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from streaming.commands.checks import broker as broker
+from streaming.commands.checks import canary as canaries
 from streaming.commands.checks import capture
 from streaming.commands.checks import permissions as rights
 from streaming.commands.checks import schema as structure
@@ -18,5 +19,7 @@ ON_CASSANDRA: tuple[Callable[[CassandraContext], Iterator[Check]], ...] = (
     capture.cdc_on,
     capture.node_settings,
     capture.agents,
+    canaries.canary_table,
+    canaries.canaries_heard,
 )
 ON_KAFKA: tuple[Callable[[KafkaContext], Iterator[Check]], ...] = (broker.topics,)

@@ -44,6 +44,7 @@ def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> fr
     """All rights that the product uses on what there is; `ROLES` grants them for any settings."""
     james, own = settings.cassandra.keyspace, settings.cassandra.own_keyspace
     rights = {Right("SELECT", own), Right("MODIFY", own), Right("SELECT", "system_views")}
+    rights |= {Right(each, settings.canary.keyspace) for each in ("SELECT", "MODIFY")}
     for family in families:
         repaired: Iterable[Projection | Tally]
         repaired = (*family.projections, *tallies_in(family, schema))

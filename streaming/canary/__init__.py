@@ -1,0 +1,8 @@
+"""Canaries: how it is known that every change up to a moment has been captured and looked at.
+
+::
+
+    writer ──one row a node and second──▶ Cassandra ──agent──▶ the topic ──slice──▶ watch
+                                                                                     │
+              counters wait for it; metrics show its age ◀── the frontier ◀──────────┘
+"""

@@ -1,0 +1,98 @@
+"""A slice that holds canaries alone: heard in the driver, for no worker has anything to look at.
+
+On an idle installation that is every slice. A job of Spark's costs half a second of CPU, this some
+milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from checkpoints.bookmarks import Place
+from reconcilers.errors import Retryable
+from reconcilers.frontier import Canary, Echo
+
+MOST = 1_000
+"""A slice of more records is no idle one."""
+CANARY_TABLE = "canary"
+CELLS = ("number", "previous", "steady", "tried")
+
+
+class KafkaRecord(Protocol):
+    """A record as Kafka holds it; `streaming.topics.Record` is the real one."""
+
+    @property
+    def topic(self) -> str:
+        """Its topic."""
+
+    @property
+    def partition(self) -> int:
+        """Its partition."""
+
+    @property
+    def offset(self) -> int:
+        """Its offset."""
+
+    @property
+    def key(self) -> bytes | None:
+        """Its key."""
+
+    @property
+    def value(self) -> bytes | None:
+        """Its value."""
+
+
+Ranges = Mapping[Place, tuple[int, int]]
+"""First offset, and the one after the last, by partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanariesAlone:
+    """Knows slices that hold nothing else. ``records`` reads ranges; ``keyspace`` is the canaries'.
+
+    ``topic`` is the agent's.
+    """
+
+    records: Callable[[Ranges], Iterable[KafkaRecord]]
+    topic: str
+    keyspace: str
+
+    def heard(self, ranges: Ranges) -> list[tuple[int, Echo]] | None:
+        """The canaries with their offsets; None where there is, or may be, anything else."""
+        number = sum(end - begin for begin, end in ranges.values())
+        if number > MOST or any(topic != self.topic for topic, _ in ranges):
+            return None
+        found: list[tuple[int, Echo]] = []
+        try:
+            for record in self.records(ranges):
+                echo = self._echo(record)
+                if echo is None:
+                    return None
+                found.append((record.offset, echo))
+        except Retryable:
+            return None
+        return found if len(found) == number else None
+
+    def _echo(self, record: KafkaRecord) -> Echo | None:
+        """The canary of an event, as `pipeline.sources.echo` takes it; None of anything else."""
+        try:
+            key, value = json.loads(record.key or b""), json.loads(record.value or b"")
+            source = value["source"]
+            if (source["keyspace"], source["table"]) != (self.keyspace, CANARY_TABLE):
+                return None
+            canary = _canary(key, value)
+        except (ValueError, KeyError, TypeError):
+            return None
+        return None if canary is None else Echo(canary, record.topic, record.partition)
+
+
+def _canary(key: Any, value: Any) -> Canary | None:
+    after = {name: value["after"][name]["value"] for name in CELLS}
+    number, previous, tried = after["number"], after["previous"], after["tried"]
+    if value["op"] not in {"i", "u"} or {type(number), type(previous), type(tried)} != {int}:
+        return None
+    node = key["place"].partition("/")[0]
+    return Canary(node, number, previous, after["steady"] is True, tried)

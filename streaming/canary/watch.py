@@ -1,0 +1,86 @@
+"""What the echoes of canaries show: the frontier for counters, each node's delay, and losses."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from checkpoints.clock import to_seconds
+from reconcilers.frontier import Echo, Frontier, Lane, Node, Proven
+from reconcilers.model import Micros
+from streaming.monitoring.metrics import Metrics
+
+log = logging.getLogger("reconciler")
+
+
+@dataclass(slots=True)
+class FrontierWatch:
+    """Hears the canaries of each slice. ``topic`` is the agent's, ``nodes`` gives those that exist.
+
+    ``events_lost`` is told from when on events are known again (µs) where some may be lost; what it
+    cannot be told is kept until it can.
+    """
+
+    frontier: Frontier
+    topic: str
+    nodes: Callable[[], Collection[Node]]
+    events_lost: Callable[[Micros], None]
+    metrics: Metrics
+    _now: Micros = 0
+    _untold: Micros = 0
+    _absent: dict[Node, Micros] = field(default_factory=dict)
+
+    def begin(self, reached: Mapping[Lane, Micros]) -> None:
+        """Go on after what was heard before the start."""
+        self.frontier.begin(reached)
+
+    def hear(
+        self, echoes: Iterable[Echo], places: Iterable[tuple[str, int]], looked_at: Micros
+    ) -> Proven:
+        """A slice's echoes, in the order of their offsets; what is proven in all partitions then.
+
+        ``places`` are the partitions that are read. All that was read before ``looked_at`` (µs) has
+        been looked at; 0 where that is not known yet. Raises what ``events_lost`` raises.
+        """
+        self._now = max(self._now, looked_at)
+        ours = [place for place in places if place[0] == self.topic]
+        self.frontier.keep(ours)
+        for span in self.frontier.hear(echoes, self._now):
+            log.error("events may be lost: %s; what memory says of before counts no more", span)
+            self.metrics.lost_spans.labels(span.lane[0]).inc()
+            self._untold = max(self._untold, span.until)
+        if self._untold:
+            self.events_lost(self._untold)
+            self._untold = 0
+        self._forget_gone()
+        self._show()
+        return self.frontier.proven(ours)
+
+    def reached(self) -> dict[Lane, Micros]:
+        """Up to which canary each lane was heard without a gap: kept with what is settled."""
+        return self.frontier.reached()
+
+    def _forget_gone(self) -> None:
+        """A node that has left says nothing any more, and nobody waits for it."""
+        nodes = self.nodes()
+        for node in nodes:
+            self._absent.pop(node, None)
+            self.metrics.lost_spans.labels(node)  # so that the first loss is an increase
+        patience = self.frontier.rules.lost_after  # the driver may lack a node for a moment
+        for node in self.frontier.nodes() - set(nodes):
+            if self._now - self._absent.setdefault(node, self._now) > patience:
+                log.info("node %s is gone: its canaries are not waited for", node)
+                self.frontier.forget(node)
+                with suppress(KeyError):
+                    self.metrics.capture_delay.remove(node)
+
+    def _show(self) -> None:
+        """The newest canary's age is how long capture takes; of a silent agent it grows."""
+        newest = self.frontier.newest()
+        if not newest or not self._now:
+            return
+        for node, number in newest.items():
+            self.metrics.capture_delay.labels(node).set(max(to_seconds(self._now - number), 0.0))
+        self.metrics.frontier.set(to_seconds(min(newest.values())))

@@ -1,0 +1,161 @@
+"""Writes a canary to each node every second, while this process holds the lease for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Event
+from typing import Protocol
+
+from checkpoints.lease import Lease
+from reconcilers.errors import AlreadyRunning, ReconcilerError
+from reconcilers.frontier import Canary, Node
+from reconcilers.model import Micros
+
+log = logging.getLogger("reconciler")
+
+RING_RESTS = 60.0
+"""Seconds after a change of the ring in which a canary may have reached another node."""
+LEASE_EVERY = 10.0
+"""Seconds until a lease that another process holds is asked for again."""
+
+
+PlacedCanary = tuple[Canary, str, Sequence[int]]
+"""With its node's partition key, and its lanes."""
+
+
+class NodeRing(Protocol):
+    """The nodes and their tokens; `streaming.tables.ring.Ring` is the real one."""
+
+    def places(self) -> Mapping[Node, str]:
+        """A partition key for each node, of which only it keeps the rows."""
+
+    def name(self) -> str:
+        """Names the nodes and their tokens."""
+
+    def steady(self) -> bool:
+        """Whether no node is joining, leaving or moving."""
+
+
+class CanaryTable(Protocol):
+    """Where canaries are written; `streaming.tables.Canaries` is the real one."""
+
+    @property
+    def ring(self) -> NodeRing:
+        """Who keeps which rows."""
+
+    def newest(self) -> dict[Node, Micros | None]:
+        """Of each node that answers the newest canary that can be read, None before its first."""
+
+    def write(self, canaries: Sequence[PlacedCanary]) -> frozenset[Node]:
+        """Write each in its lanes; returns the nodes that have acknowledged theirs."""
+
+
+@dataclass(slots=True)
+class CanaryWriter:
+    """Writes canaries; ``lanes`` gives those of a place, one for each partition of the topic.
+
+    ``clock`` gives µs for the numbers, ``steady_clock`` seconds that only go up.
+    """
+
+    table: CanaryTable
+    lanes: Callable[[str], Sequence[int]]
+    clock: Callable[[], Micros]
+    steady_clock: Callable[[], float]
+    _sent: dict[Node, Micros] = field(default_factory=dict)
+    _acknowledged: dict[Node, Micros] = field(default_factory=dict)
+    _ring: tuple[str, float] = ("", float("-inf"))
+    _silent: frozenset[Node] = frozenset()
+
+    def begin(self) -> None:
+        """Another process may have written since: go on after what is there."""
+        self._sent.clear()
+        self._acknowledged.clear()
+        self._ring = self._ring if self._ring[0] else (self.table.ring.name(), float("-inf"))
+
+    def write(self) -> None:
+        """One canary to each node; none yet to one whose newest cannot be read."""
+        places, steady = self.table.ring.places(), self._is_steady()
+        if places.keys() - self._sent.keys():
+            self._go_on_after(self.table.newest())
+        begun = [node for node in places if node in self._sent]
+        canaries = [replace(self._next(node), steady=steady) for node in begun]
+        lanes = [self.lanes(places[node]) for node in begun]
+        for each in canaries:
+            self._sent[each.node] = each.number
+        where = [places[node] for node in begun]
+        acknowledged = self.table.write(list(zip(canaries, where, lanes, strict=True)))
+        for each in canaries:
+            if each.node in acknowledged:
+                self._acknowledged[each.node] = each.number
+        self._tell(frozenset(places) - acknowledged)
+
+    def _go_on_after(self, newest: Mapping[Node, Micros | None]) -> None:
+        for node, number in newest.items():
+            if node not in self._sent:
+                self._sent[node] = self._acknowledged[node] = number or 0
+
+    def _next(self, node: Node) -> Canary:
+        sent = self._sent[node]
+        return Canary(node, max(self.clock(), sent + 1), self._acknowledged[node], tried=sent)
+
+    def _is_steady(self) -> bool:
+        ring, now = self.table.ring.name(), self.steady_clock()
+        if ring != self._ring[0] or not self.table.ring.steady():
+            self._ring = (ring, now)
+        return now - self._ring[1] >= RING_RESTS
+
+    def _tell(self, silent: frozenset[Node]) -> None:
+        """Of a node that takes no canary, once; and when it does again."""
+        for node in sorted(silent - self._silent):
+            log.warning("node %s takes no canary: what is captured there is not known", node)
+        for node in sorted(self._silent - silent):
+            log.info("node %s takes canaries again", node)
+        self._silent = silent
+
+
+@dataclass(slots=True)
+class CanaryKeeper:
+    """One process at a time writes canaries, each ``interval`` (s): it holds the ``lease``."""
+
+    writer: CanaryWriter
+    lease: Lease
+    interval: float
+    _failure: str = ""
+
+    def run(self, stop: Event) -> None:
+        """Until told to stop. What fails is tried again."""
+        for pause in self._turns(stop):
+            stop.wait(pause)
+
+    def _turns(self, stop: Event) -> Iterator[float]:
+        while not stop.is_set():
+            try:
+                yield from self._held(stop)
+            except AlreadyRunning as other:
+                log.debug("canaries are written elsewhere: %s", other)
+                yield LEASE_EVERY
+            except ReconcilerError as failed:
+                if str(failed) != self._failure:
+                    log.warning("no canary is written: %s", failed)
+                self._failure = str(failed)
+                yield self.interval
+            except Exception:
+                log.exception("canaries have ended by a fault of ours: start the process again")
+                raise
+
+    def _held(self, stop: Event) -> Iterator[float]:
+        """While the lease lasts; it is renewed by the turns themselves."""
+        self.lease.acquire()
+        self.writer.begin()
+        renewed = self.writer.steady_clock()
+        log.info("writing canaries")
+        while not stop.is_set():
+            if self.writer.steady_clock() - renewed >= self.lease.renew_every.total_seconds():
+                self.lease.acquire()
+                renewed = self.writer.steady_clock()
+            self.writer.write()
+            self._failure = ""
+            yield self.interval
+        self.lease.release()

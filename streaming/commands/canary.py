@@ -1,0 +1,82 @@
+"""``reconcile canary``: writes canaries, so that it is known how far change capture has come.
+
+The stream does the same in a thread where no such process runs. One of its own goes on while the
+stream is down: then a stop of the stream is no span in which events may have been lost unseen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import time
+from threading import Event, Thread
+from typing import Any
+
+from checkpoints.cassandra import CassandraLease, Store
+from checkpoints.clock import now_micros
+from checkpoints.lease import Lease
+from reconcilers.errors import Misconfigured
+from streaming.canary.writer import CanaryKeeper, CanaryWriter
+from streaming.commands.holding import LEASE_LASTS, end_lease_of_the_dead, this_process
+from streaming.settings import Settings
+from streaming.tables import Canaries, connect, schema_of
+from streaming.tables.canary_schema import TABLE
+from streaming.tables.own_keyspace import make_own
+from streaming.topics import Lanes, Watcher
+
+log = logging.getLogger("reconciler")
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile canary``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "canary", help="write canaries, also while no stream runs"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, _arguments: argparse.Namespace) -> int:
+    """Run until SIGTERM or SIGINT; returns 0 after a clean stop. Raises `ReconcilerError`."""
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    if not has_table(settings):
+        raise Misconfigured(f"{_missing(settings)}: have an admin run `reconcile doctor --fix`")
+    keeper(settings, make_own(settings.cassandra)).run(stop)
+    return 0
+
+
+def start_canaries(settings: Settings, store: Store, stop: Event) -> None:
+    """Write them in a thread, unless another process does; without their table nobody can."""
+    if not has_table(settings):
+        log.warning("%s: no counter is corrected (`reconcile doctor --fix`)", _missing(settings))
+        return
+    made = keeper(settings, store)
+    Thread(target=made.run, args=(stop,), name="canaries", daemon=True).start()
+
+
+def has_table(settings: Settings) -> bool:
+    """Whether canaries have a table. Raises `Unreachable`."""
+    return TABLE in schema_of(connect(settings.cassandra), settings.canary.keyspace)
+
+
+def canaries(settings: Settings) -> Canaries:
+    """The table of canaries, and what they stand for."""
+    watched = {table for family in settings.families() for table in family.wakes_on}
+    cassandra = settings.cassandra
+    return Canaries(connect(cassandra), settings.canary.keyspace, cassandra.keyspace, watched)
+
+
+def keeper(settings: Settings, store: Store) -> CanaryKeeper:
+    """What writes them while this process holds the lease for it."""
+    name, leases = f"{settings.cassandra.keyspace}/canary", CassandraLease(store)
+    end_lease_of_the_dead(leases, name)
+    lanes = Lanes(Watcher(settings.kafka), settings.kafka.topic_prefix)
+    writer = CanaryWriter(canaries(settings), lanes.of, now_micros, time.monotonic)
+    lease = Lease(leases, name, this_process(), LEASE_LASTS)
+    return CanaryKeeper(writer, lease, settings.canary.interval)
+
+
+def _missing(settings: Settings) -> str:
+    return f"there is no table {settings.canary.keyspace}.{TABLE}"

@@ -1,0 +1,79 @@
+"""Canaries: their table is there and captured, and those of each node come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checkpoints.bookmarks import Bookmark, newest_heard
+from checkpoints.cassandra import CassandraBookmarks
+from checkpoints.clock import now_micros, to_micros, to_seconds
+from reconcilers.model import Micros
+from streaming.commands.checks.capture import turn_on
+from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem
+from streaming.commands.mode import StreamNames
+from streaming.settings import Mode
+from streaming.tables.canary_schema import TABLE, statements
+from streaming.tables.own_keyspace import gap_in
+
+STALE: Micros = 180_000_000
+"""A stream that has recorded nothing for so long does not run: nothing is heard then."""
+SLACK: Micros = 60_000_000
+"""So much later than usual a canary may come."""
+
+
+def canary_table(context: CassandraContext) -> Iterator[Check]:
+    """Their table is there, and CDC is on for it."""
+    keyspace = context.settings.canary.keyspace
+    name = f"{keyspace}.{TABLE}"
+    if TABLE not in context.cluster.schema(keyspace):
+        yield Check(
+            Level.PROBLEM,
+            f"there is no table {name}: no counter is corrected, and losses are not seen",
+            "an admin makes it: --fix",
+            cql=statements(keyspace),
+        )
+    elif TABLE not in context.cluster.tables_with_cdc(keyspace):
+        grace = context.cluster.gc_grace(keyspace)[TABLE]
+        yield Check(
+            Level.PROBLEM,
+            f"CDC is off for {name}: no counter is corrected, and losses are not seen",
+            "an admin turns it on: --fix",
+            cql=turn_on(name, grace),
+        )
+    else:
+        yield fine(f"CDC is on for {name}")
+
+
+def canaries_heard(context: CassandraContext) -> Iterator[Check]:
+    """Canaries of each node come back, as far as a stream that runs has told."""
+    settings = context.settings
+    store = context.cluster.store(settings.cassandra)
+    if gap_in(store, settings.cassandra).todo:
+        return
+    streams = [StreamNames.of(settings, mode).bookmarks(context.families[0]) for mode in Mode]
+    bookmarks = CassandraBookmarks(store)
+    told = [found for found in map(bookmarks.newest, streams) if found is not None]
+    running = [each for each in told if now_micros() - each.recorded_at < STALE]
+    if running:
+        yield from heard(context, max(running, key=lambda each: each.recorded_at))
+
+
+def heard(context: CassandraContext, newest: Bookmark) -> Iterator[Check]:
+    """What a stream's newest bookmark tells of each node's canaries."""
+    stream, numbers = context.settings.stream, newest_heard(newest)
+    late = to_micros(stream.delay + 2 * stream.window) + SLACK
+    for node, address in context.cluster.nodes().items():
+        number = numbers.get(node)
+        if number is not None and newest.recorded_at - number <= late:
+            yield fine(f"canaries of {address} come back")
+            continue
+        since = (
+            "has ever come back"
+            if number is None
+            else f"has come back for {to_seconds(newest.recorded_at - number):.0f} s"
+        )
+        yield problem(
+            f"no canary of {address} {since}: what is captured there is not known",
+            "is its agent alive? It reads a keyspace that is newer than itself only after a"
+            " restart; do all agents write to one topic? See deploy/runbook.md",
+        )

@@ -1,0 +1,76 @@
+"""Leases of processes: one stream repairs a keyspace, one process writes canaries."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import uuid
+from datetime import timedelta
+from threading import Event, Thread
+
+from checkpoints.cassandra import CassandraLease, Store
+from checkpoints.lease import Holder, Lease, LeaseStore
+from reconcilers.errors import AlreadyRunning
+from streaming.commands.mode import StreamNames
+from streaming.settings import Mode
+
+log = logging.getLogger("reconciler")
+
+LEASE_LASTS = timedelta(seconds=60)
+
+
+def this_process() -> Holder:
+    """As the holder of a lease."""
+    return Holder(str(uuid.uuid4()), f"{socket.gethostname()}:{os.getpid()}")
+
+
+def end_lease_of_the_dead(store: LeaseStore, name: str) -> None:
+    """A process that was killed on this very host leaves its lease behind: no need to wait.
+
+    So does an earlier container, whose process had the number that ours has now.
+    """
+    holder = store.held_by(name)
+    if holder is None:
+        return
+    host, _, pid = holder.host.rpartition(":")
+    if host == socket.gethostname() and (int(pid) == os.getpid() or not _alive(int(pid))):
+        log.warning("taking over from process %s of this host, which is gone", pid)
+        store.leave(name, holder)
+
+
+class Holding:
+    """Holds the lease while the stream lives; observe mode needs none (a context manager)."""
+
+    def __init__(self, names: StreamNames, store: Store, stop: Event) -> None:
+        self._stop = stop
+        self._name = names.lease
+        self._store = CassandraLease(store)
+        self._lease: Lease | None = None
+        if names.mode is Mode.REPAIR:
+            self._lease = Lease(self._store, self._name, this_process(), LEASE_LASTS)
+
+    def __enter__(self) -> Lease | None:
+        """Acquire, and renew in a thread. Raises `AlreadyRunning`."""
+        if self._lease is not None:
+            end_lease_of_the_dead(self._store, self._name)
+            self._lease.acquire()
+            Thread(target=self._lease.keep, args=(self._stop,), daemon=True).start()
+        return self._lease
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Let the next stream begin at once."""
+        self._stop.set()
+        if self._lease is not None and kind is not AlreadyRunning:
+            self._lease.release()
+
+
+def _alive(pid: int) -> bool:
+    """Whether a process of this host with this number runs."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

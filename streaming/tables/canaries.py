@@ -1,0 +1,119 @@
+"""Canaries in Cassandra: one row for each node and lane, in a table whose changes are captured.
+
+The keyspace has one copy of each row (`canary_schema`), so only the node that owns the row's token
+writes it, and only that node's agent can tell of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+
+from cassandra import ConsistencyLevel
+from cassandra.cluster import ResponseFuture, Session
+from cassandra.query import BatchStatement, BatchType, PreparedStatement
+
+from checkpoints.cassandra.driver_errors import translated
+from reconcilers.errors import Refused, Retryable
+from reconcilers.frontier import Canary, Marks, Node
+from reconcilers.model import Micros
+from streaming.tables.canary_schema import TABLE
+from streaming.tables.ring import Ring
+
+DURABLE = "SELECT durable_writes FROM system_schema.keyspaces WHERE keyspace_name = %s"
+CAPTURED = "SELECT table_name, id, cdc FROM system_schema.tables WHERE keyspace_name = %s"
+INSERT = (
+    "INSERT INTO $table (place, lane, number, previous, steady, tried) VALUES (?, ?, ?, ?, ?, ?)"
+    " USING TIMESTAMP ?"
+)
+NEWEST = "SELECT max(number) AS newest FROM $table WHERE place = ?"
+
+
+class Canaries:
+    """Writes canaries and reads the newest, and the marks that counters wait for.
+
+    ``own`` is their keyspace; ``watched`` are the tables of ``keyspace`` whose changes are read.
+    """
+
+    def __init__(self, session: Session, own: str, keyspace: str, watched: Collection[str]) -> None:
+        self.ring = Ring(session, own)
+        self._session = session
+        self._own = own
+        self._keyspace = keyspace
+        self._watched = sorted(watched)
+        self._prepared: dict[str, PreparedStatement] = {}
+
+    def _statement(self, cql: str) -> PreparedStatement:
+        """Prepared when it is first needed: a stream runs without the table of canaries, too."""
+        if cql not in self._prepared:
+            with translated(f"preparing the canaries of keyspace {self._own}"):
+                statement = self._session.prepare(cql.replace("$table", f"{self._own}.{TABLE}"))
+            statement.consistency_level = ConsistencyLevel.ONE
+            self._prepared[cql] = statement
+        return self._prepared[cql]
+
+    def newest(self) -> dict[Node, Micros | None]:
+        """Of each node that answers the newest canary that can be read, None before its first."""
+        found: dict[Node, Micros | None] = {}
+        newest = self._statement(NEWEST)
+        asked = {
+            node: self._session.execute_async(newest, (place,))
+            for node, place in self.ring.places().items()
+        }
+        for node, answer in asked.items():
+            with suppress(Retryable), translated(f"reading the newest canary of node {node}"):
+                found[node] = answer.result().one()["newest"]
+        return found
+
+    def marks(self) -> Marks | None:
+        """What to wait for, so that all that was written up to now has come out.
+
+        None where nothing can be waited for: a node has no canary yet, or does not answer, or a
+        table has no capture. Raises `Retryable`.
+        """
+        watched = self.watched()
+        if watched is None:
+            return None
+        numbers = {node: number for node, number in self.newest().items() if number is not None}
+        return Marks(numbers, watched) if numbers.keys() == self.ring.places().keys() else None
+
+    def watched(self) -> str | None:
+        """Names the ring and the captured tables, that of canaries among them.
+
+        None where one is not captured (any more). Raises `Retryable`.
+        """
+        with translated(f"asking which tables of {self._keyspace} are captured"):
+            durable = self._session.execute(DURABLE, (self._keyspace,)).one()
+            rows = self._session.execute(CAPTURED, (self._keyspace,))
+            tables = [row for row in rows if row["table_name"] in self._watched]
+            rows = self._session.execute(CAPTURED, (self._own,))
+            canaries = [row for row in rows if row["table_name"] == TABLE]
+        if durable is None or not durable["durable_writes"] or not canaries:
+            return None
+        if not all(row["cdc"] for row in (*tables, *canaries)):
+            return None
+        return "/".join([self.ring.name(), *sorted(str(row["id"]) for row in (*tables, *canaries))])
+
+    def write(self, canaries: Sequence[tuple[Canary, str, Sequence[int]]]) -> frozenset[Node]:
+        """Write each at its place, in its lanes; returns the nodes that have acknowledged theirs.
+
+        Raises `Refused` where there is no table for them, or no right.
+        """
+        insert = self._statement(INSERT)
+        sent: list[tuple[Node, ResponseFuture]] = []
+        for canary, place, lanes in canaries:
+            batch = BatchStatement(BatchType.UNLOGGED, consistency_level=ConsistencyLevel.ONE)
+            told = canary.number, canary.previous, canary.steady, canary.tried
+            for lane in lanes:
+                batch.add(insert, (place, lane, *told, canary.number))
+            sent.append((canary.node, self._session.execute_async(batch)))
+        return frozenset(node for node, answer in sent if _acknowledged(answer))
+
+
+def _acknowledged(answer: ResponseFuture) -> bool:
+    try:
+        with translated("writing a canary"):
+            answer.result()
+    except (Refused, Retryable):
+        return False
+    return True

@@ -1,0 +1,82 @@
+"""The ring: which node owns which tokens, as the driver knows it, and whether it changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from itertools import count
+from typing import Any
+
+from cassandra.cluster import Session
+
+from checkpoints.cassandra.driver_errors import translated
+from reconcilers.errors import Refused, Retryable
+from reconcilers.frontier import Node
+
+REFRESH_EVERY = 60.0
+"""Seconds until the driver reads the ring again."""
+NORMAL = "NORMAL"
+GONE = frozenset({"LEFT", "removed", "shutdown", "hibernate", ""})
+"""States of a node that takes no write."""
+
+
+class Ring:
+    """Of one cluster. ``keyspace`` holds one copy of each row (`canary_schema`)."""
+
+    def __init__(self, session: Session, keyspace: str) -> None:
+        self._session = session
+        self._keyspace = keyspace
+        self._places: tuple[str, dict[Node, str]] = ("", {})
+        self._named: tuple[Any, str] = (None, "")
+        self._refreshed_at = time.monotonic()
+
+    def places(self) -> Mapping[Node, str]:
+        """A partition key for each node, of which only it keeps the rows."""
+        name = self.name()
+        if self._places[0] != name:
+            self._places = name, dict(self._found_places())
+        return self._places[1]
+
+    def name(self) -> str:
+        """Names the nodes and their tokens."""
+        tokens = self._session.cluster.metadata.token_map
+        if tokens is not self._named[0] or tokens is None:
+            owners = {} if tokens is None else tokens.token_to_host_owner
+            told = sorted(f"{token}:{host.host_id}" for token, host in owners.items())
+            self._named = tokens, sha256(";".join(told).encode()).hexdigest()[:16]
+        return self._named[1]
+
+    def steady(self) -> bool:
+        """Whether no node is joining, leaving or moving.
+
+        True where no node may tell (before 4.1, or without the right), False where none answers.
+        """
+        self._refresh()
+        query = "SELECT status FROM system_views.gossip_info"
+        try:
+            with translated("asking for the states of nodes"):
+                states = [str(row["status"] or "") for row in self._session.execute(query)]
+        except Refused:
+            return True
+        except Retryable:
+            return False
+        return all(each.partition(",")[0] in {NORMAL, *GONE} for each in states)
+
+    def _refresh(self) -> None:
+        """The driver does not hear of a node that has moved its tokens."""
+        if time.monotonic() - self._refreshed_at > REFRESH_EVERY:
+            self._refreshed_at = time.monotonic()
+            with suppress(Refused, Retryable), translated("asking for the ring"):
+                self._session.cluster.refresh_nodes(force_token_rebuild=True)
+
+    def _found_places(self) -> Iterator[tuple[Node, str]]:
+        for host in self._session.cluster.metadata.all_hosts():
+            tried = (f"{host.host_id}/{number}" for number in count())
+            owned = (each for each in tried if self._owner(each) in (None, host.host_id))
+            yield str(host.host_id), next(owned)
+
+    def _owner(self, place: str) -> Any:
+        owners = self._session.cluster.metadata.get_replicas(self._keyspace, place.encode())
+        return owners[0].host_id if owners else None

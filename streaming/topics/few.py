@@ -1,0 +1,61 @@
+"""Few records, read at once in this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+
+from kafka import KafkaConsumer
+from kafka.errors import KafkaError
+from kafka.structs import TopicPartition
+
+from checkpoints.bookmarks import Place
+from reconcilers.errors import Unreachable
+from streaming.settings import KafkaSettings
+from streaming.topics.watcher import Record
+
+WITHIN = 2.0
+"""Seconds in which few records come, if the broker is well."""
+FETCH_BYTES = 1_048_576
+
+
+class FewRecords:
+    """A consumer of its own, made at the first read; for one thread at a time."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._consumer: KafkaConsumer | None = None
+
+    def read(self, ranges: Mapping[Place, tuple[int, int]]) -> Iterator[Record]:
+        """The records of these ranges: first offset, and the one after the last, by partition.
+
+        Raises `Unreachable` unless all have come soon.
+        """
+        try:
+            yield from self._read(self._made(), ranges)
+        except KafkaError as failed:
+            raise Unreachable(f"few records of Kafka: {failed}") from failed
+
+    def _made(self) -> KafkaConsumer:
+        if self._consumer is None:
+            self._consumer = KafkaConsumer(
+                bootstrap_servers=self._settings.bootstrap_servers.split(","),
+                enable_auto_commit=False,
+                max_partition_fetch_bytes=FETCH_BYTES,
+            )
+        return self._consumer
+
+    @staticmethod
+    def _read(consumer: KafkaConsumer, ranges: Mapping[Place, tuple[int, int]]) -> Iterator[Record]:
+        ends = {TopicPartition(*place): end for place, (_, end) in ranges.items()}
+        consumer.assign(list(ends))
+        for place, (begin, _) in ranges.items():
+            consumer.seek(TopicPartition(*place), begin)
+        until = time.monotonic() + WITHIN
+        while any(consumer.position(each) < end for each, end in ends.items()):
+            if time.monotonic() > until:
+                raise Unreachable("few records did not come soon")
+            for each, records in consumer.poll(timeout_ms=100).items():
+                for one in records:
+                    if one.offset < ends[each]:
+                        yield Record(one.topic, one.partition, one.offset, one.key, one.value)

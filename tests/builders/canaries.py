@@ -1,0 +1,38 @@
+"""Canaries and their echoes, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from prometheus_client import CollectorRegistry
+
+from reconcilers.frontier import Canary, Echo, Frontier, FrontierRules, Node
+from reconcilers.model import Micros
+from streaming.canary.watch import FrontierWatch
+from streaming.monitoring.metrics import Metrics
+from tests.builders.rows import SECOND
+
+TOPIC = "james"
+RULES = FrontierRules(lost_after=60 * SECOND, longest_pause=600 * SECOND)
+
+
+def frontier_watch(
+    metrics: Metrics | None = None,
+    events_lost: Callable[[Micros], None] = lambda at: None,
+    nodes: Callable[[], Collection[Node]] = lambda: ("n1", "n2"),
+) -> FrontierWatch:
+    """Of the agent's topic `TOPIC`."""
+    shown = metrics or Metrics(CollectorRegistry())
+    return FrontierWatch(Frontier(RULES), TOPIC, nodes, events_lost, shown)
+
+
+def echo(
+    number: Micros,
+    previous: Micros,
+    node: Node = "n1",
+    partition: int = 0,
+    steady: bool = True,
+    tried: Micros = 0,
+) -> Echo:
+    """A canary as it came."""
+    return Echo(Canary(node, number, previous, steady, tried), TOPIC, partition)

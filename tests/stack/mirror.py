@@ -1,0 +1,59 @@
+"""A test's own topics, as an agent would write them: the real events of a keyspace, copied."""
+
+import json
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import Any
+
+from kafka import KafkaConsumer, KafkaProducer
+
+from tests.endpoints import Endpoints
+
+
+class Mirror:
+    """Copies what the agent writes of one keyspace from now on, until the end of the ``with``.
+
+    ``topic_of`` says where to, given the table; another may be set meanwhile, as when an agent is
+    started anew with other settings.
+    """
+
+    def __init__(self, stack: Endpoints, keyspace: str, topic_of: Callable[[str], str]) -> None:
+        self.topic_of = topic_of
+        self._stack = stack
+        self._of_keyspace = f'"keyspace":"{keyspace}"'.encode()
+        self._stop, self._listens = Event(), Event()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Mirror":
+        self._thread.start()
+        self._listens.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        servers = self._stack.bootstrap_servers
+        consumer = KafkaConsumer(self._stack.topic_prefix, bootstrap_servers=servers)
+        producer = KafkaProducer(bootstrap_servers=servers)
+        try:
+            while not consumer.assignment():
+                consumer.poll(timeout_ms=100)
+            consumer.seek_to_end()
+            for each in consumer.assignment():
+                consumer.position(each)
+            self._listens.set()
+            while not self._stop.is_set():
+                for records in consumer.poll(timeout_ms=200).values():
+                    for record in records:
+                        self._copy(producer, record)
+        finally:
+            self._listens.set()
+            consumer.close()
+            producer.close()
+
+    def _copy(self, producer: KafkaProducer, record: Any) -> None:
+        if record.value and self._of_keyspace in record.value:
+            table = str(json.loads(record.value)["source"]["table"])
+            producer.send(self.topic_of(table), key=record.key, value=record.value)

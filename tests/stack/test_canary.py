@@ -1,0 +1,173 @@
+"""Canaries on real servers: a silent agent is seen and waited for, lost segments are known.
+
+One stack and one stream of this file's own.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import WhiteListRoundRobinPolicy
+
+from deploy import captured
+from deploy.embedded import Stack, Wanted
+from deploy.embedded.waiting import HANG_S
+from streaming.settings import CanarySettings
+from tests.endpoints import Endpoints, Running
+from tests.stack.conftest import LATEST, TALLIES, a_scene
+from tests.stack.counted import Counted
+from tests.stack.scenes import Place, Scene, cells
+from tests.stack.streams import until, write_settings
+
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="servers")]
+
+SILENT, USUAL = 30.0, 15.0
+"""Seconds: an agent that is away, and one that keeps up on a busy machine."""
+LOST_AFTER = 5.0
+SEGMENTS = 4
+"""So many commit log segments are filled while no agent reads them."""
+
+
+@pytest.fixture(scope="module")
+def own_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    wanted = Wanted(tables=captured.TABLES, schema=captured.SCHEMA)
+    with Stack(tmp_path_factory.mktemp("canaries"), wanted) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def running(own_stack: Stack) -> Running:
+    return Running(Endpoints.of(own_stack.describe()), own_stack.capture_tables)
+
+
+@pytest.fixture(scope="module")
+def session(own_stack: Stack) -> Iterator[Session]:
+    profile = ExecutionProfile(
+        load_balancing_policy=WhiteListRoundRobinPolicy(["127.0.0.1"]), request_timeout=HANG_S
+    )
+    cluster = Cluster(
+        ["127.0.0.1"],
+        port=own_stack.cassandra_port,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        protocol_version=5,
+        connect_timeout=HANG_S,
+    )
+    try:
+        yield cluster.connect()
+    finally:
+        cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def live(
+    running: Running, session: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    changes = {
+        "stream": {"delay": LATEST},
+        "tally": TALLIES,
+        "canary": {"lost_after": LOST_AFTER},
+    }
+    for made in a_scene(running, session, tmp_path_factory, changes):
+        until("canaries come back", partial(_delay, made))
+        yield made
+
+
+def _delay(scene: Scene) -> float | None:
+    """The age of the node's newest canary."""
+    return scene.metric("reconciler_capture_delay_seconds") or None
+
+
+def _judged(scene: Scene) -> float:
+    return sum(
+        scene.metric("reconciler_tally_looks_total", outcome=each)
+        for each in ("agrees", "wrong", "unsure")
+    )
+
+
+def test_a_silent_agent_is_seen_and_counters_wait_for_it(live: Scene, own_stack: Stack) -> None:
+    until("the agent keeps up", lambda: (_delay(live) or SILENT) < USUAL)
+    box = Counted(live).create().hold(seen=2, unseen=1)
+    box.add(2, 1)
+    until("its counter was found wrong", lambda: _judged(live) > 0)
+    own_stack.pause_agent()
+    until("its silence is seen", lambda: (_delay(live) or 0) > SILENT)
+    judged = _judged(live)
+    place = Place()
+    live.write_truth(place, cells())
+    until("its silence lasts", lambda: (_delay(live) or 0) > 2 * SILENT)
+    assert _judged(live) == judged
+    assert box.counters() == (2, 1)
+    own_stack.resume_agent()
+    until("the agent keeps up again", lambda: (_delay(live) or SILENT) < USUAL)
+    until("what was written meanwhile is repaired", lambda: live.agrees(place))
+    until("the counter is exact", lambda: box.counters() == (3, 1))
+    assert live.metric("reconciler_lost_spans_total") == 0
+
+
+def test_segments_that_are_lost_are_known_to_be_lost(
+    live: Scene, own_stack: Stack, session: Session
+) -> None:
+    before = json.loads(live.command("status", "--json").stdout)["watched_since"]
+    own_stack.kill_agent()
+    raw = own_stack.layout.cassandra / "cdc_raw"
+    filled = _segments(raw)
+    until("segments fill", lambda: len(_fill(session, live, raw) - filled) > SEGMENTS)
+    own_stack.stop_cassandra()  # it still writes to what it has open
+    for each in raw.iterdir():
+        each.unlink()
+    own_stack.start_cassandra()
+    own_stack.start_agent()
+    until("the loss is known", lambda: live.metric("reconciler_lost_spans_total") > 0)
+    assert live.stream.said("events may be lost: node")
+    until(
+        "memory has begun anew",
+        lambda: json.loads(live.command("status", "--json").stdout)["watched_since"] > before,
+    )
+    place = Place()
+    live.write_truth(place, cells())
+    until("the stream goes on", lambda: live.agrees(place))
+
+
+def _segments(raw: Path) -> set[str]:
+    return {each.stem for each in raw.glob("CommitLog-*.log")}
+
+
+def _fill(session: Session, scene: Scene, raw: Path) -> set[str]:
+    """Some mail; the segments that are there then."""
+    for _ in range(200):
+        scene.write_both(Place(), cells(headercontent="x" * 2_000))
+    return _segments(raw)
+
+
+def test_a_process_of_its_own_writes_canaries_too(
+    running: Running, session: Session, tmp_path: Path
+) -> None:
+    own = f"canary_{uuid.uuid4().hex[:8]}"
+    config = write_settings(
+        tmp_path / "reconcile.toml", running.endpoints, running.endpoints.keyspace, own, {}
+    )
+    command = [sys.executable, "-m", "streaming.app", "canary", "--config", str(config)]
+    with subprocess.Popen(command) as process:
+        try:
+            until("it writes", lambda: _newest(session) is not None)
+            first = _newest(session) or 0
+            until("numbers go up", lambda: (_newest(session) or 0) > first + 3_000_000)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(HANG_S) == 0
+        finally:
+            process.kill()
+    session.execute(f"DROP KEYSPACE IF EXISTS {own}")
+
+
+def _newest(session: Session) -> int | None:
+    """The number of the newest canary of all."""
+    query = f"SELECT max(number) AS newest FROM {CanarySettings().keyspace}.canary"
+    newest: int | None = session.execute(query).one().newest
+    return newest

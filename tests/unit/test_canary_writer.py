@@ -1,0 +1,272 @@
+"""Canaries: one a second, by one process, each naming the last that was acknowledged."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from threading import Event
+
+import pytest
+
+from checkpoints.lease import Holder, Lease
+from checkpoints.memory import MemoryLease
+from reconcilers.errors import Unreachable
+from reconcilers.frontier import Canary, Node
+from reconcilers.model import Micros
+from streaming.canary.writer import (
+    LEASE_EVERY,
+    RING_RESTS,
+    CanaryKeeper,
+    CanaryWriter,
+    PlacedCanary,
+)
+from tests.builders.rows import NOW, SECOND
+
+
+@dataclass
+class Table:
+    """Two nodes; of those that are ``silent`` no answer comes."""
+
+    written: list[Canary] = field(default_factory=list)
+    lanes: list[Sequence[int]] = field(default_factory=list)
+    there: dict[Node, Micros | None] = field(default_factory=lambda: {"n1": None, "n2": 7})
+    silent: set[Node] = field(default_factory=set)
+    tokens: str = "ring"
+    moving: bool = False
+    fails: list[Exception] = field(default_factory=list)
+    nodes: Sequence[Node] = ("n1", "n2")
+
+    def places(self) -> Mapping[Node, str]:
+        return {node: f"{node}/0" for node in self.nodes}
+
+    def name(self) -> str:
+        return self.tokens
+
+    @property
+    def ring(self) -> Table:
+        return self
+
+    def steady(self) -> bool:
+        return not self.moving
+
+    def newest(self) -> dict[Node, Micros | None]:
+        return self.there
+
+    def write(self, canaries: Sequence[PlacedCanary]) -> frozenset[Node]:
+        if self.fails:
+            raise self.fails.pop()
+        self.written += [canary for canary, *_ in canaries]
+        self.lanes += [lanes for *_, lanes in canaries]
+        assert [place for _, place, _ in canaries] == [f"{c.node}/0" for c, *_ in canaries]
+        return frozenset(canary.node for canary, *_ in canaries) - self.silent
+
+
+@dataclass
+class Process:
+    """One that writes canaries, on clocks set by hand; every wait is taken down."""
+
+    table: Table = field(default_factory=Table)
+    now: Micros = NOW
+    seconds: float = 0.0
+    waits: list[float] = field(default_factory=list)
+
+    def writer(self) -> CanaryWriter:
+        made = CanaryWriter(self.table, lambda place: (1, 4), self.clock, lambda: self.seconds)
+        made.begin()
+        return made
+
+    def clock(self) -> Micros:
+        return self.now
+
+    def of(self, node: Node) -> list[tuple[Micros, Micros]]:
+        return [(each.number, each.previous) for each in self.table.written if each.node == node]
+
+
+@pytest.fixture
+def process() -> Process:
+    return Process()
+
+
+def test_each_node_gets_one_in_its_lanes(process: Process) -> None:
+    process.writer().write()
+    assert [each.node for each in process.table.written] == ["n1", "n2"]
+    assert process.table.lanes == [(1, 4), (1, 4)]
+
+
+def test_each_names_the_last_before_it_that_was_acknowledged(process: Process) -> None:
+    writer = process.writer()
+    writer.write()
+    process.now += SECOND
+    process.table.silent = {"n1"}
+    writer.write()
+    process.now += SECOND
+    process.table.silent = set()
+    writer.write()
+    assert process.of("n1") == [(NOW, 0), (NOW + SECOND, NOW), (NOW + 2 * SECOND, NOW)]
+    assert process.of("n2") == [(NOW, 7), (NOW + SECOND, NOW), (NOW + 2 * SECOND, NOW + SECOND)]
+
+
+def test_numbers_only_go_up_whatever_the_clock_does(process: Process) -> None:
+    writer = process.writer()
+    writer.write()
+    process.now -= 3_600 * SECOND
+    writer.write()
+    writer.write()
+    assert [number for number, _ in process.of("n1")] == [NOW, NOW + 1, NOW + 2]
+
+
+def test_another_process_goes_on_after_the_newest_that_is_there(process: Process) -> None:
+    process.table.there["n1"] = NOW + 5 * SECOND  # its clock ran ahead
+    process.writer().write()
+    assert process.of("n1") == [(NOW + 5 * SECOND + 1, NOW + 5 * SECOND)]
+
+
+def test_a_node_that_does_not_answer_at_first_is_begun_when_it_does(process: Process) -> None:
+    """The others are not kept waiting."""
+    there = process.table.there
+    process.table.there = {"n2": 7}
+    process.table.nodes = ("n1", "n2")
+    writer = process.writer()
+    writer.write()
+    assert (process.of("n1"), len(process.of("n2"))) == ([], 1)
+    process.table.there = there | {"n1": NOW + SECOND}
+    writer.write()
+    assert process.of("n1") == [(NOW + SECOND + 1, NOW + SECOND)]
+
+
+def test_one_that_was_not_answered_still_counts_for_the_next_number(process: Process) -> None:
+    writer = process.writer()
+    process.table.silent = {"n1"}
+    writer.write()
+    writer.write()
+    assert process.of("n1") == [(NOW, 0), (NOW + 1, 0)]
+
+
+def test_while_nodes_come_and_go_it_is_said_so_and_for_a_minute_after_a_change(
+    process: Process,
+) -> None:
+    writer = process.writer()
+    steady: list[bool] = []
+
+    def write() -> None:
+        writer.write()
+        steady.append(process.table.written[-1].steady)
+
+    def a_minute() -> None:
+        process.seconds += RING_RESTS - 1
+        write()
+        process.seconds += 1
+        write()
+
+    write()
+    process.table.moving = True
+    write()
+    process.table.moving = False
+    a_minute()
+    process.table.tokens = "another ring"
+    write()
+    writer.begin()
+    a_minute()
+    assert steady == [True, False, False, True, False, False, True]
+
+
+def test_a_node_that_takes_none_is_named_once_and_again_when_it_does(
+    process: Process, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer = process.writer()
+    with caplog.at_level(logging.INFO, "reconciler"):
+        for process.table.silent in ({"n2"}, {"n2"}, set(), set()):
+            writer.write()
+    told = [each for each in caplog.messages if "n2" in each]
+    assert told == [
+        "node n2 takes no canary: what is captured there is not known",
+        "node n2 takes canaries again",
+    ]
+
+
+# --- one process at a time ------------------------------------------------------------------------
+
+
+class Turns(Event):
+    """Ends after so many waits; each passes its time."""
+
+    def __init__(self, process: Process, most: int) -> None:
+        super().__init__()
+        self.process, self.most = process, most
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.process.waits.append(timeout or 0)
+        self.process.seconds += timeout or 0
+        self.process.now += round((timeout or 0) * SECOND)
+        if len(self.process.waits) >= self.most:
+            self.set()
+        return self.is_set()
+
+
+@pytest.fixture
+def leases(process: Process) -> MemoryLease:
+    return MemoryLease(lambda: process.seconds)
+
+
+def keeper(process: Process, leases: MemoryLease, holder: str = "one") -> CanaryKeeper:
+    writer = CanaryWriter(process.table, lambda place: (0,), process.clock, lambda: process.seconds)
+    lease = Lease(
+        leases, "canary", Holder(holder, "host:1"), timedelta(seconds=60), lambda: process.seconds
+    )
+    return CanaryKeeper(writer, lease, interval=1.0)
+
+
+def test_one_is_written_every_second_while_the_lease_is_held(
+    process: Process, leases: MemoryLease
+) -> None:
+    keeper(process, leases).run(Turns(process, 200))
+    assert len(process.of("n1")) == 200
+    assert set(process.waits) == {1.0}
+    assert leases.held_by("canary") is None
+
+
+def test_while_another_process_holds_it_none_is_written_and_it_is_asked_for_again(
+    process: Process, leases: MemoryLease
+) -> None:
+    leases.take("canary", Holder("other", "host:2"), timedelta(seconds=60))
+    keeper(process, leases).run(Turns(process, 8))
+    assert process.waits[:6] == [LEASE_EVERY] * 6
+    assert len(process.table.written) > 0
+    assert process.of("n1")[0][0] >= NOW + 60 * SECOND
+
+
+def test_a_failure_is_tried_again(process: Process, leases: MemoryLease) -> None:
+    process.table.fails = [Unreachable("no host answered")]
+    keeper(process, leases).run(Turns(process, 3))
+    assert len(process.of("n1")) == 2
+
+
+def test_a_failure_that_lasts_is_said_once(
+    process: Process, leases: MemoryLease, caplog: pytest.LogCaptureFixture
+) -> None:
+    process.table.fails = [Unreachable("no host answered") for _ in range(5)]
+    with caplog.at_level(logging.WARNING, "reconciler"):
+        keeper(process, leases).run(Turns(process, 8))
+    assert caplog.messages == ["no canary is written: no host answered"]
+
+
+def test_a_fault_of_ours_is_said(
+    process: Process, leases: MemoryLease, caplog: pytest.LogCaptureFixture
+) -> None:
+    process.table.fails = [KeyError("n1")]
+    with pytest.raises(KeyError):
+        keeper(process, leases).run(Turns(process, 3))
+    assert "canaries have ended by a fault of ours" in caplog.text
+
+
+def test_each_says_which_was_sent_before_it(process: Process) -> None:
+    """So that a node that was away is no time without canaries."""
+    writer = process.writer()
+    process.table.silent = {"n1"}
+    writer.write()
+    process.now += SECOND
+    writer.write()
+    tried = [each.tried for each in process.table.written if each.node == "n1"]
+    assert tried == [0, NOW]

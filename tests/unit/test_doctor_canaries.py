@@ -1,0 +1,91 @@
+"""What `reconcile doctor` says of canaries: their table, and whose come back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from checkpoints.bookmarks import Bookmark
+from reconcilers.family import Schema
+from reconcilers.model import Micros
+from streaming.commands.checks import canary
+from streaming.commands.checks.check import CassandraContext, Check, Level
+from streaming.settings import Settings
+from streaming.tables import Cluster
+from tests.builders.rows import NOW, SECOND
+from tests.unit.test_doctor_checks import FakeCluster
+
+TABLE: Schema = {"canary": {"place": "text"}}
+NODES = {"n1": "10.0.0.1", "n2": "10.0.0.2"}
+
+
+class WithCanaries(FakeCluster):
+    """Two nodes; the canaries' keyspace has these tables, of which these are captured."""
+
+    tables: Schema = TABLE
+
+    def schema(self, keyspace: str) -> Schema:
+        assert keyspace == "reconciler_canary"
+        return self.tables
+
+    def nodes(self) -> Mapping[str, str]:
+        return NODES
+
+    def gc_grace(self, keyspace: str) -> dict[str, int]:
+        return {"canary": 864000}
+
+
+def context(cluster: WithCanaries) -> CassandraContext:
+    settings = Settings()
+    return CassandraContext(settings, settings.families(), cast(Cluster, cluster))
+
+
+def of_table(cluster: WithCanaries) -> Check:
+    (check,) = canary.canary_table(context(cluster))
+    return check
+
+
+def test_a_table_that_is_captured_is_fine() -> None:
+    assert of_table(WithCanaries(captured=frozenset({"canary"}))).level is Level.OK
+
+
+def test_a_table_that_is_not_there_is_made_by_fix() -> None:
+    cluster = WithCanaries()
+    cluster.tables = {}
+    check = of_table(cluster)
+    assert check.level is Level.PROBLEM
+    assert [cql.split()[1] for cql in check.cql] == ["KEYSPACE", "TABLE"]
+
+
+def test_a_table_that_is_not_captured_is_captured_by_fix() -> None:
+    check = of_table(WithCanaries(captured=frozenset()))
+    assert check.level is Level.PROBLEM
+    assert "cdc = true" in check.cql[0]
+
+
+def heard(numbers: Mapping[str, Micros]) -> dict[str, str]:
+    """What is said of each node, by its address."""
+    lanes = {(node, "james", part): at for node, at in numbers.items() for part in (0, 1)}
+    newest = Bookmark("stream", {}, recorded_at=NOW, heard=lanes)
+    found = [str(each) for each in canary.heard(context(WithCanaries()), newest)]
+    return {next(at for at in NODES.values() if at in each): each for each in found}
+
+
+def test_a_node_whose_canaries_come_back_within_the_usual_time_is_fine() -> None:
+    usual = NOW - (45 + 10) * SECOND - canary.SLACK
+    told = heard({"n1": usual, "n2": usual - SECOND})
+    assert told["10.0.0.1"].startswith("ok")
+    assert "no canary of 10.0.0.2 has come back for 116 s" in told["10.0.0.2"]
+
+
+def test_a_node_that_nobody_heard_of_is_named() -> None:
+    told = heard({"n1": NOW})
+    assert "no canary of 10.0.0.2 has ever come back" in told["10.0.0.2"]
+    assert told["10.0.0.2"].startswith("problem")
+
+
+def test_the_partition_that_is_furthest_behind_counts() -> None:
+    lanes = {("n1", "james", 0): NOW, ("n1", "james", 1): NOW - 3_600 * SECOND}
+    newest = Bookmark("stream", {}, recorded_at=NOW, heard=lanes)
+    first = next(canary.heard(context(WithCanaries()), newest))
+    assert first.level is Level.PROBLEM

@@ -1,0 +1,246 @@
+"""The frontier: what echoes prove, whatever is sent twice, lost, late, or never answered."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconcilers.frontier import (
+    MISSING,
+    UNWATCHED,
+    Canary,
+    Chain,
+    Echo,
+    Frontier,
+    FrontierRules,
+    Marks,
+    Span,
+)
+from tests.builders.canaries import RULES, TOPIC, echo
+from tests.builders.rows import NOW, SECOND
+
+PLACES = [(TOPIC, 0), (TOPIC, 1)]
+LANE = ("n1", TOPIC, 0)
+
+
+def heard(*echoes: Echo, rules: FrontierRules = RULES) -> Frontier:
+    frontier = Frontier(rules)
+    assert frontier.hear(echoes, NOW) == []
+    return frontier
+
+
+# --- marks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("proven", "passed"),
+    [({"n1": 10, "n2": 20}, False), ({"n1": 11, "n2": 20}, False), ({"n1": 11, "n2": 21}, True)],
+)
+def test_marks_are_passed_when_a_later_canary_is_proven_of_every_node(
+    proven: dict[str, int], passed: bool
+) -> None:
+    assert Marks({"n1": 10, "n2": 20}).passed(proven) is passed
+
+
+def test_a_node_that_nobody_heard_of_is_not_passed() -> None:
+    assert not Marks({"n1": 10}).passed({"n2": 99})
+
+
+def test_without_any_node_nothing_is_ever_passed() -> None:
+    assert not Marks({}).passed({"n1": 99})
+
+
+# --- what is proven -------------------------------------------------------------------------------
+
+
+def test_a_canary_proves_the_one_that_it_names_as_acknowledged() -> None:
+    assert heard(echo(10, 0)).proven(PLACES[:1]) == {"n1": 0}
+    assert heard(echo(10, 0), echo(20, 10)).proven(PLACES[:1]) == {"n1": 10}
+
+
+def test_one_that_was_never_answered_proves_nothing_of_itself() -> None:
+    frontier = heard(echo(10, 0), echo(20, 10), echo(30, 10))
+    assert frontier.proven(PLACES[:1]) == {"n1": 10}
+    assert frontier.reached() == {LANE: 30}
+
+
+def test_one_that_was_not_done_is_not_missed() -> None:
+    frontier = heard(echo(10, 0), echo(30, 10), echo(40, 30))
+    assert frontier.proven(PLACES[:1]) == {"n1": 30}
+
+
+def test_while_one_is_missing_nothing_more_is_proven_and_all_when_it_comes() -> None:
+    frontier = heard(echo(10, 0), echo(40, 30), echo(30, 20))
+    assert frontier.proven(PLACES[:1]) == {"n1": 0}
+    frontier.hear([echo(20, 10)], NOW)
+    assert frontier.proven(PLACES[:1]) == {"n1": 30}
+    assert frontier.reached() == {LANE: 40}
+
+
+def test_the_partition_that_is_furthest_behind_counts() -> None:
+    frontier = heard(echo(10, 0), echo(20, 10), echo(10, 0, partition=1))
+    assert frontier.proven(PLACES) == {"n1": 0}
+
+
+def test_a_partition_without_any_canary_proves_nothing() -> None:
+    assert heard(echo(10, 0), echo(20, 10)).proven(PLACES) == {"n1": -1}
+
+
+def test_each_node_is_on_its_own() -> None:
+    frontier = heard(echo(10, 0), echo(20, 10), echo(15, 0, "n2"))
+    assert frontier.proven(PLACES[:1]) == {"n1": 10, "n2": 0}
+
+
+def test_while_a_node_joins_or_leaves_nothing_is_proven() -> None:
+    """The canary may have reached another node than the one whose name it has."""
+    moving = heard(echo(10, 0), echo(20, 10, steady=False))
+    assert moving.proven(PLACES[:1]) == {"n1": 0}
+    moving.hear([echo(30, 20)], NOW)
+    assert moving.proven(PLACES[:1]) == {"n1": 20}
+
+
+def test_the_newest_of_a_node_is_the_one_that_came_in_all_its_lanes() -> None:
+    frontier = heard(echo(10, 0), echo(20, 10), echo(10, 0, partition=1), echo(5, 0, "n2"))
+    assert frontier.newest() == {"n1": 10, "n2": 5}
+
+
+def test_a_node_that_has_left_is_forgotten() -> None:
+    frontier = heard(echo(10, 0), echo(5, 0, "n2"), echo(5, 0, "n2", partition=1))
+    assert frontier.nodes() == {"n1", "n2"}
+    frontier.forget("n2")
+    assert frontier.newest() == {"n1": 10}
+
+
+def test_a_partition_that_is_not_read_any_more_is_forgotten() -> None:
+    frontier = heard(echo(10, 0), echo(5, 0, partition=1))
+    frontier.keep(PLACES[:1])
+    assert frontier.newest() == {"n1": 10}
+
+
+# --- what is lost ---------------------------------------------------------------------------------
+
+
+def test_one_that_does_not_come_is_lost_after_a_while_and_its_span_is_told_once() -> None:
+    frontier = heard(echo(10 * SECOND, 0), echo(30 * SECOND, 20 * SECOND))
+    assert frontier.hear([], NOW + RULES.lost_after) == []
+    (span,) = frontier.hear([], NOW + RULES.lost_after + 1)
+    assert span == Span(LANE, 10 * SECOND, 30 * SECOND, MISSING)
+    assert str(span) == f"node n1, {TOPIC}/0: 20 s whose canaries have not come"
+    assert frontier.hear([], NOW + 10 * RULES.lost_after) == []
+    assert frontier.proven(PLACES[:1]) == {"n1": 20 * SECOND}
+
+
+def test_a_second_gap_has_its_own_time() -> None:
+    frontier = heard(echo(10, 0), echo(30, 20))
+    frontier.hear([echo(50, 40)], NOW + SECOND)
+    assert len(frontier.hear([], NOW + RULES.lost_after + 1)) == 1
+    assert frontier.hear([], NOW + 2 * RULES.lost_after) == []
+    assert len(frontier.hear([], NOW + 2 * RULES.lost_after + 2)) == 1
+    assert frontier.reached() == {LANE: 50}
+
+
+def test_one_that_comes_in_time_is_not_lost() -> None:
+    frontier = heard(echo(10, 0), echo(30, 20))
+    assert frontier.hear([echo(20, 10)], NOW + RULES.lost_after + 1) == []
+
+
+def test_a_long_time_without_canaries_is_told_when_the_next_one_comes() -> None:
+    pause = RULES.longest_pause
+    frontier = heard(echo(SECOND, 0), echo(SECOND + pause, SECOND))
+    late = echo(2 * SECOND + 2 * pause, SECOND + pause)
+    (span,) = frontier.hear([late, late], NOW)
+    assert span == Span(LANE, SECOND + pause, 2 * SECOND + 2 * pause, UNWATCHED)
+
+
+def test_a_node_that_was_away_while_canaries_were_tried_is_no_time_without() -> None:
+    pause = RULES.longest_pause
+    frontier = heard(echo(SECOND, 0))
+    assert frontier.hear([echo(9 * pause, SECOND, tried=9 * pause - SECOND)], NOW) == []
+
+
+def test_one_that_names_none_before_it_ends_a_pause_all_the_same() -> None:
+    """Its table was made anew, or its place is another one."""
+    pause = RULES.longest_pause
+    frontier = heard(echo(SECOND, 0))
+    (span,) = frontier.hear([echo(SECOND + pause + 1, 0)], NOW)
+    assert span == Span(LANE, SECOND, SECOND + pause + 1, UNWATCHED)
+
+
+def test_the_first_canary_of_all_ends_no_pause() -> None:
+    assert heard(echo(NOW, 0)).proven(PLACES[:1]) == {"n1": 0}
+
+
+def test_after_a_restart_what_was_heard_before_is_gone_on_with() -> None:
+    before = heard(echo(10, 0), echo(20, 10))
+    after = Frontier(RULES)
+    after.begin(before.reached())
+    assert after.hear([echo(20, 10), echo(40, 30)], NOW) == []
+    assert after.reached() == {LANE: 20}
+    assert len(after.hear([], NOW + RULES.lost_after + 1)) == 1
+
+
+def test_where_nothing_was_heard_before_the_first_canary_is_believed() -> None:
+    frontier = heard(echo(40, 30))
+    assert frontier.reached() == {LANE: 40}
+
+
+# --- whatever comes how often ---------------------------------------------------------------------
+
+
+@st.composite
+def canaries(draw: st.DrawFn) -> list[Canary]:
+    """Of one node: some not acknowledged, of those some not done."""
+    made: list[Canary] = []
+    acknowledged = 0
+    for number in range(1, draw(st.integers(1, 12)) + 1):
+        canary = Canary("n1", number, acknowledged)
+        fate = draw(st.sampled_from(["acknowledged", "acknowledged", "done", "not done"]))
+        if fate != "not done":
+            made.append(canary)
+        if fate == "acknowledged":
+            acknowledged = number
+    return made
+
+
+def chain_of(echoes: Iterable[Canary]) -> Chain:
+    chain = Chain(0)
+    for each in echoes:
+        chain = chain.after(each, NOW)
+    return chain
+
+
+@given(canaries(), st.randoms(use_true_random=False), st.integers(0, 12))
+def test_in_any_order_and_number_the_end_is_the_same(
+    made: list[Canary], rng: random.Random, again: int
+) -> None:
+    several = [*made, *rng.choices(made, k=again)] if made else []
+    rng.shuffle(several)
+    chain, in_order = chain_of(several), chain_of(made)
+    assert (chain.reached, chain.proven) == (in_order.reached, in_order.proven)
+    assert chain.ahead == ()
+
+
+@given(canaries(), st.randoms(use_true_random=False))
+def test_nothing_is_proven_while_an_acknowledged_one_before_it_is_missing(
+    made: list[Canary], rng: random.Random
+) -> None:
+    """Whatever some partition has delivered so far: the proof is of what really came."""
+    came = [each for each in made if rng.random() < 0.7]
+    chain = chain_of(came)
+    acknowledged = {each.previous for each in made} - {0}
+    numbers = {each.number for each in came}
+    missing = [each for each in acknowledged if each not in numbers]
+    assert all(chain.proven < each for each in missing)
+    assert chain.proven in {0, *(each.previous for each in came)}
+
+
+@given(canaries())
+def test_a_steady_ring_is_no_condition_of_being_heard(made: list[Canary]) -> None:
+    chain = chain_of(replace(each, steady=False) for each in made)
+    assert chain.reached == chain_of(made).reached
+    assert chain.proven == 0

@@ -1,0 +1,146 @@
+"""What is made of the canaries that come back: what is proven, shown, and said to be lost."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from reconcilers.errors import Unreachable
+from reconcilers.model import Micros
+from streaming.canary.watch import FrontierWatch
+from streaming.monitoring.metrics import Metrics
+from tests.builders.canaries import RULES, TOPIC, echo, frontier_watch
+from tests.builders.rows import NOW, SECOND
+
+PLACES = [(TOPIC, 0), ("reconciler.suspects", 0)]
+
+
+class Watched:
+    """Two nodes; what is lost of them, and shown."""
+
+    def __init__(self) -> None:
+        self.nodes = {"n1", "n2"}
+        self.lost: list[Micros] = []
+        self.metrics = Metrics(CollectorRegistry())
+        self.watch: FrontierWatch = frontier_watch(
+            self.metrics, self.lost.append, lambda: self.nodes
+        )
+
+    def shown(self, metric: str, **labels: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"reconciler_{metric}", labels)
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched()
+
+
+def test_what_is_proven_in_the_agents_topic_is_told(watched: Watched) -> None:
+    found = watched.watch.hear([echo(10, 0), echo(20, 10)], PLACES, NOW)
+    assert found == {"n1": 10}
+
+
+def test_the_frontier_is_the_oldest_of_all_nodes(watched: Watched) -> None:
+    watched.watch.hear([echo(NOW - SECOND, 0), echo(NOW - 5 * SECOND, 0, "n2")], PLACES, NOW)
+    assert watched.shown("frontier_timestamp_seconds") == (NOW - 5 * SECOND) / SECOND
+    assert watched.shown("capture_delay_seconds", node="n1") == 1
+    assert watched.shown("capture_delay_seconds", node="n2") == 5
+
+
+def test_before_any_canary_nothing_is_shown(watched: Watched) -> None:
+    assert watched.watch.hear([], PLACES, NOW) == {}
+    assert watched.shown("frontier_timestamp_seconds") == 0
+    assert watched.shown("capture_delay_seconds", node="n1") is None
+
+
+def test_a_node_whose_clock_is_ahead_is_not_early(watched: Watched) -> None:
+    watched.watch.hear([echo(NOW + SECOND, 0)], PLACES, NOW)
+    assert watched.shown("capture_delay_seconds", node="n1") == 0
+
+
+def test_what_may_be_lost_is_said_counted_and_memory_begins_after_it(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR, "reconciler"):
+        watched.watch.hear([echo(10, 0), echo(30, 20)], PLACES, NOW)
+        watched.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
+    assert watched.lost == [30]
+    assert watched.shown("lost_spans_total", node="n1") == 1
+    assert "events may be lost: node n1, james/0: 0 s whose canaries" in caplog.text
+
+
+def test_a_node_that_left_is_not_shown_and_holds_nothing_up(watched: Watched) -> None:
+    watched.watch.hear([echo(NOW, 0), echo(10, 0, "n2")], PLACES, NOW)
+    watched.nodes = {"n1"}
+    watched.watch.hear([], PLACES, NOW)
+    assert watched.shown("capture_delay_seconds", node="n2") is not None
+    later = NOW + RULES.lost_after + 1
+    assert watched.watch.hear([echo(NOW + 1, NOW)], PLACES, later) == {"n1": NOW}
+    assert watched.shown("capture_delay_seconds", node="n2") is None
+    assert watched.shown("frontier_timestamp_seconds") == (NOW + 1) / SECOND
+
+
+def test_what_was_heard_is_gone_on_with_after_a_restart(watched: Watched) -> None:
+    watched.watch.hear([echo(10, 0)], PLACES, NOW)
+    again = Watched()
+    again.watch.begin(watched.watch.reached())
+    again.watch.hear([echo(30, 20)], PLACES, NOW)
+    again.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
+    assert again.lost == [30]
+
+
+def test_a_node_that_is_not_told_of_for_a_moment_is_not_forgotten(watched: Watched) -> None:
+    watched.watch.hear([echo(10, 0)], PLACES, NOW)
+    watched.nodes = set()
+    watched.watch.hear([], PLACES, NOW)
+    watched.nodes = {"n1"}
+    watched.watch.hear([echo(30, 20)], PLACES, NOW + RULES.lost_after)
+    watched.nodes = set()
+    watched.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
+    assert watched.watch.reached() == {("n1", TOPIC, 0): 10}
+
+
+def test_of_several_losses_memory_begins_after_the_last(watched: Watched) -> None:
+    gaps = [echo(10, 0), echo(30, 20), echo(10, 0, "n2"), echo(50, 40, "n2")]
+    watched.watch.hear(gaps, PLACES, NOW)
+    watched.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
+    assert watched.lost == [50]
+
+
+def test_a_loss_that_could_not_be_told_is_told_the_next_time(watched: Watched) -> None:
+    tell, fails = watched.watch.events_lost, [Unreachable("no host answered")]
+
+    def failing(until: Micros) -> None:
+        if fails:
+            raise fails.pop()
+        tell(until)
+
+    watched.watch.events_lost = failing
+    watched.watch.hear([echo(10, 0), echo(30, 20)], PLACES, NOW)
+    with pytest.raises(Unreachable):
+        watched.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
+    watched.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
+    watched.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
+    assert watched.lost == [30]
+
+
+def test_every_node_has_its_count_of_losses_from_the_start(watched: Watched) -> None:
+    """Prometheus sees no increase in a series that begins with one."""
+    watched.watch.hear([], PLACES, NOW)
+    assert watched.shown("lost_spans_total", node="n2") == 0
+
+
+def test_while_it_is_not_known_what_was_looked_at_the_time_before_counts(watched: Watched) -> None:
+    """After each start; else what is missing would be lost with the next slice."""
+    watched.watch.hear([echo(NOW - SECOND, 0)], PLACES, NOW)
+    watched.watch.hear([echo(NOW + 2, NOW + 1)], PLACES, 0)
+    watched.watch.hear([], PLACES, NOW + 1)
+    assert watched.lost == []
+    assert watched.shown("capture_delay_seconds", node="n1") == pytest.approx(1, abs=0.1)
+
+
+def test_at_the_very_start_no_delay_is_shown(watched: Watched) -> None:
+    watched.watch.hear([echo(NOW, 0)], PLACES, 0)
+    assert watched.shown("capture_delay_seconds", node="n1") is None
