@@ -62,10 +62,13 @@ def duplicate_uid(planter: Planter) -> None:
 
 
 def shadowed_delete(planter: Planter) -> None:
-    """A truth row written by a client a second fast outlives its own delete."""
+    """A truth row written by a client a second fast outlives its own delete.
+
+    It is written after the delete, and so outlives it on a machine of any speed.
+    """
     message = planter.message()
-    planter.write_truth(message, now_us() + SECOND_US)
     planter.server.expunge(message)
+    planter.write_truth(message, now_us() + SECOND_US)
     planter.note("shadowed_delete", message, "shadowed_delete")
 
 
