@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from reconcilers.frontier import Lane, Node
+from reconcilers.frontier import Lane
 from reconcilers.model import Micros
 
 Offsets = Mapping[str, Mapping[int, int]]
@@ -64,14 +64,6 @@ class Bookmarks(Protocol):
 
     def named(self, stream: str, name: str) -> Bookmark | None:
         """The bookmark with this name, None when there is none."""
-
-
-def newest_heard(bookmark: Bookmark) -> dict[Node, Micros]:
-    """Of each node the newest canary that had come in all its lanes."""
-    found: dict[Node, Micros] = {}
-    for (node, *_), number in bookmark.heard.items():
-        found[node] = min(found.get(node, number), number)
-    return found
 
 
 def after(last: Micros | None, now: Micros) -> Micros:

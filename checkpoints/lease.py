@@ -71,7 +71,7 @@ class Lease:
         self._clock = clock
         self._renewed_at: float | None = None
         self._asking = Lock()
-        self._released = Event()
+        self._released = False
 
     @property
     def renew_every(self) -> timedelta:
@@ -85,7 +85,7 @@ class Lease:
         answers (what was held until then is still judged by time).
         """
         with self._asking:
-            self._released.clear()
+            self._released = False
             self._take()
 
     def _take(self) -> None:
@@ -116,7 +116,7 @@ class Lease:
         while not stop.wait(pause):
             try:
                 with self._asking:
-                    if self._released.is_set():
+                    if self._released:
                         return
                     self._take()
                 pause = often
@@ -130,6 +130,6 @@ class Lease:
     def release(self) -> None:
         """A clean stop: the next stream need not wait. Raises `Retryable` when nobody answers."""
         with self._asking:
-            self._released.set()
+            self._released = True
             self._renewed_at = None
             self._store.leave(self._name, self._holder)

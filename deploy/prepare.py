@@ -22,6 +22,7 @@ from deploy.embedded import capture
 from deploy.embedded.topics import MAX_MESSAGE_BYTES, PARTITIONS
 from deploy.mailserver import james
 from reconcilers.errors import Misconfigured
+from reconcilers.frontier import CANARY_TABLE
 from streaming import settings
 from streaming.settings import CanarySettings, CassandraSettings, KafkaSettings
 from streaming.tables import canary_schema
@@ -66,7 +67,7 @@ def prepare_tables(wanted: CassandraSettings, canary: CanarySettings) -> None:
             james.create_schema(session, wanted.keyspace)
         capture.switch_on(session, wanted.keyspace, captured.TABLES)
         canary_schema.create(session, canary.keyspace)
-        capture.switch_on(session, canary.keyspace, [canary_schema.TABLE])
+        capture.switch_on(session, canary.keyspace, [CANARY_TABLE])
     finally:
         cluster.shutdown()
 

@@ -16,6 +16,9 @@ from dataclasses import dataclass, field, replace
 
 from reconcilers.model import Micros
 
+CANARY_TABLE = "canary"
+"""In a keyspace of its own."""
+
 Node = str
 """A node's host id."""
 
@@ -24,6 +27,19 @@ Lane = tuple[Node, str, int]
 
 Proven = Mapping[Node, Micros]
 """Of each node: what was written before the answer to the canary of this number has come out."""
+
+
+def node_of(place: str) -> Node:
+    """Whose row it is that has this partition key: ``HOST-ID/NUMBER``."""
+    return place.partition("/")[0]
+
+
+def newest_of(reached: Mapping[Lane, Micros]) -> dict[Node, Micros]:
+    """Of each node the newest canary that came in every partition where one has come at all."""
+    found: dict[Node, Micros] = {}
+    for (node, *_), number in reached.items():
+        found[node] = min(found.get(node, number), number)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +191,7 @@ class Frontier:
 
     def newest(self) -> dict[Node, Micros]:
         """Of each node the newest canary that came in every partition where one has come at all."""
-        found: dict[Node, Micros] = {}
-        for (node, *_), chain in self.chains.items():
-            found[node] = min(found.get(node, chain.reached), chain.reached)
-        return found
+        return newest_of(self.reached())
 
     def nodes(self) -> set[Node]:
         """Those that were heard."""

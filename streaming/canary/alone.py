@@ -13,12 +13,11 @@ from typing import Any, Protocol
 
 from checkpoints.bookmarks import Place
 from reconcilers.errors import Retryable
-from reconcilers.frontier import Canary, Echo
+from reconcilers.frontier import CANARY_TABLE, Canary, Echo, node_of
 
 MOST = 1_000
 """A slice of more records is no idle one."""
-CANARY_TABLE = "canary"
-CELLS = ("number", "previous", "steady", "tried")
+NUMBERS = ("number", "previous", "tried")
 
 
 class KafkaRecord(Protocol):
@@ -84,15 +83,16 @@ class CanariesAlone:
             if (source["keyspace"], source["table"]) != (self.keyspace, CANARY_TABLE):
                 return None
             canary = _canary(key, value)
-        except (ValueError, KeyError, TypeError):
-            return None
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None  # whatever it is, the workers look at it
         return None if canary is None else Echo(canary, record.topic, record.partition)
 
 
 def _canary(key: Any, value: Any) -> Canary | None:
-    after = {name: value["after"][name]["value"] for name in CELLS}
-    number, previous, tried = after["number"], after["previous"], after["tried"]
+    after = {name: value["after"][name]["value"] for name in (*NUMBERS, "steady")}
+    place, number, previous, tried = key["place"], *(after[name] for name in NUMBERS)
     if value["op"] not in {"i", "u"} or {type(number), type(previous), type(tried)} != {int}:
         return None
-    node = key["place"].partition("/")[0]
-    return Canary(node, number, previous, after["steady"] is True, tried)
+    if not isinstance(place, str):
+        return None
+    return Canary(node_of(place), number, previous, after["steady"] is True, tried)

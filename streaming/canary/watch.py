@@ -45,7 +45,7 @@ class FrontierWatch:
         been looked at; 0 where that is not known yet. Raises what ``events_lost`` raises.
         """
         self._now = max(self._now, looked_at)
-        ours = [place for place in places if place[0] == self.topic]
+        ours = {place for place in places if place[0] == self.topic}
         self.frontier.keep(ours)
         for span in self.frontier.hear(echoes, self._now):
             log.error("events may be lost: %s; what memory says of before counts no more", span)

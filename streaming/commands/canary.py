@@ -17,11 +17,11 @@ from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.clock import now_micros
 from checkpoints.lease import Lease
 from reconcilers.errors import Misconfigured
+from reconcilers.frontier import CANARY_TABLE
 from streaming.canary.writer import CanaryKeeper, CanaryWriter
 from streaming.commands.holding import LEASE_LASTS, end_lease_of_the_dead, this_process
 from streaming.settings import Settings
 from streaming.tables import Canaries, connect, schema_of
-from streaming.tables.canary_schema import TABLE
 from streaming.tables.own_keyspace import make_own
 from streaming.topics import Lanes, Watcher
 
@@ -58,7 +58,7 @@ def start_canaries(settings: Settings, store: Store, stop: Event) -> None:
 
 def has_table(settings: Settings) -> bool:
     """Whether canaries have a table. Raises `Unreachable`."""
-    return TABLE in schema_of(connect(settings.cassandra), settings.canary.keyspace)
+    return CANARY_TABLE in schema_of(connect(settings.cassandra), settings.canary.keyspace)
 
 
 def canaries(settings: Settings) -> Canaries:
@@ -79,4 +79,4 @@ def keeper(settings: Settings, store: Store) -> CanaryKeeper:
 
 
 def _missing(settings: Settings) -> str:
-    return f"there is no table {settings.canary.keyspace}.{TABLE}"
+    return f"there is no table {settings.canary.keyspace}.{CANARY_TABLE}"

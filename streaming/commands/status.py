@@ -10,13 +10,14 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from checkpoints.bookmarks import Bookmark, nested, newest_heard
+from checkpoints.bookmarks import Bookmark, nested
 from checkpoints.cassandra import CassandraBookmarks, CassandraJournal, CassandraLease
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.lease import Holder
 from reconcilers.errors import ReconcilerError
 from reconcilers.families import FAMILIES
 from reconcilers.finding import State
+from reconcilers.frontier import newest_of
 from reconcilers.model import Kind, Micros
 from streaming.commands.mode import StreamNames
 from streaming.monitoring.lag import PartitionLag, lags, longest
@@ -151,7 +152,7 @@ def stream_status(
     mode: Mode, newest: Bookmark | None, holder: Holder | None, lag: tuple[PartitionLag, ...]
 ) -> StreamStatus:
     """What is shown of one mode."""
-    heard = {} if newest is None else newest_heard(newest)
+    heard = {} if newest is None else newest_of(newest.heard)
     waiting = [each.records for each in lag if each.records is not None]
     return StreamStatus(
         name=mode.value,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reconcilers.family import Family
-from reconcilers.frontier import Canary, Echo
+from reconcilers.frontier import Canary, Echo, node_of
 from reconcilers.key import UUIDS, KeyColumn
 from reconcilers.model import WAKE_FIELDS, KeyValue, Kind, Micros, Wake
 
@@ -81,8 +81,8 @@ class SettledKeys:
 def _echo(row: dict[str, Any]) -> tuple[int, Echo]:
     """The text that `envelope` makes of a canary's event."""
     place, number, previous, steady, tried = row["echo"].split("|")
-    node = place.partition("/")[0]
-    canary = Canary(node, int(number), int(previous), steady == "true", int(tried))
+    told = int(number), int(previous), steady == "true", int(tried)
+    canary = Canary(node_of(place), *told)
     return row["offset"], Echo(canary, row["topic"], row["partition"])
 
 

@@ -10,12 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from reconcilers.family import Family
-
-CANARY_TABLE = "canary"
-"""As `streaming.tables.canary_schema` makes it."""
-
-ECHO = ("place", "number", "previous", "steady", "tried")
-"""What the text of an echo tells of its canary, with bars between."""
+from reconcilers.frontier import CANARY_TABLE
 
 
 def once(costly: Column) -> Column:
@@ -40,10 +35,11 @@ def is_wanted(family: Family, keyspace: str) -> Column:
 
 
 def echo(canary_keyspace: str) -> Column:
-    """The canary that a record is the echo of, as text (`ECHO`); null of any other record.
+    """The canary that a record is the echo of; null of any other record.
 
-    A canary that was deleted, or has no number, is no canary. One that does not say which came
-    before it is the first. Reads ``key``, ``value`` and ``v``.
+    As text: ``place|number|previous|steady|tried``. A canary that was deleted, or has no number, is
+    no canary. One that does not say which came before it is the first. Reads ``key``, ``value``
+    and ``v``.
     """
     value = F.col("v")
     source, key, text = value.source, F.col("key").cast("string"), F.col("value").cast("string")

@@ -15,9 +15,8 @@ from cassandra.query import BatchStatement, BatchType, PreparedStatement
 
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.errors import Refused, Retryable
-from reconcilers.frontier import Canary, Marks, Node
+from reconcilers.frontier import CANARY_TABLE, Canary, Marks, Node
 from reconcilers.model import Micros
-from streaming.tables.canary_schema import TABLE
 from streaming.tables.ring import Ring
 
 DURABLE = "SELECT durable_writes FROM system_schema.keyspaces WHERE keyspace_name = %s"
@@ -47,7 +46,9 @@ class Canaries:
         """Prepared when it is first needed: a stream runs without the table of canaries, too."""
         if cql not in self._prepared:
             with translated(f"preparing the canaries of keyspace {self._own}"):
-                statement = self._session.prepare(cql.replace("$table", f"{self._own}.{TABLE}"))
+                statement = self._session.prepare(
+                    cql.replace("$table", f"{self._own}.{CANARY_TABLE}")
+                )
             statement.consistency_level = ConsistencyLevel.ONE
             self._prepared[cql] = statement
         return self._prepared[cql]
@@ -87,7 +88,7 @@ class Canaries:
             rows = self._session.execute(CAPTURED, (self._keyspace,))
             tables = [row for row in rows if row["table_name"] in self._watched]
             rows = self._session.execute(CAPTURED, (self._own,))
-            canaries = [row for row in rows if row["table_name"] == TABLE]
+            canaries = [row for row in rows if row["table_name"] == CANARY_TABLE]
         if durable is None or not durable["durable_writes"] or not canaries:
             return None
         if not all(row["cdc"] for row in (*tables, *canaries)):

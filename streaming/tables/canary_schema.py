@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from cassandra.cluster import Session
 
-TABLE = "canary"
-
 KEYSPACE_CQL = """
 CREATE KEYSPACE IF NOT EXISTS $ks
     WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}

@@ -23,7 +23,7 @@ TABLES = ("imapuidtable", "messageidtable")
 QUIET = 10.0
 """Seconds without a new record after which the agent has caught up."""
 FEW = 50
-"""At most so many rows of state are the heartbeat's own."""
+"""At most so many events of a batch are the canaries' alone."""
 PATIENCE = 900.0 * max(1.0, CHANGES / CHANGES_OF_THE_PAGE[0])
 
 

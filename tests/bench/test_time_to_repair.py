@@ -47,7 +47,6 @@ def test_from_the_oldest_write_to_the_repair(
     took = sorted(repaired[place] - at for place, at in written.items())
     batches = [batch for batch in read_trace(tmp_path / "trace") if batch.ended_at > began]
     seconds = sorted(batch.seconds for batch in batches)
-    capture = sorted(batch.capture_delay for batch in batches if batch.capture_delay is not None)
     publish(
         "From the oldest write to the repair",
         f"D = {DELAY:g} s, W = {WINDOW:g} s; {len(took)} messages whose projection was never"
@@ -58,7 +57,6 @@ def test_from_the_oldest_write_to_the_repair(
             [
                 ("oldest write to repair", *_spread(took)),
                 ("duration of a batch", *_spread(seconds)),
-                ("capture delay (largest of a batch)", *_spread(capture)),
             ],
         ),
     )

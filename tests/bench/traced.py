@@ -38,7 +38,6 @@ class Batch:
     ended_at: float
     examined: int = 0
     suspects: int = 0
-    capture_delay: float | None = None
     events: int = 0
     state_rows: int = 0
     parts: dict[str, float] = field(default_factory=dict)

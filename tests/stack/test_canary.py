@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
-from cassandra.policies import WhiteListRoundRobinPolicy
+from cassandra.cluster import Session
 
 from deploy import captured
 from deploy.embedded import Stack, Wanted
@@ -23,6 +22,7 @@ from streaming.settings import CanarySettings
 from tests.endpoints import Endpoints, Running
 from tests.stack.conftest import LATEST, TALLIES, a_scene
 from tests.stack.counted import Counted
+from tests.stack.reconnecting import reconnecting
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until, write_settings
 
@@ -49,20 +49,8 @@ def running(own_stack: Stack) -> Running:
 
 @pytest.fixture(scope="module")
 def session(own_stack: Stack) -> Iterator[Session]:
-    profile = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy(["127.0.0.1"]), request_timeout=HANG_S
-    )
-    cluster = Cluster(
-        ["127.0.0.1"],
-        port=own_stack.cassandra_port,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        protocol_version=5,
-        connect_timeout=HANG_S,
-    )
-    try:
-        yield cluster.connect()
-    finally:
-        cluster.shutdown()
+    with reconnecting(own_stack) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -7,19 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from cassandra.cluster import (
-    EXEC_PROFILE_DEFAULT,
-    Cluster,
-    ExecutionProfile,
-    NoHostAvailable,
-    Session,
-)
-from cassandra.policies import ConstantReconnectionPolicy, WhiteListRoundRobinPolicy
+from cassandra.cluster import NoHostAvailable, Session
 
 from deploy import captured
 from deploy.embedded import Stack, Wanted
-from deploy.embedded.waiting import HANG_S
 from tests.endpoints import Endpoints
+from tests.stack.reconnecting import reconnecting
 from tests.stack.scenes import Scene
 from tests.stack.streams import until
 from tests.stack.watched import SLOW, Restarted, Watched, watched
@@ -40,23 +33,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def session(stack: Stack) -> Iterator[Session]:
-    """Connects again by itself, a second after Cassandra is back."""
-    profile = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy(["127.0.0.1"]), request_timeout=HANG_S
-    )
-    cluster = Cluster(
-        ["127.0.0.1"],
-        port=stack.cassandra_port,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        reconnection_policy=ConstantReconnectionPolicy(1.0, max_attempts=None),
-        protocol_version=5,
-        connect_timeout=HANG_S,
-        control_connection_timeout=HANG_S,
-    )
-    try:
-        yield cluster.connect()
-    finally:
-        cluster.shutdown()
+    with reconnecting(stack) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

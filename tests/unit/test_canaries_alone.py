@@ -65,6 +65,8 @@ OTHERS: dict[str, Record] = {
     "no JSON": Record(TOPIC, 0, 5, b"{", b"{"),
     "a list": Record(TOPIC, 0, 5, b"[]", b"[]"),
     "no value": Record(TOPIC, 0, 5, b"{}", None),
+    "a place that is no text": Record(TOPIC, 0, 5, b'{"place": 5}', canary().value),
+    "nested beyond measure": Record(TOPIC, 0, 5, b"{}", b"[" * 200_000),
     "no key": Record(TOPIC, 0, 5, None, canary().value),
 }
 

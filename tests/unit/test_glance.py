@@ -307,7 +307,8 @@ def test_answers_are_forgotten_before_there_are_too_many() -> None:
     assert belonging._answers <= MOST_ANSWERS
 
 
-def test_ten_thousand_answers_are_known_and_no_more() -> None:
+def that_takes_down_what_is_asked() -> tuple[Belonging, list[Value]]:
+    """Every row belongs; of each that is not known by its cells the key is taken down."""
     asked: list[Value] = []
 
     def told(truth: Row) -> bool:
@@ -316,6 +317,11 @@ def test_ten_thousand_answers_are_known_and_no_more() -> None:
 
     index = Projection("users", "users", ("key",), belongs=told)
     belonging = Belonging(index, ("key",), lambda _column, cell: (cell or b"").decode())
+    return belonging, asked
+
+
+def test_ten_thousand_answers_are_known_and_no_more() -> None:
+    belonging, asked = that_takes_down_what_is_asked()
     for number in [*range(10_000), 0, 10_000, 0]:
         belonging.of((b"%d" % number,))
     assert asked == [*map(str, range(10_000)), "10000", "0"]
@@ -323,14 +329,7 @@ def test_ten_thousand_answers_are_known_and_no_more() -> None:
 
 def test_so_many_answers_are_known_at_most_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(belonging_module, "MOST_ANSWERS", 3)
-    asked: list[Value] = []
-
-    def told(truth: Row) -> bool:
-        asked.append(truth.get("key"))
-        return True
-
-    index = Projection("users", "users", ("key",), belongs=told)
-    belonging = Belonging(index, ("key",), lambda _column, cell: (cell or b"").decode())
+    belonging, asked = that_takes_down_what_is_asked()
     for each in "abcabcdefdefgfed":
         assert belonging.of((each.encode(),))
     assert "".join(map(str, asked)) == "abcdefgfed"

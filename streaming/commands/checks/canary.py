@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checkpoints.bookmarks import Bookmark, newest_heard
+from checkpoints.bookmarks import Bookmark
 from checkpoints.cassandra import CassandraBookmarks
 from checkpoints.clock import now_micros, to_micros, to_seconds
+from reconcilers.frontier import CANARY_TABLE, newest_of
 from reconcilers.model import Micros
 from streaming.commands.checks.capture import turn_on
 from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem
 from streaming.commands.mode import StreamNames
 from streaming.settings import Mode
-from streaming.tables.canary_schema import TABLE, statements
+from streaming.tables.canary_schema import statements
 from streaming.tables.own_keyspace import gap_in
 
 STALE: Micros = 180_000_000
@@ -24,16 +25,16 @@ SLACK: Micros = 60_000_000
 def canary_table(context: CassandraContext) -> Iterator[Check]:
     """Their table is there, and CDC is on for it."""
     keyspace = context.settings.canary.keyspace
-    name = f"{keyspace}.{TABLE}"
-    if TABLE not in context.cluster.schema(keyspace):
+    name = f"{keyspace}.{CANARY_TABLE}"
+    if CANARY_TABLE not in context.cluster.schema(keyspace):
         yield Check(
             Level.PROBLEM,
             f"there is no table {name}: no counter is corrected, and losses are not seen",
             "an admin makes it: --fix",
             cql=statements(keyspace),
         )
-    elif TABLE not in context.cluster.tables_with_cdc(keyspace):
-        grace = context.cluster.gc_grace(keyspace)[TABLE]
+    elif CANARY_TABLE not in context.cluster.tables_with_cdc(keyspace):
+        grace = context.cluster.gc_grace(keyspace)[CANARY_TABLE]
         yield Check(
             Level.PROBLEM,
             f"CDC is off for {name}: no counter is corrected, and losses are not seen",
@@ -60,7 +61,7 @@ def canaries_heard(context: CassandraContext) -> Iterator[Check]:
 
 def heard(context: CassandraContext, newest: Bookmark) -> Iterator[Check]:
     """What a stream's newest bookmark tells of each node's canaries."""
-    stream, numbers = context.settings.stream, newest_heard(newest)
+    stream, numbers = context.settings.stream, newest_of(newest.heard)
     late = to_micros(stream.delay + 2 * stream.window) + SLACK
     for node, address in context.cluster.nodes().items():
         number = numbers.get(node)
