@@ -9,10 +9,11 @@ ARGS   ?=
 LONG_PARTS := races counters-crashes counters-losses kills checkpoints servers fire
 SECOND_HALF := tests/stack/test_[q-z]*.py
 SERVERLESS := tests/unit tests/property
+OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes counters canary poison)
 SOURCES := reconcilers checkpoints streaming deploy tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools format lint test test-first-half test-second-half test-serverless test-long $(LONG_PARTS:%=test-long-%) demo bench mutants docs lock clean
+.PHONY: help setup tools format lint test test-first-half test-second-half test-serverless test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra demo bench mutants docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -67,6 +68,7 @@ test-second-half test-serverless: test-%:
 
 test-long: setup ## the long tests, all parts at once: more than an hour
 	$(PYTEST) -m long --durations=10 $(ARGS)
+	@$(MAKE) --no-print-directory test-long-older-cassandra
 
 # Each part takes half an hour at most; every long test names the one that it belongs to.
 $(LONG_PARTS:%=test-long-%): test-long-%: setup
@@ -79,6 +81,9 @@ test-long-kills: ## kill -9 of the stream at every step
 test-long-checkpoints: ## damaged checkpoints, a second stream
 test-long-servers: ## Kafka, Cassandra or the agent gone; Cassandra 4.1, passwords, containers
 test-long-fire: ## counters beside mail at full speed; a table that refuses
+
+test-long-older-cassandra: setup ## repairs, index tables, counters, canaries and poison on Cassandra 4.1
+	$(PYTEST) -m stack --release=4.1 --durations=10 $(OLDER)
 
 demo: setup ## the main job on real servers, from nothing, in minutes
 	@$(BIN)/python -m deploy.demo $(ARGS)

@@ -4,6 +4,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast, get_args
 
 import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
@@ -11,6 +12,7 @@ from cassandra.policies import WhiteListRoundRobinPolicy
 from hypothesis import HealthCheck, settings
 
 from deploy.embedded import interrupts
+from deploy.embedded.spec import DEFAULT_RELEASE, CassandraRelease
 from deploy.embedded.waiting import HANG_S
 from deploy.mailserver import james
 from tests.containers.stack import missing_docker, running_containers
@@ -29,6 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("embedded", "containers"),
         default="embedded",
         help="what runs the servers: Java processes from Maven jars, or Docker",
+    )
+    parser.addoption(
+        "--release",
+        choices=get_args(CassandraRelease),
+        default=DEFAULT_RELEASE,
+        help="which Cassandra the embedded stack runs",
     )
 
 
@@ -74,8 +82,16 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture(scope="session")
+def release(request: pytest.FixtureRequest) -> CassandraRelease:
+    """Which Cassandra this run is for."""
+    return cast(CassandraRelease, request.config.getoption("--release"))
+
+
+@pytest.fixture(scope="session")
 def running(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    release: CassandraRelease,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Running]:
     """The stack of this run with what its starter can do; tests rather take `stack`.
 
@@ -92,7 +108,7 @@ def running(
             yield started
     else:
         measured = all(each.get_closest_marker("bench") for each in request.session.items)
-        with running_embedded(data, "production" if measured else "small") as started:
+        with running_embedded(data, release, "production" if measured else "small") as started:
             yield started
 
 

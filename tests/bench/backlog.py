@@ -24,6 +24,8 @@ QUIET = 10.0
 """Seconds without a new record after which the agent has caught up."""
 FEW = 50
 """At most so many events of a batch are the canaries' alone."""
+LONG_LIVED = {"JDK_JAVA_OPTIONS": ""}
+"""For a stream's environment: Spark's JVM compiles as in production, not as for a short test."""
 PATIENCE = 900.0 * max(1.0, CHANGES / CHANGES_OF_THE_PAGE[0])
 
 
@@ -139,7 +141,9 @@ def wait_until_captured(config: Path, before: int, changes: int) -> float:
 
 def work_off(config: Path, trace: Path, stack: Endpoints) -> Measured:
     """Run a stream until everything in Kafka has been examined, and no key waits any more."""
-    stream = Stream(config, environment={TRACE: str(trace)}, module="tests.bench.traced")
+    stream = Stream(
+        config, environment={TRACE: str(trace), **LONG_LIVED}, module="tests.bench.traced"
+    )
     times = load(config).stream
     waits = times.delay + 3 * times.window
     with stream, CpuWatch(servers_of(stack), stream.session) as watch:

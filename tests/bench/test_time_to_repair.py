@@ -17,7 +17,7 @@ from deploy.mailserver.mail import Clock, Flags, Message
 from deploy.mailserver.mailbag import random_content, random_flags
 from deploy.mailserver.mailserver import new_timeuuid
 from deploy.mailserver.truth import Truth
-from tests.bench.backlog import bench_settings
+from tests.bench.backlog import LONG_LIVED, bench_settings
 from tests.bench.report import publish, table
 from tests.bench.traced import TRACE, read_trace
 from tests.conftest import make_mail_tables
@@ -74,7 +74,7 @@ def watched(
         folder, stack, keyspace, own, {"stream": {"delay": DELAY, "window": WINDOW}}
     )
     begin_at_the_end(cassandra, config)
-    environment = {TRACE: str(folder / "trace")}
+    environment = {TRACE: str(folder / "trace"), **LONG_LIVED}
     with Stream(config, environment=environment, module="tests.bench.traced") as stream:
         yield stream, keyspace, own
     for each in (keyspace, own):

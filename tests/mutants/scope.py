@@ -39,6 +39,8 @@ PARTS = (
         (
             "streaming/steps/**/*.py",
             "streaming/counters/**/*.py",
+            "streaming/canary/*.py",
+            "streaming/topics/lanes.py",
             "streaming/pipeline/*.py",
             "streaming/monitoring/report.py",
             "streaming/monitoring/lag.py",
@@ -54,6 +56,7 @@ PARTS = (
             "streaming/pipeline/keys.py",
             "streaming/pipeline/query.py",
             "streaming/pipeline/session.py",
+            "streaming/pipeline/sources.py",
             "streaming/pipeline/spark_files.py",
             "streaming/pipeline/window.py",
         ),

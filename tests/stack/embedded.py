@@ -6,19 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy.embedded.spec import Caches
+from deploy.embedded.spec import Caches, CassandraRelease
 from tests.endpoints import Endpoints, Running
 
 
 @contextmanager
-def running_embedded(data: Path, caches: Caches = "small") -> Iterator[Running]:
+def running_embedded(data: Path, release: CassandraRelease, caches: Caches) -> Iterator[Running]:
     """Start Cassandra, Kafka and the agent under `data`; no process of theirs is left behind."""
     from deploy import captured
     from deploy.embedded import Stack, Wanted
 
-    with Stack(
-        data, Wanted(tables=captured.TABLES, schema=captured.SCHEMA, caches=caches)
-    ) as stack:
+    wanted = Wanted(release=release, tables=captured.TABLES, schema=captured.SCHEMA, caches=caches)
+    with Stack(data, wanted) as stack:
         yield Running(Endpoints.of(stack.describe()), supervised)
 
 

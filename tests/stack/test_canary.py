@@ -17,6 +17,7 @@ from cassandra.cluster import Session
 
 from deploy import captured
 from deploy.embedded import Stack, Wanted
+from deploy.embedded.spec import CassandraRelease
 from deploy.embedded.waiting import HANG_S
 from streaming.settings import CanarySettings
 from tests.endpoints import Endpoints, Running
@@ -36,8 +37,10 @@ SEGMENTS = 4
 
 
 @pytest.fixture(scope="module")
-def own_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    wanted = Wanted(tables=captured.TABLES, schema=captured.SCHEMA)
+def own_stack(
+    release: CassandraRelease, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stack]:
+    wanted = Wanted(release=release, tables=captured.TABLES, schema=captured.SCHEMA)
     with Stack(tmp_path_factory.mktemp("canaries"), wanted) as started:
         yield started
 

@@ -80,6 +80,13 @@ def test_each_part_has_tests_and_a_line_in_the_help() -> None:
     assert re.findall(r"^test-long-([a-z-]+): ## ", MAKEFILE, re.MULTILINE) == made()
 
 
+def test_what_runs_on_the_older_cassandra_is_there() -> None:
+    (listed,) = re.findall(r"^OLDER := .*,(.*)\)$", MAKEFILE, re.MULTILINE)
+    assert listed.split()
+    for each in listed.split():
+        assert (ROOT / f"tests/stack/test_{each}.py").is_file()
+
+
 @pytest.mark.parametrize(
     ("source", "parts"),
     [
