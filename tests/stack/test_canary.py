@@ -19,7 +19,7 @@ from deploy import captured
 from deploy.embedded import Stack, Wanted
 from deploy.embedded.spec import CassandraRelease
 from deploy.embedded.waiting import HANG_S
-from streaming.settings import CanarySettings
+from streaming.tables import canary_schema
 from tests.endpoints import Endpoints, Running
 from tests.stack.conftest import LATEST, TALLIES, a_scene
 from tests.stack.counted import Counted
@@ -141,24 +141,32 @@ def test_a_process_of_its_own_writes_canaries_too(
     running: Running, session: Session, tmp_path: Path
 ) -> None:
     own = f"canary_{uuid.uuid4().hex[:8]}"
+    table = f"{own}_written"
+    canary_schema.create(session, table)  # where no stream writes
     config = write_settings(
-        tmp_path / "reconcile.toml", running.endpoints, running.endpoints.keyspace, own, {}
+        tmp_path / "reconcile.toml",
+        running.endpoints,
+        running.endpoints.keyspace,
+        own,
+        {"canary": {"keyspace": table}},
     )
     command = [sys.executable, "-m", "streaming.app", "canary", "--config", str(config)]
     with subprocess.Popen(command) as process:
         try:
-            until("it writes", lambda: _newest(session) is not None)
-            first = _newest(session) or 0
-            until("numbers go up", lambda: (_newest(session) or 0) > first + 3_000_000)
+            until("it writes", lambda: _newest(session, table) is not None)
+            first = _newest(session, table) or 0
+            until("numbers go up", lambda: (_newest(session, table) or 0) > first + 3_000_000)
             process.send_signal(signal.SIGTERM)
             assert process.wait(HANG_S) == 0
         finally:
             process.kill()
-    session.execute(f"DROP KEYSPACE IF EXISTS {own}")
+    for each in (own, table):
+        session.execute(f"DROP KEYSPACE IF EXISTS {each}")
 
 
-def _newest(session: Session) -> int | None:
+def _newest(session: Session, keyspace: str) -> int | None:
     """The number of the newest canary of all."""
-    query = f"SELECT max(number) AS newest FROM {CanarySettings().keyspace}.canary"
-    newest: int | None = session.execute(query).one().newest
+    newest: int | None = (
+        session.execute(f"SELECT max(number) AS newest FROM {keyspace}.canary").one().newest
+    )
     return newest
