@@ -37,6 +37,7 @@ LISTS = frozenset(
 SECONDS = "seconds"
 """Marks a duration's unit, for docs/settings.md."""
 Seconds = Annotated[float, Field(gt=0), SECONDS]
+MaybeSeconds = Annotated[float | None, Field(gt=0), SECONDS]
 Count = Annotated[int, Field(gt=0)]
 Share = Annotated[float, Field(gt=0, le=1)]
 
@@ -114,6 +115,7 @@ class StreamSettings(Section):
     )
     delay: Seconds = Field(45.0, description="D: nothing is judged before; James retries for 31 s")
     window: Seconds = Field(5.0, description="W: a key comes out D to D + W after it changed")
+    trigger: MaybeSeconds = Field(None, description="a batch starts so often; else each window")
     master: str = Field("local[2]", description="Spark master")
     shuffle_partitions: Count = Field(2, description="tasks that share a look")
     jars: Path = Field(Path(".jars/spark"), description="folder of the Kafka connector's jars")
@@ -162,7 +164,7 @@ class TallySettings(Section):
         description="what is kept right",
     )
     window: Seconds = Field(60.0, description="a mailbox that changes is counted once in this time")
-    max_update_lag: Annotated[float | None, Field(gt=0), SECONDS] = Field(
+    max_update_lag: MaybeSeconds = Field(
         None,
         description="L: James writes a counter within it, after the truth; at most, and without it:"
         " stream.delay",
@@ -247,8 +249,8 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _delay_spans_windows(self) -> Settings:
-        if self.stream.window > self.stream.delay:
-            raise ValueError("stream.window must not be longer than stream.delay")
+        if not (self.stream.trigger or 0) <= self.stream.window <= self.stream.delay:
+            raise ValueError("stream.trigger <= stream.window <= stream.delay: one is too long")
         if self.tally.projections and self.max_update_lag > self.stream.delay:
             raise ValueError("tally.max_update_lag must not be longer than stream.delay")
         return self

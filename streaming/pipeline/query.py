@@ -35,6 +35,7 @@ from streaming.pipeline.worker import (
     read_looks,
     repair_task,
 )
+from streaming.settings import StreamSettings
 from streaming.steps.outcome import Outcome
 from streaming.topics import batch_options, stream_options
 
@@ -108,7 +109,7 @@ class FamilyQuery:
         """Start, or start again: a fresh query, after what has waited already."""
         self.stop()
         settings, family = self.job.settings, self.job.family
-        begins = nested(self._ranges.restart())
+        begins, trigger = nested(self._ranges.restart()), _trigger(settings.stream)
         records = (
             self.spark.readStream.format("kafka")
             .options(**stream_options(settings.kafka, begins))
@@ -123,7 +124,7 @@ class FamilyQuery:
             closed.writeStream.queryName(f"reconciler-{family.name}")
             .outputMode("append")
             .option("checkpointLocation", self.folder.fresh())
-            .trigger(processingTime=f"{round(settings.stream.window * 1000)} milliseconds")
+            .trigger(processingTime=trigger)
             .foreachBatch(self._batch)
             .start()
         )
@@ -268,6 +269,11 @@ class FamilyQuery:
         query = self._running.query
         error: PySparkException | None = query.exception() if query is not None else None
         return "" if error is None else str(error)
+
+
+def _trigger(settings: StreamSettings) -> str:
+    """How often a batch starts, as Spark has it."""
+    return f"{round((settings.trigger or settings.window) * 1000)} milliseconds"
 
 
 def _closed(row: Row) -> Closed:

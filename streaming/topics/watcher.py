@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, NewTopic
@@ -19,6 +18,8 @@ from reconcilers.model import Micros
 from streaming.settings import KafkaSettings
 
 log = logging.getLogger("reconciler")
+
+Ask = Callable[[list[TopicPartition]], dict[TopicPartition, int]]
 
 NO_ID = "00000000-0000-0000-0000-000000000000"
 """Of a topic at a broker that has no ids, or does not know the topic right now."""
@@ -110,11 +111,11 @@ class Watcher:
 
     def end_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         """The offset after the last record, by topic and partition."""
-        return self._positions(topics, self._consumer.end_offsets)
+        return self._of_topics(topics, self._consumer.end_offsets)
 
     def beginning_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         """The oldest offset that is still kept, by topic and partition."""
-        return self._positions(topics, self._consumer.beginning_offsets)
+        return self._of_topics(topics, self._consumer.beginning_offsets)
 
     def written_at(self, places: Positions) -> dict[Place, Micros]:
         """When the first record from each offset on was written; without those not told in time."""
@@ -122,7 +123,8 @@ class Watcher:
         found: dict[Place, Micros] = {}
         try:
             self._consumer.assign(list(asked))
-            for each, beginning in self._consumer.beginning_offsets(list(asked)).items():
+            beginnings = _positions(self._consumer.beginning_offsets, list(asked))
+            for each, beginning in beginnings.items():
                 self._consumer.seek(each, max(asked[each], beginning))
             until = time.monotonic() + BOOTSTRAP_MS / 1000
             while len(found) < len(asked) and time.monotonic() < until:
@@ -197,16 +199,25 @@ class Watcher:
         self._consumer.close()
         self._admin.close()
 
-    def _positions(self, topics: Iterable[str], ask: Any) -> dict[str, dict[int, int]]:
+    def _of_topics(self, topics: Iterable[str], ask: Ask) -> dict[str, dict[int, int]]:
+        partitions = [
+            TopicPartition(topic, number) for topic in topics for number in self.partitions(topic)
+        ]
+        found: dict[str, dict[int, int]] = {}
         try:
-            partitions = [
-                TopicPartition(topic, number)
-                for topic in topics
-                for number in self.partitions(topic)
-            ]
-            found: dict[str, dict[int, int]] = {}
-            for partition, offset in ask(partitions).items():
+            for partition, offset in _positions(ask, partitions).items():
                 found.setdefault(partition.topic, {})[partition.partition] = offset
         except KafkaError as failed:
             raise Unreachable(f"positions of topics: {failed}") from failed
         return found
+
+
+def _positions(ask: Ask, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+    """What a consumer's ``end_offsets`` or ``beginning_offsets`` say.
+
+    Of a partition whose leader it does not know just then it says nothing, and trips over that.
+    """
+    try:
+        return ask(partitions)
+    except KeyError as leaderless:
+        raise Unreachable(f"no broker leads {leaderless.args[0]}") from leaderless

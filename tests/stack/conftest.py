@@ -88,8 +88,12 @@ def skewed_scene(
 def patient_scene(
     running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Scene]:
-    """Another stream; what it holds is looked at again so late that a test can look before."""
-    changes = {"repair": {"recheck_interval": 30}}
+    """Another stream; what it holds is looked at again so late that a test can look before.
+
+    Its batches start more often than its windows close.
+    """
+    changes: dict[str, dict[str, float]]
+    changes = {"repair": {"recheck_interval": 30}, "stream": {"trigger": 0.5}}
     yield from a_scene(running, cassandra, tmp_path_factory, changes)
 
 

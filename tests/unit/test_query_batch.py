@@ -22,7 +22,7 @@ from streaming.pipeline.failures import ALONE_FOR, TRIES_ALONE
 from streaming.pipeline.query import EARLIEST, GIVEN_UP, FamilyQuery
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
-from streaming.settings import KafkaSettings, Settings
+from streaming.settings import KafkaSettings, Settings, StreamSettings
 from streaming.steps.outcome import Outcome
 from tests.builders.rows import FAMILY, MESSAGE_ID, PROJECTION, SLOT
 
@@ -288,3 +288,13 @@ def test_while_cassandra_does_not_answer_nothing_is_given_up(failing: Failing) -
     with pytest.raises(Unreachable, match="no host"):
         failing.query.batch()
     assert (failing.letters, failing.settled) == ([], 10)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [({"window": 5}, "5000 milliseconds"), ({"window": 5, "trigger": 0.5}, "500 milliseconds")],
+)
+def test_a_batch_starts_every_window_unless_it_is_said(
+    settings: dict[str, float], told: str
+) -> None:
+    assert module._trigger(StreamSettings.model_validate(settings)) == told

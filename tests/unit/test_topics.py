@@ -1,12 +1,13 @@
 """Topics of our own: made before they are used, at a broker that tells of them later."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kafka.errors import TopicAlreadyExistsError
+from kafka.structs import TopicPartition
 
 from reconcilers.errors import Unreachable
 from streaming.settings import KafkaSettings
@@ -63,3 +64,36 @@ def test_a_topic_that_the_broker_never_tells_of_is_named(monkeypatch: pytest.Mon
     kafka = watching(Broker(float("inf")), monkeypatch)
     with pytest.raises(Unreachable, match=r"own\.suspects"):
         kafka.create(["own.suspects"])
+
+
+class Leaderless(Broker):
+    """Has topics; of one nobody knows the leader, as while its broker is away."""
+
+    def partitions_for_topic(self, _topic: str) -> set[int]:
+        return {0}
+
+    def assign(self, _partitions: Sequence[TopicPartition]) -> None:
+        pass
+
+    def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """As kafka-python does it (3.0.12): what it was not told is missing."""
+        told: dict[TopicPartition, int] = {}
+        return {each: told[each] for each in partitions}
+
+    end_offsets = beginning_offsets
+
+
+ASKED: dict[str, Callable[[Watcher], object]] = {
+    "ends": lambda kafka: kafka.end_offsets(["james"]),
+    "beginnings": lambda kafka: kafka.beginning_offsets(["james"]),
+    "ages": lambda kafka: kafka.written_at({("james", 0): 5}),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_partition_without_a_leader_cannot_be_reached(
+    asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka = watching(Leaderless(0), monkeypatch)
+    with pytest.raises(Unreachable, match="james"):
+        ASKED[asked](kafka)
