@@ -71,7 +71,6 @@ class CanaryWriter:
     def begin(self) -> None:
         """Another process may have written since: go on after what is there."""
         self._sent.clear()
-        self._acknowledged.clear()
         self._ring = self._ring if self._ring[0] else (self.table.ring.name(), float("-inf"))
 
     def write(self) -> None:

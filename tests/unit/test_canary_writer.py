@@ -227,6 +227,18 @@ def test_one_is_written_every_second_while_the_lease_is_held(
     assert leases.held_by("canary") is None
 
 
+def test_the_lease_never_ends_while_they_are_written(process: Process) -> None:
+    asked: list[float] = []
+
+    class Taken(MemoryLease):
+        def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:
+            asked.append(process.seconds)
+            return super().take(name, holder, lasts)
+
+    keeper(process, Taken(lambda: process.seconds)).run(Turns(process, 100))
+    assert asked == [0.0, 20.0, 40.0, 60.0, 80.0]
+
+
 def test_while_another_process_holds_it_none_is_written_and_it_is_asked_for_again(
     process: Process, leases: MemoryLease
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from uuid import UUID, uuid4
 
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from reconcilers.errors import Misconfigured, NotGuarded
 from reconcilers.families import FAMILIES
+from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.message import MESSAGE
 from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.family import Family
@@ -25,7 +26,7 @@ from reconcilers.key import (
     slot_of,
     text_of,
 )
-from reconcilers.model import PUBLISHED, WAKE_FIELDS, Slot, look_again
+from reconcilers.model import PUBLISHED, WAKE_FIELDS, Kind, Slot, Suspect, Wake, look_again
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from tests.builders.rights import BOB, EVE, RIGHTS, SHARED, place
 from tests.builders.rows import MAILBOX, SLOT
@@ -61,10 +62,46 @@ def test_a_slash_in_a_name_does_not_part_it() -> None:
     assert slot_from_text(RIGHTS.key, text_of(place(EVE))) == place(EVE)
 
 
-@pytest.mark.parametrize("text", ["", "x", f"{MAILBOX}", "x/7", f"{MAILBOX}/x", f"{MAILBOX}/7/8"])
+@pytest.mark.parametrize("text", ["x/7", f"{MAILBOX}/x"])
 def test_what_is_no_key_of_messages_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         slot_from_text(MESSAGE.key, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", f"{MAILBOX}", f"{MAILBOX}/", "/7", "/", f"{MAILBOX}/7/8", f"{MAILBOX}/7/"]
+)
+def test_what_has_not_the_parts_of_a_key_is_refused_with_its_shape(text: str) -> None:
+    with pytest.raises(ValueError, match=f"^'{text}' is not MAILBOXID/UID$"):
+        slot_from_text(MESSAGE.key, text)
+
+
+def test_one_part_without_its_mark_is_enough_to_refuse_a_key() -> None:
+    columns = (KeyColumn("root", "text", "root", mark="&"), KeyColumn("n", "bigint", "n"))
+    assert slot_from_text(columns, "#private&bob/7") == Slot("#private&bob", 7)
+    with pytest.raises(ValueError, match=r"^'bob/7' is not ROOT/N$"):
+        slot_from_text(columns, "bob/7")
+    assert slot_from_text(USER_TALLY.key, "#private&bob") == Slot("#private&bob")
+    with pytest.raises(ValueError, match=r"^'bob' is not QUOTAROOT$"):
+        slot_from_text(USER_TALLY.key, "bob")
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "none_named", "of_no_row"),
+    [
+        ("uuid", UUID(int=0), UUID(int=0)),
+        ("timeuuid", UUID(int=0), UUID("00000000-0000-1000-8000-000000000000")),
+        ("tinyint", -1, -1),
+        ("bigint", -1, -1),
+        ("text", "", "\0"),
+        ("ascii", "", "\0"),
+    ],
+)
+def test_what_stands_for_no_part_and_for_that_of_no_row(
+    cql_type: str, none_named: object, of_no_row: object
+) -> None:
+    column = KeyColumn("a", cql_type, "a")
+    assert (column.none_named, column.of_no_row) == (none_named, of_no_row)
 
 
 def test_a_uuid_of_any_version_is_taken() -> None:
@@ -84,14 +121,11 @@ def test_a_whole_group_stands_where_no_row_does_and_is_typed_like_one(family: Fa
     assert not family.is_whole_group(SLOT)
 
 
-def test_a_counters_key_is_never_a_whole_group() -> None:
-    assert not USER_TALLY.is_whole_group(Slot("#private&bob"))
-
-
 def test_a_whole_table_has_no_text_and_no_parts() -> None:
     assert text_of(WHOLE_TABLE) == ""
     assert named(MESSAGE.key, WHOLE_TABLE.key) == {"mailboxid": None, "uid": None}
     assert slot_of(MESSAGE.key, {"mailboxid": None, "uid": None}) == WHOLE_TABLE
+    assert slot_of(MESSAGE.key, {"mailboxid": None, "uid": 7}) == WHOLE_TABLE
 
 
 def test_a_type_that_has_no_text_is_no_key() -> None:
@@ -108,6 +142,7 @@ def test_slots_are_what_their_keys_are() -> None:
     assert Slot(MAILBOX, 8) != SLOT
     assert Slot(MAILBOX) != SLOT
     assert SLOT.key != SLOT
+    assert not Slot(MAILBOX, 7) > SLOT
     assert sorted([Slot(MAILBOX, 8), SLOT]) == [SLOT, Slot(MAILBOX, 8)]
 
 
@@ -119,6 +154,12 @@ def test_a_slot_s_hash_is_the_same_in_the_next_process() -> None:
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(told.stdout) == hash(place(BOB))
+
+
+def test_two_slots_of_one_hash_are_two() -> None:
+    one, other = Slot(MAILBOX, -1), Slot(MAILBOX, -2)
+    assert hash(one) == hash(other)
+    assert one != other
 
 
 # --- wakes ---------------------------------------------------------------------------------------
@@ -148,8 +189,43 @@ def test_what_a_wake_knows_of_its_key_narrows_what_it_means(
     assert replace(look_again(place(), ""), key=key).covers(place()) is covered
 
 
+@pytest.mark.parametrize(
+    ("sources", "named"), [([], None), ([SHARED], SHARED), ([SHARED, MAILBOX], None)]
+)
+def test_a_suspect_comes_back_with_its_source_where_that_is_one(
+    sources: list[UUID], named: UUID | None
+) -> None:
+    suspect = Suspect(place(), frozenset(sources), Kind.MISSING_ROW, "user_rights", 5)
+    expected = look_again(place(), "user_rights", named, 5, Kind.EXTRA_ROW)
+    assert suspect.wake(Kind.EXTRA_ROW) == expected
+    assert suspect.wake(Kind.EXTRA_ROW).source is named
+
+
+def test_a_wake_and_a_suspect_tell_no_more_than_they_are_told() -> None:
+    assert Wake((BOB, SHARED), None) == Wake(
+        (BOB, SHARED),
+        None,
+        oldest=None,
+        deleted_from=None,
+        deleted_at=None,
+        from_truth=False,
+        looked_again=False,
+        expires_at=None,
+        projection=None,
+        changes=1,
+        suspected=None,
+    )
+    told = (place(), frozenset({SHARED}), None, "user_rights")
+    assert Suspect(*told) == Suspect(
+        *told, oldest=None, looked_again=False, suspected=None, unreadable=None
+    )
+    again = look_again(place(), "user_rights")
+    assert (again.source, again.oldest, again.suspected) == (None, None, None)
+
+
 def test_what_is_published_is_told_too() -> None:
     assert set(PUBLISHED) <= set(WAKE_FIELDS)
+    assert {"key", "source"} == {each.name for each in fields(Wake)} - set(WAKE_FIELDS)
 
 
 # --- families ------------------------------------------------------------------------------------
@@ -158,6 +234,8 @@ def test_what_is_published_is_told_too() -> None:
 def test_a_sentence_names_a_place_by_its_family_s_words() -> None:
     assert MESSAGE.place(SLOT) == f"mailbox {MAILBOX} UID 7"
     assert RIGHTS.place(place()) == f"user {BOB} mailbox {SHARED}"
+    assert MAILBOX_TALLY.place(Slot(MAILBOX)) == f"mailbox {MAILBOX}"
+    assert USER_TALLY.place(Slot("#private&bob")) == "quota root #private&bob"
 
 
 def test_no_family_writes_what_it_reads_as_truth() -> None:
