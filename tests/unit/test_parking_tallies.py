@@ -131,6 +131,16 @@ def test_it_is_left_alone_for_a_time_each_time(desk: Desk) -> None:
     assert [each.slot for each in desk.findings] == [WHOLE_TABLE]
 
 
+def test_a_process_that_starts_later_leaves_it_alone_too(desk: Desk) -> None:
+    desk.correct(MAILBOXES[0])
+    later = Parking(MAILBOX_TALLY, desk.journal, lambda: desk.now)
+    desk.open.parking = {MAILBOX_TALLY.name: later}
+    desk.open.recall()
+    for mailbox in MAILBOXES:
+        desk.correct(mailbox)
+    assert desk.tables.asked == [MAILBOXES[0]]
+
+
 def test_it_is_healed_by_the_first_delta_that_is_taken(desk: Desk) -> None:
     desk.correct(MAILBOXES[0])
     desk.tables.refusing = False

@@ -391,6 +391,7 @@ def test_a_counter_whose_table_refuses_is_let_alone_for_a_time_and_then_freed(
         (Kind.COUNTER_DRIFT, State.INTENDED),
         (Kind.TABLE_REFUSES, State.REPORTED),
     ]
+    assert [end for _, end in wrong.told] == [None, None]
     wrong.now += AGAIN
     wrong.look(K)
     assert wrong.counter() == (2, 1)

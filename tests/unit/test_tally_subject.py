@@ -144,6 +144,13 @@ def test_reading_again_before_a_correction_does_not_forget_what_no_path_names() 
         owners.mailboxes(OF_BOB)
 
 
+@pytest.mark.parametrize("subject", [OF_MAILBOX, OF_BOB])
+def test_a_process_that_has_not_counted_yet_may_read_again_too(subject: CounterRow) -> None:
+    owners, asked = Owners(tables()), Owners(tables())
+    owners.read_again(subject)
+    assert owners.mailboxes(subject) == asked.mailboxes(subject)
+
+
 def test_a_deleted_mailbox_leaves_no_doubt() -> None:
     made = tables()
     owners = Owners(made)
