@@ -35,8 +35,7 @@ def main() -> int:
     """Try a sample. Returns 1 when a part is over its bar, 2 when the tests break off."""
     chosen = _arguments().parse_args()
     if chosen.page:
-        run = Run.from_json(LAST.read_text(encoding="utf-8"))
-        _write_page(run)
+        _write_page(_last())
         return 0
     os.nice(chosen.nice)
     planted = list(_planted(chosen.only))
@@ -51,6 +50,8 @@ def main() -> int:
         except reach.BrokenOff as broken:
             print(broken, file=sys.stderr)
             return 2
+    if chosen.again:
+        run = _last().tried_again(run)
     LAST.write_text(run.to_json(), encoding="utf-8")
     TABLE.write_text(report.page(run, report.reasons()), encoding="utf-8")
     print(TABLE.read_text(encoding="utf-8"))
@@ -69,7 +70,9 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--tests", nargs="+", default=TESTS, metavar="PATH", help="fewer tests")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at a time (cores)")
     parser.add_argument("--nice", type=int, default=10, help="gives way to other work (10)")
-    parser.add_argument("--again", action="store_true", help="only what survived the last run")
+    parser.add_argument(
+        "--again", action="store_true", help="only what survived the last run, which is updated"
+    )
     parser.add_argument(
         "--page", action="store_true", help="instead: write the last run into docs/mutants.md"
     )
@@ -90,13 +93,17 @@ def _planted(only: str) -> Iterator[Planted]:
 
 def _sampled(planted: Sequence[Planted], chosen: argparse.Namespace) -> list[Planted]:
     if chosen.again:
-        lived = {each.key for each in Run.from_json(LAST.read_text(encoding="utf-8")).lived()}
+        lived = {each.key for each in _last().lived()}
         files = {file for file, *_ in lived}
         return [each for each in planted if each[0].file in files and _key(*each) in lived]
     if not 0 < chosen.sample < len(planted):
         return list(planted)
     picked = random.Random(chosen.seed).sample(range(len(planted)), chosen.sample)
     return [planted[at] for at in sorted(picked)]
+
+
+def _last() -> Run:
+    return Run.from_json(LAST.read_text(encoding="utf-8"))
 
 
 def _key(mutant: Mutant, tree: ast.Module) -> Key:

@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from tests.mutants.scope import PARTS
@@ -52,6 +52,11 @@ class Run:
         """Those that no test noticed, in the order of files and lines."""
         found = [result for result in self.results if result.outcome in LIVED]
         return sorted(found, key=lambda result: (result.file, result.line, result.becomes))
+
+    def tried_again(self, again: Run) -> Run:
+        """This run, with another one of those that lived in their place."""
+        killed = [result for result in self.results if result.outcome not in LIVED]
+        return replace(self, results=[*killed, *again.results])
 
     def to_json(self) -> str:
         """As it is kept beside the table."""

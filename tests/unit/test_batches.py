@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -11,8 +12,15 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import Bookmark, KafkaIds
 from checkpoints.expiries import KEPT_AFTER_DUE, Expiry
-from checkpoints.memory import MemoryBookmarks, MemoryExpiries, MemoryJournal, MemoryLineage
-from reconcilers.errors import Unreachable
+from checkpoints.lease import Holder, Lease
+from checkpoints.memory import (
+    MemoryBookmarks,
+    MemoryExpiries,
+    MemoryJournal,
+    MemoryLease,
+    MemoryLineage,
+)
+from reconcilers.errors import AlreadyRunning, Unreachable
 from reconcilers.finding import Action, Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import NO_PROJECTION, KeyValue, Kind, Micros, Slot, Suspect, Wake
@@ -87,6 +95,22 @@ def batches(ports: MemoryPorts, bookmarks: MemoryBookmarks | None = None) -> Bat
         clock=lambda: NOW,
         alone=CanariesAlone(lambda ranges: (), "james", "reconciler_canary"),
     )
+
+
+# --- the lease ---------------------------------------------------------------------------------
+
+
+def test_a_stream_whose_lease_was_taken_may_go_on_no_more() -> None:
+    leases = MemoryLease()
+    lease = Lease(leases, STREAM, Holder("ours", "host:1"))
+    decisions = batches(MemoryPorts())
+    decisions.admission.lease = lease
+    lease.acquire()
+    decisions.check_lease()
+    lease.release()
+    leases.take(STREAM, Holder("other", "host:2"), timedelta(seconds=60))
+    with pytest.raises(AlreadyRunning):
+        decisions.check_lease()
 
 
 # --- a breaker is journalled before it counts ----------------------------------------------------

@@ -55,6 +55,17 @@ def test_changes_are_gathered_before_a_glance() -> None:
     assert [each.counter for each in bench.watch.ready()] == [OF_MAILBOX]
 
 
+def test_the_next_look_is_a_delay_after_the_last_however_soon_that_was_judged(wrong: Bench) -> None:
+    wrong.work()
+    made = wrong.now
+    wrong.now += SECOND
+    wrong.watch.take(BatchSummary({}, wrong.canaries.sing(), None, frozenset()))
+    wrong.work()
+    assert wrong.watch.ready() == []
+    wrong.now = made + DELAY
+    assert [each.counter for each in wrong.watch.ready()] == [OF_MAILBOX]
+
+
 def test_those_due_first_are_worked_on_first() -> None:
     bench = Bench()
     bench.watch.expect([OF_BOB])
