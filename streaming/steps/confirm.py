@@ -98,7 +98,7 @@ class Confirmer:
                     self._projection_deletes(slot, entries.get(each, [])),
                     since,
                 )
-                for each in sorted(sources, key=number_of)
+                for each in sources
             ]
         )
 

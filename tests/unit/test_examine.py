@@ -13,7 +13,7 @@ from reconcilers.errors import Refused
 from reconcilers.finding import Action, Attempts, Finding, State, accepted
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
-from reconcilers.model import Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from reconcilers.policy import Admission
 from reconcilers.writes import SetCells, Write
 from streaming.steps.confirm import Confirmer
@@ -64,13 +64,16 @@ class Stream:
     def __post_init__(self) -> None:
         self.journal = MemoryJournal(lambda: self.now)
 
-    def settle(self, kind: Kind, admission: Admission = OPEN) -> Outcome:
+    def settle(
+        self,
+        kind: Kind,
+        admission: Admission = OPEN,
+        sources: frozenset[KeyValue] = frozenset({MESSAGE_ID}),
+    ) -> Outcome:
         """One batch with `SLOT` as its only suspect."""
         self._batches += 1
         self.now += DELAY + SECOND
-        suspect = Suspect(
-            SLOT, frozenset({MESSAGE_ID}), kind, PROJECTION.name, LONG_AGO, suspected=kind
-        )
+        suspect = Suspect(SLOT, sources, kind, PROJECTION.name, LONG_AGO, suspected=kind)
         *ended, outcome = self._examiner().examine([suspect], admission, f"batch {self._batches}")
         self.ended = [each.ended for each in ended]
         return outcome
@@ -112,6 +115,17 @@ def stream(*, actual: Row | None = None, wanted: Row | None = None) -> Stream:
 
 def kind_of(outcome: Outcome) -> Kind | None:
     return outcome.finding.kind if outcome.finding is not None else None
+
+
+# --- what nobody can resolve ----------------------------------------------------------------------
+
+
+def test_a_row_that_was_deleted_and_whose_message_nobody_knows_is_reported() -> None:
+    one = stream()
+    outcome = one.settle(Kind.UNRESOLVED, sources=frozenset())
+    assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.UNRESOLVED)
+    assert one.finding is not None
+    assert "James's own consistency task" in one.finding.sentence
 
 
 # --- what a person accepted stays accepted -------------------------------------------------------

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
 
+from reconcilers.family import Family, Projection
+from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Slot, Suspect
-from streaming.pipeline.worker import BatchLook, each_once, read_looks
-from tests.builders.rows import LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID, SLOT
+from reconcilers.policy import Admission
+from streaming.pipeline.worker import (
+    BatchLook,
+    Connections,
+    Job,
+    each_once,
+    read_looks,
+    repair_task,
+)
+from streaming.settings import Settings
+from streaming.steps.examine import Examiner
+from streaming.steps.outcome import Outcome
+from tests.builders.indexes import DELETED, INDEXED
+from tests.builders.rows import LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID, SLOT, row
 from tests.builders.slots import uid_of
 
 ONE = Suspect(SLOT, frozenset({MESSAGE_ID}), None, "messages", NOW)
@@ -54,3 +70,53 @@ def test_what_two_workers_found_at_one_slot_is_settled_once() -> None:
     whole = read_looks(pickle.dumps(share) for share in shares)
     assert whole.suspects == [BOTH]
     assert whole.examined == 7
+
+
+# --- what the workers tell of repairs -------------------------------------------------------------
+
+
+@dataclass
+class Examined:
+    """In an `Examiner`'s place: one finding for each suspect, with all that it holds."""
+
+    projection: Projection
+
+    def examine(
+        self, suspects: Sequence[Suspect], _admission: Admission, batch: str
+    ) -> list[Outcome]:
+        return [
+            Outcome(
+                each.slot,
+                Action.REPAIR,
+                Finding(
+                    INDEXED.name,
+                    self.projection.name,
+                    each.slot,
+                    None,
+                    Kind.EXTRA_ROW,
+                    State.INTENDED,
+                    "",
+                    NOW,
+                    batch=batch,
+                    before=row(),
+                ),
+            )
+            for each in suspects
+        ]
+
+
+def examined(_job: Job, projection: Projection) -> Examiner:
+    return cast(Examiner, Examined(projection))
+
+
+def no_connections(_settings: Settings, _family: Family) -> Connections:
+    raise AssertionError("examining is not ours to test")
+
+
+def test_findings_come_back_without_the_rows_that_they_hold() -> None:
+    job = Job(Settings(), INDEXED, "suspects", no_connections, examined)
+    index = replace(ONE, projection=DELETED.name)
+    outcomes = list(repair_task(job, Admission(), "batch")([[ONE, index]]))
+    findings = [each.finding for each in outcomes if each.finding is not None]
+    assert [each.projection for each in findings] == ["messages", DELETED.name]
+    assert {each.before for each in findings} == {None}
