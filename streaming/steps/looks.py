@@ -34,7 +34,7 @@ class Looks:
         """
         together, apart = list[Wake](), self.look.apart
         for wake in wakes:
-            if not apart or wake.slot is None or wake.slot not in apart:
+            if not apart or wake.slot not in apart:
                 together.append(wake)
             elif wake.looked_again:
                 yield from self._in_slices([wake], now)
