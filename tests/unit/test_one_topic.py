@@ -181,6 +181,25 @@ def test_an_end_that_was_noted_before_more_came_proves_nothing() -> None:
         bench.start()
 
 
+def test_an_end_that_is_none_any_more_is_not_noted_any_more() -> None:
+    bench = Bench(Kafka({**OLD, ONE: (0, 30)}), {**SETTLED, TRUTH: 50})
+    bench.start()
+    bench.kafka.bounds[TRUTH] = (20, 60)
+    bench.table_topics.note_ends()
+    gone(bench, TRUTH)
+    with pytest.raises(EventsLost, match=f"{TRUTH}/0 from 50 on: the topic is gone"):
+        bench.start()
+
+
+def test_where_no_topic_of_a_table_was_ever_read_kafka_is_not_asked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bench = Bench(Kafka({ONE: (0, 30), AGAIN: (0, 7)}), {ONE: 30, AGAIN: 7})
+    bench.kafka.away = True
+    bench.table_topics.note_ends()
+    assert caplog.messages == []
+
+
 def test_an_end_is_noted_until_it_is_forgotten() -> None:
     """One is deleted while the stream runs, which notes the others when it stops."""
     bench = Bench(Kafka({**OLD, ONE: (0, 30)}), {**SETTLED, TRUTH: 50})

@@ -66,10 +66,14 @@ def test_suspects_of_different_slots_are_kept_apart() -> None:
 
 
 def test_what_two_workers_found_at_one_slot_is_settled_once() -> None:
-    shares = [BatchLook([ONE], examined=3), BatchLook([OTHER], examined=4)]
+    shares = [
+        BatchLook([ONE], examined=3, fast_writers=1),
+        BatchLook([OTHER], examined=4, fast_writers=2),
+    ]
     whole = read_looks(pickle.dumps(share) for share in shares)
     assert whole.suspects == [BOTH]
     assert whole.examined == 7
+    assert whole.fast_writers == 3
 
 
 # --- what the workers tell of repairs -------------------------------------------------------------
