@@ -21,6 +21,7 @@ from streaming.monitoring.lag import LagWatch
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
 from streaming.pipeline.batches import Batches
+from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.query import FamilyQuery
 from streaming.pipeline.scheduled import ExpiredCells
@@ -95,6 +96,7 @@ def batches(
     record = BatchRecord(family.name, position, frontier, metrics, now_micros, summaries)
     return Batches(
         admission=admission,
+        ceiling=WriteCeiling(settings.repair.writes_per_minute),
         open_findings=findings,
         expired=ExpiredCells(ours.expiries),
         record=record,

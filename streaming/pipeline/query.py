@@ -214,8 +214,9 @@ class FamilyQuery:
         shares: list[list[Suspect]] = [[] for _ in range(count)]
         for suspect in suspects:
             shares[number_of(suspect.slot.group) % count].append(suspect)
-        task = repair_task(self.job, admission, batch)
-        return self.spark.sparkContext.parallelize(shares, count).mapPartitions(task).collect()
+        admitted = zip(admission.shared([len(each) for each in shares]), shares, strict=True)
+        tasks = self.spark.sparkContext.parallelize(list(admitted), count)
+        return tasks.mapPartitions(repair_task(self.job, batch)).collect()
 
     # --- its life
 

@@ -252,17 +252,17 @@ def _keep_undecodable(job: Job, rows: list[dict[str, Any]], found: BatchLook) ->
 # --- steps 5 to 7
 
 
-def repair_task(
-    job: Job, admission: Admission, batch: str
-) -> Callable[[Iterable[list[Suspect]]], Iterator[Outcome]]:
-    """For ``mapPartitions``: lists of suspects in, outcomes out."""
-    return partial(_repair_share, job, admission, batch)
+Share = tuple[Admission, list[Suspect]]
+"""Suspects, and what may be done with them."""
 
 
-def _repair_share(
-    job: Job, admission: Admission, batch: str, shares: Iterable[list[Suspect]]
-) -> Iterator[Outcome]:
-    for suspects in shares:
+def repair_task(job: Job, batch: str) -> Callable[[Iterable[Share]], Iterator[Outcome]]:
+    """For ``mapPartitions``: shares of a batch's suspects in, outcomes out."""
+    return partial(_repair_share, job, batch)
+
+
+def _repair_share(job: Job, batch: str, shares: Iterable[Share]) -> Iterator[Outcome]:
+    for admission, suspects in shares:
         permit = _permit(job, admission)
         for projection in job.family.projections:
             concerned = [each for each in suspects if each.projection == projection.name]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from checkpoints.journal import Journal
-from reconcilers.confirm import Moment, cannot_be_read, judge
+from reconcilers.confirm import Moment, cannot_be_found, cannot_be_read, judge
 from reconcilers.errors import ReadFailed
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Attempts, State, Step, advance
@@ -35,7 +35,7 @@ from streaming.steps.confirm import Confirmer, Unreadable
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import Parking
-from streaming.steps.permit import Permit
+from streaming.steps.permit import ABOVE, Permit
 from streaming.steps.ports import RepairTables
 from streaming.steps.removals import Removals
 from streaming.steps.repair import Repairer
@@ -92,9 +92,8 @@ class Examiner:
             some = suspects[start : start + CONFIRMED_TOGETHER]
             began, moved = self.clock(), permit.clock_moved()
             if moved is not None:  # C may be wrong: nothing is judged by it
-                outcomes += [
-                    self._look_again(each.slot, each.wake(each.kind), moved) for each in some
-                ]
+                self.publish([each.wake(each.kind) for each in some])
+                outcomes += [self._comes_back(each.slot, moved) for each in some]
                 continue
             try:
                 cases = self._confirmed(some, began, batch)
@@ -135,7 +134,7 @@ class Examiner:
         cases = [
             ConfirmedSuspect(
                 suspect,
-                seen.get(suspect.slot) or _not_seen(suspect),
+                seen.get(suspect.slot) or Seen(suspect.slot, None, (), consulted=suspect.sources),
                 open_ones.get(suspect.slot),
                 moment,
                 batch,
@@ -176,29 +175,22 @@ class Examiner:
             case Action.REPAIR, Repair():
                 yield from self._repair(case, verdict, step, batch)
             case Action.LOOK_AGAIN, _:
-                yield self._look_again(case.slot, case.wake(kind_found(verdict)), step.reason)
+                self.publish([case.wake(kind_found(verdict))])
+                yield self._comes_back(case.slot, step.reason)
             case action, _:
                 yield Outcome(case.slot, action, None, projection=self.projection.name)
 
-    def _look_again(self, slot: Slot, wake: Wake, reason: str) -> Outcome:
-        """Its key comes back one delay later."""
-        self.publish([wake])
-        return Outcome(
-            slot, Action.LOOK_AGAIN, None, projection=self.projection.name, reason=reason
-        )
+    def _comes_back(self, slot: Slot, reason: str) -> Outcome:
+        """Its key was published."""
+        name = self.projection.name
+        return Outcome(slot, Action.LOOK_AGAIN, None, projection=name, reason=reason)
 
     def _verdict(self, case: ConfirmedSuspect) -> Verdict:
         seen, previous = case.seen, case.previous
         if case.suspect.unreadable is not None:
             return cannot_be_read(self.family, self.projection, case.slot, case.suspect.unreadable)
         if case.suspect.kind is Kind.UNRESOLVED and seen.actual is None and not seen.consulted:
-            source, group = self.family.truth.source.label, self.family.group.label
-            return Report(
-                Kind.UNRESOLVED,
-                f"a projection row was deleted, its {source} is not remembered and no truth delete"
-                f" of its {group} came near; a full comparison is needed: James's own consistency"
-                " task",
-            )
+            return cannot_be_found(self.family)
         accepted = self.rules.always_accepted
         if previous is not None and previous.accepted:
             accepted |= ACCEPTABLE  # its kind is by now that of the repair
@@ -256,7 +248,8 @@ class Examiner:
         if refused.state is State.REPORTED:
             yield self._report_instead(case, Report(refused.kind, sentence))
         else:
-            yield self._hold(case, refused.kind, refused.state, sentence)
+            again = self.rules.recheck_interval
+            yield self._hold(case, refused.kind, refused.state, sentence, again)
 
     def _carry_out(
         self, case: ConfirmedSuspect, verdict: Repair, attempt: int, batch: _Batch
@@ -269,7 +262,12 @@ class Examiner:
             return
         moved = batch.permit.clock_moved()
         if moved is not None:
-            yield self._look_again(case.slot, case.wake(kind), moved)
+            self.publish([case.wake(kind)])
+            yield self._comes_back(case.slot, moved)
+            return
+        wait = batch.permit.wait()
+        if wait:
+            yield self._hold(case, kind, State.HELD, f"{sentence}; held: {ABOVE}", wait)
             return
         finding = replace(
             case.finding(self.family, self.projection, kind, State.INTENDED, sentence),
@@ -285,16 +283,14 @@ class Examiner:
         step = advance(case.previous, report, case.seen, case.now, self.rules.attempts)
         return self._keep(case) if step.action is Action.KEEP else self._report(case, report)
 
-    def _hold(self, case: ConfirmedSuspect, kind: Kind, state: State, sentence: str) -> Outcome:
+    def _hold(
+        self, case: ConfirmedSuspect, kind: Kind, state: State, sentence: str, again: Micros
+    ) -> Outcome:
         finding = case.finding(self.family, self.projection, kind, state, sentence)
-        finding = replace(finding, next_look=self.clock() + self.rules.recheck_interval)
+        finding = replace(finding, next_look=self.clock() + again)
         same = case.previous is not None and case.previous.state is state
         (self.journal.touch if same else self.journal.put)(finding)
         return Outcome(case.slot, Action.KEEP, finding)
-
-
-def _not_seen(suspect: Suspect) -> Seen:
-    return Seen(suspect.slot, None, (), consulted=suspect.sources)
 
 
 def _may_remove(case: ConfirmedSuspect, removals: Removals) -> bool:

@@ -105,7 +105,7 @@ class Worker:
         self.host.steady += DELAY / SECOND + 1
         self.at(ADMISSION)
         job = Job(Settings(), FAMILY, "suspects", self.connect, self.examiner)
-        return list(repair_task(job, admission, "slice")([self.suspects]))
+        return list(repair_task(job, "slice")([(admission, self.suspects)]))
 
 
 @dataclass
