@@ -16,6 +16,7 @@ from checkpoints import codec
 from checkpoints.bookmarks import Bookmark, after
 from checkpoints.clock import now_micros
 from checkpoints.expiries import Expiry
+from checkpoints.failing import FailingSlice
 from checkpoints.lease import Holder
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family
@@ -244,6 +245,25 @@ class MemoryBookmarks:
     def named(self, stream: str, name: str) -> Bookmark | None:
         """The bookmark with this name."""
         return self._named.get((stream, name))
+
+
+class MemoryFailingSlices:
+    """`checkpoints.failing.FailingSlices` in a dictionary."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, FailingSlice] = {}
+
+    def of(self, stream: str) -> FailingSlice | None:
+        """What this stream has left."""
+        return self._of.get(stream)
+
+    def keep(self, stream: str, failing: FailingSlice) -> None:
+        """Replace it."""
+        self._of[stream] = failing
+
+    def forget(self, stream: str) -> None:
+        """Nothing fails."""
+        self._of.pop(stream, None)
 
 
 class MemoryExpiries:

@@ -86,6 +86,17 @@ def cannot_be_read(family: Family, projection: Projection, slot: Slot, why: str)
     return Report(Kind.UNREADABLE, f"{place} cannot be read, and is not judged: {why}")
 
 
+def cannot_be_found(family: Family) -> Report:
+    """A deleted row names no source, and memory knows none: only a full comparison tells."""
+    source, group = family.truth.source.label, family.group.label
+    return Report(
+        Kind.UNRESOLVED,
+        f"a projection row was deleted, its {source} is not remembered and no truth delete"
+        f" of its {group} came near; a full comparison is needed: James's own consistency"
+        " task",
+    )
+
+
 def _write_times(seen: Seen) -> Iterable[Micros]:
     if seen.actual is not None:
         yield from seen.actual.written.values()

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from reconcilers.ceiling import MINUTE, Ceiling
 from reconcilers.family import Family, Projection
 from reconcilers.finding import State
 from reconcilers.model import Kind, Micros, Suspect
-
-MINUTE: Micros = 60_000_000
 
 
 class Breaker(StrEnum):
@@ -127,11 +126,21 @@ def _excesses(recent: tuple[Count, ...], limits: BreakerLimits) -> Iterable[tupl
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What the driver lets through for this batch: None, or why not."""
+    """What the driver lets through for this batch: None, or why not.
+
+    ``ceiling`` says how many repairs may be written, where that has a limit.
+    """
 
     repairs: str | None = None
     removals: str | None = None
     observe: bool = False
+    ceiling: Ceiling | None = None
+
+    def shared(self, sizes: Sequence[int]) -> list[Admission]:
+        """What is let through for each share of the batch; ``sizes`` are their suspects."""
+        if self.ceiling is None:
+            return [self] * len(sizes)
+        return [replace(self, ceiling=each) for each in self.ceiling.shared(sizes)]
 
 
 @dataclass(frozen=True, slots=True)

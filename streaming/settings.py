@@ -148,6 +148,9 @@ class RepairSettings(Section):
     removals_per_minute: Count = Field(100, description="breaker: most removals a minute")
     removal_share: Share = Field(0.01, description="breaker: largest share of removals")
     share_min_keys: Count = Field(1000, description="the shares count from so many keys on")
+    writes_per_minute: Count = Field(
+        2000, description="most repairs a minute; those above are held for a later minute"
+    )
     log_days: Count = Field(90, description="how long the log (and so undo) is kept, days")
 
     @field_validator("projections")

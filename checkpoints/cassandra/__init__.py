@@ -10,6 +10,7 @@ One `Store` a process: it shares the caller's session and is as thread-safe as t
 
 from checkpoints.cassandra.bookmarks import CassandraBookmarks
 from checkpoints.cassandra.expiries import CassandraExpiries
+from checkpoints.cassandra.failing import CassandraFailingSlices
 from checkpoints.cassandra.journal import CassandraJournal
 from checkpoints.cassandra.lease import CassandraLease
 from checkpoints.cassandra.lineage import CassandraLineage
@@ -23,6 +24,7 @@ __all__ = [
     "KEYSPACE",
     "CassandraBookmarks",
     "CassandraExpiries",
+    "CassandraFailingSlices",
     "CassandraJournal",
     "CassandraLease",
     "CassandraLineage",

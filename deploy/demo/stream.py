@@ -50,6 +50,7 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path, pace: Pa
             "projections": [MESSAGES, *INDEX_PROJECTIONS],
             "recheck_interval": RECHECK_DELAYS * pace.delay,
             "suspects_per_minute": 5000,
+            "writes_per_minute": 5000,
             "suspect_share": 1.0,
             "removals_per_minute": 1000,
             "removal_share": 1.0,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from checkpoints.batch_bookmarks import safe_start
-from checkpoints.cassandra import CassandraBookmarks
+from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.lineage import Lineage
 from reconcilers.frontier import Frontier, FrontierRules
@@ -21,8 +21,11 @@ from streaming.monitoring.lag import LagWatch
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
 from streaming.pipeline.batches import Batches
+from streaming.pipeline.ceiling import WriteCeiling
+from streaming.pipeline.failures import SliceFailures
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.query import FamilyQuery
+from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.scheduled import ExpiredCells
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.spark_files import CheckpointFolder
@@ -57,7 +60,14 @@ def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySuper
     spark = spark_session(stream)
     folder = CheckpointFolder(spark, names.checkpoint)
     return QuerySupervisor(
-        query=FamilyQuery(spark, opened.job, folder, decisions, opened.watcher.partitions),
+        query=FamilyQuery(
+            spark,
+            opened.job,
+            folder,
+            decisions,
+            opened.watcher.partitions,
+            Ranges(SliceFailures(CassandraFailingSlices(opened.store), name)),
+        ),
         decisions=decisions,
         starting=starting,
         measurements=Measurements(clocks, lag, position.commit_settled),
@@ -95,6 +105,7 @@ def batches(
     record = BatchRecord(family.name, position, frontier, metrics, now_micros, summaries)
     return Batches(
         admission=admission,
+        ceiling=WriteCeiling(settings.repair.writes_per_minute),
         open_findings=findings,
         expired=ExpiredCells(ours.expiries),
         record=record,

@@ -24,12 +24,13 @@ from reconcilers.family import Family, Projection
 from reconcilers.finding import Attempts
 from reconcilers.model import Kind
 from reconcilers.raw import raw_shape
+from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.worker import Connections, Job
 from streaming.settings import Settings
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.glance import Glance
-from streaming.tables import Tables, UndecodedTables, connect
+from streaming.tables import Nodes, Tables, UndecodedTables, connect
 
 
 def job(settings: Settings, family: Family, suspects_topic: str) -> Job:
@@ -69,6 +70,7 @@ def _connections(settings: Settings, of: _ByName) -> Connections:
         ),
         CassandraExpiries(store, family=of.family),
         CassandraTallies(store, settings.tally.chunk),
+        ClockWatch(Nodes(session), settings.stream.delay),
         _glance(settings, tables, of.family),
     )
 

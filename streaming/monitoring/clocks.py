@@ -1,10 +1,15 @@
-"""Clock skew: promise 2 holds while clocks differ by less than half the delay."""
+"""Clock skew: promise 2 holds while clocks differ by less than half the delay.
+
+Each process that judges or writes measures the nodes' clocks against **its own**: the driver, and
+each worker, for on a cluster they run on other hosts, whose clocks the driver knows nothing of. A
+clock that nobody sets is comparable within one process only, so none is handed over.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from reconcilers.errors import Retryable
 from streaming.monitoring.metrics import Metrics
@@ -13,9 +18,25 @@ OWN_STEP = 1.0
 """So far (s) our own clock may have moved against a steady one since the nodes' were measured."""
 
 
-def wall_over_steady() -> float:
-    """How far our wall clock is ahead of a clock that nobody sets, s: the same until it steps."""
-    return time.time() - time.monotonic()
+EVERY = 30.0
+"""So long (s) what was measured is believed."""
+
+
+class OwnTime(NamedTuple):
+    """Our wall clock and, read with it, one that nobody sets, both in seconds."""
+
+    wall: float
+    steady: float
+
+    @property
+    def ahead(self) -> float:
+        """How far the wall clock is ahead: the same until it steps."""
+        return self.wall - self.steady
+
+
+def own_time() -> OwnTime:
+    """Of this process."""
+    return OwnTime(time.time(), time.monotonic())
 
 
 class NodeClocks(Protocol):
@@ -34,16 +55,16 @@ class NodeClocks(Protocol):
 class ClockWatch:
     """Measures the nodes' clocks against ours; ``delay`` is D in seconds.
 
-    ``own`` is how far our wall clock is ahead of a steady one: where it has moved, what was
-    measured no longer holds.
+    ``metrics`` show them, where anybody reads those of this process. ``own`` is our own time: where
+    its two clocks part, what was measured no longer holds.
     """
 
     def __init__(
         self,
         nodes: NodeClocks,
         delay: float,
-        metrics: Metrics,
-        own: Callable[[], float] = wall_over_steady,
+        metrics: Metrics | None = None,
+        own: Callable[[], OwnTime] = own_time,
     ) -> None:
         self._nodes = nodes
         self._most = delay / 2
@@ -51,14 +72,18 @@ class ClockWatch:
         self._trouble: str | None = None
         self._known: dict[str, float] = {}
         self._own = own
-        self._own_then = own()
+        self._then = own()
 
     def trouble(self) -> str | None:
         """Why repairs must pause, as last measured; None when the clocks are near enough."""
-        moved = self._own() - self._own_then
-        if abs(moved) > OWN_STEP:
-            return f"our own clock has moved by {moved:.1f} s since the nodes' were measured"
-        return self._trouble
+        return self.moved() or self._trouble
+
+    def moved(self) -> str | None:
+        """How far our own clock has moved since the nodes' were measured; None where it stands."""
+        moved = self._own().ahead - self._then.ahead
+        if abs(moved) <= OWN_STEP:
+            return None
+        return f"our own clock has moved by {moved:.1f} s since the nodes' were measured"
 
     def measure(self) -> None:
         """Ask every node; as before if none answers.
@@ -71,12 +96,18 @@ class ClockWatch:
             ahead = self._nodes.clocks()
         except Retryable:
             return
-        for node, seconds in ahead.items():
-            self._metrics.clock_skew.labels(node).set(seconds)
+        if self._metrics is not None:
+            for node, seconds in ahead.items():
+                self._metrics.clock_skew.labels(node).set(seconds)
         members = self._nodes.members()
         self._known = {node: at for node, at in self._known.items() if node in members} | ahead
         self._trouble = self._told_of_the_worst()  # at once: a batch may ask meanwhile
-        self._own_then = own
+        self._then = own
+
+    def measure_if_due(self) -> None:
+        """Ask every node where none was asked for `EVERY`, or our own clock has moved since."""
+        if not self._known or self.moved() or self._own().steady - self._then.steady > EVERY:
+            self.measure()
 
     def _told_of_the_worst(self) -> str | None:
         worst = max(self._known, key=lambda node: abs(self._known[node]), default=None)

@@ -11,6 +11,7 @@ from reconcilers.policy import Admission
 from streaming.canary.alone import CanariesAlone
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord
+from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.open_findings import OpenFindings, finding_wake
 from streaming.pipeline.scheduled import ExpiredCells
 from streaming.pipeline.slices import Slice
@@ -23,6 +24,7 @@ class Batches:
     """One family's slices, one after the other: what may be repaired, looked at again, is kept."""
 
     admission: AdmissionControl
+    ceiling: WriteCeiling
     open_findings: OpenFindings
     expired: ExpiredCells
     record: BatchRecord
@@ -47,7 +49,8 @@ class Batches:
 
     def admit(self, look: BatchLook, piece: Slice) -> Admission:
         """What may be repaired in this slice. Raises `AlreadyRunning` when the lease is lost."""
-        return self.admission.admit(look, piece.name, piece.read_at)
+        admission = self.admission.admit(look, piece.name, piece.read_at)
+        return self.ceiling.admit(admission, len(look.suspects))
 
     def canaries_alone(self, piece: Slice) -> BatchLook | None:
         """The canaries of a slice that holds nothing else; None of any other."""
@@ -60,7 +63,9 @@ class Batches:
 
     def record_outcomes(self, outcomes: Iterable[Outcome]) -> None:
         """Take in what became of the suspects."""
-        self.open_findings.record_outcomes(outcomes)
+        all_of_them = list(outcomes)
+        self.ceiling.settle(all_of_them)
+        self.open_findings.record_outcomes(all_of_them)
 
     def later_looks(self, now: Micros) -> list[Wake]:
         """Keys to look at again now: those due, those a person let go, those with expired cells."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from checkpoints.bookmarks import Offsets, Positions, flat, nested
@@ -24,9 +24,9 @@ from reconcilers.policy import Admission
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
 from streaming.pipeline.ranges import Ranges
-from streaming.pipeline.slices import Closed, Slice
+from streaming.pipeline.slices import Slice
 from streaming.pipeline.spark_files import CheckpointFolder
-from streaming.pipeline.window import heartbeat, settle
+from streaming.pipeline.window import closed_window, heartbeat, how_often, settle
 from streaming.pipeline.worker import (
     RESULT_SCHEMA,
     BatchLook,
@@ -35,7 +35,6 @@ from streaming.pipeline.worker import (
     read_looks,
     repair_task,
 )
-from streaming.settings import StreamSettings
 from streaming.steps.outcome import Outcome
 from streaming.topics import batch_options, stream_options
 
@@ -96,20 +95,20 @@ class FamilyQuery:
     folder: CheckpointFolder
     decisions: Decisions
     partitions: Callable[[str], Iterable[int]]
-    _ranges: Ranges = field(default_factory=Ranges)
+    ranges: Ranges
     _running: _Running = field(default_factory=_Running)
     _one_batch: Lock = field(default_factory=Lock)
 
     def begin(self, settled: Positions) -> None:
         """Start where everything before these positions has been looked at."""
-        self._ranges.begin(settled)
+        self.ranges.begin(settled)
         self.start()
 
     def start(self) -> None:
         """Start, or start again: a fresh query, after what has waited already."""
         self.stop()
         settings, family = self.job.settings, self.job.family
-        begins, trigger = nested(self._ranges.restart()), _trigger(settings.stream)
+        begins, trigger = nested(self.ranges.restart()), how_often(settings.stream)
         records = (
             self.spark.readStream.format("kafka")
             .options(**stream_options(settings.kafka, begins))
@@ -145,21 +144,26 @@ class FamilyQuery:
     def _batch(self, closed: DataFrame, _batch_id: int) -> None:
         with self._one_batch:  # one of a query that was stopped may not have ended yet
             self.publish(self.decisions.later_looks(now_micros()))  # before anything is settled
-            self._ranges.close(_closed(row) for row in closed.collect())
-            pieces = self._ranges.slices(self.job.settings.kafka.max_offsets_per_batch)
+            self.ranges.close(closed_window(row) for row in closed.collect())
+            pieces = self.ranges.slices(self.job.settings.kafka.max_offsets_per_batch)
             for piece in pieces:
                 try:
                     self._settle(piece)
                 except Exception:
-                    self._ranges.failed(piece, now_micros())
+                    self.ranges.failures.failed(piece, now_micros())
                     raise
             if not pieces:
-                self.decisions.ended(BatchLook(), self._ranges.nothing_left())
+                self.decisions.ended(BatchLook(), self.ranges.nothing_left())
 
     def _settle(self, piece: Slice) -> None:
-        hopeless = self._ranges.is_hopeless(piece, now_micros())
+        failures, now = self.ranges.failures, now_micros()
+        hopeless = failures.is_hopeless(piece, now)
         if hopeless:  # as after an outage, too: so it is tried once more, when Cassandra answers
             self.decisions.recall()
+            if failures.has_killed(piece):  # but not what would not let us live to tell
+                self._give_up(piece)
+                return
+        failures.begun(piece, now)
         try:
             self._examine(piece)
         except Exception as failed:
@@ -173,7 +177,7 @@ class FamilyQuery:
         outcomes = self._confirm_and_repair(look.suspects, admission, piece.name)
         self.decisions.record_outcomes(outcomes)
         self.decisions.ended(look, piece)
-        self._ranges.done(piece)
+        self.ranges.done(piece)
 
     def _give_up(self, piece: Slice) -> None:
         """One record keeps all others from being looked at, though Cassandra answers."""
@@ -182,7 +186,7 @@ class FamilyQuery:
         place = {"topic": topic, "partition": partition, "offset": offset}
         self.job.keep_dead_letters([{**place, "reason": GIVEN_UP, "raw": None}])
         self.decisions.ended(BatchLook(bad=Counter({GIVEN_UP: 1})), piece)
-        self._ranges.done(piece)
+        self.ranges.done(piece)
 
     def _look(self, piece: Slice) -> BatchLook:
         """Steps 2 to 4: its records are read again; one task on the workers handles a group."""
@@ -215,8 +219,9 @@ class FamilyQuery:
         shares: list[list[Suspect]] = [[] for _ in range(count)]
         for suspect in suspects:
             shares[number_of(suspect.slot.group) % count].append(suspect)
-        task = repair_task(self.job, admission, batch)
-        return self.spark.sparkContext.parallelize(shares, count).mapPartitions(task).collect()
+        admitted = zip(admission.shared([len(each) for each in shares]), shares, strict=True)
+        tasks = self.spark.sparkContext.parallelize(list(admitted), count)
+        return tasks.mapPartitions(repair_task(self.job, batch)).collect()
 
     # --- its life
 
@@ -254,7 +259,12 @@ class FamilyQuery:
 
     def release(self, read: Offsets) -> bool:
         """What was read before these offsets has waited: look at what did not come out, if any."""
-        return self._ranges.release(flat(read))
+        return self.ranges.release(flat(read))
+
+    def end(self) -> None:
+        """Stop for good, as it should be."""
+        self.stop()
+        self.ranges.failures.end()
 
     def stop(self) -> None:
         """Stop after the running batch was interrupted; what it had not settled is done again."""
@@ -269,17 +279,6 @@ class FamilyQuery:
         query = self._running.query
         error: PySparkException | None = query.exception() if query is not None else None
         return "" if error is None else str(error)
-
-
-def _trigger(settings: StreamSettings) -> str:
-    """How often a batch starts, as Spark has it."""
-    return f"{round((settings.trigger or settings.window) * 1000)} milliseconds"
-
-
-def _closed(row: Row) -> Closed:
-    if row.topic is None:
-        return Closed(row.until)
-    return Closed(row.until, (row.topic, row.partition), row["last"] + 1)
 
 
 def _cause(told: str) -> str:

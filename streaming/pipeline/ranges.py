@@ -1,4 +1,4 @@
-"""Ranges of offsets: what the settle window let out, and up to where it has been looked at. Pure.
+"""Ranges of offsets: what the settle window let out, and up to where it has been looked at.
 
 Spark's state holds ranges only. A closed window says up to which offset a partition's records have
 waited for the delay. *Settled* is a position in each partition: everything before it has been
@@ -20,12 +20,13 @@ from streaming.pipeline.slices import Closed, Slice, ends_of, highest, slices
 class Ranges:
     """Up to where everything has been looked at, and what has waited long enough since.
 
-    It outlives a query that dies: what had waited by then need not wait again.
+    It outlives a query that dies: what had waited by then need not wait again. ``failures`` knows
+    what could not be looked at.
     """
 
+    failures: SliceFailures = field(default_factory=SliceFailures)
     settled: dict[Place, int] = field(default_factory=dict)
     closed_until: Micros = 0
-    _failures: SliceFailures = field(default_factory=SliceFailures)
     _closed: list[Closed] = field(default_factory=list)
     _late: list[Closed] = field(default_factory=list)
     _done_before: Micros = 0
@@ -33,7 +34,7 @@ class Ranges:
     def begin(self, settled: Positions) -> None:
         """Everything before these positions has been looked at, in another process."""
         self.settled, self._closed, self._late = dict(settled), [], []
-        self._failures = SliceFailures()
+        self.failures.begin()
 
     def close(self, windows: Iterable[Closed]) -> None:
         """Windows that have closed."""
@@ -48,17 +49,9 @@ class Ranges:
         found: list[Slice] = []
         done_before = self._done_before
         for piece in slices(self.settled, closed, most, done_before):
-            found += self._failures.parts(piece, done_before)
+            found += self.failures.parts(piece, done_before)
             done_before = piece.done_before
         return found
-
-    def failed(self, piece: Slice, now: Micros) -> None:
-        """It was not settled, for whatever reason (µs)."""
-        self._failures.failed(piece, now)
-
-    def is_hopeless(self, piece: Slice, now: Micros) -> bool:
-        """Whether it is one record, and long enough nobody could look at it."""
-        return self._failures.is_hopeless(piece, now)
 
     def release(self, read: Positions) -> bool:
         """What was read before these positions has waited, whatever came out; whether any is left.
@@ -82,7 +75,7 @@ class Ranges:
     def done(self, piece: Slice) -> None:
         """It has been looked at."""
         self.settled = highest(self.settled, piece.end)
-        self._failures.done(self.settled)
+        self.failures.done(self.settled)
         self._done_before = piece.done_before
         self._closed = [each for each in self._closed if self._waits(each)]
         self._late = [each for each in self._late if self._waits(each)]

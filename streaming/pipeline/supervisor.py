@@ -47,8 +47,8 @@ class Supervised(Protocol):
     def start(self) -> None:
         """Start again, after what has waited already."""
 
-    def stop(self) -> None:
-        """Stop, if it runs."""
+    def end(self) -> None:
+        """Stop for good, if it runs."""
 
     def progress(self) -> Iterator[dict[str, Any]]:
         """The batches that ended since the last call, as Spark tells them."""
@@ -153,7 +153,7 @@ class QuerySupervisor:
                     self._restart(stop)
             except Retryable as gone:
                 log.warning("waiting: %s", gone)
-        self.query.stop()
+        self.query.end()
         self.measurements.commit()
         log.info("stopped; the next start goes on after what is settled")
 

@@ -11,8 +11,11 @@ topics. A record comes out D to D + W after it was read.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+
+from streaming.pipeline.slices import Closed
+from streaming.settings import StreamSettings
 
 
 def heartbeat(spark: SparkSession) -> DataFrame:
@@ -45,6 +48,18 @@ def closed_windows(places: DataFrame, delay: float, window: float) -> DataFrame:
         .agg(F.max("offset").alias("last"))
         .select(F.unix_micros("window.end").alias("until"), "topic", "partition", "last")
     )
+
+
+def closed_window(row: Row) -> Closed:
+    """A row of `closed_windows`."""
+    if row.topic is None:
+        return Closed(row.until)
+    return Closed(row.until, (row.topic, row.partition), row["last"] + 1)
+
+
+def how_often(settings: StreamSettings) -> str:
+    """A batch starts so often, as Spark has it."""
+    return f"{_milliseconds(settings.trigger or settings.window)} milliseconds"
 
 
 def _milliseconds(seconds: float) -> int:

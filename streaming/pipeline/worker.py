@@ -27,6 +27,7 @@ from reconcilers.frontier import Echo
 from reconcilers.model import Micros, Slot, Suspect, Wake
 from reconcilers.policy import Admission
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
+from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.scheduled import looks_after_expiry, spread
 from streaming.settings import Settings
@@ -35,6 +36,7 @@ from streaming.steps.glance import Glance
 from streaming.steps.look import Look, LookResult
 from streaming.steps.looks import Looks
 from streaming.steps.outcome import Outcome
+from streaming.steps.permit import Permit
 from streaming.steps.ports import MessageTables
 from streaming.topics import publish_dead_letters, publish_wakes
 
@@ -44,13 +46,17 @@ KEYS_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """One process's connections to what it reads and writes; some families have no ``glance``."""
+    """One process's connections to what it reads and writes; some families have no ``glance``.
+
+    ``clocks`` measures the nodes' clocks against this process's own.
+    """
 
     tables: MessageTables
     lineage: Lineage
     journal: Journal
     expiries: Expiries
     tallies: Tallies
+    clocks: ClockWatch
     glance: Glance | None = None
 
 
@@ -246,19 +252,28 @@ def _keep_undecodable(job: Job, rows: list[dict[str, Any]], found: BatchLook) ->
 # --- steps 5 to 7
 
 
-def repair_task(
-    job: Job, admission: Admission, batch: str
-) -> Callable[[Iterable[list[Suspect]]], Iterator[Outcome]]:
-    """For ``mapPartitions``: lists of suspects in, outcomes out."""
-    return partial(_repair_share, job, admission, batch)
+Share = tuple[Admission, list[Suspect]]
+"""Suspects, and what may be done with them."""
 
 
-def _repair_share(
-    job: Job, admission: Admission, batch: str, shares: Iterable[list[Suspect]]
-) -> Iterator[Outcome]:
-    for suspects in shares:
+def repair_task(job: Job, batch: str) -> Callable[[Iterable[Share]], Iterator[Outcome]]:
+    """For ``mapPartitions``: shares of a batch's suspects in, outcomes out."""
+    return partial(_repair_share, job, batch)
+
+
+def _repair_share(job: Job, batch: str, shares: Iterable[Share]) -> Iterator[Outcome]:
+    for admission, suspects in shares:
+        permit = _permit(job, admission)
         for projection in job.family.projections:
             concerned = [each for each in suspects if each.projection == projection.name]
-            for outcome in job.examiner(job, projection).examine(concerned, admission, batch):
+            for outcome in job.examiner(job, projection).examine(concerned, permit, batch):
                 finding = outcome.finding
                 yield replace(outcome, finding=finding.without_rows() if finding else None)
+
+
+def _permit(job: Job, admission: Admission) -> Permit:
+    """What this process may write: its own clock may be another than the driver's."""
+    clocks = job.connections().clocks
+    clocks.measure_if_due()
+    repairs = admission.repairs or clocks.trouble()
+    return Permit(replace(admission, repairs=repairs), clocks.moved)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from reconcilers.confirm import Moment
-from reconcilers.finding import Finding, Now
+from reconcilers.family import Family, Projection
+from reconcilers.finding import Finding, Now, State
 from reconcilers.model import Kind, Slot, Suspect, Wake
 from reconcilers.seen import Seen
 
@@ -39,3 +40,27 @@ class ConfirmedSuspect:
     def wake(self, suspected: Kind | None) -> Wake:
         """The key, to be published and looked at again one delay later, with what was found now."""
         return replace(self.suspect, sources=self.seen.consulted).wake(suspected)
+
+    def unreadable(self, why: str) -> ConfirmedSuspect:
+        """The same, of which the server does not read something."""
+        return replace(self, suspect=replace(self.suspect, unreadable=why))
+
+    def finding(
+        self, family: Family, projection: Projection, kind: Kind, state: State, sentence: str
+    ) -> Finding:
+        """What the journal is to keep of it: as found first, with both sides as they are now."""
+        previous = self.previous
+        return Finding(
+            family=family.name,
+            projection=projection.name,
+            slot=self.slot,
+            source=self.source(family.truth.source.name),
+            kind=kind,
+            state=state,
+            sentence=sentence,
+            found_at=previous.found_at if previous is not None else self.moment.began,
+            oldest=self.suspect.oldest,
+            before=self.seen.actual,
+            accepted=previous.accepted if previous is not None else False,
+            truth=self.seen.truths,
+        )

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from checkpoints.journal import Journal
-from reconcilers.confirm import Moment, cannot_be_read, judge
+from reconcilers.confirm import Moment, cannot_be_found, cannot_be_read, judge
 from reconcilers.errors import ReadFailed
 from reconcilers.family import Family, Projection
-from reconcilers.finding import Action, Attempts, Finding, State, Step, advance
+from reconcilers.finding import Action, Attempts, State, Step, advance
 from reconcilers.halves import in_halves
 from reconcilers.model import (
     ACCEPTABLE,
@@ -22,18 +22,20 @@ from reconcilers.model import (
     Micros,
     Repair,
     Report,
+    Slot,
     Suspect,
     Verdict,
     Wake,
     kind_found,
 )
 from reconcilers.plan import plan
-from reconcilers.policy import Admission, refusal
+from reconcilers.policy import refusal
 from reconcilers.seen import Seen
 from streaming.steps.confirm import Confirmer, Unreadable
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import Parking
+from streaming.steps.permit import ABOVE, Permit
 from streaming.steps.ports import RepairTables
 from streaming.steps.removals import Removals
 from streaming.steps.repair import Repairer
@@ -58,7 +60,7 @@ class Rules:
 class _Batch:
     """What one batch has of its own: mailboxes are asked once, a parked table is tried once."""
 
-    admission: Admission
+    permit: Permit
     removals: Removals
     repairs: Repairer
 
@@ -76,22 +78,25 @@ class Examiner:
     clock: Callable[[], Micros]
     rules: Rules
 
-    def examine(
-        self, suspects: Sequence[Suspect], admission: Admission, batch: str
-    ) -> list[Outcome]:
+    def examine(self, suspects: Sequence[Suspect], permit: Permit, batch: str) -> list[Outcome]:
         """Confirm each suspect and act. ``batch`` names the batch, the same when re-executed.
 
         Raises `reconcilers.errors.Retryable` when the surroundings fail: the batch is done again,
         and what had been written by then is recognised.
         """
         outcomes: list[Outcome] = []
-        this = self._batch(admission)
+        this = self._batch(permit)
         if suspects:
             suspects = this.repairs.rotated(suspects, batch)
         for start in range(0, len(suspects), CONFIRMED_TOGETHER):
             some = suspects[start : start + CONFIRMED_TOGETHER]
+            began, moved = self.clock(), permit.clock_moved()
+            if moved is not None:  # C may be wrong: nothing is judged by it
+                self.publish([each.wake(each.kind) for each in some])
+                outcomes += [self._comes_back(each.slot, moved) for each in some]
+                continue
             try:
-                cases = self._confirmed(some, batch)
+                cases = self._confirmed(some, began, batch)
             except Unreadable as refused:
                 return [*outcomes, *this.repairs.unreadable(suspects[start:], refused)]
             outcomes += this.repairs.readable()
@@ -99,10 +104,10 @@ class Examiner:
                 try:
                     outcomes += self._examine_one(case, this)
                 except ReadFailed as failed:  # of its whole mailbox, before a removal
-                    outcomes += self._examine_one(_unreadable(case, str(failed)), this)
+                    outcomes += self._examine_one(case.unreadable(str(failed)), this)
         return outcomes
 
-    def _batch(self, admission: Admission) -> _Batch:
+    def _batch(self, permit: Permit) -> _Batch:
         rules, projection = self.rules, self.projection
         removals = Removals(self.family, projection, self.tables, rules.empty_truth_min_rows)
         repairs = Repairer(
@@ -114,10 +119,12 @@ class Examiner:
             clock=self.clock,
             recheck_interval=rules.recheck_interval,
         )
-        return _Batch(admission, removals, repairs)
+        return _Batch(permit, removals, repairs)
 
-    def _confirmed(self, suspects: Sequence[Suspect], batch: str) -> list[ConfirmedSuspect]:
-        moment = Moment(self.clock(), self.rules.delay, self.rules.delete_clock_tolerance)
+    def _confirmed(
+        self, suspects: Sequence[Suspect], began: Micros, batch: str
+    ) -> list[ConfirmedSuspect]:
+        moment = Moment(began, self.rules.delay, self.rules.delete_clock_tolerance)
         slots = [suspect.slot for suspect in suspects]
         open_ones = self.journal.recall(self.family, self.projection.name, slots)
         wanted = [suspect for suspect in suspects if suspect.unreadable is None]
@@ -127,21 +134,25 @@ class Examiner:
         cases = [
             ConfirmedSuspect(
                 suspect,
-                seen.get(suspect.slot) or _not_seen(suspect),
+                seen.get(suspect.slot) or Seen(suspect.slot, None, (), consulted=suspect.sources),
                 open_ones.get(suspect.slot),
                 moment,
                 batch,
             )
             for suspect in suspects
         ]
-        return [_unreadable(case, why[case.slot]) if case.slot in why else case for case in cases]
+        return [case.unreadable(why[case.slot]) if case.slot in why else case for case in cases]
 
     # --- steps 6 and 7
 
     def _examine_one(self, case: ConfirmedSuspect, batch: _Batch) -> Iterator[Outcome]:
         verdict = self._verdict(case)
         previous = case.previous
-        if batch.admission.observe and previous is not None and previous.state is State.INTENDED:
+        if (
+            batch.permit.admission.observe
+            and previous is not None
+            and previous.state is State.INTENDED
+        ):
             yield Outcome(case.slot, Action.NOTHING, None)  # the live stream's own
             return
         step = advance(previous, verdict, case.seen, case.now, self.rules.attempts)
@@ -163,24 +174,23 @@ class Examiner:
                 yield self._report(case, verdict)
             case Action.REPAIR, Repair():
                 yield from self._repair(case, verdict, step, batch)
+            case Action.LOOK_AGAIN, _:
+                self.publish([case.wake(kind_found(verdict))])
+                yield self._comes_back(case.slot, step.reason)
             case action, _:
-                if action is Action.LOOK_AGAIN:
-                    self.publish([case.wake(kind_found(verdict))])
-                name = self.projection.name
-                yield Outcome(case.slot, action, None, projection=name, reason=step.reason)
+                yield Outcome(case.slot, action, None, projection=self.projection.name)
+
+    def _comes_back(self, slot: Slot, reason: str) -> Outcome:
+        """Its key was published."""
+        name = self.projection.name
+        return Outcome(slot, Action.LOOK_AGAIN, None, projection=name, reason=reason)
 
     def _verdict(self, case: ConfirmedSuspect) -> Verdict:
         seen, previous = case.seen, case.previous
         if case.suspect.unreadable is not None:
             return cannot_be_read(self.family, self.projection, case.slot, case.suspect.unreadable)
         if case.suspect.kind is Kind.UNRESOLVED and seen.actual is None and not seen.consulted:
-            source, group = self.family.truth.source.label, self.family.group.label
-            return Report(
-                Kind.UNRESOLVED,
-                f"a projection row was deleted, its {source} is not remembered and no truth delete"
-                f" of its {group} came near; a full comparison is needed: James's own consistency"
-                " task",
-            )
+            return cannot_be_found(self.family)
         accepted = self.rules.always_accepted
         if previous is not None and previous.accepted:
             accepted |= ACCEPTABLE  # its kind is by now that of the repair
@@ -212,27 +222,12 @@ class Examiner:
     def _report(self, case: ConfirmedSuspect, report: Report) -> Outcome:
         now = self.clock()
         next_look = None if report.kind is Kind.UNRESOLVED else now + self.rules.recheck_interval
-        finding = self._finding(case, report.kind, State.REPORTED, report.sentence)
+        finding = case.finding(
+            self.family, self.projection, report.kind, State.REPORTED, report.sentence
+        )
         finding = replace(finding, next_look=next_look)
         self.journal.put(finding)
         return Outcome(case.slot, Action.REPORT, finding, at=now)
-
-    def _finding(self, case: ConfirmedSuspect, kind: Kind, state: State, sentence: str) -> Finding:
-        previous = case.previous
-        return Finding(
-            family=self.family.name,
-            projection=self.projection.name,
-            slot=case.slot,
-            source=case.source(self.family.truth.source.name),
-            kind=kind,
-            state=state,
-            sentence=sentence,
-            found_at=previous.found_at if previous is not None else case.moment.began,
-            oldest=case.suspect.oldest,
-            before=case.seen.actual,
-            accepted=previous.accepted if previous is not None else False,
-            truth=case.seen.truths,
-        )
 
     def _repair(
         self, case: ConfirmedSuspect, verdict: Repair, step: Step, batch: _Batch
@@ -242,21 +237,22 @@ class Examiner:
             kind,
             self.family,
             self.projection,
-            batch.admission,
+            batch.permit.admission,
             lambda: _may_remove(case, batch.removals),
         )
         if refused is None:
-            yield from self._carry_out(case, verdict, step.attempt, batch.repairs)
+            yield from self._carry_out(case, verdict, step.attempt, batch)
             return
         if refused.reason is not None:
             sentence = f"{sentence}; {refused.reason}"
         if refused.state is State.REPORTED:
             yield self._report_instead(case, Report(refused.kind, sentence))
         else:
-            yield self._hold(case, refused.kind, refused.state, sentence)
+            again = self.rules.recheck_interval
+            yield self._hold(case, refused.kind, refused.state, sentence, again)
 
     def _carry_out(
-        self, case: ConfirmedSuspect, verdict: Repair, attempt: int, repairs: Repairer
+        self, case: ConfirmedSuspect, verdict: Repair, attempt: int, batch: _Batch
     ) -> Iterator[Outcome]:
         kind, sentence = verdict.difference.kind, verdict.sentence
         planned = plan(self.projection, case.seen, verdict.difference, case.moment, attempt)
@@ -264,34 +260,37 @@ class Examiner:
             report = replace(planned, sentence=f"{sentence}; {planned.sentence}")
             yield self._report_instead(case, report)
             return
+        moved = batch.permit.clock_moved()
+        if moved is not None:
+            self.publish([case.wake(kind)])
+            yield self._comes_back(case.slot, moved)
+            return
+        wait = batch.permit.wait()
+        if wait:
+            yield self._hold(case, kind, State.HELD, f"{sentence}; held: {ABOVE}", wait)
+            return
         finding = replace(
-            self._finding(case, kind, State.INTENDED, sentence),
+            case.finding(self.family, self.projection, kind, State.INTENDED, sentence),
             attempts=attempt + 1,
             tried_at=case.moment.began,
             batch=case.batch,
             next_look=self.clock() + 4 * self.rules.delay,
         )
-        yield from repairs.send(case, finding, planned)
+        yield from batch.repairs.send(case, finding, planned)
 
     def _report_instead(self, case: ConfirmedSuspect, report: Report) -> Outcome:
         """What was to be repaired and may not be; reported anew, unless it stands already."""
         step = advance(case.previous, report, case.seen, case.now, self.rules.attempts)
         return self._keep(case) if step.action is Action.KEEP else self._report(case, report)
 
-    def _hold(self, case: ConfirmedSuspect, kind: Kind, state: State, sentence: str) -> Outcome:
-        finding = self._finding(case, kind, state, sentence)
-        finding = replace(finding, next_look=self.clock() + self.rules.recheck_interval)
+    def _hold(
+        self, case: ConfirmedSuspect, kind: Kind, state: State, sentence: str, again: Micros
+    ) -> Outcome:
+        finding = case.finding(self.family, self.projection, kind, state, sentence)
+        finding = replace(finding, next_look=self.clock() + again)
         same = case.previous is not None and case.previous.state is state
         (self.journal.touch if same else self.journal.put)(finding)
         return Outcome(case.slot, Action.KEEP, finding)
-
-
-def _not_seen(suspect: Suspect) -> Seen:
-    return Seen(suspect.slot, None, (), consulted=suspect.sources)
-
-
-def _unreadable(case: ConfirmedSuspect, why: str) -> ConfirmedSuspect:
-    return replace(case, suspect=replace(case.suspect, unreadable=why))
 
 
 def _may_remove(case: ConfirmedSuspect, removals: Removals) -> bool:

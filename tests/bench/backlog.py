@@ -91,7 +91,11 @@ def bench_settings(
     sections: Mapping[str, Mapping[str, Any]],
 ) -> Path:
     """A settings file in which no limit of ours stands in the way."""
-    limits = {"suspects_per_minute": 1_000_000, "suspect_share": 1.0}
+    limits = {
+        "suspects_per_minute": 1_000_000,
+        "suspect_share": 1.0,
+        "writes_per_minute": 1_000_000,
+    }
     return write_settings(
         folder / "reconcile.toml",
         stack,

@@ -21,12 +21,13 @@ from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.family import Family, Projection, bind
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming.commands import workers
+from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline import worker
 from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.worker import BatchLook, Connections, Job, read_looks
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
-from streaming.tables import Tables, schema_of
+from streaming.tables import Nodes, Tables, schema_of
 from streaming.tables.session import open_session
 from tests.builders.mail_rows import MailRow
 from tests.fakes.recording_session import RecordingSession
@@ -138,6 +139,7 @@ def _connections(session: Any, settings: Settings, family: Family) -> Connection
         MemoryJournal(),
         MemoryExpiries(),
         MemoryTallies(),
+        ClockWatch(Nodes(session), settings.stream.delay),
         workers._glance(settings, tables, family),
     )
 

@@ -19,6 +19,7 @@ from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.outcome import Outcome
 from tests.builders.indexes import DELETED, INDEXED, LISTS
+from tests.builders.permits import permit
 from tests.builders.rows import DELAY, LONG_AGO, MAILBOX, NOW, SECOND, row, truth
 from tests.builders.slots import mailbox_of, uid_of
 from tests.fakes.memory_tables import MemoryTables
@@ -141,7 +142,9 @@ class Stream:
             Suspect(slot, frozenset({message_at(slot)}), kind, name, LONG_AGO, suspected=kind)
             for slot in slots
         ]
-        return self._examiner(projection).examine(suspects, admission, f"batch {self.batches}")
+        return self._examiner(projection).examine(
+            suspects, permit(admission), f"batch {self.batches}"
+        )
 
     def _examiner(self, projection: Projection) -> Examiner:
         """As each worker makes one for its share."""

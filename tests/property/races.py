@@ -17,13 +17,13 @@ from reconcilers.compare import compare
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Attempts, Finding, State
 from reconcilers.model import Kind, Micros, Row, Slot, Wake
-from reconcilers.policy import Admission
 from reconcilers.seen import Seen
 from streaming.pipeline.open_findings import finding_wake
 from streaming.pipeline.worker import each_once
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look
+from tests.builders.permits import permit
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import Key
 from tests.property.faults import CrashError, Outcome
@@ -209,7 +209,7 @@ class Run:
         kept.taken = max(kept.taken, first + len(settled))
         ports.publish(found.again)
         suspects = each_once(each for each in found.suspects if each.slot in batch.slots)
-        outcomes = self._examiner(ports).examine(suspects, Admission(), batch.name)
+        outcomes = self._examiner(ports).examine(suspects, permit(), batch.name)
         self.pending.difference_update(batch.slots)
         self.pending |= {each.slot for each in outcomes if each.action is Action.LOOK_AGAIN}
         kept.published = [each for each in kept.published if each not in again]

@@ -39,6 +39,7 @@ from streaming.steps.look import Look
 from streaming.steps.outcome import Outcome
 from streaming.steps.ports import MessageTables
 from streaming.tables import Tables, open_session, schema_of
+from tests.builders.permits import permit
 from tests.endpoints import Endpoints
 from tests.stack.streams import write_settings
 
@@ -211,7 +212,9 @@ class Rounds:
         look = Look(ground.family, tables, lineage, since)
         looked = look.at(wakes, now_micros())
         self.due += looked.again
-        return self._examiner(tables, lineage).examine(looked.suspects, self.admission, batch)
+        return self._examiner(tables, lineage).examine(
+            looked.suspects, permit(self.admission), batch
+        )
 
     def _examiner(self, tables: MessageTables, lineage: Lineage) -> Examiner:
         ground = self.ground

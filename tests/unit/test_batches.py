@@ -30,6 +30,7 @@ from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, StreamPosition
 from streaming.pipeline.batches import Batches
+from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.scheduled import ExpiredCells
 from streaming.pipeline.slices import Slice
@@ -88,6 +89,7 @@ def batches(ports: MemoryPorts, bookmarks: MemoryBookmarks | None = None) -> Bat
             clock_trouble=lambda: None,
             metrics=metrics,
         ),
+        ceiling=WriteCeiling(1_000),
         open_findings=OpenFindings(FAMILY, ports.journal, metrics, STREAM, HOUR),
         expired=ExpiredCells(ports.expiries),
         record=BatchRecord(FAMILY.name, position, frontier_watch(), metrics, lambda: NOW),

@@ -11,8 +11,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from reconcilers.errors import Overloaded, Unreachable
-from streaming.monitoring.clocks import ClockWatch
+from streaming.monitoring.clocks import EVERY, ClockWatch, OwnTime
 from streaming.monitoring.metrics import Metrics
+from tests.builders.clocks import Host, OneNode
 
 DELAY_SECONDS = 45.0
 GOOD, BAD = 0.1, 30.0
@@ -114,7 +115,9 @@ def test_when_our_own_clock_steps_repairs_are_held_until_the_nodes_are_measured_
 ) -> None:
     own = [1000.0]
     metrics = Metrics(CollectorRegistry())
-    watch = ClockWatch(Cluster([{"a": 0.0}] * 2, "a"), DELAY_SECONDS, metrics, lambda: own[0])
+    watch = ClockWatch(
+        Cluster([{"a": 0.0}] * 2, "a"), DELAY_SECONDS, metrics, lambda: OwnTime(own[0], 0)
+    )
     watch.measure()
     own[0] += 0.9
     assert watch.trouble() is None
@@ -133,7 +136,9 @@ def test_a_step_while_the_nodes_are_asked_is_seen() -> None:
             return super().clocks()
 
     metrics = Metrics(CollectorRegistry())
-    watch = ClockWatch(Stepping([{"a": 0.0}], "a"), DELAY_SECONDS, metrics, lambda: own[0])
+    watch = ClockWatch(
+        Stepping([{"a": 0.0}], "a"), DELAY_SECONDS, metrics, lambda: OwnTime(own[0], 0)
+    )
     watch.measure()
     assert watch.trouble() is not None
 
@@ -141,7 +146,55 @@ def test_a_step_while_the_nodes_are_asked_is_seen() -> None:
 def test_while_no_node_answers_a_step_stays_known() -> None:
     own = [1000.0]
     metrics = Metrics(CollectorRegistry())
-    watch = ClockWatch(Cluster([Unreachable("gone")], "a"), DELAY_SECONDS, metrics, lambda: own[0])
+    watch = ClockWatch(
+        Cluster([Unreachable("gone")], "a"), DELAY_SECONDS, metrics, lambda: OwnTime(own[0], 0)
+    )
     own[0] += 60
     watch.measure()
     assert watch.trouble() is not None
+
+
+def test_a_step_is_told_apart_from_nodes_whose_clocks_differ() -> None:
+    """A worker that knows of a step has measured nothing since; of a node it has."""
+    node = OneNode(Host())
+    watch = node.watch()
+    node.host.ahead += 60
+    assert "our own clock has moved by 60.0 s" in (watch.moved() or "")
+    watch.measure()
+    assert watch.moved() is None
+    assert watch.trouble() == "the clock of a differs from ours by -60.0 s"
+
+
+# --- when it is asked for
+
+
+def test_what_was_measured_is_believed_for_some_time() -> None:
+    node = OneNode(Host())
+    watch = node.watch()
+    watch.measure_if_due()
+    node.host.steady += EVERY
+    watch.measure_if_due()
+    assert node.asked == 1
+    node.host.steady += 0.1
+    watch.measure_if_due()
+    assert node.asked == 2
+
+
+@pytest.mark.parametrize("step", [60.0, -60.0, 1.5])
+def test_after_a_step_it_is_measured_at_once(step: float) -> None:
+    node = OneNode(Host())
+    watch = node.watch()
+    watch.measure_if_due()
+    node.host.ahead += step
+    watch.measure_if_due()
+    assert node.asked == 2
+    assert watch.moved() is None
+
+
+def test_where_no_node_answers_a_step_stays_known_to_a_worker() -> None:
+    node = OneNode(Host())
+    watch = node.watch()
+    watch.measure_if_due()
+    node.host.ahead, node.silent = 60.0, True
+    watch.measure_if_due()
+    assert watch.moved() is not None

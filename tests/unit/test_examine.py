@@ -20,6 +20,7 @@ from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.outcome import Outcome
 from streaming.steps.repair import WAITS
+from tests.builders.permits import permit
 from tests.builders.rows import (
     DELAY,
     FAMILY,
@@ -74,7 +75,9 @@ class Stream:
         self._batches += 1
         self.now += DELAY + SECOND
         suspect = Suspect(SLOT, sources, kind, PROJECTION.name, LONG_AGO, suspected=kind)
-        *ended, outcome = self._examiner().examine([suspect], admission, f"batch {self._batches}")
+        *ended, outcome = self._examiner().examine(
+            [suspect], permit(admission), f"batch {self._batches}"
+        )
         self.ended = [each.ended for each in ended]
         return outcome
 

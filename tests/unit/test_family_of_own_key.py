@@ -20,7 +20,6 @@ from reconcilers.finding import Action, Attempts, Finding, State
 from reconcilers.key import text_of
 from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
-from reconcilers.policy import Admission
 from reconcilers.writes import DeleteRow, SetCells
 from streaming.commands.findings import RETRY, Desk, FindingFilter
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
@@ -30,6 +29,7 @@ from streaming.steps.look import Look, LookResult
 from streaming.steps.looks import Looks
 from streaming.steps.outcome import Outcome
 from streaming.topics.publishing import _suspect
+from tests.builders.permits import permit
 from tests.builders.rights import BOB, EVE, LISTING, RIGHTS, SHARED, granted, place, shown
 from tests.builders.rows import DELAY, LONG_AGO, MOMENT, NOW, SECOND
 from tests.fakes.memory_tables import MemoryTables
@@ -69,7 +69,7 @@ class Ground:
             lambda: self.now,
             RULES,
         )
-        return examiner.examine([suspect], Admission(), f"batch {self.now}")
+        return examiner.examine([suspect], permit(), f"batch {self.now}")
 
     @property
     def finding(self) -> Finding:

@@ -25,6 +25,7 @@ from reconcilers.raw import RawCell, RawKey, raw_shape
 from streaming.pipeline.worker import BatchLook, Connections, Job, look_task
 from streaming.settings import Settings
 from streaming.steps.glance import Glance
+from tests.builders.clocks import OneNode
 from tests.builders.indexes import APPLICABLE, DELETED, INDEX_SCHEMA, INDEXED, LISTS, UNSEEN
 from tests.builders.rights import RIGHTS, is_of_a_user
 from tests.builders.rows import COMPLETE, LONG_AGO, MAILBOX, MESSAGE_ID, OTHER_ID
@@ -347,7 +348,9 @@ def test_a_worker_looks_at_what_the_glance_leaves_and_counts_both(mailbox: Mailb
     def connect(*_: object) -> Connections:
         tables, journal = MemoryTables(), MemoryJournal()
         glance = mailbox.glance
-        return Connections(tables, lineage, journal, MemoryExpiries(), tallies, glance)
+        return Connections(
+            tables, lineage, journal, MemoryExpiries(), tallies, OneNode().watch(), glance
+        )
 
     plain = {"mailboxid": str(MAILBOX), "changes": 2, "from_truth": False}
     plain |= {"looked_again": False, "heartbeat": False}

@@ -13,6 +13,7 @@ import pytest
 
 from checkpoints import clock, expiries, lease, lineage, tallies
 from checkpoints.schema import upgrade
+from reconcilers.ceiling import MINUTE
 from reconcilers.confirm import SECOND, Moment
 from reconcilers.drift import Evidence
 from reconcilers.families import FAMILIES
@@ -21,7 +22,7 @@ from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.finding import Action, Attempts, State
 from reconcilers.memory import UUID_EPOCH_100NS
 from reconcilers.model import NEVER_WRITTEN, NO_PROJECTION, PUBLISHED, Kind
-from reconcilers.policy import MINUTE, Breaker, BreakerLimits
+from reconcilers.policy import Breaker, BreakerLimits
 from reconcilers.tally import NOTHING, Sum
 from streaming.commands.listing import COLUMNS, TIMES
 from streaming.counters import correct, loop

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from reconcilers.ceiling import MINUTE
 from reconcilers.family import Projection
 from reconcilers.finding import State
 from reconcilers.model import Kind, Slot, Suspect
 from reconcilers.policy import (
-    MINUTE,
     Admission,
     Breaker,
     BreakerLimits,

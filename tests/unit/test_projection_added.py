@@ -19,7 +19,6 @@ from reconcilers.families import FAMILIES
 from reconcilers.finding import Action, Attempts, State
 from reconcilers.model import Difference, Kind, Repair, Row, Slot, Suspect, Value, Wake, look_again
 from reconcilers.plan import plan
-from reconcilers.policy import Admission
 from reconcilers.seen import Seen
 from reconcilers.writes import AddRow, DeleteRow
 from streaming import settings_page
@@ -34,6 +33,7 @@ from streaming.tables import Cluster
 from streaming.tables.cql import as_cql
 from streaming.topics import table_topics
 from tests.builders.answered import ANSWERED, ANSWERED_SCHEMA, WITH_ANSWERED
+from tests.builders.permits import permit
 from tests.builders.rows import (
     DELAY,
     LONG_AGO,
@@ -81,7 +81,7 @@ class Ground:
             RULES,
         )
         suspect = Suspect(SLOT, frozenset({MESSAGE_ID}), kind, ANSWERED.name, LONG_AGO)
-        outcomes = examiner.examine([suspect], Admission(), f"batch {self.now}")
+        outcomes = examiner.examine([suspect], permit(), f"batch {self.now}")
         return [each.action for each in outcomes]
 
 

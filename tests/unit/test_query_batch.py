@@ -20,7 +20,9 @@ from streaming.commands import workers
 from streaming.pipeline import query as module
 from streaming.pipeline.failures import ALONE_FOR, TRIES_ALONE
 from streaming.pipeline.query import EARLIEST, GIVEN_UP, FamilyQuery
+from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Slice
+from streaming.pipeline.window import how_often
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import KafkaSettings, Settings, StreamSettings
 from streaming.steps.outcome import Outcome
@@ -122,14 +124,14 @@ def query() -> Query:
     settings = Settings(kafka=KafkaSettings(max_offsets_per_batch=MOST))
     job, decisions = workers.job(settings, FAMILY, "suspects"), Decisions()
     nowhere: Any = None
-    made = Query(nowhere, job, nowhere, decisions, lambda topic: [0, 1, 2])
+    made = Query(nowhere, job, nowhere, decisions, lambda topic: [0, 1, 2], Ranges())
     made.told = decisions.told
     made.begin(SETTLED)
     return made
 
 
 def name_of(query: Query) -> str:
-    return query._ranges.nothing_left().name
+    return query.ranges.nothing_left().name
 
 
 def test_a_slice_is_admitted_before_it_is_repaired_and_settled_at_its_end(query: Query) -> None:
@@ -194,7 +196,7 @@ def test_what_is_settled_is_not_looked_at_when_it_comes_again(query: Query) -> N
 
 
 def starting(query: Query) -> Any:
-    return json.loads(query._starting_offsets(nested(query._ranges.restart())))[TOPIC]
+    return json.loads(query._starting_offsets(nested(query.ranges.restart())))[TOPIC]
 
 
 def test_a_fresh_query_names_every_partition(query: Query) -> None:
@@ -207,7 +209,7 @@ def test_what_has_waited_and_did_not_come_out_is_looked_at_by_the_next_batch(que
     assert not query.release({TOPIC: {0: 10, 1: 5}})
     assert query.release({TOPIC: {0: 12, 1: 5}})
     assert ("look", {ZERO: (10, 12)}) in query.batch(closed(600))
-    assert query._ranges.settled == {ZERO: 12, ONE: 5}, "whatever was there, it is settled"
+    assert query.ranges.settled == {ZERO: 12, ONE: 5}, "whatever was there, it is settled"
     assert "look" not in {each[0] for each in query.batch(closed(700))}
 
 
@@ -248,7 +250,7 @@ class Failing:
 
     @property
     def settled(self) -> int:
-        return self.query._ranges.settled[ZERO]
+        return self.query.ranges.settled[ZERO]
 
 
 @pytest.fixture
@@ -297,4 +299,4 @@ def test_while_cassandra_does_not_answer_nothing_is_given_up(failing: Failing) -
 def test_a_batch_starts_every_window_unless_it_is_said(
     settings: dict[str, float], told: str
 ) -> None:
-    assert module._trigger(StreamSettings.model_validate(settings)) == told
+    assert how_often(StreamSettings.model_validate(settings)) == told

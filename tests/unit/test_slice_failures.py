@@ -24,9 +24,11 @@ def piece(first: int = 0, last: int = 100) -> Slice:
 
 
 def failing(times: int, of: Slice | None = None) -> SliceFailures:
+    """It was asked for, and failed, so many times; and is asked for once more."""
     failures = SliceFailures()
     for number in range(times):
         failures.failed(of or piece(), number * MINUTE)
+    list(failures.parts(of or piece(), 0))
     return failures
 
 
@@ -117,10 +119,10 @@ class Stream:
             records = [
                 (at, n) for at, (first, last) in each.ranges.items() for n in range(first, last)
             ]
-            if self.ranges.is_hopeless(each, self.now):
+            if self.ranges.failures.is_hopeless(each, self.now):
                 self.given_up += records
             elif self.bad & set(records):
-                self.ranges.failed(each, self.now)
+                self.ranges.failures.failed(each, self.now)
                 return
             else:
                 self.looked += records

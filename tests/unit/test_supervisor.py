@@ -65,7 +65,7 @@ class Query:
     def start(self) -> None:
         self.started.append(AGAIN)
 
-    def stop(self) -> None:
+    def end(self) -> None:
         self.stopped += 1
 
     def progress(self) -> Iterator[dict[str, Any]]:

@@ -14,8 +14,9 @@ from reconcilers.memory import ProjectionDelete
 from reconcilers.model import KeyValue, Kind, Row, Slot, Suspect
 from streaming.steps.outcome import Outcome
 from tests.builders.indexes import DELETED, INDEXED, LISTS
+from tests.builders.permits import permit
 from tests.builders.rows import LONG_AGO, PROJECTION, SLOT, row
-from tests.fakes.refusing import OPEN, RULES, SLOTS, Stream, Tables, message_at
+from tests.fakes.refusing import RULES, SLOTS, Stream, Tables, message_at
 from tests.unit.test_examine import Stream as Single
 
 BAD = SLOTS[3]
@@ -112,12 +113,12 @@ def test_what_the_look_could_not_read_is_not_read_again(stream: Stream, tables: 
     tables.bad.clear()
     place = INDEXED.whole_group(BAD.group)
     suspect = Suspect(place, frozenset(), None, LISTS.name, LONG_AGO, unreadable="tombstones")
-    (told,) = stream._examiner(LISTS).examine([suspect], OPEN, "batch 1")
+    (told,) = stream._examiner(LISTS).examine([suspect], permit(), "batch 1")
     assert told.finding is not None
     assert told.finding.kind is Kind.UNREADABLE
     assert f"mailbox {BAD.group} as a whole cannot be read" in told.finding.sentence
     again = replace(suspect, unreadable=None, looked_again=True)
-    (ended,) = stream._examiner(LISTS).examine([again], OPEN, "batch 2")
+    (ended,) = stream._examiner(LISTS).examine([again], permit(), "batch 2")
     assert (ended.action, ended.ended) == (Action.CLOSE, State.HEALED)
 
 

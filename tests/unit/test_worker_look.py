@@ -22,6 +22,7 @@ from streaming.pipeline.worker import BatchLook, Connections, Job, look_task
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
 from streaming.steps.look import Look, LookResult
+from tests.builders.clocks import OneNode
 from tests.builders.indexes import DELETED, INDEXED
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SECOND, SLOT
 from tests.fakes.memory_tables import MemoryTables
@@ -45,7 +46,9 @@ class Share:
 
     def connect(self, _settings: Settings, _family: Family) -> Connections:
         journal, lineage = MemoryJournal(), MemoryLineage()
-        return Connections(self.tables, lineage, journal, self.expiries, self.tallies)
+        return Connections(
+            self.tables, lineage, journal, self.expiries, self.tallies, OneNode().watch()
+        )
 
     def look(
         self, *rows: dict[str, Any], at_once: int = 1, apart: frozenset[Slot] = frozenset()

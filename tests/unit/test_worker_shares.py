@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import cast
 
 from reconcilers.family import Family, Projection
@@ -22,6 +23,8 @@ from streaming.pipeline.worker import (
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
+from streaming.steps.permit import Permit
+from tests.builders.clocks import OneNode
 from tests.builders.indexes import DELETED, INDEXED
 from tests.builders.rows import LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID, SLOT, row
 from tests.builders.slots import uid_of
@@ -85,9 +88,7 @@ class Examined:
 
     projection: Projection
 
-    def examine(
-        self, suspects: Sequence[Suspect], _admission: Admission, batch: str
-    ) -> list[Outcome]:
+    def examine(self, suspects: Sequence[Suspect], _permit: Permit, batch: str) -> list[Outcome]:
         return [
             Outcome(
                 each.slot,
@@ -113,14 +114,14 @@ def examined(_job: Job, projection: Projection) -> Examiner:
     return cast(Examiner, Examined(projection))
 
 
-def no_connections(_settings: Settings, _family: Family) -> Connections:
-    raise AssertionError("examining is not ours to test")
+def on_right_clocks(_settings: Settings, _family: Family) -> Connections:
+    return cast(Connections, SimpleNamespace(clocks=OneNode().watch()))
 
 
 def test_findings_come_back_without_the_rows_that_they_hold() -> None:
-    job = Job(Settings(), INDEXED, "suspects", no_connections, examined)
+    job = Job(Settings(), INDEXED, "suspects", on_right_clocks, examined)
     index = replace(ONE, projection=DELETED.name)
-    outcomes = list(repair_task(job, Admission(), "batch")([[ONE, index]]))
+    outcomes = list(repair_task(job, "batch")([(Admission(), [ONE, index])]))
     findings = [each.finding for each in outcomes if each.finding is not None]
     assert [each.projection for each in findings] == ["messages", DELETED.name]
     assert {each.before for each in findings} == {None}

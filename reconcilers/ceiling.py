@@ -1,0 +1,70 @@
+"""The ceiling on repairs a minute: it holds what is above it, and opens nothing. Pure.
+
+The breaker counts suspects at the time when their records were read, so that slices which wait for
+one another are no burst. What they let through together may still be more than a cluster should be
+written to at once. Above the ceiling a repair is held, and comes back by itself in a later minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from reconcilers.model import Micros
+
+MINUTE: Micros = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """How many repairs may be written: ``now``, and in any minute from now on."""
+
+    now: int
+    a_minute: int
+
+    def wait(self, before: int) -> Micros:
+        """How long (µs) a repair waits that has so many before it; 0: it may be written now.
+
+        Those above the ceiling are spread over the minutes that they need, so that each comes back
+        once and not in every minute.
+        """
+        if before < self.now:
+            return 0
+        return MINUTE * (1 + (before - self.now) // self.a_minute)
+
+    def shared(self, sizes: Sequence[int]) -> list[Ceiling]:
+        """What each of several shares may write, in proportion to its size; together as much."""
+        return [
+            Ceiling(now, max(1, a_minute))
+            for now, a_minute in zip(
+                _in_proportion(self.now, sizes), _in_proportion(self.a_minute, sizes), strict=True
+            )
+        ]
+
+
+def _in_proportion(number: int, sizes: Sequence[int]) -> list[int]:
+    total = max(1, sum(sizes))
+    up_to = [number * size // total for size in accumulate(sizes, initial=0)]
+    return [end - begin for begin, end in pairwise(up_to)]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How many repairs were written when (µs of a steady clock), in the last minute."""
+
+    recent: tuple[tuple[Micros, int], ...] = ()
+
+    def left(self, most: int, now: Micros) -> int:
+        """How many more this minute may have."""
+        written = sum(number for at, number in self.recent if now - at < MINUTE)
+        return max(0, most - written)
+
+    def reserved(self, number: int, now: Micros) -> Written:
+        """A slice that may write so many begins: they count, also where nobody hears of its end."""
+        recent = [each for each in self.recent if now - each[0] < MINUTE]
+        return Written((*recent, (now, number)))
+
+    def settled(self, number: int, now: Micros) -> Written:
+        """It has ended, and has written so many."""
+        return Written((*self.recent[:-1], (now, number)))

@@ -1,0 +1,33 @@
+"""What a worker may write of its share of a slice: asked again before each write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reconcilers.model import Micros
+from reconcilers.policy import Admission
+
+ABOVE = "this minute has had its repairs (repair.writes_per_minute)"
+"""Why a repair comes back in a later minute."""
+
+
+@dataclass(slots=True)
+class Permit:
+    """What the driver lets through, and whether this process's own clock may be believed.
+
+    ``clock_moved`` says how far it has moved since this process measured the nodes' clocks, None
+    where it stands.
+    """
+
+    admission: Admission
+    clock_moved: Callable[[], str | None]
+    _asked: int = 0
+
+    def wait(self) -> Micros:
+        """How long (µs) the next repair must wait; 0: it may be written now."""
+        ceiling = self.admission.ceiling
+        if ceiling is None:
+            return 0
+        self._asked += 1
+        return ceiling.wait(self._asked - 1)
