@@ -13,7 +13,7 @@ OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes counte
 SOURCES := reconcilers checkpoints streaming deploy tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools format lint test test-first-half test-second-half test-serverless test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra demo bench mutants docs lock clean
+.PHONY: help setup tools format lint test test-first-half test-second-half test-serverless test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra test-long-slow-sync demo bench mutants docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -68,7 +68,7 @@ test-second-half test-serverless: test-%:
 
 test-long: setup ## the long tests, all parts at once: more than an hour
 	$(PYTEST) -m long --durations=10 $(ARGS)
-	@$(MAKE) --no-print-directory test-long-older-cassandra
+	@$(MAKE) --no-print-directory test-long-older-cassandra test-long-slow-sync
 
 # Each part takes half an hour at most; every long test names the one that it belongs to.
 $(LONG_PARTS:%=test-long-%): test-long-%: setup
@@ -84,6 +84,9 @@ test-long-fire: ## counters beside mail at full speed; a table that refuses
 
 test-long-older-cassandra: setup ## repairs, index tables, counters, canaries and poison on Cassandra 4.1
 	$(PYTEST) -m stack --release=4.1 --durations=10 $(OLDER)
+
+test-long-slow-sync: setup ## counters where Cassandra syncs its commit log every ten seconds, its default
+	$(PYTEST) -m stack --overlay=cassandra-slow-sync.yaml --durations=10 tests/stack/test_counters.py
 
 demo: setup ## the main job on real servers, from nothing, in minutes
 	@$(BIN)/python -m deploy.demo $(ARGS)

@@ -12,7 +12,7 @@ from cassandra.policies import WhiteListRoundRobinPolicy
 from hypothesis import HealthCheck, settings
 
 from deploy.embedded import interrupts
-from deploy.embedded.spec import DEFAULT_RELEASE, CassandraRelease
+from deploy.embedded.spec import DEFAULT_RELEASE, Caches, CassandraRelease
 from deploy.embedded.waiting import HANG_S
 from deploy.mailserver import james
 from tests.containers.stack import missing_docker, running_containers
@@ -37,6 +37,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=get_args(CassandraRelease),
         default=DEFAULT_RELEASE,
         help="which Cassandra the embedded stack runs",
+    )
+    parser.addoption(
+        "--overlay",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="of deploy/cassandra: settings of the embedded node in place of cassandra.yaml's",
     )
 
 
@@ -108,7 +115,9 @@ def running(
             yield started
     else:
         measured = all(each.get_closest_marker("bench") for each in request.session.items)
-        with running_embedded(data, release, "production" if measured else "small") as started:
+        caches: Caches = "production" if measured else "small"
+        overlays = tuple(request.config.getoption("--overlay"))
+        with running_embedded(data, release, caches, overlays) as started:
             yield started
 
 

@@ -59,6 +59,7 @@ class CassandraNode:
             names.append("cassandra-auth.yaml")
         if self._spec.caches == "production":
             names.append("cassandra-caches.yaml")
+        names += self._spec.overlays
         whole = conf / "cassandra.yaml.template"
         whole.parent.mkdir(parents=True, exist_ok=True)
         whole.write_text(

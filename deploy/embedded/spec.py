@@ -46,7 +46,8 @@ class Spec:
     """The options of one stack; `admin` is None where Cassandra asks for no password.
 
     The changes of `tables`, in `keyspace`, are captured. `schema` is CQL that is carried out before
-    the agent starts; it changes nothing where it was carried out already.
+    the agent starts; it changes nothing where it was carried out already. `overlays` are files of
+    deploy/cassandra whose settings take the place of those of cassandra.yaml.
     """
 
     keyspace: str
@@ -57,6 +58,7 @@ class Spec:
     topic_prefix: str = TOPIC_PREFIX
     caches: Caches = DEFAULT_CACHES
     schema: tuple[str, ...] = ()
+    overlays: tuple[str, ...] = ()
 
     @property
     def bootstrap_servers(self) -> str:
@@ -75,7 +77,8 @@ class Wanted:
 
     ``tables`` are those whose changes are captured. A new stack needs them; an old one keeps its
     own where none are given. ``caches`` may be others at each start. ``schema`` is CQL for what has
-    to be there before the agent starts, each statement with IF NOT EXISTS.
+    to be there before the agent starts, each statement with IF NOT EXISTS. ``overlays`` are files
+    of deploy/cassandra whose settings take the place of those of cassandra.yaml.
     """
 
     keyspace: str | None = None
@@ -84,6 +87,7 @@ class Wanted:
     tables: tuple[str, ...] = ()
     caches: Caches | None = None
     schema: tuple[str, ...] = ()
+    overlays: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,7 @@ def load(layout: Layout) -> Spec | None:
         raw["admin"] = Credentials(**raw["admin"]) if raw["admin"] else None
         raw["tables"] = tuple(raw["tables"])
         raw["schema"] = tuple(raw.get("schema", ()))
+        raw["overlays"] = tuple(raw.get("overlays", ()))
         return Spec(**raw)
     except FileNotFoundError:
         return None
@@ -153,15 +158,17 @@ def load(layout: Layout) -> Spec | None:
 def decide(layout: Layout, wanted: Wanted) -> Spec:
     """The stored spec, or a new one with free ports, which is stored.
 
-    Other tables, caches and schema than before are taken up. Raises MismatchError where the data
-    directory was made with other options, or where nobody has ever said which tables are captured.
+    Other tables, caches, schema and overlays than before are taken up. Raises MismatchError where
+    the data directory was made with other options, or where nobody has ever said which tables are
+    captured.
     """
     stored = load(layout)
     if stored is not None:
         _refuse_difference(layout, stored, wanted)
         tables, caches = wanted.tables or stored.tables, wanted.caches or stored.caches
-        schema = wanted.schema or stored.schema
-        return _store(layout, replace(stored, tables=tables, caches=caches, schema=schema))
+        schema, overlays = wanted.schema or stored.schema, wanted.overlays or stored.overlays
+        now = replace(stored, tables=tables, caches=caches, schema=schema, overlays=overlays)
+        return _store(layout, now)
     if not wanted.tables:
         raise MismatchError(f"{layout.root} is new: say which tables are to be captured")
     candidates = free_ports()
@@ -173,6 +180,7 @@ def decide(layout: Layout, wanted: Wanted) -> Spec:
         tables=wanted.tables,
         caches=wanted.caches or DEFAULT_CACHES,
         schema=wanted.schema,
+        overlays=wanted.overlays,
     )
     return _store(layout, spec)
 

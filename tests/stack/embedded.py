@@ -11,12 +11,20 @@ from tests.endpoints import Endpoints, Running
 
 
 @contextmanager
-def running_embedded(data: Path, release: CassandraRelease, caches: Caches) -> Iterator[Running]:
+def running_embedded(
+    data: Path, release: CassandraRelease, caches: Caches, overlays: tuple[str, ...]
+) -> Iterator[Running]:
     """Start Cassandra, Kafka and the agent under `data`; no process of theirs is left behind."""
     from deploy import captured
     from deploy.embedded import Stack, Wanted
 
-    wanted = Wanted(release=release, tables=captured.TABLES, schema=captured.SCHEMA, caches=caches)
+    wanted = Wanted(
+        release=release,
+        tables=captured.TABLES,
+        schema=captured.SCHEMA,
+        caches=caches,
+        overlays=overlays,
+    )
     with Stack(data, wanted) as stack:
         yield Running(Endpoints.of(stack.describe()), supervised)
 

@@ -106,6 +106,14 @@ def test_caches_are_small_unless_a_node_is_to_be_measured(layout: Layout) -> Non
     assert (small["file_cache_size"], large["file_cache_size"]) == ("32MiB", "256MiB")
 
 
+def test_settings_of_cassandra_may_be_others_at_each_start(layout: Layout) -> None:
+    slow = ("cassandra-slow-sync.yaml",)
+    assert decide(layout, Wanted(tables=TABLES)).overlays == ()
+    assert decide(layout, Wanted(overlays=slow)).overlays == slow
+    assert decide(layout, Wanted()).overlays == slow
+    assert node_settings(layout)["commitlog_sync_period"] == "10000ms"
+
+
 def test_a_stack_that_was_made_before_caches_could_be_chosen_has_small_ones(
     layout: Layout,
 ) -> None:
