@@ -77,7 +77,28 @@ def judge(
         report = _shadowed_delete(seen, moment)
     if report is not None and report.kind not in accepted:
         return report
-    return Repair(difference, describe(family, projection, seen, difference))
+    on_memory = not projection.is_index and _rests_on_memory(seen, difference, moment, accepted)
+    return Repair(difference, describe(family, projection, seen, difference), on_memory)
+
+
+def _rests_on_memory(
+    seen: Seen, difference: Difference, moment: Moment, accepted: frozenset[Kind]
+) -> bool:
+    """Whether it is right only if no event of this source is still to come.
+
+    That a delete meant this very row is known by its own event; what else speaks for a removal is
+    that memory holds no other row, or no other delete. A row near a delete is re-added because
+    memory holds no delete of the truth that meant it. What a person has accepted rests on that.
+    """
+    match difference.kind:
+        case Kind.EXTRA_ROW:
+            decided = Kind.AMBIGUOUS_RANGE_DELETE in accepted
+            return not decided and not seen.memory.heard_of_its_delete
+        case Kind.MISSING_ROW:
+            near = bool(seen.memory.projection_deletes) or _is_near_a_delete(seen, moment)
+            return near and Kind.SHADOWED_DELETE not in accepted
+        case _:
+            return False
 
 
 def cannot_be_read(family: Family, projection: Projection, slot: Slot, why: str) -> Report:
@@ -131,18 +152,21 @@ def _reported_class(
 
 def _shadowed_delete(seen: Seen, moment: Moment) -> Report | None:
     """A truth row that a delete missed only because two clocks differ: its user deleted it."""
-    truth, memory = seen.truths[0], seen.memory
-    near = any(
-        abs(written - deleted) <= moment.delete_clock_tolerance
-        for deleted in memory.range_deletes | memory.row_deletes
-        for written in truth.written.values()
-    )
-    if not near or _meant_others(seen):
+    if not _is_near_a_delete(seen, moment) or _meant_others(seen):
         return None
     return Report(
         Kind.SHADOWED_DELETE,
         "the truth row outlived a delete of its own by less than a clock difference:"
         " its user deleted it, so it is not re-added",
+    )
+
+
+def _is_near_a_delete(seen: Seen, moment: Moment) -> bool:
+    """Whether a delete of the truth was heard that the row may have outlived by two clocks."""
+    return any(
+        abs(written - deleted) <= moment.delete_clock_tolerance
+        for deleted in seen.memory.range_deletes | seen.memory.row_deletes
+        for written in seen.truths[0].written.values()
     )
 
 
@@ -152,7 +176,7 @@ def _meant_others(seen: Seen) -> bool:
     So it is when a message was moved away and comes back within seconds, under a new UID.
     """
     memory = seen.memory
-    if memory.row_deletes or memory.projection_deletes:
+    if memory.heard_of_its_delete:
         return False
     gone = memory.known - seen.present - {seen.slot}
     return len(memory.range_deletes) <= len(gone)
@@ -187,7 +211,7 @@ def evidence_for_removal(family: Family, seen: Seen) -> str | None:
     """
     memory, slot, others = seen.memory, seen.slot, _lost(seen) - {seen.slot}
     row, source, group = family.key[-1].label, family.truth.source.label, family.group.label
-    if memory.projection_deletes or memory.row_deletes:
+    if memory.heard_of_its_delete:
         return "a delete of this very row was seen"
     if memory.complete_at is None or not (slot in memory.known or _came_after(seen)):
         return None

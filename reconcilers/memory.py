@@ -84,9 +84,14 @@ class Memory:
     sibling_deletes: Mapping[Slot, int] = field(default_factory=dict)
 
     @property
+    def heard_of_its_delete(self) -> bool:
+        """Whether a delete is known that named this very row."""
+        return bool(self.row_deletes or self.projection_deletes)
+
+    @property
     def heard_of_a_delete(self) -> bool:
         """Whether any delete that could have taken this row is known."""
-        return bool(self.range_deletes or self.row_deletes or self.projection_deletes)
+        return bool(self.range_deletes) or self.heard_of_its_delete
 
     @property
     def complete(self) -> bool:

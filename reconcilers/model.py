@@ -268,10 +268,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Something is wrong that may be repaired from what was seen."""
+    """Something is wrong that may be repaired from what was seen.
+
+    ``rests_on_memory``: what has happened and was not heard of yet could change that.
+    """
 
     difference: Difference
     sentence: str
+    rests_on_memory: bool = False
 
 
 Verdict = Consistent | LookAgain | Report | Repair

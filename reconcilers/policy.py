@@ -14,7 +14,7 @@ from enum import StrEnum
 from reconcilers.ceiling import MINUTE, Ceiling
 from reconcilers.family import Family, Projection
 from reconcilers.finding import State
-from reconcilers.model import Kind, Micros, Suspect
+from reconcilers.model import Kind, Micros, Repair, Suspect
 
 
 class Breaker(StrEnum):
@@ -129,11 +129,13 @@ class Admission:
     """What the driver lets through for this batch: None, or why not.
 
     ``ceiling`` says how many repairs may be written, where that has a limit.
+    ``on_memory`` is for repairs that are right only if no event of theirs is still to come.
     """
 
     repairs: str | None = None
     removals: str | None = None
     observe: bool = False
+    on_memory: str | None = None
     ceiling: Ceiling | None = None
 
     def shared(self, sizes: Sequence[int]) -> list[Admission]:
@@ -156,21 +158,23 @@ class Refusal:
 
 
 def refusal(
-    kind: Kind,
+    repair: Repair,
     family: Family,
     projection: Projection,
     admission: Admission,
     may_lose_rows: Callable[[], bool],
 ) -> Refusal | None:
-    """Why a repair of this kind is not carried out now, None when it is.
+    """Why a repair is not carried out now, None when it is.
 
     ``may_lose_rows`` answers for the group (mailbox) of a row that is to be removed. It is asked
     last, and only for a removal that would else be carried out: it reads the whole group.
     """
+    kind = repair.difference.kind
     removal = kind is Kind.EXTRA_ROW and not projection.is_index
-    held = admission.repairs or (admission.removals if removal else None)
+    waits = admission.on_memory if repair.rests_on_memory else None
+    held = admission.repairs or (admission.removals if removal else None) or waits
     if admission.observe:
-        return Refusal(State.OBSERVED, kind)
+        return Refusal(State.OBSERVED, kind, waits and f"would be held: {waits}")
     if held is not None:
         return Refusal(State.HELD, kind, f"held: {held}")
     if removal and not may_lose_rows():

@@ -219,12 +219,13 @@ class CanarySettings(Section):
         "reconciler_canary", description="keyspace of the canaries, marked with CDC"
     )
     interval: Seconds = Field(1.0, description="a canary is written to each node every so often")
+    usual_delay: Seconds = Field(
+        10.0, description="what capture takes as a rule; removals wait while it takes far longer"
+    )
     lost_after: Seconds = Field(
         600.0, description="a missing canary, and events around it, count as lost after"
     )
-    longest_pause: Seconds = Field(
-        600.0, description="so long without canaries cdc_raw cannot overflow unseen"
-    )
+    longest_pause: Seconds = Field(600.0, description="a longer pause of canaries counts as a loss")
 
 
 class Settings(Section):

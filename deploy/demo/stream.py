@@ -29,6 +29,9 @@ OWN_ENVIRONMENT = "RECONCILE_"
 COMPILED_QUICKLY = "-XX:TieredStopAtLevel=1"
 """For the JVM of Spark: this stream lives for minutes, in which compiling well does not pay."""
 
+SLOW_CAPTURE_S = 60
+"""Everything runs on one machine, which is busy: that alone is no reason to let removals wait."""
+
 Sections = dict[str, dict[str, Any]]
 
 
@@ -63,6 +66,7 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path, pace: Pa
             "first_correction_max_messages": 10_000,
             "first_correction_max_octets": 10**12,
         },
+        "canary": {"usual_delay": SLOW_CAPTURE_S},
         "metrics": {"port": 0},
     }
     names = {**stack, **changes}

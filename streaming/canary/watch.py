@@ -45,8 +45,8 @@ class FrontierWatch:
         been looked at; 0 where that is not known yet. Raises what ``events_lost`` raises.
         """
         self._now = max(self._now, looked_at)
-        ours = {place for place in places if place[0] == self.topic}
-        self.frontier.keep(ours)
+        places = list(places)
+        self.frontier.keep(self._ours(places))
         for span in self.frontier.hear(echoes, self._now):
             log.error("events may be lost: %s; what memory says of before counts no more", span)
             self.metrics.lost_spans.labels(span.lane[0]).inc()
@@ -56,7 +56,14 @@ class FrontierWatch:
             self._untold = 0
         self._forget_gone()
         self._show()
-        return self.frontier.proven(ours)
+        return self.proven(places)
+
+    def proven(self, places: Iterable[tuple[str, int]]) -> Proven:
+        """What was proven, when a slice was heard last, in all of these partitions."""
+        return self.frontier.proven(self._ours(places))
+
+    def _ours(self, places: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
+        return {place for place in places if place[0] == self.topic}
 
     def reached(self) -> dict[Lane, Micros]:
         """Up to which canary each lane was heard without a gap: kept with what is settled."""

@@ -9,6 +9,7 @@ from checkpoints.batch_bookmarks import safe_start
 from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.lineage import Lineage
+from reconcilers.behind import longest_age
 from reconcilers.frontier import Frontier, FrontierRules
 from reconcilers.model import Micros
 from reconcilers.policy import BreakerLimits
@@ -21,6 +22,7 @@ from streaming.monitoring.lag import LagWatch
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
 from streaming.pipeline.batches import Batches
+from streaming.pipeline.behind import BehindWatch
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.failures import SliceFailures
 from streaming.pipeline.open_findings import OpenFindings
@@ -110,10 +112,10 @@ def batches(
         expired=ExpiredCells(ours.expiries),
         record=record,
         lineage=ours.lineage,
-        clock=now_micros,
         alone=CanariesAlone(
             FewRecords(settings.kafka).read, settings.kafka.topic_prefix, settings.canary.keyspace
         ),
+        behind=BehindWatch(frontier, _longest_age(settings), now_micros, metrics),
     )
 
 
@@ -127,6 +129,14 @@ def _frontier(opened: OpenedStream) -> FrontierWatch:
         Nodes(connect(settings.cassandra)).ids,
         partial(_events_lost, lineage),
         opened.metrics,
+    )
+
+
+def _longest_age(settings: Settings) -> Micros:
+    """How old (µs) the frontier may be until the stream is behind."""
+    stream, canary = settings.stream, settings.canary
+    return longest_age(
+        to_micros(stream.delay), to_micros(stream.window), to_micros(canary.usual_delay)
     )
 
 

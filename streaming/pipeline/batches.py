@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from checkpoints.lineage import Lineage
 from reconcilers.model import Micros, Slot, Wake
@@ -11,6 +11,7 @@ from reconcilers.policy import Admission
 from streaming.canary.alone import CanariesAlone
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord
+from streaming.pipeline.behind import BehindWatch
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.open_findings import OpenFindings, finding_wake
 from streaming.pipeline.scheduled import ExpiredCells
@@ -29,12 +30,12 @@ class Batches:
     expired: ExpiredCells
     record: BatchRecord
     lineage: Lineage
-    clock: Callable[[], Micros]
     alone: CanariesAlone
+    behind: BehindWatch
 
     def start(self) -> list[Wake]:
         """Read the journal; returns the keys to look at at once (mode switched, breaker closed)."""
-        now = self.clock()
+        now = self.record.clock()
         if self.lineage.watched_since() is None:
             self.lineage.watch_from(now)
         self.recall()
@@ -45,11 +46,12 @@ class Batches:
     def recall(self) -> None:
         """Read the open findings anew: a batch that failed told nothing of its work."""
         self.open_findings.recall()
-        self.expired.recall(self.record.position.recorded_at(), self.clock())
+        self.expired.recall(self.record.position.recorded_at(), self.record.clock())
 
     def admit(self, look: BatchLook, piece: Slice) -> Admission:
         """What may be repaired in this slice. Raises `AlreadyRunning` when the lease is lost."""
         admission = self.admission.admit(look, piece.name, piece.read_at)
+        admission = replace(admission, on_memory=self.behind.at(piece))
         return self.ceiling.admit(admission, len(look.suspects))
 
     def canaries_alone(self, piece: Slice) -> BatchLook | None:
@@ -69,13 +71,15 @@ class Batches:
 
     def later_looks(self, now: Micros) -> list[Wake]:
         """Keys to look at again now: those due, those a person let go, those with expired cells."""
-        resumed = self._held() if self.admission.was_resumed() else []
+        caught_up = self.behind.is_over() and self.admission.lets_held_go
+        resumed = self._held() if self.admission.was_resumed() or caught_up else []
         due = [finding_wake(finding) for finding in self.open_findings.take_due(now)]
         return [*resumed, *due, *self.expired.take_due(now)]
 
     def ended(self, look: BatchLook, piece: Slice) -> None:
         """The slice is done: counters are told, then it is settled, then shown."""
         self.record.ended(look, piece)
+        self.behind.at(piece)
 
     def _held(self) -> list[Wake]:
         return [finding_wake(finding) for finding in self.open_findings.held()]

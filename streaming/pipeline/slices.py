@@ -59,6 +59,11 @@ class Slice:
         }
 
     @property
+    def whole(self) -> bool:
+        """Whether what was read with its records has been looked at when it is done."""
+        return self.done_before >= self.read_at
+
+    @property
     def records(self) -> int:
         """How many offsets it spans."""
         return _records(self.begin, self.end)

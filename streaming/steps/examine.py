@@ -232,9 +232,9 @@ class Examiner:
     def _repair(
         self, case: ConfirmedSuspect, verdict: Repair, step: Step, batch: _Batch
     ) -> Iterator[Outcome]:
-        kind, sentence = verdict.difference.kind, verdict.sentence
+        sentence = verdict.sentence
         refused = refusal(
-            kind,
+            verdict,
             self.family,
             self.projection,
             batch.permit.admission,

@@ -17,6 +17,7 @@ from reconcilers.compare import compare
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Attempts, Finding, State
 from reconcilers.model import Kind, Micros, Row, Slot, Wake
+from reconcilers.policy import Admission
 from reconcilers.seen import Seen
 from streaming.pipeline.open_findings import finding_wake
 from streaming.pipeline.worker import each_once
@@ -68,7 +69,8 @@ class Run:
     """A world and its reconciler, driven by a script.
 
     ``looks`` are the batches under way, each begun at a port of the one before it; ``undisturbed``
-    is at how many ports the newest goes on at once. ``pending`` are keys not judged yet.
+    is at how many ports the newest goes on at once. ``pending`` are keys not judged yet. ``behind``
+    is what the driver says while events have not come.
     """
 
     climate: Climate
@@ -81,6 +83,7 @@ class Run:
     pending: set[Slot] = field(default_factory=set)
     batches: int = 0
     undisturbed: int = 0
+    behind: str | None = None
 
     def __post_init__(self) -> None:
         self.world = World(self.climate)
@@ -209,7 +212,8 @@ class Run:
         kept.taken = max(kept.taken, first + len(settled))
         ports.publish(found.again)
         suspects = each_once(each for each in found.suspects if each.slot in batch.slots)
-        outcomes = self._examiner(ports).examine(suspects, permit(), batch.name)
+        allowed = permit(Admission(on_memory=self.behind))
+        outcomes = self._examiner(ports).examine(suspects, allowed, batch.name)
         self.pending.difference_update(batch.slots)
         self.pending |= {each.slot for each in outcomes if each.action is Action.LOOK_AGAIN}
         kept.published = [each for each in kept.published if each not in again]

@@ -57,6 +57,7 @@ def write_settings(
         },
         "repair": {"recheck_interval": 5, "projections": ["messages"]},
         "tally": {"projections": []},
+        "canary": {"usual_delay": 60},
         "metrics": {"port": 0},
     }
     for each in (defaults, changes):

@@ -24,7 +24,7 @@ from tests.endpoints import Endpoints, Running
 from tests.stack.conftest import LATEST, TALLIES, a_scene
 from tests.stack.counted import Counted
 from tests.stack.reconnecting import reconnecting
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.scenes import KeyAndValue, Place, Scene, cells
 from tests.stack.streams import until, write_settings
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="servers")]
@@ -63,7 +63,7 @@ def live(
     changes = {
         "stream": {"delay": LATEST},
         "tally": TALLIES,
-        "canary": {"lost_after": LOST_AFTER},
+        "canary": {"lost_after": LOST_AFTER, "usual_delay": SILENT},
     }
     for made in a_scene(running, session, tmp_path_factory, changes):
         until("canaries come back", partial(_delay, made))
@@ -100,6 +100,53 @@ def test_a_silent_agent_is_seen_and_counters_wait_for_it(live: Scene, own_stack:
     until("what was written meanwhile is repaired", lambda: live.agrees(place))
     until("the counter is exact", lambda: box.counters() == (3, 1))
     assert live.metric("reconciler_lost_spans_total") == 0
+
+
+def test_while_an_agent_is_silent_a_removal_on_memory_waits(live: Scene, own_stack: Stack) -> None:
+    until("the agent keeps up", lambda: (_delay(live) or SILENT) < USUAL)
+    healthy, orphan = Place(), Place()
+    live.write_both(healthy, cells())
+    events = until("its events have come", partial(_listed, live, healthy))
+    own_stack.pause_agent()
+    until("the stream is behind", partial(_waits, live))
+    live.write_projection(orphan, {"messageid": orphan.messageid, **cells()})
+    live.publish(_renamed(events, healthy, orphan))  # as another node's agent would
+    waits = until("its removal waits", lambda: live.findings(orphan.row))[-1]
+    assert (waits["kind"], waits["state"]) == ("extra_row", "held")
+    assert "held: the stream is behind: node" in waits["message"]
+    assert _waits(live)
+    told = live.command("findings", "--state", "held").stdout
+    assert str(orphan.mailboxid) in told
+    assert "the stream is behind" in told
+    assert not live.lacks(orphan.row)
+    own_stack.resume_agent()
+    live.await_verified(orphan.row)
+    assert live.lacks(orphan.row)
+    until("the stream is not behind any more", lambda: not _waits(live))
+
+
+def _waits(scene: Scene) -> bool:
+    """Whether operators see that removals wait."""
+    return scene.metric("reconciler_repairs_paused", reason="behind") == 1
+
+
+def _listed(scene: Scene, place: Place) -> list[KeyAndValue]:
+    """The events of its row of the listing, so far."""
+    found = scene.events([place.mailboxid])
+    return [(key, value) for key, value in found if b'"table":"messageidtable"' in (value or b"")]
+
+
+def _renamed(events: list[KeyAndValue], one: Place, other: Place) -> list[KeyAndValue]:
+    """The same events of another row."""
+
+    def named(text: bytes | None) -> bytes:
+        ids = ((one.messageid, other.messageid), (one.mailboxid, other.mailboxid))
+        told = (text or b"").decode()
+        for old, new in ids:
+            told = told.replace(str(old), str(new))
+        return told.encode()
+
+    return [(named(key), named(value)) for key, value in events]
 
 
 def test_segments_that_are_lost_are_known_to_be_lost(

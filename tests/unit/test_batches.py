@@ -26,10 +26,12 @@ from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import NO_PROJECTION, KeyValue, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.policy import Breaker, BreakerLimits
 from streaming.canary.alone import CanariesAlone
+from streaming.canary.watch import FrontierWatch
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, StreamPosition
 from streaming.pipeline.batches import Batches
+from streaming.pipeline.behind import BehindWatch
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.scheduled import ExpiredCells
@@ -37,7 +39,7 @@ from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.outcome import Outcome
-from tests.builders.canaries import frontier_watch
+from tests.builders.canaries import TOPIC, echo, frontier_watch
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
 from tests.builders.slots import uid_of
 
@@ -72,9 +74,14 @@ class MemoryPorts:
     expiries: MemoryExpiries = field(default_factory=MemoryExpiries)
 
 
-def batches(ports: MemoryPorts, bookmarks: MemoryBookmarks | None = None) -> Batches:
+def batches(
+    ports: MemoryPorts,
+    bookmarks: MemoryBookmarks | None = None,
+    frontier: FrontierWatch | None = None,
+) -> Batches:
     """Decisions in repair mode, at `NOW`."""
     metrics = Metrics(CollectorRegistry())
+    frontier = frontier or frontier_watch()
     limits = BreakerLimits(suspects_per_minute=5, removals_per_minute=5)
     position = StreamPosition(
         STREAM, bookmarks or MemoryBookmarks(), KafkaIds, lambda offsets: None
@@ -92,10 +99,10 @@ def batches(ports: MemoryPorts, bookmarks: MemoryBookmarks | None = None) -> Bat
         ceiling=WriteCeiling(1_000),
         open_findings=OpenFindings(FAMILY, ports.journal, metrics, STREAM, HOUR),
         expired=ExpiredCells(ports.expiries),
-        record=BatchRecord(FAMILY.name, position, frontier_watch(), metrics, lambda: NOW),
+        record=BatchRecord(FAMILY.name, position, frontier, metrics, lambda: NOW),
         lineage=ports.lineage,
-        clock=lambda: NOW,
         alone=CanariesAlone(lambda ranges: (), "james", "reconciler_canary"),
+        behind=BehindWatch(frontier, SECOND, lambda: NOW, metrics),
     )
 
 
@@ -184,6 +191,33 @@ def test_what_was_held_is_looked_at_again_when_a_person_closes_the_breakers() ->
     assert decisions.later_looks(NOW) == []
     ports.journal.close_breakers(NOW)
     assert [wake.key[1] for wake in decisions.later_looks(NOW)] == [uid_of(HELD)]
+    assert decisions.later_looks(NOW) == []
+
+
+def test_what_waited_for_the_stream_to_catch_up_is_looked_at_when_it_has() -> None:
+    ports, frontier = MemoryPorts(MemoryJournal(lambda: NOW)), frontier_watch(nodes=lambda: ("n1",))
+    decisions = batches(ports, frontier=frontier)
+    decisions.start()
+    piece = replace(PIECE, end={(TOPIC, 0): 20})
+    assert "no canary of node n1" in str(decisions.admit(BatchLook(), piece).on_memory)
+    decisions.open_findings.keep(held())
+    canaries = [(0, echo(NOW, 0)), (1, echo(NOW + 1, NOW))]
+    assert decisions.later_looks(NOW) == []
+    decisions.ended(BatchLook(echoes=canaries), piece)
+    assert [wake.key[1] for wake in decisions.later_looks(NOW)] == [uid_of(HELD)]
+    assert decisions.later_looks(NOW) == []
+    assert decisions.admit(BatchLook(), piece).on_memory is None
+
+
+def test_while_a_breaker_is_open_catching_up_lets_nothing_go() -> None:
+    ports, frontier = MemoryPorts(MemoryJournal(lambda: NOW)), frontier_watch(nodes=lambda: ("n1",))
+    decisions = batches(ports, frontier=frontier)
+    decisions.start()
+    piece = replace(PIECE, end={(TOPIC, 0): 20})
+    decisions.admit(too_many(Kind.MISSING_ROW), piece)
+    decisions.open_findings.keep(held())
+    canaries = [(0, echo(NOW, 0)), (1, echo(NOW + 1, NOW))]
+    decisions.ended(BatchLook(echoes=canaries), piece)
     assert decisions.later_looks(NOW) == []
 
 

@@ -363,12 +363,58 @@ NO_EVIDENCE = {
 }
 
 
-@pytest.mark.parametrize(("memory", "present"), EVIDENCE.values(), ids=EVIDENCE.keys())
-def test_an_orphan_with_evidence_is_removed(memory: Memory, present: set[int]) -> None:
+HEARD = {"its projection row was deleted", "a truth delete named its UID"}
+
+
+@pytest.mark.parametrize("case", EVIDENCE)
+def test_an_orphan_with_evidence_is_removed(case: str) -> None:
+    memory, present = EVIDENCE[case]
     one = seen(row(), memory=memory, present=slots(*present))
-    assert isinstance(verdict(one), Repair)
+    answer = verdict(one)
+    assert isinstance(answer, Repair)
+    assert answer.rests_on_memory is (case not in HEARD)
     reason = evidence_for_removal(FAMILY, one)
     assert reason is not None
+
+
+DECIDED = frozenset({Kind.AMBIGUOUS_RANGE_DELETE, Kind.SHADOWED_DELETE})
+NEAR = frozenset({LONG_AGO + SECOND})
+RE_ADDED = {
+    # what is remembered of the missing row; whether adding it rests on that
+    "no delete was heard": (Memory(slots(7)), False),
+    "a delete of the truth an hour later": (Memory(range_deletes=times(0)), False),
+    "its own delete in the projection": (Memory(projection_deletes=times(0)), True),
+    "a near delete that took another row": (Memory(slots(1, 7), range_deletes=NEAR), True),
+}
+
+
+@pytest.mark.parametrize("case", RE_ADDED)
+def test_a_row_near_a_delete_is_re_added_by_what_memory_says(case: str) -> None:
+    memory, on_memory = RE_ADDED[case]
+    answer = verdict(seen(None, truth(at=LONG_AGO), memory=memory))
+    assert isinstance(answer, Repair)
+    assert answer.rests_on_memory is on_memory
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        seen(row(), memory=Memory(slots(7, 8), range_deletes=times(100))),
+        seen(None, truth(at=LONG_AGO), memory=Memory(range_deletes=NEAR)),
+        seen(None, truth(at=LONG_AGO), memory=Memory(projection_deletes=NEAR)),
+    ],
+)
+def test_what_a_person_has_accepted_rests_on_that(one: Seen) -> None:
+    answer = verdict(one, DECIDED)
+    assert isinstance(answer, Repair)
+    assert not answer.rests_on_memory
+
+
+def test_a_row_that_is_there_is_corrected_by_what_is_read() -> None:
+    memory = Memory(projection_deletes=NEAR, range_deletes=NEAR)
+    answer = verdict(seen(row(flagseen=False), truth(), memory=memory))
+    assert isinstance(answer, Repair)
+    assert not answer.rests_on_memory
 
 
 @pytest.mark.parametrize(("memory", "present"), NO_EVIDENCE.values(), ids=NO_EVIDENCE.keys())

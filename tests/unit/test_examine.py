@@ -315,6 +315,52 @@ def test_what_is_not_let_through_is_held_with_the_reason(
     assert one.tables.applied == []
 
 
+WAIT = "the stream is behind: node n1 wrote 300 s ago what is not looked at yet"
+BEHIND = Admission(on_memory=WAIT)
+
+
+def alone_lost() -> Stream:
+    """Of a message that is remembered from its birth on, one row was lost by the truth."""
+    one = stream(actual=row())
+    one.lineage.watch_from(LONG_AGO)
+    one.lineage.remember([Entry(MESSAGE_ID, SLOT, True, LONG_AGO)])
+    one.lineage.remember_deletes([TruthDelete(MESSAGE_ID, (MAILBOX, None), LONG_AGO + SECOND)])
+    return one
+
+
+def test_while_the_stream_is_behind_a_removal_on_memory_is_held_and_done_afterwards() -> None:
+    one = alone_lost()
+    finding = one.settle(Kind.EXTRA_ROW, BEHIND).finding
+    assert finding is not None
+    assert (finding.state, finding.kind) == (State.HELD, Kind.EXTRA_ROW)
+    assert finding.sentence.endswith(f"of the message was lost in this mailbox; held: {WAIT}")
+    assert finding.next_look == one.now + RULES.recheck_interval
+    assert one.tables.applied == []
+    assert one.settle(Kind.EXTRA_ROW).action is Action.REPAIR
+    assert one.logged() == ["held", "intended"]
+
+
+def test_while_the_stream_is_behind_a_row_whose_own_delete_was_heard_is_removed() -> None:
+    one = alone_lost()
+    one.lineage.remember_deletes([ProjectionDelete(SLOT, LONG_AGO)])
+    assert one.settle(Kind.EXTRA_ROW, BEHIND).action is Action.REPAIR
+
+
+def test_while_the_stream_is_behind_rows_are_added_and_corrected() -> None:
+    missing, wrong = stream(wanted=truth()), stream(actual=row(flagseen=False), wanted=truth())
+    assert missing.settle(Kind.MISSING_ROW, BEHIND).action is Action.REPAIR
+    assert wrong.settle(Kind.DIFFERING_CELLS, BEHIND).action is Action.REPAIR
+
+
+def test_while_the_stream_is_behind_a_row_whose_own_delete_was_heard_is_not_re_added() -> None:
+    one = stream(wanted=truth())
+    one.lineage.remember_deletes([ProjectionDelete(SLOT, LONG_AGO)])
+    outcome = one.settle(Kind.MISSING_ROW, BEHIND)
+    assert outcome.finding is not None
+    assert (outcome.finding.state, outcome.finding.kind) == (State.HELD, Kind.MISSING_ROW)
+    assert one.settle(Kind.MISSING_ROW).action is Action.REPAIR
+
+
 # --- what is looked at again ---------------------------------------------------------------------
 
 

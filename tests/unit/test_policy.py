@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reconcilers.ceiling import MINUTE
 from reconcilers.family import Projection
 from reconcilers.finding import State
-from reconcilers.model import Kind, Slot, Suspect
+from reconcilers.model import Difference, Kind, Repair, Slot, Suspect
 from reconcilers.policy import (
     Admission,
     Breaker,
@@ -188,6 +190,8 @@ PAUSED = Admission(repairs="clocks differ")
 NO_REMOVALS = Admission(removals="breaker removals: 200 in a minute")
 BOTH = Admission(repairs="clocks differ", removals="breaker removals")
 OBSERVE = Admission(repairs="clocks differ", removals="breaker removals", observe=True)
+WAIT = "the stream is behind"
+BEHIND = Admission(on_memory=WAIT)
 EMPTIED = Refusal(
     State.REPORTED,
     Kind.MAILBOX_WITHOUT_TRUTH,
@@ -224,7 +228,7 @@ REFUSALS = [
 
 
 def test_all_is_let_through_and_nothing_is_explained_unless_told() -> None:
-    assert Admission(repairs=None, removals=None, observe=False) == OPEN
+    assert Admission(repairs=None, removals=None, observe=False, on_memory=None) == OPEN
     assert Refusal(State.HELD, REMOVAL) == Refusal(State.HELD, REMOVAL, reason=None)
     assert BreakerState() == BreakerState(opened={}, recent=())
 
@@ -238,7 +242,34 @@ def test_whether_a_repair_is_carried_out(
     expected: Refusal | None,
 ) -> None:
     may_lose_rows = mailbox == "has truth"
-    assert refusal(kind, INDEXED, projection, admission, lambda: may_lose_rows) == expected
+    repair = repair_of(kind)
+    assert refusal(repair, INDEXED, projection, admission, lambda: may_lose_rows) == expected
+
+
+def repair_of(kind: Kind, rests_on_memory: bool = False) -> Repair:
+    return Repair(Difference(kind), "", rests_on_memory)
+
+
+@pytest.mark.parametrize("kind", [REMOVAL, ADDITION])
+@pytest.mark.parametrize(
+    ("admission", "expected"),
+    [
+        (OPEN, None),
+        (BEHIND, (State.HELD, f"held: {WAIT}")),
+        (replace(PAUSED, on_memory=WAIT), (State.HELD, "held: clocks differ")),
+        (replace(OBSERVE, on_memory=WAIT), (State.OBSERVED, f"would be held: {WAIT}")),
+    ],
+)
+def test_what_rests_on_memory_waits_while_the_stream_is_behind(
+    admission: Admission, expected: tuple[State, str] | None, kind: Kind
+) -> None:
+    refused = refusal(repair_of(kind, True), INDEXED, LISTS, admission, lambda: True)
+    assert refused == (None if expected is None else Refusal(expected[0], kind, expected[1]))
+
+
+@pytest.mark.parametrize("kind", [REMOVAL, ADDITION, Kind.DIFFERING_CELLS])
+def test_what_rests_on_no_memory_does_not_wait(kind: Kind) -> None:
+    assert refusal(repair_of(kind), INDEXED, LISTS, BEHIND, lambda: True) is None
 
 
 @pytest.mark.parametrize(
@@ -257,4 +288,11 @@ def test_a_mailbox_is_not_read_for_what_is_refused_or_removes_nothing(
     def read_whole() -> bool:
         raise AssertionError("the whole mailbox was read")
 
-    refusal(kind, INDEXED, projection, admission, read_whole)
+    refusal(repair_of(kind), INDEXED, projection, admission, read_whole)
+
+
+def test_a_mailbox_is_not_read_for_what_waits() -> None:
+    def read_whole() -> bool:
+        raise AssertionError("the whole mailbox was read")
+
+    refusal(repair_of(REMOVAL, True), INDEXED, LISTS, BEHIND, read_whole)

@@ -50,6 +50,7 @@ def test_a_window_beyond_the_bound_is_cut_in_proportion_over_its_partitions() ->
         {A: (42, 62), B: (20, 30)},
     ]
     assert [each.done_before for each in found] == [90, 90, 90, 100]
+    assert [each.whole for each in found] == [True, False, False, True]
     assert [each.read_at for each in found] == [90, 100, 100, 100]
 
 

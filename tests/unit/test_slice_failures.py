@@ -51,6 +51,7 @@ def test_what_fails_again_and_again_is_tried_in_parts() -> None:
     assert [each.records for each in parts] == [6] * PARTS + [4]
     assert {each.read_at for each in parts} == {50}
     assert [each.done_before for each in parts] == [7] * PARTS + [40]
+    assert not any(each.whole for each in parts)
 
 
 def test_parts_are_taken_of_one_partition_after_the_other() -> None:

@@ -1,0 +1,54 @@
+"""Whether the stream is behind: then what memory does not hold may only not have come yet. Pure.
+
+It is behind by the age of the frontier, whatever the reason: an agent is dead, Kafka or Spark have
+a backlog, nobody writes canaries. Kafka's lag says nothing of it. What rests on memory waits then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from reconcilers.frontier import Node, Proven
+from reconcilers.model import Micros
+
+SECOND: Micros = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What has come out and was looked at when a slice is judged.
+
+    ``proven`` is the frontier, ``nodes`` are those that there are. ``whole``: records that were
+    read together are looked at together; False where the rest of their window is still to come.
+    """
+
+    proven: Proven
+    nodes: Collection[Node]
+    whole: bool = True
+
+
+def longest_age(delay: Micros, window: Micros, usual_capture: Micros) -> Micros:
+    """How old (µs) the frontier may be: twice what is waited for anyway.
+
+    Where capture takes long as a rule, it may take twice as long as usual.
+    """
+    settling = delay + window
+    return settling + max(settling, 2 * usual_capture)
+
+
+def why_behind(heard: Heard, now: Micros, longest: Micros) -> str | None:
+    """Why the stream is behind, None when it is not: the frontier is no older than ``longest``."""
+    frontier = {**dict.fromkeys(heard.nodes, 0), **heard.proven}
+    if not frontier:
+        return "the stream is behind: no canary has come out yet"
+    node = min(sorted(frontier), key=lambda each: frontier[each])
+    if frontier[node] <= 0:
+        return f"the stream is behind: no canary of node {node} has come out yet"
+    age = now - frontier[node]
+    if age > longest:
+        seconds = age // SECOND
+        return f"the stream is behind: node {node} wrote {seconds} s ago what is not looked at yet"
+    if not heard.whole:
+        return "the stream is behind: the rest of the window is still to be looked at"
+    return None

@@ -1,0 +1,45 @@
+"""Whether the stream is behind, slice by slice: then what rests on memory is held."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reconcilers.behind import Heard, why_behind
+from reconcilers.model import Micros
+from streaming.canary.watch import FrontierWatch
+from streaming.monitoring.metrics import Metrics
+from streaming.pipeline.slices import Slice
+
+log = logging.getLogger("reconciler")
+
+
+@dataclass(slots=True)
+class BehindWatch:
+    """Tells it of each slice. ``longest`` is how old (µs) the frontier may be."""
+
+    frontier: FrontierWatch
+    longest: Micros
+    clock: Callable[[], Micros]
+    metrics: Metrics
+    _is: bool = False
+    _was: bool = False
+
+    def at(self, piece: Slice) -> str | None:
+        """Why the stream is behind by what was heard up to now, None when it is not."""
+        heard = Heard(self.frontier.proven(piece.end), self.frontier.nodes(), piece.whole)
+        why = why_behind(heard, self.clock(), self.longest)
+        if why is not None and not self._is:
+            log.info("removals that rest on memory wait: %s", why)
+        if why is None and self._is:
+            log.info("the stream is not behind any more: nothing waits for it")
+        self._is = why is not None
+        self._was |= self._is
+        self.metrics.paused.labels("behind").set(self._is)
+        return why
+
+    def is_over(self) -> bool:
+        """Whether it was behind since this was asked last, and is no more."""
+        over, self._was = self._was and not self._is, self._is
+        return over

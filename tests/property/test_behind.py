@@ -1,0 +1,211 @@
+"""While events have not come: what its user kept is not removed, what he deleted is not re-added.
+
+The stream is behind here as long as any event that is late has not come.
+Each rule is shown to be needed: a driver that never says that the stream is behind breaks it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconcilers.finding import State
+from reconcilers.model import Kind, Slot
+from tests.property.mail import MAILBOXES, SECOND, Climate, Event, Fate
+from tests.property.races import Run
+
+CLIMATE = Climate(45 * SECOND, window=6 * SECOND, skew=300_000, late=31 * SECOND)
+INBOX = MAILBOXES[0]
+BEHIND = "the stream is behind"
+
+Choice = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class Delayed:
+    """A run of which some events come late; ``says`` is what the driver makes of it."""
+
+    says: str | None = BEHIND
+    run: Run = field(default_factory=lambda: Run(CLIMATE))
+    late: list[Event] = field(default_factory=list)
+    _known: int = 0
+
+    def after(self, action: Callable[[], None], late: Callable[[Event], bool]) -> None:
+        """A second passes; of the events of the action and of the second some are late."""
+        events = self.run.world.events
+        self._known = len(events)
+        action()
+        self.run.world.pass_time(SECOND)
+        new, events[self._known :] = events[self._known :], []
+        self.late += [each for each in new if late(each)]
+        events += [each for each in new if not late(each)]
+
+    def release(self) -> None:
+        """What was late comes now."""
+        now = self.run.world.now
+        self.run.world.events += [replace(each, arrived=now) for each in self.late]
+        self.late.clear()
+
+    def look(self, slots: Iterable[Slot]) -> None:
+        """One look. What came just now has not come out of the settle window yet."""
+        if not self.late:
+            self.run.world.pass_time(2 * CLIMATE.delay)
+        self.run.behind = self.says if self.late else None
+        self.run.execute(self.run.batch_of(list(slots)))
+
+    def settle(self) -> None:
+        self.run.world.pass_time(3 * CLIMATE.delay)
+
+    def add(
+        self, late: Callable[[Event], bool] = lambda _: False, copy_of: Slot | None = None
+    ) -> Slot:
+        world = self.run.world
+        message = None if copy_of is None else world.slots[copy_of]
+        self.after(lambda: world.append(INBOX, message, 0, Fate.PROMPT), late)
+        return list(world.slots)[-1]
+
+    def expunge(self, slot: Slot, late: Callable[[Event], bool] = lambda _: False) -> None:
+        self.after(lambda: self.run.world.expunge(slot, 0, Fate.PROMPT, Fate.PROMPT), late)
+
+    def is_there(self, slot: Slot) -> bool:
+        return self.run.row(slot) is not None
+
+    def waits(self, slot: Slot) -> bool:
+        finding = self.run.finding(slot)
+        return finding is not None and finding.state is State.HELD and BEHIND in finding.sentence
+
+    def reported(self, slot: Slot) -> Kind | None:
+        finding = self.run.finding(slot)
+        return finding.kind if finding is not None and finding.state is State.REPORTED else None
+
+
+def row_of_which_the_copy_is_expunged(one: Delayed) -> Slot:
+    """The range delete took both rows of the truth; nobody has heard of the copy yet."""
+    first = one.add()
+    one.settle()
+    copy = one.add(lambda _: True, copy_of=first)
+    one.expunge(copy, lambda event: event.uid is not None)
+    one.settle()
+    one.look([first])
+    return first
+
+
+def test_a_kept_row_is_not_removed_before_its_copy_was_heard_of() -> None:
+    one = Delayed()
+    first = row_of_which_the_copy_is_expunged(one)
+    assert one.is_there(first)
+    assert one.waits(first)
+    one.release()
+    one.look([first])
+    assert one.is_there(first)
+    assert one.reported(first) is Kind.AMBIGUOUS_RANGE_DELETE
+
+
+def test_unless_that_waits_it_is_removed() -> None:
+    one = Delayed(says=None)
+    assert not one.is_there(row_of_which_the_copy_is_expunged(one))
+
+
+def test_an_orphan_that_waited_is_removed_when_all_has_come() -> None:
+    one = Delayed()
+    first = one.add()
+    one.settle()
+    world = one.run.world
+    one.after(lambda: world.expunge(first, 0, Fate.LOST, Fate.PROMPT), lambda _: False)
+    one.add(lambda _: True)
+    one.settle()
+    one.look([first])
+    assert one.waits(first)
+    one.release()
+    one.look([first])
+    assert not one.is_there(first)
+
+
+def row_that_outlived_its_delete(one: Delayed) -> Slot:
+    """The truth's clock is ahead; of both deletes only the projection's was heard."""
+    one.run.world.ballot_ahead = 3 * SECOND
+    slot = one.add()
+    one.expunge(slot, lambda event: event.uid is None)
+    one.settle()
+    one.look([slot])
+    return slot
+
+
+def test_a_deleted_row_is_not_re_added_before_the_truths_delete_was_heard_of() -> None:
+    one = Delayed()
+    slot = row_that_outlived_its_delete(one)
+    assert not one.is_there(slot)
+    assert one.waits(slot)
+    one.release()
+    one.look([slot])
+    assert not one.is_there(slot)
+    assert one.reported(slot) is Kind.SHADOWED_DELETE
+
+
+def test_unless_that_waits_it_is_re_added() -> None:
+    one = Delayed(says=None)
+    assert one.is_there(row_that_outlived_its_delete(one))
+
+
+# --- any order of mail, looks and late events ----------------------------------------------------
+
+
+def play(script: Sequence[Choice], says: str | None = BEHIND) -> None:
+    """Copies and expunges within a mailbox, of which any event may be late; then all comes."""
+    one = Delayed(says)
+    world = one.run.world
+    one.add()
+    for choice, number, which in script:
+        slots = list(world.slots)
+        slot = slots[number % len(slots)]
+        late = LATE[which]
+        match choice:
+            case 0:
+                one.add(late, copy_of=slot)
+            case 1 | 2:
+                fate = (Fate.PROMPT, Fate.LOST)[choice % 2]
+                one.after(partial(world.expunge, slot, 0, fate, Fate.PROMPT), late)
+            case 3:
+                one.release()
+            case _:
+                one.settle()
+                one.look(slots)
+        one.run.only_expunged_rows_were_removed()
+    one.release()
+    for _ in range(3):
+        one.look(world.slots)
+    one.run.only_expunged_rows_were_removed()
+
+
+LATE: tuple[Callable[[Event], bool], ...] = (
+    lambda event: False,
+    lambda event: event.deleted_at is None,
+    lambda event: event.uid is not None,
+    lambda event: True,
+)
+"""Nothing, what is written, what names a UID (all but the truth's delete), everything."""
+CHOICES = st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, len(LATE) - 1))
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(CHOICES, max_size=14))
+def test_whatever_is_late_only_expunged_rows_are_removed(script: list[Choice]) -> None:
+    play(script)
+
+
+def play_all(says: str | None) -> None:
+    for seed in range(300):
+        draw = random.Random(seed)
+        drawn = [(draw.randrange(6), draw.randrange(4), draw.randrange(4)) for _ in range(14)]
+        play(drawn, says)
+
+
+def test_a_driver_that_is_never_behind_is_noticed() -> None:
+    with pytest.raises(AssertionError, match="evidence"):
+        play_all(says=None)

@@ -1,0 +1,145 @@
+"""Whether the stream is behind, row by row of the table; and what is told and shown of it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from reconcilers.behind import Heard, longest_age, why_behind
+from reconcilers.frontier import Proven
+from reconcilers.model import Micros
+from streaming.monitoring.metrics import Metrics
+from streaming.pipeline.behind import BehindWatch
+from streaming.pipeline.slices import Slice
+from tests.builders.canaries import TOPIC, echo, frontier_watch
+from tests.builders.rows import NOW, SECOND
+
+LONGEST: Micros = 100 * SECOND
+NODES = ("n1", "n2")
+FRESH, OLDEST, OLD = NOW - SECOND, NOW - LONGEST, NOW - LONGEST - 7 * SECOND
+NONE_OF_N2 = "no canary of node n2 has come out yet"
+OLD_N2 = "node n2 wrote 107 s ago what is not looked at yet"
+REST = "the rest of the window is still to be looked at"
+
+
+@pytest.mark.parametrize(
+    ("delay", "window", "usual", "age"),
+    [(45, 5, 10, 100), (45, 5, 25, 100), (45, 5, 26, 102), (3, 1, 10, 24), (3, 1, 0.5, 8)],
+)
+def test_how_old_the_frontier_may_be(delay: float, window: float, usual: float, age: int) -> None:
+    settings = (round(each * SECOND) for each in (delay, window, usual))
+    assert longest_age(*settings) == age * SECOND
+
+
+TABLE: dict[str, tuple[Proven, tuple[str, ...], bool, str | None]] = {
+    # the frontier, the nodes, whether the window is whole; why the stream is behind
+    "fresh": ({"n1": FRESH, "n2": FRESH}, NODES, True, None),
+    "as old as it may be": ({"n1": FRESH, "n2": OLDEST}, NODES, True, None),
+    "older": ({"n1": FRESH, "n2": OLD}, NODES, True, OLD_N2),
+    "ahead of our clock": ({"n1": NOW + LONGEST, "n2": FRESH}, NODES, True, None),
+    "a dead agent from the start on": ({"n1": FRESH}, NODES, True, NONE_OF_N2),
+    "a partition where none has come": ({"n1": FRESH, "n2": -1}, NODES, True, NONE_OF_N2),
+    "none since the start": ({"n1": FRESH, "n2": 0}, NODES, True, NONE_OF_N2),
+    "a node that left, not forgotten yet": ({"n1": FRESH, "n2": OLD}, ("n1",), True, OLD_N2),
+    "nobody writes canaries": ({}, ("n1",), True, "no canary of node n1 has come out yet"),
+    "no node is known": ({}, (), True, "no canary has come out yet"),
+    "a part of a window": ({"n1": FRESH, "n2": FRESH}, NODES, False, REST),
+    "a part of a window, and old": ({"n1": FRESH, "n2": OLD}, NODES, False, OLD_N2),
+}
+
+
+@pytest.mark.parametrize("case", TABLE)
+def test_why_the_stream_is_behind(case: str) -> None:
+    proven, nodes, whole, why = TABLE[case]
+    told = why_behind(Heard(proven, nodes, whole), NOW, LONGEST)
+    assert told == (None if why is None else f"the stream is behind: {why}")
+
+
+# --- slice by slice ------------------------------------------------------------------------------
+
+
+class Watched:
+    """One node's canaries, and slices of the agents' topic on a clock of the test's."""
+
+    def __init__(self) -> None:
+        self.now, self._last = NOW, 0
+        self.metrics = Metrics(CollectorRegistry())
+        self.frontier = frontier_watch(self.metrics, nodes=lambda: ("n1",))
+        self.behind = BehindWatch(self.frontier, LONGEST, lambda: self.now, self.metrics)
+
+    def hear(self) -> None:
+        """Two canaries of this moment."""
+        echoes = [echo(self.now, self._last), echo(self.now + 1, self.now)]
+        self._last = self.now + 1
+        self.frontier.hear(echoes, [(TOPIC, 0)], self.now)
+
+    def at(self, done_before: Micros = NOW) -> bool:
+        """Whether it is behind at a slice that was read now."""
+        places = {(TOPIC, 0): 1, ("reconciler.suspects", 0): 1}
+        return self.behind.at(Slice(places, places, NOW, done_before)) is not None
+
+    @property
+    def shown(self) -> float | None:
+        labels = {"reason": "behind"}
+        return self.metrics.registry.get_sample_value("reconciler_repairs_paused", labels)
+
+
+def test_until_a_canary_has_come_out_the_stream_is_behind() -> None:
+    watched = Watched()
+    assert watched.at()
+    watched.hear()
+    assert not watched.at()
+
+
+def test_it_is_behind_by_the_clock_though_nothing_waits_in_kafka() -> None:
+    watched = Watched()
+    watched.hear()
+    watched.now += LONGEST
+    assert not watched.at()
+    watched.now += 1
+    assert watched.at()
+
+
+def test_of_a_window_that_is_cut_all_but_the_last_slice_is_behind() -> None:
+    watched = Watched()
+    watched.hear()
+    assert [watched.at(NOW - SECOND), watched.at(NOW - SECOND), watched.at()] == [True, True, False]
+
+
+def test_that_it_is_over_is_told_once_and_not_before() -> None:
+    watched = Watched()
+    assert not watched.behind.is_over()
+    watched.at()
+    assert not watched.behind.is_over()
+    watched.hear()
+    watched.at()
+    assert [watched.behind.is_over(), watched.behind.is_over()] == [True, False]
+
+
+def test_a_cut_window_between_two_questions_is_told_to_be_over() -> None:
+    watched = Watched()
+    watched.hear()
+    watched.at(NOW - SECOND)
+    watched.at()
+    assert watched.behind.is_over()
+
+
+def test_it_is_shown_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    watched = Watched()
+    with caplog.at_level(logging.INFO, "reconciler"):
+        watched.at()
+        watched.at()
+    assert watched.shown == 1
+    told = "removals that rest on memory wait: the stream is behind: no canary of node n1"
+    assert [told in each.getMessage() for each in caplog.records] == [True]
+    caplog.clear()
+    watched.hear()
+    with caplog.at_level(logging.INFO, "reconciler"):
+        watched.at()
+        watched.at()
+    assert [each.getMessage() for each in caplog.records] == [
+        "the stream is not behind any more: nothing waits for it"
+    ]
+    assert watched.shown == 0
