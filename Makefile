@@ -97,8 +97,9 @@ bench: setup ## the measurements of docs/benchmarks.md
 mutants: $(STAMP) ## faults planted in a copy, to see what the fast tests miss: docs/mutants.md
 	$(BIN)/python -m tests.mutants $(ARGS)
 
-docs: $(STAMP) ## docs/settings.md, from streaming/settings.py
+docs: $(STAMP) ## what follows from the code: docs/settings.md, the grants of projections in roles.cql
 	$(BIN)/python -m streaming.settings_page > docs/settings.md
+	$(BIN)/python -m deploy.roles
 
 # Needs pip-tools, which is not part of the project: pip install pip-tools.
 lock: ## pin again what pyproject.toml asks for

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from checkpoints.memory import MemoryJournal, MemoryLineage
-from deploy import captured
+from deploy import captured, roles
 from deploy.mailserver import james
 from reconcilers.confirm import Moment, judge
 from reconcilers.families import FAMILIES
@@ -161,6 +161,18 @@ class Empty:
 
     def has_rows(self, _keyspace: str, table: str) -> bool:
         return table != ANSWERED.table
+
+
+def test_the_shipped_role_is_given_its_table_when_it_is_declared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shipped = roles.ROLES.read_text(encoding="utf-8")
+    assert roles.rewritten(shipped) == shipped, "run `make docs`"
+    monkeypatch.setattr(roles, "FAMILIES", (WITH_ANSWERED,))
+    added = set(roles.rewritten(shipped).splitlines()) - set(shipped.splitlines())
+    table = f"apache_james.{ANSWERED.table}"
+    granted = {f"GRANT {each} ON TABLE {table} TO reconciler;" for each in ("SELECT", "MODIFY")}
+    assert added == {f"-- {ANSWERED.name}:", *granted}
 
 
 def test_doctor_looks_at_it() -> None:
