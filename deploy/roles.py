@@ -1,4 +1,4 @@
-"""The grants of deploy/cassandra/roles.cql for projections, from their declarations: `make docs`."""
+"""The grants of projections in deploy/cassandra/roles.cql, from their declarations: `make docs`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def rewritten(text: str) -> str:
 def _grants() -> Iterator[str]:
     for family in FAMILIES:
         for projection in family.projections:
+            table = f"apache_james.{projection.table}"
             yield f"-- {projection.name}:\n"
-            for permission in ("SELECT", "MODIFY"):
-                yield f"GRANT {permission} ON TABLE apache_james.{projection.table} TO reconciler;\n"
+            yield f"GRANT SELECT ON TABLE {table} TO reconciler;\n"
+            yield f"GRANT MODIFY ON TABLE {table} TO reconciler;\n"
 
 
 if __name__ == "__main__":
