@@ -50,7 +50,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="most lines (table: 100)")
     does = parser.add_mutually_exclusive_group()
     ids = {"nargs": "*", "action": "extend", "type": _key, "metavar": "KEY"}
-    does.add_argument("--retry", help="try stuck ones again", **ids)  # type: ignore[arg-type]
+    does.add_argument("--retry", help="try stuck and unreadable ones again", **ids)  # type: ignore[arg-type]
     does.add_argument("--accept", help="carry out what was held", **ids)  # type: ignore[arg-type]
     does.add_argument(
         "--retry-dead-letters", action="store_true", help="publish their records once more"
@@ -211,7 +211,7 @@ class Decision:
 
 
 def _not_retried(finding: Finding) -> str | None:
-    if finding.state is State.STUCK:
+    if finding.state is State.STUCK or finding.kind is Kind.UNREADABLE:
         return None
     return f"it is {finding.state.value}, not stuck: the stream looks at it by itself"
 

@@ -149,6 +149,18 @@ def test_a_mailbox_that_cannot_be_read_as_a_whole_is_a_finding(
     assert "as a whole cannot be read" in scene.reported(whole, "unreadable")["message"]
 
 
+def test_it_is_read_again_when_a_person_asks(scene: Scene, planted: Planted) -> None:
+    only = ("--kind", "unreadable", "--mailbox", str(planted.buried.mailboxid))
+
+    def states() -> list[str]:
+        told = scene.command("findings", *only, "--format", "jsonl").stdout
+        return [json.loads(line)["state"] for line in told.splitlines()]
+
+    until("it is reported", lambda: states() == ["reported"])
+    assert "1 retried" in scene.command("findings", "--retry", "--all", *only).stdout
+    until("it is reported once more", lambda: states() == ["reported"])
+
+
 def test_a_row_of_that_mailbox_is_repaired(scene: Scene, planted: Planted) -> None:
     scene.await_verified(planted.beside.row)
     assert scene.agrees(planted.beside)

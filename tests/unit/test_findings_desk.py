@@ -248,3 +248,8 @@ def test_what_may_not_be_retried_says_its_state() -> None:
     refusal = RETRY.refusal(held)
     assert refusal == "it is held, not stuck: the stream looks at it by itself"
     assert RETRY.refusal(a_finding(MESSAGE, SLOT, state=State.STUCK)) is None
+
+
+def test_what_could_not_be_read_is_read_again_when_a_person_asks() -> None:
+    reported = a_finding(MESSAGE, SLOT, kind=Kind.UNREADABLE, state=State.REPORTED)
+    assert RETRY.refusal(reported) is None
