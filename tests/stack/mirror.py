@@ -7,20 +7,24 @@ from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer
 
+from streaming.settings import CanarySettings
 from tests.endpoints import Endpoints
 
 
 class Mirror:
     """Copies what the agent writes of one keyspace from now on, until the end of the ``with``.
 
-    ``topic_of`` says where to, given the table; another may be set meanwhile, as when an agent is
-    started anew with other settings.
+    ``topic_of`` says where to, given the table, None: nowhere; another may be set meanwhile, as
+    when an agent is started anew with other settings. Canaries are copied, too.
     """
 
-    def __init__(self, stack: Endpoints, keyspace: str, topic_of: Callable[[str], str]) -> None:
+    def __init__(
+        self, stack: Endpoints, keyspace: str, topic_of: Callable[[str], str | None]
+    ) -> None:
         self.topic_of = topic_of
         self._stack = stack
-        self._of_keyspace = f'"keyspace":"{keyspace}"'.encode()
+        copied = (keyspace, CanarySettings().keyspace)
+        self._copied = tuple(f'"keyspace":"{each}"'.encode() for each in copied)
         self._stop, self._listens = Event(), Event()
         self._thread = Thread(target=self._run, daemon=True)
 
@@ -54,6 +58,7 @@ class Mirror:
             producer.close()
 
     def _copy(self, producer: KafkaProducer, record: Any) -> None:
-        if record.value and self._of_keyspace in record.value:
-            table = str(json.loads(record.value)["source"]["table"])
-            producer.send(self.topic_of(table), key=record.key, value=record.value)
+        if record.value and any(each in record.value for each in self._copied):
+            topic = self.topic_of(str(json.loads(record.value)["source"]["table"]))
+            if topic is not None:
+                producer.send(topic, key=record.key, value=record.value)

@@ -23,6 +23,8 @@ from tests.stack.watched import Restarted, Watched
 
 pytestmark = pytest.mark.stack
 
+TABLES = (TRUTH, PROJECTION)
+
 
 class Installation:
     """Its agents' topics before and after; which of them get the events of the keyspace now."""
@@ -34,7 +36,7 @@ class Installation:
 
     @property
     def old(self) -> list[str]:
-        return [f"{self.one}.{self.keyspace}.{table}" for table in (TRUTH, PROJECTION)]
+        return [f"{self.one}.{self.keyspace}.{table}" for table in TABLES]
 
     def switch_agents(self) -> None:
         """From now on all events come in the one topic."""
@@ -57,10 +59,10 @@ class Installation:
 def installation(place: Watched) -> Iterator[Installation]:
     prefix = f"agents_{uuid.uuid4().hex[:8]}"
 
-    def topic_of(table: str) -> str:
-        return f"{prefix}.{place.keyspace}.{table}"
+    def topic_of(table: str) -> str | None:
+        return f"{prefix}.{place.keyspace}.{table}" if table in TABLES else None
 
-    create_topics(place.stack, [topic_of(table) for table in (TRUTH, PROJECTION)])
+    create_topics(place.stack, [f"{prefix}.{place.keyspace}.{table}" for table in TABLES])
     with Mirror(place.stack, place.keyspace, topic_of) as mirror:
         made = Installation(place, mirror, prefix)
         yield made
