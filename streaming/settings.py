@@ -222,9 +222,7 @@ class CanarySettings(Section):
     usual_delay: Seconds = Field(
         10.0, description="what capture takes as a rule; removals wait while it takes far longer"
     )
-    lost_after: Seconds = Field(
-        600.0, description="a missing canary, and events around it, count as lost after"
-    )
+    lost_after: Seconds = Field(600.0, description="a missing canary counts as lost after so long")
     longest_pause: Seconds = Field(600.0, description="a longer pause of canaries counts as a loss")
 
 
@@ -253,8 +251,10 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _delay_spans_windows(self) -> Settings:
-        if not (self.stream.trigger or 0) <= self.stream.window <= self.stream.delay:
-            raise ValueError("stream.trigger <= stream.window <= stream.delay: one is too long")
+        if self.stream.window > self.stream.delay:
+            raise ValueError("stream.window must not be longer than stream.delay")
+        if (self.stream.trigger or 0) > self.stream.window:
+            raise ValueError("stream.trigger must not be longer than stream.window")
         if self.tally.projections and self.max_update_lag > self.stream.delay:
             raise ValueError("tally.max_update_lag must not be longer than stream.delay")
         return self
