@@ -7,13 +7,13 @@ STAMP  := $(VENV)/.installed
 PYTEST ?= $(BIN)/python -m pytest
 ARGS   ?=
 LONG_PARTS := races counters-crashes counters-losses kills checkpoints servers fire
-SECOND_HALF := tests/stack/test_[q-z]*.py
-SERVERLESS := tests/unit tests/property
+SECOND := tests/stack/test_[q-r]*.py tests/stack/test_st*.py
+THIRD := tests/unit tests/property tests/spark tests/stack/test_sw*.py tests/stack/test_[t-z]*.py
 OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes counters canary poison)
 SOURCES := reconcilers checkpoints streaming deploy tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools format lint test test-first-half test-second-half test-serverless test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra test-long-slow-sync demo bench mutants docs lock clean
+.PHONY: help setup tools format lint test test-first test-second test-third test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra test-long-slow-sync demo bench mutants docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -51,19 +51,20 @@ lint: $(STAMP) ## format, ruff, types, import rule
 
 test: setup lint ## everything but the long tests and the benchmarks; ARGS: some of it, in one run
 ifeq ($(ARGS),)
-	@$(MAKE) --no-print-directory -j3 test-first-half test-second-half test-serverless
+	@$(MAKE) --no-print-directory -j3 test-first test-second test-third
 else
 	$(PYTEST) --durations=10 $(ARGS)
 endif
 
-# Three runs side by side, two with servers of their own: those tests mostly wait for delays to pass.
-# Together they are all tests. The first shows what it does, the others at their end.
-test-first-half:
-	$(PYTEST) --durations=10 $(SERVERLESS:%=--ignore=%) $(SECOND_HALF:%=--ignore-glob='%')
+# Three runs side by side, each with servers of its own: those tests mostly wait for delays to pass.
+# The third begins with the tests that need none. Together they are all tests: the first has what the
+# others have not. It shows what it does, the others at their end.
+test-first:
+	$(PYTEST) --durations=10 $(foreach each,$(SECOND) $(THIRD),--ignore-glob='$(each)')
 
-test-second-half test-serverless: test-%:
+test-second test-third: test-%:
 	@mkdir -p build
-	@$(PYTEST) --durations=10 $(if $(findstring half,$*),$(SECOND_HALF),$(SERVERLESS)) \
+	@$(PYTEST) --durations=10 $(if $(filter second,$*),$(SECOND),$(THIRD)) \
 	  > build/$@.log 2>&1; status=$$?; cat build/$@.log; exit $$status
 
 test-long: setup ## the long tests, all parts at once: more than an hour
