@@ -13,6 +13,8 @@ from reconcilers.frontier import Node, Proven
 from reconcilers.model import Micros
 
 SECOND: Micros = 1_000_000
+BEHIND = "the stream is behind"
+"""Each reason begins so, and so it stands in the sentence of a finding that waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +43,19 @@ def why_behind(heard: Heard, now: Micros, longest: Micros) -> str | None:
     """Why the stream is behind, None when it is not: the frontier is no older than ``longest``."""
     frontier = {**dict.fromkeys(heard.nodes, 0), **heard.proven}
     if not frontier:
-        return "the stream is behind: no canary has come out yet"
+        return f"{BEHIND}: no canary has come out yet"
     node = min(sorted(frontier), key=lambda each: frontier[each])
     if frontier[node] <= 0:
-        return f"the stream is behind: no canary of node {node} has come out yet"
+        return f"{BEHIND}: no canary of node {node} has come out yet"
     age = now - frontier[node]
     if age > longest:
         seconds = age // SECOND
-        return f"the stream is behind: node {node} wrote {seconds} s ago what is not looked at yet"
+        return f"{BEHIND}: node {node} wrote {seconds} s ago what is not looked at yet"
     if not heard.whole:
-        return "the stream is behind: the rest of the window is still to be looked at"
+        return f"{BEHIND}: the rest of the window is still to be looked at"
     return None
+
+
+def waits_for_it(sentence: str) -> bool:
+    """Whether a finding with this sentence is held until the stream has caught up."""
+    return f"held: {BEHIND}" in sentence

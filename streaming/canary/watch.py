@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -61,6 +61,14 @@ class FrontierWatch:
     def proven(self, places: Iterable[tuple[str, int]]) -> Proven:
         """What was proven, when a slice was heard last, in all of these partitions."""
         return self.frontier.proven(self._ours(places))
+
+    def proven_with(self, echoes: Sequence[Echo], places: Iterable[tuple[str, int]]) -> Proven:
+        """The same with these echoes, in the order of their offsets, which are not heard by it."""
+        if not echoes:
+            return self.proven(places)
+        tried = Frontier(self.frontier.rules, dict(self.frontier.chains))
+        tried.hear(echoes, self._now)
+        return tried.proven(self._ours(places))
 
     def _ours(self, places: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
         return {place for place in places if place[0] == self.topic}

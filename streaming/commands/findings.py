@@ -15,6 +15,7 @@ from uuid import UUID
 from checkpoints.clock import now_micros
 from checkpoints.codec import Json, finding_to_json
 from checkpoints.journal import Journal
+from reconcilers.behind import waits_for_it
 from reconcilers.errors import Misconfigured
 from reconcilers.families import FAMILIES, family_named
 from reconcilers.family import Family
@@ -217,7 +218,7 @@ def _not_retried(finding: Finding) -> str | None:
 
 
 def _not_accepted(finding: Finding) -> str | None:
-    if finding.kind in ACCEPTABLE:
+    if finding.kind in ACCEPTABLE or waits_for_it(finding.sentence):
         return None
     if finding.kind is Kind.COUNTER_DRIFT:
         return "it is corrected by itself, when the reason that its sentence names has gone"

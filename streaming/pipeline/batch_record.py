@@ -6,7 +6,7 @@ In this order: told twice only widens a counter's interval, and what is settled 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 from uuid import UUID
@@ -14,7 +14,7 @@ from uuid import UUID
 from checkpoints.bookmarks import Bookmark, Bookmarks, KafkaIds, Offsets, Positions, nested
 from checkpoints.clock import to_seconds
 from reconcilers.errors import Retryable
-from reconcilers.frontier import Lane, Proven
+from reconcilers.frontier import Echo, Lane, Proven
 from reconcilers.model import Micros
 from streaming.canary.watch import FrontierWatch
 from streaming.counters.batch_summary import BatchSummary
@@ -96,6 +96,11 @@ class BatchSummaries:
         self.take(summary)
 
 
+def in_order(echoes: Iterable[tuple[int, Echo]]) -> list[Echo]:
+    """Those of a slice, by their offsets."""
+    return [echo for _, echo in sorted(echoes, key=itemgetter(0))]
+
+
 @dataclass(slots=True)
 class BatchRecord:
     """Records the slices of one family; without ``summaries`` nobody counts."""
@@ -114,8 +119,7 @@ class BatchRecord:
 
     def ended(self, look: BatchLook, piece: Slice) -> None:
         """The slice is done, and what became of it is kept."""
-        echoes = [echo for _, echo in sorted(look.echoes, key=itemgetter(0))]
-        proven = self.frontier.hear(echoes, piece.end, piece.done_before)
+        proven = self.frontier.hear(in_order(look.echoes), piece.end, piece.done_before)
         if self.summaries is not None:
             self.summaries.tell(look, proven)
         now = self.clock()

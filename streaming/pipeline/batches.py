@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from checkpoints.lineage import Lineage
+from reconcilers.behind import waits_for_it
 from reconcilers.model import Micros, Slot, Wake
 from reconcilers.policy import Admission
 from streaming.canary.alone import CanariesAlone
 from streaming.pipeline.admission import AdmissionControl
-from streaming.pipeline.batch_record import BatchRecord
+from streaming.pipeline.batch_record import BatchRecord, in_order
 from streaming.pipeline.behind import BehindWatch
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.open_findings import OpenFindings, finding_wake
@@ -51,7 +52,8 @@ class Batches:
     def admit(self, look: BatchLook, piece: Slice) -> Admission:
         """What may be repaired in this slice. Raises `AlreadyRunning` when the lease is lost."""
         admission = self.admission.admit(look, piece.name, piece.read_at)
-        admission = replace(admission, on_memory=self.behind.at(piece))
+        on_memory = self.behind.at(piece, in_order(look.echoes)) if look.suspects else None
+        admission = replace(admission, on_memory=on_memory)
         return self.ceiling.admit(admission, len(look.suspects))
 
     def canaries_alone(self, piece: Slice) -> BatchLook | None:
@@ -71,8 +73,7 @@ class Batches:
 
     def later_looks(self, now: Micros) -> list[Wake]:
         """Keys to look at again now: those due, those a person let go, those with expired cells."""
-        caught_up = self.behind.is_over() and self.admission.lets_held_go
-        resumed = self._held() if self.admission.was_resumed() or caught_up else []
+        resumed = self._held() if self.admission.was_resumed() else self._caught_up()
         due = [finding_wake(finding) for finding in self.open_findings.take_due(now)]
         return [*resumed, *due, *self.expired.take_due(now)]
 
@@ -83,6 +84,13 @@ class Batches:
 
     def _held(self) -> list[Wake]:
         return [finding_wake(finding) for finding in self.open_findings.held()]
+
+    def _caught_up(self) -> list[Wake]:
+        """What was held because the stream was behind, and for that alone, once it is no more."""
+        if not self.behind.is_over() or not self.admission.lets_held_go:
+            return []
+        held = self.open_findings.held()
+        return [finding_wake(finding) for finding in held if waits_for_it(finding.sentence)]
 
     # --- for the supervisor
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from reconcilers.behind import Heard, why_behind
+from reconcilers.frontier import Echo
 from reconcilers.model import Micros
 from streaming.canary.watch import FrontierWatch
 from streaming.monitoring.metrics import Metrics
@@ -26,9 +27,13 @@ class BehindWatch:
     _is: bool = False
     _was: bool = False
 
-    def at(self, piece: Slice) -> str | None:
-        """Why the stream is behind by what was heard up to now, None when it is not."""
-        heard = Heard(self.frontier.proven(piece.end), self.frontier.nodes(), piece.whole)
+    def at(self, piece: Slice, echoes: Sequence[Echo] = ()) -> str | None:
+        """Why the stream is behind by what was heard up to now, None when it is not.
+
+        ``echoes`` are those of this slice while it is not settled: what they prove was looked at.
+        """
+        proven = self.frontier.proven_with(echoes, piece.end)
+        heard = Heard(proven, self.frontier.nodes(), piece.whole)
         why = why_behind(heard, self.clock(), self.longest)
         if why is not None and not self._is:
             log.info("removals that rest on memory wait: %s", why)

@@ -47,11 +47,21 @@ class SliceFailures:
     _counted: bool = False
     _read: bool = False
 
-    def begin(self) -> None:
-        """A process goes on with what the one before has left; after a loss nothing is left."""
-        left = None if self._read else self._left()
+    def begin(self, settled: Positions) -> None:
+        """A process goes on after what is settled, with what the one before has left of that slice.
+
+        What was left of another is of offsets that are gone, or settled since. After a loss, in the
+        same process, nothing is left.
+        """
+        self._known, self._suspected = FailingSlice(), True
+        try:
+            left = None if self._read else self.store.of(self.stream)
+        except (Retryable, Refused) as failed:
+            log.warning("what failed before this start is not known: %s", failed)
+            return
         self._read, self._suspected = True, left is not None
-        self._known = left or FailingSlice()
+        if left is not None and left.name == Slice(settled, settled, 0, 0).name:
+            self._known = left
         self._keep()
 
     def end(self) -> None:
@@ -96,13 +106,6 @@ class SliceFailures:
         self._suspected = most > 0
         if not self._suspected:
             self._keep()
-
-    def _left(self) -> FailingSlice | None:
-        try:
-            return self.store.of(self.stream)
-        except (Retryable, Refused) as failed:
-            log.warning("what failed before this start is not known: %s", failed)
-            return None
 
     def _keep(self) -> None:
         try:

@@ -42,7 +42,7 @@ log = logging.getLogger("reconciler")
 
 GIVEN_UP = "looked at in vain"
 """Why a record is a dead letter that may be a good one: `SliceFailures`."""
-WORKERS_ERROR = re.compile("Python worker|PythonException")
+WORKERS_ERROR = re.compile("Python worker|PythonException|ExecutorLostFailure")
 """Spark's words for an error in a look, and in a repair; not for one of Kafka, or a query's end."""
 EARLIEST = -2
 """Spark's word for a partition's beginning."""

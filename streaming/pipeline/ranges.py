@@ -34,7 +34,7 @@ class Ranges:
     def begin(self, settled: Positions) -> None:
         """Everything before these positions has been looked at, in another process."""
         self.settled, self._closed, self._late = dict(settled), [], []
-        self.failures.begin()
+        self.failures.begin(self.settled)
 
     def close(self, windows: Iterable[Closed]) -> None:
         """Windows that have closed."""

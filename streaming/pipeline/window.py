@@ -59,7 +59,7 @@ def closed_window(row: Row) -> Closed:
 
 def how_often(settings: StreamSettings) -> str:
     """A batch starts so often, as Spark has it."""
-    return f"{_milliseconds(settings.trigger or settings.window)} milliseconds"
+    return f"{max(1, _milliseconds(settings.trigger or settings.window))} milliseconds"
 
 
 def _milliseconds(seconds: float) -> int:

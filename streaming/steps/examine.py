@@ -265,7 +265,7 @@ class Examiner:
             self.publish([case.wake(kind)])
             yield self._comes_back(case.slot, moved)
             return
-        wait = batch.permit.wait()
+        wait = 0 if batch.repairs.waits_for_table else batch.permit.wait()
         if wait:
             yield self._hold(case, kind, State.HELD, f"{sentence}; held: {ABOVE}", wait)
             return

@@ -63,6 +63,11 @@ class Repairer:
         return [*suspects[first:], *suspects[:first]]
 
     @property
+    def waits_for_table(self) -> bool:
+        """Whether `send` writes nothing now: the table refuses, and was tried in this batch."""
+        return self._parked and self._last is not LastWrite.NONE
+
+    @property
     def _parked(self) -> bool:
         return self.parking.parked(self.projection.name) is not None
 
@@ -70,7 +75,7 @@ class Repairer:
         self, case: ConfirmedSuspect, finding: Finding, writes: tuple[Write, ...]
     ) -> Iterator[Outcome]:
         """Write what repairs this finding, unless its table is known to refuse."""
-        if self._parked and self._last is not LastWrite.NONE:
+        if self.waits_for_table:
             yield from self._wait(case, finding.kind, case.previous)
             return
         intended = replace(finding, state=State.INTENDED, writes=writes)

@@ -125,6 +125,10 @@ def test_a_stream_whose_lease_was_taken_may_go_on_no_more() -> None:
 # --- a breaker is journalled before it counts ----------------------------------------------------
 
 
+ONE_SUSPECT = BatchLook([Suspect(HELD, frozenset(), Kind.EXTRA_ROW, PROJECTION.name)], examined=9)
+CANARIES = [(0, echo(NOW, 0)), (1, echo(NOW + 1, NOW))]
+
+
 def held() -> Finding:
     return Finding(
         family=FAMILY.name,
@@ -199,14 +203,29 @@ def test_what_waited_for_the_stream_to_catch_up_is_looked_at_when_it_has() -> No
     decisions = batches(ports, frontier=frontier)
     decisions.start()
     piece = replace(PIECE, end={(TOPIC, 0): 20})
-    assert "no canary of node n1" in str(decisions.admit(BatchLook(), piece).on_memory)
-    decisions.open_findings.keep(held())
-    canaries = [(0, echo(NOW, 0)), (1, echo(NOW + 1, NOW))]
+    why = decisions.admit(ONE_SUSPECT, piece).on_memory
+    assert why is not None
+    assert "no canary of node n1" in why
+    decisions.open_findings.keep(replace(held(), sentence=f"not in the truth; held: {why}"))
+    elsewhere = replace(held(), slot=Slot(MAILBOX, 98), sentence="held: this minute has had its")
+    decisions.open_findings.keep(elsewhere)
     assert decisions.later_looks(NOW) == []
-    decisions.ended(BatchLook(echoes=canaries), piece)
+    decisions.ended(BatchLook(echoes=CANARIES), piece)
     assert [wake.key[1] for wake in decisions.later_looks(NOW)] == [uid_of(HELD)]
     assert decisions.later_looks(NOW) == []
-    assert decisions.admit(BatchLook(), piece).on_memory is None
+    assert decisions.admit(ONE_SUSPECT, piece).on_memory is None
+
+
+def test_the_canaries_of_a_slice_count_at_its_own_admission() -> None:
+    """Else a stream whose windows are long is behind at each admission, and never at the end."""
+    frontier = frontier_watch(nodes=lambda: ("n1",))
+    decisions = batches(MemoryPorts(), frontier=frontier)
+    decisions.start()
+    piece = replace(PIECE, end={(TOPIC, 0): 20})
+    look = replace(ONE_SUSPECT, echoes=CANARIES)
+    assert decisions.admit(look, piece).on_memory is None
+    assert frontier.reached() == {}, "it is not settled yet"
+    assert decisions.admit(ONE_SUSPECT, piece).on_memory is not None
 
 
 def test_while_a_breaker_is_open_catching_up_lets_nothing_go() -> None:
@@ -215,9 +234,8 @@ def test_while_a_breaker_is_open_catching_up_lets_nothing_go() -> None:
     decisions.start()
     piece = replace(PIECE, end={(TOPIC, 0): 20})
     decisions.admit(too_many(Kind.MISSING_ROW), piece)
-    decisions.open_findings.keep(held())
-    canaries = [(0, echo(NOW, 0)), (1, echo(NOW + 1, NOW))]
-    decisions.ended(BatchLook(echoes=canaries), piece)
+    decisions.open_findings.keep(replace(held(), sentence="held: the stream is behind"))
+    decisions.ended(BatchLook(echoes=CANARIES), piece)
     assert decisions.later_looks(NOW) == []
 
 

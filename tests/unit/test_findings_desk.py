@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from uuid import UUID
 
@@ -241,6 +242,14 @@ def test_what_may_not_be_accepted_says_why(kind: Kind, state: State, why: str) -
     refusal = ACCEPT.refusal(a_finding(MESSAGE, SLOT, kind=kind, state=state))
     assert refusal is not None
     assert refusal.startswith(why)
+
+
+def test_what_waits_for_the_stream_may_be_accepted() -> None:
+    """A node that is away for weeks must not leave a person helpless."""
+    waits = a_finding(MESSAGE, SLOT, kind=Kind.EXTRA_ROW, state=State.HELD)
+    behind = replace(waits, sentence="not in the truth; held: the stream is behind: node n1 wrote")
+    assert ACCEPT.refusal(waits) is not None
+    assert ACCEPT.refusal(behind) is None
 
 
 def test_what_may_not_be_retried_says_its_state() -> None:

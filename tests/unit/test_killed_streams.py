@@ -268,3 +268,23 @@ def test_without_the_store_a_process_counts_by_itself_as_before(
         world.batch(process)
     assert len(world.looked) >= RECORDS // 4
     process.ranges.failures.end()
+
+
+def test_what_was_left_of_other_offsets_is_forgotten(world: World) -> None:
+    """The topic was made anew, or a partition that failed is gone."""
+    other = Slice({ZERO: 5_000_000}, {ZERO: 5_001_000}, 0, 0)
+    gone = FailingSlice(other.name, 3, 3, 0, other.end, most=1, until={ZERO: 5_001_000})
+    world.store.keep(STREAM, gone)
+    world.start()
+    assert world.settled[ZERO] == RECORDS
+    assert world.store.kept[-1] == FailingSlice()
+    assert len(world.store.kept) < 5, "not once a record"
+
+
+def test_what_could_not_be_read_at_the_start_is_not_written_over(world: World) -> None:
+    left = FailingSlice(Slice(world.settled, world.settled, 0, 0).name, 2, 2)
+    world.store.keep(STREAM, left)
+    world.store.error = Unreachable("no host answered")
+    world.process()
+    world.store.error = None
+    assert world.store.of(STREAM) == left

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from reconcilers.ceiling import Ceiling
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Finding, State
 from reconcilers.key import WHOLE_TABLE
@@ -70,6 +71,16 @@ def test_it_is_asked_once_a_batch_and_its_finding_told_once(stream: Stream) -> N
         assert len(stream.published) == len(SLOTS)
         assert stream.open_ones() == [replace(before, tried_at=stream.now)]
     assert stream.logged(WHOLE_TABLE) == ["reported"]
+
+
+def test_what_waits_for_it_takes_nothing_of_the_ceiling(stream: Stream) -> None:
+    """Neither its own keys are held by that, nor those of the other projections."""
+    stream.refuse(DELETED)
+    stream.settle()
+    assert len(SLOTS) > 1
+    only_one = Admission(ceiling=Ceiling(1, 1))
+    assert actions(stream.settle(admission=only_one)) == {Action.LOOK_AGAIN: len(SLOTS)}
+    assert len(stream.tables.asked) == 1
 
 
 def test_a_write_that_is_tried_is_in_the_journal_before_and_its_end_after(stream: Stream) -> None:
