@@ -80,6 +80,14 @@ def flat(offsets: Offsets) -> dict[Place, int]:
     }
 
 
+def numbered(told: Mapping[str, Mapping[str, int]]) -> dict[str, dict[int, int]]:
+    """Offsets as they come from JSON, which has only text as keys: partitions are numbers."""
+    return {
+        topic: {int(number): offset for number, offset in partitions.items()}
+        for topic, partitions in told.items()
+    }
+
+
 def nested(positions: Positions) -> dict[str, dict[int, int]]:
     """Positions by topic, then by partition."""
     found: dict[str, dict[int, int]] = {}

@@ -134,11 +134,11 @@ class RepairSettings(Section):
     )
     attempts: Count = Field(3, description="repairs of one difference before it is stuck")
     delete_clock_tolerance: Seconds = Field(
-        10.0, description="a row that outlives its delete by less is held"
+        10.0, description="a row that outlives its delete by less is reported"
     )
     re_add_shadowed: bool = Field(False, description="re-add rows that outlived their delete")
     recheck_interval: Seconds = Field(
-        600.0, description="reported findings are looked at again after"
+        600.0, description="findings that wait are looked at again after"
     )
     empty_truth_min_rows: Count = Field(
         10, description="mailboxes of this size without any truth are held for a person"

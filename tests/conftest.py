@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import cast, get_args
 
 import pytest
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
-from cassandra.policies import WhiteListRoundRobinPolicy
+from cassandra.cluster import Session
 from hypothesis import HealthCheck, settings
 
 from deploy.embedded import interrupts
 from deploy.embedded.spec import DEFAULT_RELEASE, Caches, CassandraRelease
-from deploy.embedded.waiting import HANG_S
 from deploy.mailserver import james
 from tests.containers.stack import missing_docker, running_containers
 from tests.endpoints import Endpoints, Running
+from tests.sessions import session_at
 from tests.stack.embedded import running_embedded, supervised
 
 RUNNING_STACK = "RECONCILE_TEST_STACK"
@@ -130,21 +129,8 @@ def stack(running: Running) -> Endpoints:
 @pytest.fixture(scope="session")
 def cassandra(stack: Endpoints) -> Iterator[Session]:
     """A driver session at the stack, with rights to create and drop."""
-    profile = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy([stack.cassandra_host]),
-        request_timeout=HANG_S,
-    )
-    cluster = Cluster(
-        [stack.cassandra_host],
-        port=stack.cassandra_port,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        connect_timeout=HANG_S,
-        control_connection_timeout=HANG_S,
-    )
-    try:
-        yield cluster.connect()
-    finally:
-        cluster.shutdown()
+    with session_at(stack.cassandra_host, stack.cassandra_port) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from checkpoints import codec
 from checkpoints.batch_bookmarks import BatchBookmark
-from checkpoints.bookmarks import Bookmark, KafkaIds, Offsets, after, flat, nested
+from checkpoints.bookmarks import Bookmark, KafkaIds, after, flat, nested, numbered
 from checkpoints.cassandra.store import Store
 from checkpoints.clock import MICROS_A_MILLI, now_micros
 from reconcilers.model import Micros
@@ -91,8 +91,8 @@ class CassandraBookmarks:
                 batch_id,
                 began * MICROS_A_MILLI,
                 watermark * MICROS_A_MILLI,
-                _offsets(offsets["start"]),
-                _offsets(offsets["end"]),
+                numbered(offsets["start"]),
+                numbered(offsets["end"]),
             )
 
 
@@ -114,12 +114,4 @@ def _bookmark(
         stored = stored["end"]
     known = KafkaIds(**json.loads(ids)) if ids else KafkaIds()
     lanes = {(node, topic, place): at for node, topic, place, at in json.loads(heard or "[]")}
-    return Bookmark(stream, flat(_offsets(stored)), known, recorded_at, heard=lanes)
-
-
-def _offsets(stored: dict[str, dict[str, int]]) -> Offsets:
-    """JSON has only text as keys: partitions are numbers."""
-    return {
-        topic: {int(partition): offset for partition, offset in partitions.items()}
-        for topic, partitions in stored.items()
-    }
+    return Bookmark(stream, flat(numbered(stored)), known, recorded_at, heard=lanes)

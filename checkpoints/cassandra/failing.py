@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from typing import Any
 
 from checkpoints import codec
-from checkpoints.bookmarks import Place, flat, nested
+from checkpoints.bookmarks import flat, nested, numbered
 from checkpoints.cassandra.store import Store
 from checkpoints.failing import FailingSlice
 
@@ -27,7 +27,7 @@ class CassandraFailingSlices:
     def of(self, stream: str) -> FailingSlice | None:
         """What this stream has left."""
         rows = self._store.rows("reading which slice failed", self._select, stream)
-        return next((_failing(*row) for row in rows), None)
+        return next(map(_failing, rows), None)
 
     def keep(self, stream: str, failing: FailingSlice) -> None:
         """Replace it."""
@@ -48,16 +48,7 @@ class CassandraFailingSlices:
         self._store.run("forgetting which slice failed", [(self._delete, (stream,))])
 
 
-def _failing(name: str, times: int, unheard: int, since: int, *spans: str | int) -> FailingSlice:
-    end, most, until = spans
-    return FailingSlice(
-        name, times, unheard, since, _positions(str(end)), int(most), _positions(str(until))
-    )
-
-
-def _positions(text: str) -> Mapping[Place, int]:
-    """JSON has only text as keys: partitions are numbers."""
-    stored = json.loads(text)
-    return flat(
-        {topic: {int(at): end for at, end in each.items()} for topic, each in stored.items()}
-    )
+def _failing(row: Any) -> FailingSlice:
+    name, times, unheard, since, end, most, until = row
+    ended, up_to = (flat(numbered(json.loads(each))) for each in (end, until))
+    return FailingSlice(name, times, unheard, since, ended, most, up_to)

@@ -19,7 +19,7 @@ from checkpoints.lease import Lease
 from reconcilers.errors import Misconfigured
 from reconcilers.frontier import CANARY_TABLE
 from streaming.canary.writer import CanaryKeeper, CanaryWriter
-from streaming.commands.holding import LEASE_LASTS, end_lease_of_the_dead, this_process
+from streaming.commands.holding import end_lease_of_the_dead, this_process
 from streaming.settings import Settings
 from streaming.tables import Canaries, connect, schema_of
 from streaming.tables.own_keyspace import make_own
@@ -74,7 +74,7 @@ def keeper(settings: Settings, store: Store) -> CanaryKeeper:
     end_lease_of_the_dead(leases, name)
     lanes = Lanes(Watcher(settings.kafka), settings.kafka.topic_prefix)
     writer = CanaryWriter(canaries(settings), lanes.of, now_micros, time.monotonic)
-    lease = Lease(leases, name, this_process(), LEASE_LASTS)
+    lease = Lease(leases, name, this_process())
     return CanaryKeeper(writer, lease, settings.canary.interval)
 
 

@@ -6,7 +6,6 @@ import logging
 import os
 import socket
 import uuid
-from datetime import timedelta
 from threading import Event, Thread
 
 from checkpoints.cassandra import CassandraLease, Store
@@ -16,8 +15,6 @@ from streaming.commands.mode import StreamNames
 from streaming.settings import Mode
 
 log = logging.getLogger("reconciler")
-
-LEASE_LASTS = timedelta(seconds=60)
 
 
 def this_process() -> Holder:
@@ -48,7 +45,7 @@ class Holding:
         self._store = CassandraLease(store)
         self._lease: Lease | None = None
         if names.mode is Mode.REPAIR:
-            self._lease = Lease(self._store, self._name, this_process(), LEASE_LASTS)
+            self._lease = Lease(self._store, self._name, this_process())
 
     def __enter__(self) -> Lease | None:
         """Acquire, and renew in a thread. Raises `AlreadyRunning`."""

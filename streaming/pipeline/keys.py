@@ -26,7 +26,6 @@ def grouper(family: Family, partitions: int) -> Callable[[DataFrame], DataFrame]
     key = [column.name for column in family.key]
     sums = (
         F.min("written").alias("oldest"),
-        F.max("written").alias("newest"),
         F.max("from_truth").alias("from_truth"),
         F.min("capture_delay").alias("quickest"),
         F.count("*").cast("int").alias("changes"),

@@ -43,7 +43,8 @@ log = logging.getLogger("reconciler")
 GIVEN_UP = "looked at in vain"
 """Why a record is a dead letter that may be a good one: `SliceFailures`."""
 WORKERS_ERROR = re.compile("Python worker|PythonException|ExecutorLostFailure")
-"""Spark's words for an error in a look, and in a repair; not for one of Kafka, or a query's end."""
+"""Spark's words for an error in a look or a repair, or the end of the process that made it; not for
+one of Kafka, or a query's end."""
 EARLIEST = -2
 """Spark's word for a partition's beginning."""
 
@@ -219,8 +220,9 @@ class FamilyQuery:
         shares: list[list[Suspect]] = [[] for _ in range(count)]
         for suspect in suspects:
             shares[number_of(suspect.slot.group) % count].append(suspect)
-        admitted = zip(admission.shared([len(each) for each in shares]), shares, strict=True)
-        tasks = self.spark.sparkContext.parallelize(list(admitted), count)
+        full = [each for each in shares if each]
+        admitted = zip(admission.shared([len(each) for each in full]), full, strict=True)
+        tasks = self.spark.sparkContext.parallelize(list(admitted), len(full))
         return tasks.mapPartitions(repair_task(self.job, batch)).collect()
 
     # --- its life

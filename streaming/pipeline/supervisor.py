@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Protocol
 
-from checkpoints.bookmarks import Offsets, Positions, nested
+from checkpoints.bookmarks import Offsets, Positions, nested, numbered
 from reconcilers.errors import EventsLost, Retryable
 from reconcilers.model import Wake
 from streaming.monitoring.clocks import ClockWatch
@@ -229,8 +229,7 @@ def read_up_to(told: dict[str, Any]) -> dict[str, dict[int, int]]:
     found: dict[str, dict[int, int]] = {}
     for source in told.get("sources", ()):
         if source.get("description", "").startswith("Kafka"):
-            for topic, partitions in (source.get("endOffset") or {}).items():
-                found[topic] = {int(number): end for number, end in partitions.items()}
+            found |= numbered(source.get("endOffset") or {})
     return found
 
 

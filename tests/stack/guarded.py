@@ -1,17 +1,15 @@
 """A stack that checks passwords and rights, as an admin prepares it with the shipped roles.cql."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
-from cassandra.policies import WhiteListRoundRobinPolicy
+from cassandra.cluster import Session
 
 from checkpoints.cassandra import create_schema
 from deploy.embedded import Stack
-from deploy.embedded.waiting import HANG_S
 from deploy.mailserver import james
+from tests.sessions import session_at
 
 ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
 OWN = "reconciler"
@@ -19,25 +17,10 @@ ROLE, MAIL_SERVER = ("reconciler", "change-me"), ("james", "secret")
 """Name and password of the shipped role, and of the mail server's."""
 
 
-@contextmanager
-def session_of(stack: Stack, username: str, password: str) -> Iterator[Session]:
+def session_of(stack: Stack, username: str, password: str) -> AbstractContextManager[Session]:
     """A session under somebody's login."""
-    profile = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy(["127.0.0.1"]), request_timeout=HANG_S
-    )
-    cluster = Cluster(
-        ["127.0.0.1"],
-        port=stack.cassandra_port,
-        auth_provider=PlainTextAuthProvider(username, password),
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        protocol_version=5,
-        connect_timeout=HANG_S,
-        control_connection_timeout=HANG_S,
-    )
-    try:
-        yield cluster.connect()
-    finally:
-        cluster.shutdown()
+    login = PlainTextAuthProvider(username, password)
+    return session_at("127.0.0.1", stack.cassandra_port, auth_provider=login, protocol_version=5)
 
 
 def prepare(stack: Stack, admin: Session) -> None:

@@ -1,31 +1,17 @@
 """A driver session for tests in which Cassandra goes away."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
-from cassandra.policies import ConstantReconnectionPolicy, WhiteListRoundRobinPolicy
+from cassandra.cluster import Session
+from cassandra.policies import ConstantReconnectionPolicy
 
 from deploy.embedded import Stack
-from deploy.embedded.waiting import HANG_S
+from tests.sessions import session_at
 
 
-@contextmanager
-def reconnecting(stack: Stack) -> Iterator[Session]:
+def reconnecting(stack: Stack) -> AbstractContextManager[Session]:
     """Connects again by itself, a second after Cassandra is back."""
-    profile = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy(["127.0.0.1"]), request_timeout=HANG_S
+    again = ConstantReconnectionPolicy(1.0, max_attempts=None)
+    return session_at(
+        "127.0.0.1", stack.cassandra_port, reconnection_policy=again, protocol_version=5
     )
-    cluster = Cluster(
-        ["127.0.0.1"],
-        port=stack.cassandra_port,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        reconnection_policy=ConstantReconnectionPolicy(1.0, max_attempts=None),
-        protocol_version=5,
-        connect_timeout=HANG_S,
-        control_connection_timeout=HANG_S,
-    )
-    try:
-        yield cluster.connect()
-    finally:
-        cluster.shutdown()

@@ -20,9 +20,9 @@ from deploy import captured
 from deploy.embedded import Stack, Wanted
 from streaming.tables import canary_schema
 from tests.endpoints import Endpoints
+from tests.sessions import session_at
 from tests.stack.scenes import events_of
 from tests.stack.streams import until
-from tests.stack.test_stream_releases import session_of
 
 pytestmark = pytest.mark.stack
 
@@ -125,7 +125,8 @@ def test_what_was_written_before_a_canary_comes_before_it(
 @pytest.mark.long(part="servers")
 def test_so_it_does_on_cassandra_4_1(tmp_path: Path) -> None:
     wanted = Wanted(release="4.1", tables=captured.TABLES, schema=captured.SCHEMA)
-    with Stack(tmp_path / "stack", wanted) as older:
-        session = session_of(older)
+    with (
+        Stack(tmp_path / "stack", wanted) as older,
+        session_at("127.0.0.1", older.cassandra_port) as session,
+    ):
         assert_one_topic_in_order(Endpoints.of(older.describe()), session)
-        session.cluster.shutdown()

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from cassandra import Unauthorized
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, CassandraLease, Store
 from checkpoints.lease import Holder, Lease
-from deploy.embedded.waiting import HANG_S
 from deploy.mailserver import james
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import State
@@ -22,6 +21,7 @@ from streaming.settings import Settings, load
 from streaming.tables import connect, disconnect
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
+from tests.sessions import session_at
 from tests.stack.embedded import running_with_passwords
 from tests.stack.streams import until, write_settings
 
@@ -51,19 +51,10 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoints]:
 
 @pytest.fixture(scope="module")
 def admin(guarded: Endpoints) -> Iterator[Session]:
-    cluster = Cluster(
-        [guarded.cassandra_host],
-        port=guarded.cassandra_port,
-        auth_provider=PlainTextAuthProvider(ADMIN, ADMIN),
-        protocol_version=5,
-        execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=HANG_S)},
-        connect_timeout=HANG_S,
-        control_connection_timeout=HANG_S,
-    )
-    try:
-        yield cluster.connect()
-    finally:
-        cluster.shutdown()
+    login = PlainTextAuthProvider(ADMIN, ADMIN)
+    host, port = guarded.cassandra_host, guarded.cassandra_port
+    with session_at(host, port, auth_provider=login, protocol_version=5) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.cluster import Session
 
 from deploy import captured
 from deploy.comparison.full_comparison import full_comparison
 from deploy.demo.planted import plant_repaired
 from deploy.demo.planter import Planter
 from deploy.embedded import Stack, Wanted
-from deploy.embedded.waiting import HANG_S
 from deploy.mailserver.james import create_schema
 from deploy.mailserver.ledger import Ledger, held_rows
 from tests.endpoints import Endpoints
+from tests.sessions import session_at
 from tests.stack.streams import Stream, until, write_settings
 
 pytestmark = pytest.mark.stack
@@ -29,22 +29,15 @@ def older(tmp_path: Path) -> Iterator[Stack]:
         yield stack
 
 
-def session_of(stack: Stack) -> Session:
-    profile = ExecutionProfile(request_timeout=HANG_S)
-    cluster = Cluster(
-        ["127.0.0.1"],
-        port=stack.cassandra_port,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        connect_timeout=HANG_S,
-        control_connection_timeout=HANG_S,
-    )
-    return cluster.connect()
+@pytest.fixture
+def session(older: Stack) -> Iterator[Session]:
+    with session_at("127.0.0.1", older.cassandra_port) as made:
+        yield made
 
 
 def test_every_planted_difference_is_repaired_on_cassandra_4_1(
-    older: Stack, tmp_path: Path
+    older: Stack, session: Session, tmp_path: Path
 ) -> None:
-    session = session_of(older)
     create_schema(session, older.keyspace)
     older.capture_tables()
     endpoints = Endpoints.of(older.describe())
@@ -63,7 +56,6 @@ def test_every_planted_difference_is_repaired_on_cassandra_4_1(
         )
         until("each repair was seen to hold", lambda: len(verified(stream)) == len(planted))
         assert stream.stop() == 0
-    session.cluster.shutdown()
 
 
 def verified(stream: Stream) -> set[tuple[str, int]]:

@@ -284,7 +284,11 @@ def test_what_was_left_of_other_offsets_is_forgotten(world: World) -> None:
 def test_what_could_not_be_read_at_the_start_is_not_written_over(world: World) -> None:
     left = FailingSlice(Slice(world.settled, world.settled, 0, 0).name, 2, 2)
     world.store.keep(STREAM, left)
-    world.store.error = Unreachable("no host answered")
-    world.process()
-    world.store.error = None
+
+    def too_late(_stream: str) -> FailingSlice | None:
+        raise Unreachable("no answer came in time")
+
+    with world.monkeypatch.context() as slow:
+        slow.setattr(world.store, "of", too_late)  # what is kept meanwhile would be taken
+        world.process()
     assert world.store.of(STREAM) == left

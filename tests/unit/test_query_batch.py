@@ -259,7 +259,12 @@ def failing(query: Query, monkeypatch: pytest.MonkeyPatch) -> Failing:
 
 
 @pytest.mark.parametrize(
-    "error", [TIMED_OUT, "org.apache.spark.api.python.PythonException: Traceback"]
+    "error",
+    [
+        TIMED_OUT,
+        "org.apache.spark.api.python.PythonException: Traceback",
+        "ExecutorLostFailure (executor 1 exited caused by one of the running tasks)",
+    ],
 )
 def test_it_becomes_a_dead_letter_and_the_next_is_looked_at(failing: Failing, error: str) -> None:
     failing.says(error)
@@ -294,7 +299,11 @@ def test_while_cassandra_does_not_answer_nothing_is_given_up(failing: Failing) -
 
 @pytest.mark.parametrize(
     ("settings", "told"),
-    [({"window": 5}, "5000 milliseconds"), ({"window": 5, "trigger": 0.5}, "500 milliseconds")],
+    [
+        ({"window": 5}, "5000 milliseconds"),
+        ({"window": 5, "trigger": 0.5}, "500 milliseconds"),
+        ({"window": 5, "trigger": 0.0001}, "1 milliseconds"),
+    ],
 )
 def test_a_batch_starts_every_window_unless_it_is_said(
     settings: dict[str, float], told: str

@@ -17,7 +17,7 @@ MESSAGE = "22222222-0000-1000-8000-000000000002"
 SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("mailboxid", "messageid", "suspected", "projection")),
-        *((name, pa.int64()) for name in ("uid", "oldest", "newest", "quickest", "deleted_at")),
+        *((name, pa.int64()) for name in ("uid", "oldest", "quickest", "deleted_at")),
         *((name, pa.bool_()) for name in ("from_truth", "looked_again")),
         *((name, pa.string()) for name in ("deleted_from", "reason", "echo", "topic")),
         ("expires_at", pa.int64()),
@@ -35,7 +35,7 @@ def settled(*rows: dict[str, Any]) -> SettledKeys:
 
 def test_each_key_becomes_a_wake_with_all_that_it_told() -> None:
     told = settled(
-        {"mailboxid": MAILBOX, "messageid": MESSAGE, "uid": 7, "oldest": 1, "newest": 2}
+        {"mailboxid": MAILBOX, "messageid": MESSAGE, "uid": 7, "oldest": 1}
         | {"deleted_from": "imapuidtable", "deleted_at": 3, "from_truth": True, "expires_at": 4}
         | {"changes": 5}
     )
@@ -74,24 +74,24 @@ def test_a_canary_is_kept_apart() -> None:
 
 def test_the_oldest_write_is_told_and_that_of_a_key_looked_at_again_is_not() -> None:
     times = settled(
-        {"oldest": 10, "newest": 50, "quickest": 9},
-        {"oldest": 20, "newest": 90, "quickest": 2},
-        {"oldest": 5, "newest": 99, "quickest": 1, "looked_again": True},
+        {"oldest": 10, "quickest": 9},
+        {"oldest": 20, "quickest": 2},
+        {"oldest": 5, "quickest": 1, "looked_again": True},
     ).write_times(fast=5)
     assert times is not None
     assert (times.oldest, times.fast_writers) == (10, 0)
 
 
 def test_an_absurd_time_is_not_measured() -> None:
-    strange = {"oldest": 1, "newest": 99}
-    times = settled({"oldest": 10, "newest": 50, "quickest": 9}, strange).write_times(fast=5)
+    strange = {"oldest": 1}
+    times = settled({"oldest": 10, "quickest": 9}, strange).write_times(fast=5)
     assert times is not None
     assert (times.oldest, times.fast_writers) == (10, 0)
     assert settled(strange).write_times(fast=5) is None
 
 
 def test_a_writer_whose_clock_runs_ahead_is_counted() -> None:
-    rows = [{"oldest": 1, "newest": 1, "quickest": quickest} for quickest in (-6, -5, 4)]
+    rows = [{"oldest": 1, "quickest": quickest} for quickest in (-6, -5, 4)]
     times = settled(*rows).write_times(fast=5)
     assert times is not None
     assert times.fast_writers == 1

@@ -123,7 +123,7 @@ def test_what_is_known_to_be_unreadable_is_not_looked_at_but_counted(share: Shar
 def test_writers_ahead_by_more_than_half_the_delay_are_counted(
     share: Share, ahead: Micros, fast: int
 ) -> None:
-    found = share.look({"uid": 7, "oldest": 5, "newest": 5, "quickest": -ahead})
+    found = share.look({"uid": 7, "oldest": 5, "quickest": -ahead})
     assert found.fast_writers == fast
     assert found.oldest == 5
 
