@@ -7,8 +7,8 @@ STAMP  := $(VENV)/.installed
 PYTEST ?= $(BIN)/python -m pytest
 ARGS   ?=
 LONG_PARTS := races counters-crashes counters-losses kills checkpoints servers fire
-SECOND := tests/stack/test_pause.py tests/stack/test_ra*.py tests/stack/test_str*.py
-THIRD := tests/unit tests/property tests/spark tests/stack/test_promise_one.py tests/stack/test_[t-z]*.py
+SECOND := tests/stack/test_p[ar]*.py tests/stack/test_ra*.py tests/stack/test_str*.py
+THIRD := tests/unit tests/property tests/spark tests/stack/test_[t-z]*.py
 OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes counters canary poison)
 SOURCES := reconcilers checkpoints streaming deploy tests
 

@@ -113,6 +113,11 @@ class SliceFailures:
         except (Retryable, Refused) as failed:
             log.warning("this process alone knows what fails: %s", failed)
 
+    @property
+    def suspected(self) -> bool:
+        """Whether something has failed, or killed a process, since something was settled last."""
+        return self._suspected
+
     # --- what is tried next
 
     def parts(self, piece: Slice, done_before: Micros) -> Iterator[Slice]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -25,12 +24,14 @@ from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Slice
+from streaming.pipeline.spark_errors import WORKERS_ERROR, cause_of
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.window import closed_window, heartbeat, how_often, settle
 from streaming.pipeline.worker import (
     RESULT_SCHEMA,
     BatchLook,
     Job,
+    RepairTask,
     look_task,
     read_looks,
     repair_task,
@@ -42,9 +43,8 @@ log = logging.getLogger("reconciler")
 
 GIVEN_UP = "looked at in vain"
 """Why a record is a dead letter that may be a good one: `SliceFailures`."""
-WORKERS_ERROR = re.compile("Python worker|PythonException|ExecutorLostFailure")
-"""Spark's words for an error in a look or a repair, or the end of the process that made it; not for
-one of Kafka, or a query's end."""
+FEW = 50
+"""So many suspects are examined in less time than a job of Spark takes to start."""
 EARLIEST = -2
 """Spark's word for a partition's beginning."""
 
@@ -213,9 +213,21 @@ class FamilyQuery:
     def _confirm_and_repair(
         self, suspects: list[Suspect], admission: Admission, batch: str
     ) -> list[Outcome]:
-        """Steps 5 to 7 on the workers, again a group in one task."""
+        """Steps 5 to 7: of few suspects in this process, else on the workers.
+
+        Where something has failed, on the workers too: what kills one of them leaves this process.
+        """
         if not suspects:
             return []
+        task = repair_task(self.job, batch)
+        if len(suspects) <= FEW and not self.ranges.failures.suspected:
+            return list(task([(admission, suspects)]))
+        return self._on_workers(task, suspects, admission)
+
+    def _on_workers(
+        self, task: RepairTask, suspects: list[Suspect], admission: Admission
+    ) -> list[Outcome]:
+        """Again a group in one task."""
         count = self.job.settings.stream.shuffle_partitions
         shares: list[list[Suspect]] = [[] for _ in range(count)]
         for suspect in suspects:
@@ -223,7 +235,7 @@ class FamilyQuery:
         full = [each for each in shares if each]
         admitted = zip(admission.shared([len(each) for each in full]), full, strict=True)
         tasks = self.spark.sparkContext.parallelize(list(admitted), len(full))
-        return tasks.mapPartitions(repair_task(self.job, batch)).collect()
+        return tasks.mapPartitions(task).collect()
 
     # --- its life
 
@@ -248,7 +260,7 @@ class FamilyQuery:
     def failure(self) -> str:
         """Why it died, in one line."""
         error = self._error()
-        return _cause(error) if error else "stopped"
+        return cause_of(error) if error else "stopped"
 
     def progress(self) -> Iterator[dict[str, Any]]:
         """The batches that ended since the last call, oldest first, as Spark tells them."""
@@ -281,15 +293,3 @@ class FamilyQuery:
         query = self._running.query
         error: PySparkException | None = query.exception() if query is not None else None
         return "" if error is None else str(error)
-
-
-def _cause(told: str) -> str:
-    """The line of an error that says what happened: of ours, else Spark's, else Python's."""
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
-    ours = [line for line in lines if line.startswith(("reconcilers.errors.", "kafka.errors."))]
-    sparks = [line for line in lines if line.startswith((": org.apache.spark", "Caused by: "))]
-    pythons = [line for line in lines if PYTHONS_ERROR.match(line)]
-    return (ours[-1:] or sparks[:1] or pythons[-1:] or lines[:1] or ["no reason given"])[0][:500]
-
-
-PYTHONS_ERROR = re.compile(r"[A-Za-z_.]+(Error|Exception): ")

@@ -256,7 +256,10 @@ Share = tuple[Admission, list[Suspect]]
 """Suspects, and what may be done with them."""
 
 
-def repair_task(job: Job, batch: str) -> Callable[[Iterable[Share]], Iterator[Outcome]]:
+RepairTask = Callable[[Iterable[Share]], Iterator[Outcome]]
+
+
+def repair_task(job: Job, batch: str) -> RepairTask:
     """For ``mapPartitions``: shares of a batch's suspects in, outcomes out."""
     return partial(_repair_share, job, batch)
 

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 from cassandra.cluster import Session
@@ -17,6 +16,7 @@ from deploy.mailserver.mail import Clock, Flags, Message
 from deploy.mailserver.mailbag import random_content, random_flags
 from deploy.mailserver.mailserver import new_timeuuid
 from deploy.mailserver.truth import Truth
+from reconcilers.key import text_of
 from tests.bench.backlog import LONG_LIVED, bench_settings
 from tests.bench.report import publish, table
 from tests.bench.traced import TRACE, read_trace
@@ -24,6 +24,7 @@ from tests.conftest import make_mail_tables
 from tests.endpoints import Running
 from tests.stack.scenes import begin_at_the_end
 from tests.stack.streams import Stream, until
+from tests.stack.users import slot_of
 
 pytestmark = pytest.mark.bench
 
@@ -44,7 +45,7 @@ def test_from_the_oldest_write_to_the_repair(
         repaired = _repairs(cassandra, own)
         until("they are verified", lambda: _states(cassandra, own).count("verified") >= BROKEN, 180)
         assert stream.stop() == 0
-    took = sorted(repaired[place] - at for place, at in written.items())
+    took = sorted(repaired[key] - at for key, at in written.items())
     batches = [batch for batch in read_trace(tmp_path / "trace") if batch.ended_at > began]
     seconds = sorted(batch.seconds for batch in batches)
     publish(
@@ -86,8 +87,8 @@ def watched(
         cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}")
 
 
-def _break_rows(session: Session, keyspace: str) -> Iterator[tuple[tuple[UUID, int], float]]:
-    """Messages that reach the truth only; where each is, and when it was written."""
+def _break_rows(session: Session, keyspace: str) -> Iterator[tuple[str, float]]:
+    """Messages that reach the truth only; the key of each, and when it was written."""
     chance, truth = random.Random(3), Truth(session, keyspace, Clock())
     mailboxes = [new_timeuuid() for _ in range(8)]
     for number in range(BROKEN):
@@ -101,17 +102,17 @@ def _break_rows(session: Session, keyspace: str) -> Iterator[tuple[tuple[UUID, i
         )
         at = time.time()
         truth.insert(message)
-        yield (message.mailboxid, message.uid), at
+        yield text_of(slot_of(message)), at
         time.sleep(max(0.0, at + EVERY - time.time()))
 
 
-def _repairs(session: Session, own: str) -> dict[tuple[UUID, int], float]:
-    """When the first repair of each row was noted in the journal."""
-    found: dict[tuple[UUID, int], float] = {}
-    for row in session.execute(f"SELECT at, mailboxid, uid, state FROM {own}.finding_log"):
+def _repairs(session: Session, own: str) -> dict[str, float]:
+    """When the first repair of each row was noted in the journal, by its key."""
+    found: dict[str, float] = {}
+    for row in session.execute(f"SELECT at, key, state FROM {own}.finding_log"):
         if row.state == "intended":
-            place, at = (row.mailboxid, row.uid), unix_time_from_uuid1(row.at)
-            found[place] = min(at, found.get(place, at))
+            at = unix_time_from_uuid1(row.at)
+            found[row.key] = min(at, found.get(row.key, at))
     return found
 
 

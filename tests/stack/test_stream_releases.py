@@ -35,6 +35,7 @@ def session(older: Stack) -> Iterator[Session]:
         yield made
 
 
+@pytest.mark.long(part="servers")
 def test_every_planted_difference_is_repaired_on_cassandra_4_1(
     older: Stack, session: Session, tmp_path: Path
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,11 +19,11 @@ from reconcilers.policy import Admission
 from streaming.commands import workers
 from streaming.pipeline import query as module
 from streaming.pipeline.failures import ALONE_FOR, TRIES_ALONE
-from streaming.pipeline.query import EARLIEST, GIVEN_UP, FamilyQuery
+from streaming.pipeline.query import EARLIEST, FEW, GIVEN_UP, FamilyQuery
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.window import how_often
-from streaming.pipeline.worker import BatchLook
+from streaming.pipeline.worker import BatchLook, Share
 from streaming.settings import KafkaSettings, Settings, StreamSettings
 from streaming.steps.outcome import Outcome
 from tests.builders.rows import FAMILY, MESSAGE_ID, PROJECTION, SLOT
@@ -211,6 +211,69 @@ def test_what_has_waited_and_did_not_come_out_is_looked_at_by_the_next_batch(que
     assert ("look", {ZERO: (10, 12)}) in query.batch(closed(600))
     assert query.ranges.settled == {ZERO: 12, ONE: 5}, "whatever was there, it is settled"
     assert "look" not in {each[0] for each in query.batch(closed(700))}
+
+
+# --- who examines the suspects
+
+
+@dataclass
+class Examined:
+    """What was examined in this process, and what on the workers."""
+
+    query: Query
+    monkeypatch: pytest.MonkeyPatch
+    here: list[Any] = field(default_factory=list)
+    workers: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        def task(shares: Iterable[Share]) -> Iterator[Outcome]:
+            self.here.extend(shares)
+            return iter(OUTCOMES)
+
+        def on_workers(
+            _query: Query, told: object, suspects: list[Suspect], admission: Admission
+        ) -> list[Outcome]:
+            assert told is task
+            self.workers.append((admission, suspects))
+            return OUTCOMES
+
+        self.monkeypatch.setattr(module, "repair_task", lambda job, batch: task)
+        self.monkeypatch.setattr(Query, "_on_workers", on_workers)
+
+    def examine(self, suspects: list[Suspect]) -> list[Outcome]:
+        return FamilyQuery._confirm_and_repair(self.query, suspects, ADMITTED, "batch")
+
+
+@pytest.fixture
+def examined(query: Query, monkeypatch: pytest.MonkeyPatch) -> Examined:
+    return Examined(query, monkeypatch)
+
+
+def test_few_suspects_are_examined_without_a_job_of_spark(examined: Examined) -> None:
+    few = LOOK.suspects * FEW
+    assert examined.examine(few) == OUTCOMES
+    assert (examined.here, examined.workers) == ([(ADMITTED, few)], [])
+
+
+def test_many_suspects_are_examined_on_the_workers(examined: Examined) -> None:
+    many = LOOK.suspects * (FEW + 1)
+    assert examined.examine(many) == OUTCOMES
+    assert (examined.here, examined.workers) == ([], [(ADMITTED, many)])
+
+
+def test_what_has_failed_cannot_kill_this_process(examined: Examined) -> None:
+    failures = examined.query.ranges.failures
+    failures.failed(examined.query.ranges.nothing_left(), 0)
+    examined.examine(LOOK.suspects)
+    assert (examined.here, len(examined.workers)) == ([], 1)
+    failures.done(SETTLED)
+    examined.examine(LOOK.suspects)
+    assert len(examined.here) == 1
+
+
+def test_without_a_suspect_nothing_is_examined(examined: Examined) -> None:
+    assert examined.examine([]) == []
+    assert (examined.here, examined.workers) == ([], [])
 
 
 # --- one record that fails each time

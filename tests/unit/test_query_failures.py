@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.pipeline.query import _cause
+from streaming.pipeline.spark_errors import cause_of
 
 THROUGH_OUR_BATCH = """An exception was raised by the Python Proxy. Return Message: Traceback:
   File "query.py", line 120, in _batch
@@ -42,4 +42,4 @@ OFFSETS = "java.lang.IllegalStateException: batch 5 doesn't exist (latest: 4)"
     ],
 )
 def test_the_line_that_says_why(told: str, line: str) -> None:
-    assert _cause(told) == line
+    assert cause_of(told) == line

@@ -1,0 +1,19 @@
+"""What Spark tells of an error: which are those of a worker, and which line says what happened."""
+
+from __future__ import annotations
+
+import re
+
+WORKERS_ERROR = re.compile("Python worker|PythonException|ExecutorLostFailure")
+"""Spark's words for an error in a look or a repair, or the end of the process that made it; not for
+one of Kafka, or a query's end."""
+_PYTHONS_ERROR = re.compile(r"[A-Za-z_.]+(Error|Exception): ")
+
+
+def cause_of(told: str) -> str:
+    """The line of an error that says what happened: of ours, else Spark's, else Python's."""
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    ours = [line for line in lines if line.startswith(("reconcilers.errors.", "kafka.errors."))]
+    sparks = [line for line in lines if line.startswith((": org.apache.spark", "Caused by: "))]
+    pythons = [line for line in lines if _PYTHONS_ERROR.match(line)]
+    return (ours[-1:] or sparks[:1] or pythons[-1:] or lines[:1] or ["no reason given"])[0][:500]
