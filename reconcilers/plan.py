@@ -3,18 +3,22 @@
 The guard is the write timestamp (promise 2): a repair can only replace what was seen. C is the
 moment the confirmation began, D the delay; C − D is older than any write that may still arrive.
 
-=========================  =======================================  ==============================
-case                       write                                    timestamp
-=========================  =======================================  ==============================
-cell differs               those cells; modseq with a set           highest seen of those cells + 1
-cell missing in a row      the cells                                highest seen of the row + 1,
-                                                                    next attempt C − D
-row missing                all non-null columns, by UPDATE          min(truth's highest, C − D),
-                                                                    next attempt C − D
-row to remove              the row                                  highest seen of the row
-key-only index             the row, added or deleted                C − D: it has no write time
-gathered elements          those that are missing                   C − D
-=========================  =======================================  ==============================
+=========================  =================================  =================================
+case                       write                              timestamp
+=========================  =================================  =================================
+cell differs               those cells                        highest seen of those cells + 1
+set differs                its elements, and modseq           modseq's + 1,
+                                                              next attempt C − D
+cell missing in a row      the cells                          highest seen of the row + 1,
+                                                              next attempt C − D
+row missing                all non-null columns, by UPDATE    min(truth's highest, C − D),
+                                                              next attempt C − D
+row without a write time   what it lacks                      as of a missing row
+row to remove              the row                            highest seen of the row;
+                                                              none: reported
+key-only index             the row, added or deleted          C − D: it has no write time
+gathered elements          those that are missing             C − D
+=========================  =================================  =================================
 
 Nothing is ever newer than C − D except "seen + 1", and what was seen is itself older than C − D.
 """

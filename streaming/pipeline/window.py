@@ -1,7 +1,7 @@
-"""Step 1, settle: hold every record for the delay D, under a watermark. Native, no Python.
+"""Step 1, settle: every record waits for the delay D, under a watermark. Native, no Python.
 
 What waits in Spark's state is not the records, but their offsets: the last of each partition and
-window, whatever the rate and D are. When a window closes, its records are read again
+window, about D/W + 2 windows, at any rate. When a window closes, its records are read again
 from Kafka (`ranges.py`, `query.py`).
 
 The watermark is on the moment Spark read a record, not on the writers' clocks: so a replayed or

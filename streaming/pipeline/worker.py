@@ -1,5 +1,7 @@
 """What runs inside Spark's Python workers: steps 3–4 for keys, steps 5–7 for suspects.
 
+Of few suspects the driver's process runs steps 5–7 itself, by the same function.
+
 The functions made here are sent to the workers, so they hold values only, and functions of modules;
 those of a `Job` (`streaming.commands.workers`) make each process its own connections, once.
 """

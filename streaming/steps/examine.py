@@ -1,8 +1,8 @@
 """Steps 5 to 7 for the suspects of some mailboxes: confirm, repair, schedule the next look.
 
-Runs on executors, over ports. The order is the guard: the projection is read first and the truth
-second; the journal is written before the write; after the write nothing is believed until a later
-look has seen it hold.
+Runs in the driver or on executors, over ports. The order is the guard: the projection is read first
+and the truth second; the journal is written before the write; after the write nothing is believed
+until a later look has seen it hold.
 """
 
 from __future__ import annotations
