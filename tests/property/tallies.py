@@ -67,6 +67,14 @@ class Climate:
         """A look and the wait for what was under way, at the longest."""
         return 2 * self.delay + self.window + 6 * self.latest + self.gather + 15 * SECOND
 
+    @property
+    def idle(self) -> Micros:
+        """From one canary to the next, and between two turns of a thread that has nothing to do.
+
+        A part of the delay: else a run costs the more the longer its delay is, and plays no more.
+        """
+        return max(SECOND, self.delay // 20)
+
 
 CLIMATES = (
     Climate(45 * SECOND, 5 * SECOND, 10 * SECOND, gather=60 * SECOND, written=10 * SECOND),
@@ -349,7 +357,7 @@ class World:
         self.later(free - self.now, lambda: self._arrived.append(event))
 
     def _sing(self, previous: Micros) -> None:
-        """A canary a second. The write of some is not answered, and is done later or never."""
+        """The write of some canaries is not answered, and is done later or never."""
         canary = Canary(NODE, self.now, previous)
         draw = self.rng.random()
 
@@ -363,7 +371,7 @@ class World:
         if answered or draw < 0.95:
             self.later(done_in, arrive)
         newest = canary.number if answered else previous
-        self.later(SECOND + self.within(SECOND), lambda: self._sing(newest))
+        self.later(self.climate.idle + self.within(SECOND), lambda: self._sing(newest))
 
     def batch(self) -> None:
         """Read what has arrived; let windows out that the watermark has passed; tell of them."""

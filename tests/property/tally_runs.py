@@ -230,7 +230,8 @@ class Run:
         """One process, started again when it dies."""
         until = self.world.now + duration
         clock = SimpleNamespace(monotonic=lambda: self.world.now / 1e6)
-        with patch.object(loop_module, "time", clock):
+        tick = patch.object(loop_module, "TICK", self.climate.idle / 1e6)
+        with patch.object(loop_module, "time", clock), tick:
             while self.world.now < until:
                 instance = self.instance()
                 try:
