@@ -41,6 +41,7 @@ class Holding:
 
     def __init__(self, names: StreamNames, store: Store, stop: Event) -> None:
         self._stop = stop
+        self._over = Event()
         self._name = names.lease
         self._store = CassandraLease(store)
         self._lease: Lease | None = None
@@ -52,12 +53,13 @@ class Holding:
         if self._lease is not None:
             end_lease_of_the_dead(self._store, self._name)
             self._lease.acquire()
-            Thread(target=self._lease.keep, args=(self._stop,), daemon=True).start()
+            Thread(target=self._lease.keep, args=(self._over,), daemon=True).start()
         return self._lease
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Let the next stream begin at once."""
+        """Let the next stream begin at once; until here it was held, while all else stopped."""
         self._stop.set()
+        self._over.set()
         if self._lease is not None and kind is not AlreadyRunning:
             self._lease.release()
 

@@ -46,6 +46,7 @@ class SliceFailures:
     _suspected: bool = False
     _counted: bool = False
     _read: bool = False
+    _unclean: bool = False
 
     def begin(self, settled: Positions) -> None:
         """A process goes on after what is settled, with what the one before has left of that slice.
@@ -60,6 +61,7 @@ class SliceFailures:
             log.warning("what failed before this start is not known: %s", failed)
             return
         self._read, self._suspected = True, left is not None
+        self._unclean = self._unclean or left is not None
         if left is not None and left.name == Slice(settled, settled, 0, 0).name:
             self._known = left
         self._keep()
@@ -115,8 +117,12 @@ class SliceFailures:
 
     @property
     def suspected(self) -> bool:
-        """Whether something has failed, or killed a process, since something was settled last."""
-        return self._suspected
+        """Whether something has failed since something was settled last.
+
+        After an end that was not clean, for as long as this process lives: what killed the one
+        before may come again later.
+        """
+        return self._suspected or self._unclean
 
     # --- what is tried next
 

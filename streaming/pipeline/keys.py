@@ -19,6 +19,8 @@ AGGREGATED = ("written", "from_truth", "capture_delay")
 def grouper(family: Family, partitions: int) -> Callable[[DataFrame], DataFrame]:
     """The keys that `envelope.decoder` finds, in shares of whole groups (mailboxes), one a task.
 
+    One share needs no shuffle.
+
     Columns: what tells keys apart, then the sums. A canary (``echo``) is a row of its own. In a
     share the keys of one row (its two events name it differently) come one after the other, so that
     it is read once.
@@ -33,7 +35,8 @@ def grouper(family: Family, partitions: int) -> Callable[[DataFrame], DataFrame]
 
     def each_key_once(decoded: DataFrame) -> DataFrame:
         apart = [name for name in decoded.columns if name not in AGGREGATED]
-        shares = decoded.repartition(partitions, key[0])
+        many = partitions > 1
+        shares = decoded.repartition(partitions, key[0]) if many else decoded.coalesce(1)
         return shares.groupBy(*apart).agg(*sums).sortWithinPartitions(*key)
 
     return each_key_once

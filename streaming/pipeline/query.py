@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from threading import Lock
-from typing import Any, Protocol
+from threading import Event, Lock
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -18,15 +19,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 from checkpoints.bookmarks import Offsets, Positions, flat, nested
 from checkpoints.clock import now_micros
 from reconcilers.errors import SparkDied
-from reconcilers.model import Micros, Slot, Suspect, Wake, number_of
+from reconcilers.model import Suspect, Wake, number_of
 from reconcilers.policy import Admission
+from streaming.pipeline.decisions import Decisions
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.spark_errors import WORKERS_ERROR, cause_of
 from streaming.pipeline.spark_files import CheckpointFolder
-from streaming.pipeline.window import closed_window, heartbeat, how_often, settle
+from streaming.pipeline.window import closed_window, heartbeat, how_often, settle, wait_for
 from streaming.pipeline.worker import (
     RESULT_SCHEMA,
     BatchLook,
@@ -43,35 +45,13 @@ log = logging.getLogger("reconciler")
 
 GIVEN_UP = "looked at in vain"
 """Why a record is a dead letter that may be a good one: `SliceFailures`."""
-FEW = 50
-"""So many suspects are examined in less time than a job of Spark takes to start."""
+FEW = 20
+"""So many suspects, at some 10 ms each, take no longer than a job of Spark and two workers do."""
+FEW_RECORDS = 500
+"""So many records are looked at in less time than a shuffle takes."""
+STOPPING = "the stream is being stopped"
 EARLIEST = -2
 """Spark's word for a partition's beginning."""
-
-
-class Decisions(Protocol):
-    """What the driver decides for each slice (`batches.Batches`)."""
-
-    def admit(self, look: BatchLook, piece: Slice) -> Admission:
-        """What may be repaired in this slice. Raises when this process may not write at all."""
-
-    def canaries_alone(self, piece: Slice) -> BatchLook | None:
-        """The canaries of a slice that holds nothing else; None of any other."""
-
-    def unreadable(self) -> frozenset[Slot]:
-        """The places that are known to be unreadable."""
-
-    def recall(self) -> None:
-        """Read anew what is kept. Raises `Retryable` where Cassandra does not answer."""
-
-    def record_outcomes(self, outcomes: list[Outcome]) -> None:
-        """What became of the suspects."""
-
-    def later_looks(self, now: Micros) -> list[Wake]:
-        """Keys that are due to be looked at again."""
-
-    def ended(self, look: BatchLook, piece: Slice) -> None:
-        """The slice is done: counters are told, then it is settled."""
 
 
 @dataclass(slots=True)
@@ -79,9 +59,10 @@ class _Running:
     """The query as it runs now, and up to which batch its progress was told."""
 
     query: StreamingQuery | None = None
-    keys: Callable[[DataFrame], DataFrame] | None = None
-    """Makes keys of a slice's records; the same for every query of the family."""
+    keys: dict[int, Callable[[DataFrame], DataFrame]] = field(default_factory=dict)
+    """Makes keys of a slice's records, by number of shares; the same for every query."""
     reported: int = -1
+    stopping: Event = field(default_factory=Event)
 
 
 @dataclass(slots=True)
@@ -102,6 +83,7 @@ class FamilyQuery:
 
     def begin(self, settled: Positions) -> None:
         """Start where everything before these positions has been looked at."""
+        self.stop()
         self.ranges.begin(settled)
         self.start()
 
@@ -116,9 +98,7 @@ class FamilyQuery:
             .option("startingOffsets", self._starting_offsets(begins))
             .load()
         )
-        closed = settle(
-            records, heartbeat(self.spark), settings.stream.delay, settings.stream.window
-        )
+        closed = settle(records, heartbeat(self.spark), settings.stream)
         self._running = _Running(keys=self._running.keys)
         self._running.query = (
             closed.writeStream.queryName(f"reconciler-{family.name}")
@@ -145,7 +125,9 @@ class FamilyQuery:
     def _batch(self, closed: DataFrame, _batch_id: int) -> None:
         with self._one_batch:  # one of a query that was stopped may not have ended yet
             self.publish(self.decisions.later_looks(now_micros()))  # before anything is settled
-            self.ranges.close(closed_window(row) for row in closed.collect())
+            windows = [closed_window(row) for row in closed.collect()]
+            time.sleep(wait_for(windows, self.job.settings.stream, now_micros()))
+            self.ranges.close(windows)
             pieces = self.ranges.slices(self.job.settings.kafka.max_offsets_per_batch)
             for piece in pieces:
                 try:
@@ -194,11 +176,12 @@ class FamilyQuery:
         kafka = batch_options(self.job.settings.kafka, piece.ranges)
         records = self.spark.read.format("kafka").options(**kafka).load()
         task = look_task(self.job, self.decisions.unreadable())
-        shares = self._keys(records).mapInArrow(task, RESULT_SCHEMA)
+        count = 1 if piece.records <= FEW_RECORDS else self.job.settings.stream.shuffle_partitions
+        shares = self._keys(records, count).mapInArrow(task, RESULT_SCHEMA)
         return read_looks(row.result for row in shares.collect())
 
-    def _keys(self, records: DataFrame) -> DataFrame:
-        if self._running.keys is None:
+    def _keys(self, records: DataFrame, shares: int) -> DataFrame:
+        if shares not in self._running.keys:
             settings, family = self.job.settings, self.job.family
             decode = decoder(
                 family,
@@ -206,9 +189,9 @@ class FamilyQuery:
                 self.job.suspects_topic,
                 settings.canary.keyspace,
             )
-            each_key_once = grouper(family, settings.stream.shuffle_partitions)
-            self._running.keys = lambda records: each_key_once(decode(records))
-        return self._running.keys(records)
+            each_key_once = grouper(family, shares)
+            self._running.keys[shares] = lambda records: each_key_once(decode(records))
+        return self._running.keys[shares](records)
 
     def _confirm_and_repair(
         self, suspects: list[Suspect], admission: Admission, batch: str
@@ -219,10 +202,11 @@ class FamilyQuery:
         """
         if not suspects:
             return []
-        task = repair_task(self.job, batch)
-        if len(suspects) <= FEW and not self.ranges.failures.suspected:
-            return list(task([(admission, suspects)]))
-        return self._on_workers(task, suspects, admission)
+        if len(suspects) > FEW or self.ranges.failures.suspected:
+            return self._on_workers(repair_task(self.job, batch), suspects, admission)
+        stopping = self._running.stopping.is_set
+        task = repair_task(self.job, batch, lambda: STOPPING if stopping() else None)
+        return list(task([(admission, suspects)]))
 
     def _on_workers(
         self, task: RepairTask, suspects: list[Suspect], admission: Admission
@@ -281,13 +265,19 @@ class FamilyQuery:
         self.ranges.failures.end()
 
     def stop(self) -> None:
-        """Stop after the running batch was interrupted; what it had not settled is done again."""
+        """Stop; when this returns nothing of it runs. What it had not settled is done again.
+
+        A task on a worker is interrupted; what this process examines itself ends before a write.
+        """
         if self._running.query is None:
             return
+        self._running.stopping.set()
         try:
             self._running.query.stop()
         except (Py4JError, PySparkException, ConnectionError) as gone:
             log.info("Spark was stopped before its query: %s", type(gone).__name__)
+        with self._one_batch:
+            pass  # that batch has ended, also where Spark's end was not waited for
 
     def _error(self) -> str:
         query = self._running.query

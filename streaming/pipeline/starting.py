@@ -54,14 +54,15 @@ class StartingPoint:
 
         Raises `EventsLost` naming what Kafka no longer holds, or holds under another id.
         """
-        self._ids = self.kafka.ids(self.topics)
+        ids = self.kafka.ids(self.topics)
         beginnings = self._beginnings()
         known = self._known(beginnings)
-        if known is None:
-            return beginnings
-        gone = dict(self._gone(known, beginnings, self._ids))
+        gone = dict(self._gone(known, beginnings, ids)) if known else {}
         if gone:
             self._lost("; ".join(gone.values()))
+        self._ids = ids  # not before: what is settled until then is of the old ones
+        if known is None:
+            return beginnings
         return {
             place: beginning if place in gone else known.settled.get(place, beginning)
             for place, beginning in beginnings.items()

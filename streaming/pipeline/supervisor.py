@@ -47,6 +47,9 @@ class Supervised(Protocol):
     def start(self) -> None:
         """Start again, after what has waited already."""
 
+    def stop(self) -> None:
+        """Stop, if it runs: when this returns, nothing of it is under way."""
+
     def end(self) -> None:
         """Stop for good, if it runs."""
 
@@ -158,7 +161,11 @@ class QuerySupervisor:
         log.info("stopped; the next start goes on after what is settled")
 
     def _begin(self) -> None:
-        """Where another process, or a query whose events were lost, has settled everything."""
+        """Where another process, or a query whose events were lost, has settled everything.
+
+        What that query still settled after its topics were asked for would be of the old ones.
+        """
+        self.query.stop()
         settled = self.starting.positions()
         self.measurements.read_up_to = nested(settled)
         self.overdue.clear()

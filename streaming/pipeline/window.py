@@ -1,19 +1,28 @@
 """Step 1, settle: every record waits for the delay D, under a watermark. Native, no Python.
 
 What waits in Spark's state is not the records, but their offsets: the last of each partition and
-window, about D/W + 2 windows, at any rate. When a window closes, its records are read again
+window, about 2 D/W windows, at any rate. When a window closes, its records are read again
 from Kafka (`ranges.py`, `query.py`).
 
 The watermark is on the moment Spark read a record, not on the writers' clocks: so a replayed or
 late event is never "late". A heartbeat row in every batch keeps the watermark moving on idle
-topics. A record comes out D to D + W after it was read.
+topics.
+
+A batch works with the watermark that the batch before it has set, one trigger ago. So the watermark
+is D less a trigger behind: what comes out is D old when the batches are a trigger apart. They are,
+but for a few milliseconds, and for those the batch waits (`wait_for`). A window is half a trigger
+long, so a record comes out D to D + 1.5 triggers after it was read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from checkpoints.clock import to_micros
+from reconcilers.model import Micros
 from streaming.pipeline.slices import Closed
 from streaming.settings import StreamSettings
 
@@ -29,22 +38,24 @@ def heartbeat(spark: SparkSession) -> DataFrame:
     )
 
 
-def settle(records: DataFrame, beat: DataFrame, delay: float, window: float) -> DataFrame:
-    """Windows of offsets that have waited for ``delay``; durations in seconds.
+def settle(records: DataFrame, beat: DataFrame, settings: StreamSettings) -> DataFrame:
+    """Windows of offsets that have waited for the delay, or do so within one trigger.
 
     Columns: ``until`` (the window's end, µs), ``topic``, ``partition``, ``last`` (offset). A window
     without a record comes out too, with the heartbeat alone, which has no topic.
     """
     places = records.select("topic", "partition", "offset")
     together = places.unionByName(beat, allowMissingColumns=True)
-    return closed_windows(together.withColumn("read_at", F.current_timestamp()), delay, window)
+    read = together.withColumn("read_at", F.current_timestamp())
+    behind = max(settings.delay - every(settings), settings.delay / 2)
+    return closed_windows(read, behind, every(settings) / 2)
 
 
 def closed_windows(places: DataFrame, delay: float, window: float) -> DataFrame:
-    """The same, of rows that say when they were read (``read_at``)."""
+    """The same, of rows that say when they were read (``read_at``); durations in seconds."""
     return (
         places.withWatermark("read_at", f"{_milliseconds(delay)} milliseconds")
-        .groupBy(F.window("read_at", f"{_milliseconds(window)} milliseconds"), "topic", "partition")
+        .groupBy(F.window("read_at", f"{_length(window)} milliseconds"), "topic", "partition")
         .agg(F.max("offset").alias("last"))
         .select(F.unix_micros("window.end").alias("until"), "topic", "partition", "last")
     )
@@ -57,9 +68,29 @@ def closed_window(row: Row) -> Closed:
     return Closed(row.until, (row.topic, row.partition), row["last"] + 1)
 
 
+def wait_for(closed: Iterable[Closed], settings: StreamSettings, now: Micros) -> float:
+    """Seconds until all of these windows have waited for the delay; at most a trigger.
+
+    It is more only where the clock was set back: then what is young is seen as such when it is
+    confirmed.
+    """
+    newest = max((each.until for each in closed), default=0)
+    left = newest + to_micros(settings.delay) - now
+    return min(max(0, left), to_micros(every(settings))) / to_micros(1)
+
+
 def how_often(settings: StreamSettings) -> str:
     """A batch starts so often, as Spark has it."""
-    return f"{max(1, _milliseconds(settings.trigger or settings.window))} milliseconds"
+    return f"{_length(every(settings))} milliseconds"
+
+
+def every(settings: StreamSettings) -> float:
+    """Seconds from one batch to the next."""
+    return settings.trigger or settings.window
+
+
+def _length(seconds: float) -> int:
+    return max(1, _milliseconds(seconds))
 
 
 def _milliseconds(seconds: float) -> int:

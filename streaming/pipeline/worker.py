@@ -258,17 +258,26 @@ Share = tuple[Admission, list[Suspect]]
 """Suspects, and what may be done with them."""
 
 
+def never() -> None:
+    """A Spark task is ended by Spark."""
+
+
 RepairTask = Callable[[Iterable[Share]], Iterator[Outcome]]
 
 
-def repair_task(job: Job, batch: str) -> RepairTask:
-    """For ``mapPartitions``: shares of a batch's suspects in, outcomes out."""
-    return partial(_repair_share, job, batch)
+def repair_task(job: Job, batch: str, stopping: Callable[[], str | None] = never) -> RepairTask:
+    """For ``mapPartitions``: shares of a batch's suspects in, outcomes out.
+
+    ``stopping`` says why nothing more is to be written, where one can know it.
+    """
+    return partial(_repair_share, job, batch, stopping)
 
 
-def _repair_share(job: Job, batch: str, shares: Iterable[Share]) -> Iterator[Outcome]:
+def _repair_share(
+    job: Job, batch: str, stopping: Callable[[], str | None], shares: Iterable[Share]
+) -> Iterator[Outcome]:
     for admission, suspects in shares:
-        permit = _permit(job, admission)
+        permit = _permit(job, admission, stopping)
         for projection in job.family.projections:
             concerned = [each for each in suspects if each.projection == projection.name]
             for outcome in job.examiner(job, projection).examine(concerned, permit, batch):
@@ -276,9 +285,9 @@ def _repair_share(job: Job, batch: str, shares: Iterable[Share]) -> Iterator[Out
                 yield replace(outcome, finding=finding.without_rows() if finding else None)
 
 
-def _permit(job: Job, admission: Admission) -> Permit:
+def _permit(job: Job, admission: Admission, stopping: Callable[[], str | None]) -> Permit:
     """What this process may write: its own clock may be another than the driver's."""
     clocks = job.connections().clocks
     clocks.measure_if_due()
     repairs = admission.repairs or clocks.trouble()
-    return Permit(replace(admission, repairs=repairs), clocks.moved)
+    return Permit(replace(admission, repairs=repairs), lambda: stopping() or clocks.moved())

@@ -90,7 +90,7 @@ class Examiner:
             suspects = this.repairs.rotated(suspects, batch)
         for start in range(0, len(suspects), CONFIRMED_TOGETHER):
             some = suspects[start : start + CONFIRMED_TOGETHER]
-            began, moved = self.clock(), permit.clock_moved()
+            began, moved = self.clock(), permit.withdrawn()
             if moved is not None:  # C may be wrong: nothing is judged by it
                 self.publish([each.wake(each.kind) for each in some])
                 outcomes += [self._comes_back(each.slot, moved) for each in some]
@@ -260,7 +260,7 @@ class Examiner:
             report = replace(planned, sentence=f"{sentence}; {planned.sentence}")
             yield self._report_instead(case, report)
             return
-        moved = batch.permit.clock_moved()
+        moved = batch.permit.withdrawn()
         if moved is not None:
             self.publish([case.wake(kind)])
             yield self._comes_back(case.slot, moved)

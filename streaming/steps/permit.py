@@ -1,4 +1,4 @@
-"""What a worker may write of its share of a slice: asked again before each write."""
+"""What a process may write of its share of a slice: asked again before each write."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ ABOVE = "this minute has had its repairs (repair.writes_per_minute)"
 
 @dataclass(slots=True)
 class Permit:
-    """What the driver lets through, and whether this process's own clock may be believed.
+    """What the driver lets through, and whether it still stands.
 
-    ``clock_moved`` says how far it has moved since this process measured the nodes' clocks, None
-    where it stands.
+    ``withdrawn`` says why nothing more may be judged or written: this process's own clock has moved
+    since it measured the nodes', or it is being stopped; None while all is well.
     """
 
     admission: Admission
-    clock_moved: Callable[[], str | None]
+    withdrawn: Callable[[], str | None]
     _asked: int = 0
 
     def wait(self) -> Micros:

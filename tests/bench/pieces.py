@@ -71,7 +71,7 @@ class Pieces:
         stream, topics = self.settings.stream, topics_of(self.settings)
         source = self.spark.readStream.format("kafka").option("startingOffsets", "earliest")
         records = source.options(**stream_options(self.settings.kafka, topics)).load()
-        keys = settle(records, heartbeat(self.spark), stream.delay, stream.window)
+        keys = settle(records, heartbeat(self.spark), stream)
         wanted = self._records().count()
         busy: dict[int, dict[str, int]] = {}
 

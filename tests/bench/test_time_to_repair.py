@@ -52,7 +52,7 @@ def test_from_the_oldest_write_to_the_repair(
         f"D = {DELAY:g} s, W = {WINDOW:g} s, a batch each {TRIGGER:g} s; {len(took)} messages whose"
         f" projection was never written, one each {EVERY:g} s. The repair's time is that of its"
         " journal entry, which is written just before it. Aim: a median below"
-        f" {DELAY + WINDOW + 5:g} s.",
+        f" {DELAY + WINDOW + 2.5:g} s.",
         table(
             ("seconds", "median", "p99", "largest"),
             [

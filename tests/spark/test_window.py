@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,19 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from checkpoints.bookmarks import Place
+from checkpoints.clock import now_micros
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Closed
 from streaming.pipeline.supervisor import _sum
-from streaming.pipeline.window import closed_windows, heartbeat, settle
+from streaming.pipeline.window import (
+    closed_window,
+    closed_windows,
+    heartbeat,
+    how_often,
+    settle,
+    wait_for,
+)
+from streaming.settings import StreamSettings
 
 DELAY, WINDOW = 10.0, 1.0
 SECOND = 1_000_000
@@ -152,19 +162,30 @@ def test_the_heartbeat_moves_the_watermark_of_idle_topics(
 ) -> None:
     nothing = spark.createDataFrame([], "topic STRING, partition INT, offset BIGINT")
     source = spark.readStream.schema(nothing.schema).json(str(folder_of(tmp_path)))
-    closed: list[Row] = []
+    settings = StreamSettings(delay=0.6, window=0.1)
+    closed: list[Closed] = []
+    early: list[Closed] = []
+
+    def take(rows: DataFrame, _number: int) -> None:
+        windows = [closed_window(row) for row in rows.collect()]
+        time.sleep(wait_for(windows, settings, now_micros()))
+        judged_at = now_micros()
+        early.extend(each for each in windows if each.until + 600_000 > judged_at)
+        closed.extend(windows)
+
     query = (
-        settle(source, heartbeat(spark), delay=0.2, window=0.2)
+        settle(source, heartbeat(spark), settings)
         .writeStream.outputMode("append")
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(processingTime="100 milliseconds")
-        .foreachBatch(lambda rows, _: closed.extend(rows.collect()))
+        .trigger(processingTime=how_often(settings))
+        .foreachBatch(take)
         .start()
     )
     try:
-        while not closed and query.isActive:
+        while len(closed) < 20 and query.isActive:
             query.awaitTermination(1)
     finally:
         query.stop()
-    assert closed
-    assert all(row.topic is None for row in closed)
+    assert len(closed) >= 20
+    assert all(each.place is None for each in closed)
+    assert early == [], "whatever a batch takes, what comes out has waited for the delay"

@@ -89,6 +89,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.monkeypatch.setattr(module, "now_micros", lambda: self.now)
+        self.monkeypatch.setattr("time.sleep", lambda _seconds: None)
 
     def process(self) -> Query:
         """A new one, with nothing of the others' but what they left."""
@@ -292,3 +293,16 @@ def test_what_could_not_be_read_at_the_start_is_not_written_over(world: World) -
         slow.setattr(world.store, "of", too_late)  # what is kept meanwhile would be taken
         world.process()
     assert world.store.of(STREAM) == left
+
+
+def test_after_an_end_that_was_not_clean_suspects_are_examined_apart_until_the_next(
+    world: World,
+) -> None:
+    process = world.start()
+    assert not process.ranges.failures.suspected, "the first process ever"
+    world.ends += RECORDS
+    process = world.start()  # after one that did not end
+    assert process.ranges.settled[ZERO] == world.ends
+    assert process.ranges.failures.suspected, "whatever it has settled since"
+    process.end()
+    assert not world.start().ranges.failures.suspected

@@ -199,3 +199,29 @@ def test_while_the_query_lives_it_is_asked_whether_its_topics_are_the_same(
     bench.run(looks=1)
     assert bench.query.started == [{HERE: 40}, {HERE: 0}]
     assert bench.lost == 1
+
+
+def test_what_is_settled_while_the_query_is_stopped_is_of_the_old_topics(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slice may end while its query is stopped; it is recorded with the ids known by then."""
+    monkeypatch.setattr(supervisor, "KAFKA_EVERY", -1.0)
+    before = KafkaIds("ours", {TOPIC: "before"})
+    bench.settled(40, ids=before)
+    bench.kafka.known, bench.accept_loss = before, True
+    bench.commit = lambda: setattr(bench.kafka, "known", OURS)  # type: ignore[method-assign]
+    known: list[KafkaIds] = []
+    bench.query.on_stop = lambda: known.append(bench.starting.ids())
+    bench.run(looks=1)
+    assert bench.query.started == [{HERE: 40}, {HERE: 0}]
+    assert known == [KafkaIds(), before]
+
+
+def test_until_a_loss_is_accepted_what_is_settled_is_of_the_old_topics(bench: Bench) -> None:
+    starting = starting_point(bench)
+    starting.positions()
+    bench.settled(40)
+    bench.kafka.known = KafkaIds("ours", {TOPIC: "two"})
+    with pytest.raises(EventsLost, match="the topic was made anew"):
+        starting.positions()
+    assert starting.ids() == OURS

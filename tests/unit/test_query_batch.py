@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from threading import Thread
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import Row
 
 from checkpoints.bookmarks import Place, nested
+from checkpoints.clock import to_micros
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action
 from reconcilers.model import Micros, Slot, Suspect, Wake
@@ -19,11 +22,11 @@ from reconcilers.policy import Admission
 from streaming.commands import workers
 from streaming.pipeline import query as module
 from streaming.pipeline.failures import ALONE_FOR, TRIES_ALONE
-from streaming.pipeline.query import EARLIEST, FEW, GIVEN_UP, FamilyQuery
+from streaming.pipeline.query import EARLIEST, FEW, GIVEN_UP, STOPPING, FamilyQuery
 from streaming.pipeline.ranges import Ranges
-from streaming.pipeline.slices import Slice
-from streaming.pipeline.window import how_often
-from streaming.pipeline.worker import BatchLook, Share
+from streaming.pipeline.slices import Closed, Slice
+from streaming.pipeline.window import how_often, wait_for
+from streaming.pipeline.worker import BatchLook, RepairTask, Share
 from streaming.settings import KafkaSettings, Settings, StreamSettings
 from streaming.steps.outcome import Outcome
 from tests.builders.rows import FAMILY, MESSAGE_ID, PROJECTION, SLOT
@@ -213,6 +216,34 @@ def test_what_has_waited_and_did_not_come_out_is_looked_at_by_the_next_batch(que
     assert "look" not in {each[0] for each in query.batch(closed(700))}
 
 
+# --- what comes out less than the delay after it was read
+
+
+HALF_A_SECOND = StreamSettings(delay=5, window=1, trigger=0.5)
+
+
+@pytest.mark.parametrize(
+    ("since_read", "seconds"),
+    [(5.1, 0), (5.0, 0), (4.99, 0.01), (4.5, 0.5), (4.0, 0.5), (-3600.0, 0.5)],
+    ids=["late", "in time", "early", "a trigger early", "set back", "set back by an hour"],
+)
+def test_a_batch_waits_until_its_windows_have_waited_but_no_longer_than_a_trigger(
+    since_read: float, seconds: float
+) -> None:
+    now = 1_000_000_000_000
+    older, newest = (Closed(now - to_micros(since_read) - age) for age in (1_000_000, 0))
+    assert wait_for([newest, older], HALF_A_SECOND, now) == pytest.approx(seconds)
+    assert wait_for([], HALF_A_SECOND, now) == 0
+
+
+def test_nothing_is_looked_at_before_that(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "wait_for", lambda windows, _settings, _now: len(windows))
+    monkeypatch.setattr("time.sleep", lambda seconds: query.told.append(("wait", seconds)))
+    told = [each[0] for each in query.batch(closed(500, ZERO, 19), closed(500))]
+    assert ("wait", 2) in query.told
+    assert told.index("later") < told.index("wait") < told.index("look")
+
+
 # --- who examines the suspects
 
 
@@ -222,6 +253,7 @@ class Examined:
 
     query: Query
     monkeypatch: pytest.MonkeyPatch
+    stopping: Any = None
     here: list[Any] = field(default_factory=list)
     workers: list[Any] = field(default_factory=list)
 
@@ -237,7 +269,11 @@ class Examined:
             self.workers.append((admission, suspects))
             return OUTCOMES
 
-        self.monkeypatch.setattr(module, "repair_task", lambda job, batch: task)
+        def repair_task(job: object, batch: str, stopping: Any = None) -> RepairTask:
+            self.stopping = stopping
+            return task
+
+        self.monkeypatch.setattr(module, "repair_task", repair_task)
         self.monkeypatch.setattr(Query, "_on_workers", on_workers)
 
     def examine(self, suspects: list[Suspect]) -> list[Outcome]:
@@ -271,6 +307,78 @@ def test_what_has_failed_cannot_kill_this_process(examined: Examined) -> None:
     assert len(examined.here) == 1
 
 
+def test_what_is_examined_here_ends_before_a_write_when_the_query_is_stopped(
+    examined: Examined,
+) -> None:
+    examined.examine(LOOK.suspects)
+    assert examined.stopping() is None
+    examined.query._running.query = Spark()  # type: ignore[assignment]
+    FamilyQuery.stop(examined.query)
+    assert examined.stopping() == STOPPING
+
+
+def test_it_has_stopped_when_the_running_batch_has_ended(query: Query) -> None:
+    query._running.query = Spark()  # type: ignore[assignment]
+    stopped = Thread(target=FamilyQuery.stop, args=(query,))
+    with query._one_batch:
+        stopped.start()
+        assert query._running.stopping.wait(60)
+        assert stopped.is_alive()
+    stopped.join(60)
+    assert not stopped.is_alive()
+
+
+def test_what_is_settled_while_it_is_stopped_is_not_of_the_new_beginning(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ending = [Slice(SETTLED, {**SETTLED, ZERO: 5000}, 1, 1)]
+
+    def stop(query: Query) -> None:
+        while ending:
+            query.ranges.done(ending.pop())
+
+    monkeypatch.setattr(Query, "stop", stop)
+    monkeypatch.setattr(Query, "start", stop)  # which stops what still runs
+    query.begin({ZERO: 0, ONE: 0})
+    assert query.ranges.settled == {ZERO: 0, ONE: 0}
+
+
+class Spark:
+    """A query that stops at once; a context that runs what it is given."""
+
+    def __init__(self) -> None:
+        self.shares: list[Any] = []
+        self.sparkContext = self
+
+    def stop(self) -> None:
+        """As Spark's."""
+
+    def parallelize(self, shares: list[Any], partitions: int) -> Spark:
+        assert len(shares) == partitions, "a share is a task"
+        self.shares = shares
+        return self
+
+    def mapPartitions(self, task: RepairTask) -> Spark:  # noqa: N802 (Spark's name)
+        self.found = [each for share in self.shares for each in task([share])]
+        return self
+
+    def collect(self) -> list[Outcome]:
+        return self.found
+
+
+def test_a_group_is_examined_in_one_task_and_an_empty_share_is_none(query: Query) -> None:
+    count = query.job.settings.stream.shuffle_partitions
+    groups = [replace(LOOK.suspects[0], slot=Slot(uuid4(), uid)) for uid in range(20)]
+    for suspects in (groups, groups[:1]):
+        spark = query.spark = Spark()  # type: ignore[assignment]
+        query._on_workers(lambda shares: iter(OUTCOMES), [*suspects, *suspects], ADMITTED)
+        shares = [[each.slot.group for each in share] for _, share in spark.shares]
+        assert 0 < len(shares) <= min(count, len(suspects))
+        assert all(shares)
+        assert sum(map(len, shares)) == 2 * len(suspects)
+        assert sum(len(set(share)) for share in shares) == len(suspects)
+
+
 def test_without_a_suspect_nothing_is_examined(examined: Examined) -> None:
     assert examined.examine([]) == []
     assert (examined.here, examined.workers) == ([], [])
@@ -294,6 +402,7 @@ class Failing:
     def __post_init__(self) -> None:
         keep = self.letters.extend
         self.monkeypatch.setattr(module, "now_micros", lambda: self.now)
+        self.monkeypatch.setattr("time.sleep", lambda _seconds: None)
         self.monkeypatch.setattr(
             type(self.query.job), "keep_dead_letters", lambda _, letters: keep(letters)
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
@@ -46,6 +46,7 @@ class Query:
     started: list[Positions | str] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
     published: list[Wake] = field(default_factory=list)
+    on_stop: Callable[[], None] = lambda: None
     stopped: int = 0
     looks: int = 0
     why: str = ""
@@ -64,6 +65,9 @@ class Query:
 
     def start(self) -> None:
         self.started.append(AGAIN)
+
+    def stop(self) -> None:
+        self.on_stop()
 
     def end(self) -> None:
         self.stopped += 1
@@ -176,17 +180,18 @@ class Bench:
         stop = Stop(self.query, self.query.looks + looks)
         clocks = ClockWatch(self.kafka, 45.0, self.metrics)
         lag = LagWatch(self.kafka, (TOPIC,), self.metrics)
+        self.starting = StartingPoint(
+            self.kafka,
+            (TOPIC,),
+            bookmark=lambda: self.bookmark,
+            before_upgrade=lambda: self.before,
+            events_lost=self.lose,
+            accept_loss=self.accept_loss,
+        )
         QuerySupervisor(
             query=self.query,
             decisions=self.decisions,
-            starting=StartingPoint(
-                self.kafka,
-                (TOPIC,),
-                bookmark=lambda: self.bookmark,
-                before_upgrade=lambda: self.before,
-                events_lost=self.lose,
-                accept_loss=self.accept_loss,
-            ),
+            starting=self.starting,
             measurements=Measurements(clocks, lag, self.commit),
             metrics=self.metrics,
             overdue=Overdue(after=-1.0),
