@@ -114,7 +114,7 @@ class StreamSettings(Section):
         "checkpoint", description="Spark's own files: a folder or a URI of Hadoop's, disposable"
     )
     delay: Seconds = Field(45.0, description="D: nothing is judged before; James retries for 31 s")
-    window: Seconds = Field(5.0, description="W: a key comes out D to D + W after it changed")
+    window: Seconds = Field(5.0, description="W: a key comes out D to D + 1.5 W after it is read")
     trigger: MaybeSeconds = Field(None, description="a batch starts so often; else each window")
     master: str = Field("local[2]", description="Spark master")
     shuffle_partitions: Count = Field(2, description="tasks that share a look")

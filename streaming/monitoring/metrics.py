@@ -68,13 +68,7 @@ class Metrics:
 
 
 _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
-    (
-        "capture_delay",
-        Gauge,
-        "capture_delay_seconds",
-        "Age of a canary when read",
-        ("node",),
-    ),
+    ("capture_delay", Gauge, "capture_delay_seconds", "Age of a canary when read", ("node",)),
     ("frontier", Gauge, "frontier_timestamp_seconds", "Written before it: all looked at", ()),
     ("lost_spans", Counter, "lost_spans", "Times that events of a node may be lost", ("node",)),
     ("lag_records", Gauge, "kafka_lag_records", "Records not read yet", ("topic", "partition")),

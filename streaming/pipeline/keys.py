@@ -16,10 +16,10 @@ AGGREGATED = ("written", "from_truth", "capture_delay")
 """Of a key's columns, what its events are summed up by; by all others they are told apart."""
 
 
-def grouper(family: Family, partitions: int) -> Callable[[DataFrame], DataFrame]:
+def grouper(family: Family) -> Callable[[DataFrame, int], DataFrame]:
     """The keys that `envelope.decoder` finds, in shares of whole groups (mailboxes), one a task.
 
-    One share needs no shuffle.
+    As many shares as are asked for; one needs no shuffle.
 
     Columns: what tells keys apart, then the sums. A canary (``echo``) is a row of its own. In a
     share the keys of one row (its two events name it differently) come one after the other, so that
@@ -33,10 +33,9 @@ def grouper(family: Family, partitions: int) -> Callable[[DataFrame], DataFrame]
         F.count("*").cast("int").alias("changes"),
     )
 
-    def each_key_once(decoded: DataFrame) -> DataFrame:
+    def each_key_once(decoded: DataFrame, shares: int) -> DataFrame:
         apart = [name for name in decoded.columns if name not in AGGREGATED]
-        many = partitions > 1
-        shares = decoded.repartition(partitions, key[0]) if many else decoded.coalesce(1)
-        return shares.groupBy(*apart).agg(*sums).sortWithinPartitions(*key)
+        shared = decoded.repartition(shares, key[0]) if shares > 1 else decoded.coalesce(1)
+        return shared.groupBy(*apart).agg(*sums).sortWithinPartitions(*key)
 
     return each_key_once

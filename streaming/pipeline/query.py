@@ -46,7 +46,7 @@ log = logging.getLogger("reconciler")
 GIVEN_UP = "looked at in vain"
 """Why a record is a dead letter that may be a good one: `SliceFailures`."""
 FEW = 20
-"""So many suspects, at some 10 ms each, take no longer than a job of Spark and two workers do."""
+"""So many suspects, at some 10 ms each, take about as long as a job of Spark on two workers."""
 FEW_RECORDS = 500
 """So many records are looked at in less time than a shuffle takes."""
 STOPPING = "the stream is being stopped"
@@ -59,8 +59,8 @@ class _Running:
     """The query as it runs now, and up to which batch its progress was told."""
 
     query: StreamingQuery | None = None
-    keys: dict[int, Callable[[DataFrame], DataFrame]] = field(default_factory=dict)
-    """Makes keys of a slice's records, by number of shares; the same for every query."""
+    keys: Callable[[DataFrame, int], DataFrame] | None = None
+    """Makes keys of a slice's records, in shares; the same for every query of the family."""
     reported: int = -1
     stopping: Event = field(default_factory=Event)
 
@@ -181,7 +181,7 @@ class FamilyQuery:
         return read_looks(row.result for row in shares.collect())
 
     def _keys(self, records: DataFrame, shares: int) -> DataFrame:
-        if shares not in self._running.keys:
+        if self._running.keys is None:
             settings, family = self.job.settings, self.job.family
             decode = decoder(
                 family,
@@ -189,9 +189,9 @@ class FamilyQuery:
                 self.job.suspects_topic,
                 settings.canary.keyspace,
             )
-            each_key_once = grouper(family, shares)
-            self._running.keys[shares] = lambda records: each_key_once(decode(records))
-        return self._running.keys[shares](records)
+            each_key_once = grouper(family)
+            self._running.keys = lambda records, shares: each_key_once(decode(records), shares)
+        return self._running.keys(records, shares)
 
     def _confirm_and_repair(
         self, suspects: list[Suspect], admission: Admission, batch: str

@@ -90,10 +90,10 @@ class Examiner:
             suspects = this.repairs.rotated(suspects, batch)
         for start in range(0, len(suspects), CONFIRMED_TOGETHER):
             some = suspects[start : start + CONFIRMED_TOGETHER]
-            began, moved = self.clock(), permit.withdrawn()
-            if moved is not None:  # C may be wrong: nothing is judged by it
+            began, withdrawn = self.clock(), permit.withdrawn()
+            if withdrawn is not None:  # C may be wrong, or a stop waits: nothing is judged
                 self.publish([each.wake(each.kind) for each in some])
-                outcomes += [self._comes_back(each.slot, moved) for each in some]
+                outcomes += [self._comes_back(each.slot, withdrawn) for each in some]
                 continue
             try:
                 cases = self._confirmed(some, began, batch)
@@ -260,10 +260,10 @@ class Examiner:
             report = replace(planned, sentence=f"{sentence}; {planned.sentence}")
             yield self._report_instead(case, report)
             return
-        moved = batch.permit.withdrawn()
-        if moved is not None:
+        withdrawn = batch.permit.withdrawn()
+        if withdrawn is not None:
             self.publish([case.wake(kind)])
-            yield self._comes_back(case.slot, moved)
+            yield self._comes_back(case.slot, withdrawn)
             return
         wait = 0 if batch.repairs.waits_for_table else batch.permit.wait()
         if wait:

@@ -100,7 +100,7 @@ class Pieces:
     def keys(self) -> Path:
         """The settled keys of all events, kept as a file."""
         path = self._folder / "keys.parquet"
-        grouper(self.family, 1)(self._decoded(self._records())).write.parquet(str(path))
+        grouper(self.family)(self._decoded(self._records()), 1).write.parquet(str(path))
         return path
 
     def warm_up(self, keys: Path) -> None:

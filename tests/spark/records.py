@@ -54,7 +54,7 @@ def keys(spark: SparkSession, family: Family, *records: Record) -> DataFrame:
 
 def settled(spark: SparkSession, family: Family, *records: Record) -> SettledKeys:
     """The keys as a worker gets them."""
-    rows = grouper(family, partitions=1)(keys(spark, family, *records)).collect()
+    rows = grouper(family)(keys(spark, family, *records), 1).collect()
     return SettledKeys.of(pa.RecordBatch.from_pylist([row.asDict() for row in rows]))
 
 

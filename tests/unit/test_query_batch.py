@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from threading import Thread
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from pyspark.errors import PythonException
@@ -22,11 +20,15 @@ from reconcilers.policy import Admission
 from streaming.commands import workers
 from streaming.pipeline import query as module
 from streaming.pipeline.failures import ALONE_FOR, TRIES_ALONE
-from streaming.pipeline.query import EARLIEST, FEW, GIVEN_UP, STOPPING, FamilyQuery
+from streaming.pipeline.query import (
+    EARLIEST,
+    GIVEN_UP,
+    FamilyQuery,
+)
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Closed, Slice
 from streaming.pipeline.window import how_often, wait_for
-from streaming.pipeline.worker import BatchLook, RepairTask, Share
+from streaming.pipeline.worker import BatchLook
 from streaming.settings import KafkaSettings, Settings, StreamSettings
 from streaming.steps.outcome import Outcome
 from tests.builders.rows import FAMILY, MESSAGE_ID, PROJECTION, SLOT
@@ -122,8 +124,8 @@ class Query(FamilyQuery):
         return self.told
 
 
-@pytest.fixture
-def query() -> Query:
+def a_query() -> Query:
+    """One that has begun."""
     settings = Settings(kafka=KafkaSettings(max_offsets_per_batch=MOST))
     job, decisions = workers.job(settings, FAMILY, "suspects"), Decisions()
     nowhere: Any = None
@@ -131,6 +133,11 @@ def query() -> Query:
     made.told = decisions.told
     made.begin(SETTLED)
     return made
+
+
+@pytest.fixture
+def query() -> Query:
+    return a_query()
 
 
 def name_of(query: Query) -> str:
@@ -242,146 +249,6 @@ def test_nothing_is_looked_at_before_that(query: Query, monkeypatch: pytest.Monk
     told = [each[0] for each in query.batch(closed(500, ZERO, 19), closed(500))]
     assert ("wait", 2) in query.told
     assert told.index("later") < told.index("wait") < told.index("look")
-
-
-# --- who examines the suspects
-
-
-@dataclass
-class Examined:
-    """What was examined in this process, and what on the workers."""
-
-    query: Query
-    monkeypatch: pytest.MonkeyPatch
-    stopping: Any = None
-    here: list[Any] = field(default_factory=list)
-    workers: list[Any] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        def task(shares: Iterable[Share]) -> Iterator[Outcome]:
-            self.here.extend(shares)
-            return iter(OUTCOMES)
-
-        def on_workers(
-            _query: Query, told: object, suspects: list[Suspect], admission: Admission
-        ) -> list[Outcome]:
-            assert told is task
-            self.workers.append((admission, suspects))
-            return OUTCOMES
-
-        def repair_task(job: object, batch: str, stopping: Any = None) -> RepairTask:
-            self.stopping = stopping
-            return task
-
-        self.monkeypatch.setattr(module, "repair_task", repair_task)
-        self.monkeypatch.setattr(Query, "_on_workers", on_workers)
-
-    def examine(self, suspects: list[Suspect]) -> list[Outcome]:
-        return FamilyQuery._confirm_and_repair(self.query, suspects, ADMITTED, "batch")
-
-
-@pytest.fixture
-def examined(query: Query, monkeypatch: pytest.MonkeyPatch) -> Examined:
-    return Examined(query, monkeypatch)
-
-
-def test_few_suspects_are_examined_without_a_job_of_spark(examined: Examined) -> None:
-    few = LOOK.suspects * FEW
-    assert examined.examine(few) == OUTCOMES
-    assert (examined.here, examined.workers) == ([(ADMITTED, few)], [])
-
-
-def test_many_suspects_are_examined_on_the_workers(examined: Examined) -> None:
-    many = LOOK.suspects * (FEW + 1)
-    assert examined.examine(many) == OUTCOMES
-    assert (examined.here, examined.workers) == ([], [(ADMITTED, many)])
-
-
-def test_what_has_failed_cannot_kill_this_process(examined: Examined) -> None:
-    failures = examined.query.ranges.failures
-    failures.failed(examined.query.ranges.nothing_left(), 0)
-    examined.examine(LOOK.suspects)
-    assert (examined.here, len(examined.workers)) == ([], 1)
-    failures.done(SETTLED)
-    examined.examine(LOOK.suspects)
-    assert len(examined.here) == 1
-
-
-def test_what_is_examined_here_ends_before_a_write_when_the_query_is_stopped(
-    examined: Examined,
-) -> None:
-    examined.examine(LOOK.suspects)
-    assert examined.stopping() is None
-    examined.query._running.query = Spark()  # type: ignore[assignment]
-    FamilyQuery.stop(examined.query)
-    assert examined.stopping() == STOPPING
-
-
-def test_it_has_stopped_when_the_running_batch_has_ended(query: Query) -> None:
-    query._running.query = Spark()  # type: ignore[assignment]
-    stopped = Thread(target=FamilyQuery.stop, args=(query,))
-    with query._one_batch:
-        stopped.start()
-        assert query._running.stopping.wait(60)
-        assert stopped.is_alive()
-    stopped.join(60)
-    assert not stopped.is_alive()
-
-
-def test_what_is_settled_while_it_is_stopped_is_not_of_the_new_beginning(
-    query: Query, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ending = [Slice(SETTLED, {**SETTLED, ZERO: 5000}, 1, 1)]
-
-    def stop(query: Query) -> None:
-        while ending:
-            query.ranges.done(ending.pop())
-
-    monkeypatch.setattr(Query, "stop", stop)
-    monkeypatch.setattr(Query, "start", stop)  # which stops what still runs
-    query.begin({ZERO: 0, ONE: 0})
-    assert query.ranges.settled == {ZERO: 0, ONE: 0}
-
-
-class Spark:
-    """A query that stops at once; a context that runs what it is given."""
-
-    def __init__(self) -> None:
-        self.shares: list[Any] = []
-        self.sparkContext = self
-
-    def stop(self) -> None:
-        """As Spark's."""
-
-    def parallelize(self, shares: list[Any], partitions: int) -> Spark:
-        assert len(shares) == partitions, "a share is a task"
-        self.shares = shares
-        return self
-
-    def mapPartitions(self, task: RepairTask) -> Spark:  # noqa: N802 (Spark's name)
-        self.found = [each for share in self.shares for each in task([share])]
-        return self
-
-    def collect(self) -> list[Outcome]:
-        return self.found
-
-
-def test_a_group_is_examined_in_one_task_and_an_empty_share_is_none(query: Query) -> None:
-    count = query.job.settings.stream.shuffle_partitions
-    groups = [replace(LOOK.suspects[0], slot=Slot(uuid4(), uid)) for uid in range(20)]
-    for suspects in (groups, groups[:1]):
-        spark = query.spark = Spark()  # type: ignore[assignment]
-        query._on_workers(lambda shares: iter(OUTCOMES), [*suspects, *suspects], ADMITTED)
-        shares = [[each.slot.group for each in share] for _, share in spark.shares]
-        assert 0 < len(shares) <= min(count, len(suspects))
-        assert all(shares)
-        assert sum(map(len, shares)) == 2 * len(suspects)
-        assert sum(len(set(share)) for share in shares) == len(suspects)
-
-
-def test_without_a_suspect_nothing_is_examined(examined: Examined) -> None:
-    assert examined.examine([]) == []
-    assert (examined.here, examined.workers) == ([], [])
 
 
 # --- one record that fails each time
