@@ -40,7 +40,7 @@ from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
 from tests.events import comes
-from tests.stack.streams import PATIENCE, write_settings
+from tests.stack.streams import PATIENCE, until, write_settings
 
 pytestmark = pytest.mark.stack
 
@@ -108,6 +108,14 @@ def put(journal: CassandraJournal, kind: Kind, state: State) -> Finding:
     return found
 
 
+def problems(answer: tuple[int, str]) -> list[str]:
+    """The lines of a doctor who finds something wrong; none where he exits with 0."""
+    code, said = answer
+    found = [line for line in said.splitlines() if line.startswith("problem")]
+    assert code == bool(found), said
+    return found
+
+
 def place(finding: Finding) -> str:
     return f"{mailbox_of(finding.slot)}/{uid_of(finding.slot)}"
 
@@ -148,8 +156,7 @@ def agent_at_rest(settings: Settings, stack: Endpoints, cassandra: Session) -> N
 @pytest.mark.usefixtures("agent_at_rest")
 def test_doctor_finds_nothing_wrong(settings: Settings, reconcile: Reconcile) -> None:
     code, said = reconcile("doctor")
-    assert code == 0, said
-    assert not [line for line in said.splitlines() if line.startswith("problem")]
+    assert not problems((code, said))
     for expected in (
         "CDC is on for imapuidtable, messageidtable",
         "messageidtable follows 16 columns of imapuidtable",
@@ -200,7 +207,8 @@ def test_doctor_fixes_with_an_admins_credentials_and_leads_the_way_out(
     password.write_text("cassandra\n")
     admin = ("--admin-username", "cassandra", "--admin-password-file", str(password))
     code, said = reconcile("doctor", "--fix", *admin, file=file)
-    assert code == 0, said
+    assert code in (0, 1), said  # 1: the agent, say, answers slowly on a machine that is busy
+    until("nothing is wrong", lambda: not problems(reconcile("doctor", file=file)))
     assert f"done     {turn_on}" in said
     assert f"done     ALTER TABLE {keyspace}.imapuidtable WITH gc_grace_seconds = 864000" in said
     assert captured(cassandra, keyspace) == {"imapuidtable": True, "messageidtable": True}
