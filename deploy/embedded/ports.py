@@ -1,12 +1,20 @@
 """Free ports on this machine."""
 
+import os
 import random
 import socket
+import tempfile
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 # Below the range from which systems take the near end of outgoing connections: a port that was
 # chosen at the first start is then still free when a stopped server wants it back.
 FIRST, LAST = 20_000, 31_999
+
+CLAIMS = Path(tempfile.gettempdir()) / f"james-reconciler-ports-{os.getuid()}"
+CLAIM_S = 600.0
+"""So long (s) a port is kept for the stack that drew it. After that a server listens there."""
 
 
 def is_free(port: int) -> bool:
@@ -27,8 +35,20 @@ def is_open(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def free_ports(seed: int | None = None) -> Iterator[int]:
-    """Yield distinct free ports, in random order so that two stacks starting at once differ."""
+def free_ports(seed: int | None = None, claims: Path = CLAIMS) -> Iterator[int]:
+    """Yield distinct free ports in random order, none that another stack has just drawn."""
     candidates = list(range(FIRST, LAST + 1))
     random.Random(seed).shuffle(candidates)
-    return (port for port in candidates if is_free(port))
+    claims.mkdir(parents=True, exist_ok=True)
+    return (port for port in candidates if is_free(port) and _claimed(claims / str(port)))
+
+
+def _claimed(claim: Path) -> bool:
+    """Whether the port is ours from now on: two stacks that start at once draw different ones."""
+    try:
+        claim.touch(exist_ok=False)
+    except FileExistsError:
+        if time.time() - claim.stat().st_mtime < CLAIM_S:
+            return False
+        claim.touch()
+    return True

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import uuid
 from pathlib import Path
 
@@ -69,6 +70,16 @@ def test_ports_are_free_distinct_and_below_those_of_clients() -> None:
         busy.listen()
         assert not ports.is_free(taken[0])
         assert ports.is_open(taken[0])
+
+
+def test_two_stacks_that_start_at_once_draw_different_ports(tmp_path: Path) -> None:
+    drawn = [next(ports.free_ports(seed=1, claims=tmp_path)) for _ in range(2)]
+    assert drawn[0] != drawn[1]
+    long_ago = time.time() - ports.CLAIM_S - 1
+    os.utime(tmp_path / str(drawn[0]), (long_ago, long_ago))
+    again = next(ports.free_ports(seed=1, claims=tmp_path))
+    assert again == drawn[0], "a claim ends by itself"
+    assert next(ports.free_ports(seed=1, claims=tmp_path)) not in drawn
 
 
 def test_a_stack_keeps_its_options(layout: Layout) -> None:
