@@ -40,7 +40,11 @@ def longest_age(delay: Micros, window: Micros, usual_capture: Micros) -> Micros:
 
 
 def why_behind(heard: Heard, now: Micros, longest: Micros) -> str | None:
-    """Why the stream is behind, None when it is not: the frontier is no older than ``longest``."""
+    """Why the stream is behind, None when it is not: the frontier is no older than ``longest``.
+
+    Nor is it further in the future: a clock that was ahead for a moment has numbered canaries so,
+    and until its time has come they show nothing.
+    """
     frontier = {**dict.fromkeys(heard.nodes, 0), **heard.proven}
     if not frontier:
         return f"{BEHIND}: no canary has come out yet"
@@ -51,6 +55,10 @@ def why_behind(heard: Heard, now: Micros, longest: Micros) -> str | None:
     if age > longest:
         seconds = age // SECOND
         return f"{BEHIND}: node {node} wrote {seconds} s ago what is not looked at yet"
+    newest = max(sorted(frontier), key=lambda each: frontier[each])
+    ahead = frontier[newest] - now
+    if ahead > longest:
+        return f"{BEHIND}: canaries of node {newest} are {ahead // SECOND} s ahead of our clock"
     if not heard.whole:
         return f"{BEHIND}: the rest of the window is still to be looked at"
     return None

@@ -141,9 +141,10 @@ def _longest_age(settings: Settings) -> Micros:
 
 
 def _events_lost(lineage: Lineage, until: Micros) -> None:
-    """Memory begins anew after it, and never earlier than it has begun."""
-    if until > (lineage.watched_since() or 0):
-        lineage.watch_from(until)
+    """Memory begins anew after it, never earlier than it has begun, and not in the future."""
+    begins = min(until, now_micros())
+    if begins > (lineage.watched_since() or 0):
+        lineage.watch_from(begins)
 
 
 def limits_of(repair: RepairSettings) -> BreakerLimits:

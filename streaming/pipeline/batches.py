@@ -51,7 +51,8 @@ class Batches:
 
     def admit(self, look: BatchLook, piece: Slice) -> Admission:
         """What may be repaired in this slice. Raises `AlreadyRunning` when the lease is lost."""
-        admission = self.admission.admit(look, piece.name, piece.read_at)
+        read_at = piece.read_at or self.record.clock()  # when late records were read is not known
+        admission = self.admission.admit(look, piece.name, read_at)
         on_memory = self.behind.at(piece, in_order(look.echoes)) if look.suspects else None
         admission = replace(admission, on_memory=on_memory)
         return self.ceiling.admit(admission, len(look.suspects))

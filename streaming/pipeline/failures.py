@@ -44,7 +44,7 @@ class SliceFailures:
     stream: str = ""
     _known: FailingSlice = field(default_factory=FailingSlice)
     _suspected: bool = False
-    _counted: bool = False
+    _before: FailingSlice | None = None
     _read: bool = False
     _unclean: bool = False
 
@@ -77,19 +77,25 @@ class SliceFailures:
     def begun(self, piece: Slice, now: Micros) -> None:
         """It is tried (µs): kept where it is suspected, for this process may be killed by it."""
         if self._suspected:
+            self._before = self._known
             self._count(piece, now)
             self._known = replace(self._known, unheard=self._known.unheard + 1)
-            self._counted = True
             self._keep()
 
     def failed(self, piece: Slice, now: Micros) -> None:
         """It was not settled (µs), and this process lives."""
-        if self._counted:
-            self._known = replace(self._known, unheard=self._known.unheard - 1)
-        else:
+        if self._before is None:
             self._count(piece, now)
-        self._suspected, self._counted = True, False
+        else:
+            self._known = replace(self._known, unheard=self._known.unheard - 1)
+        self._suspected, self._before = True, None
         self._keep()
+
+    def interrupted(self) -> None:
+        """The stream was stopped meanwhile, which says nothing of the slice."""
+        if self._before is not None:
+            self._known, self._before = self._before, None
+            self._keep()
 
     def _count(self, piece: Slice, now: Micros) -> None:
         known = self._known
@@ -104,7 +110,7 @@ class SliceFailures:
         most, until = self._known.most, self._known.until
         if all(settled.get(place, 0) >= end for place, end in until.items()):
             most, until = 0, {}
-        self._known, self._counted = FailingSlice(most=most, until=until), False
+        self._known, self._before = FailingSlice(most=most, until=until), None
         self._suspected = most > 0
         if not self._suspected:
             self._keep()

@@ -26,7 +26,7 @@ from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Slice
-from streaming.pipeline.spark_errors import WORKERS_ERROR, cause_of
+from streaming.pipeline.spark_errors import cause_of, is_of_a_record
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.window import closed_window, heartbeat, how_often, settle, wait_for
 from streaming.pipeline.worker import (
@@ -133,7 +133,10 @@ class FamilyQuery:
                 try:
                     self._settle(piece)
                 except Exception:
-                    self.ranges.failures.failed(piece, now_micros())
+                    if self._running.stopping.is_set():
+                        self.ranges.failures.interrupted()
+                    else:
+                        self.ranges.failures.failed(piece, now_micros())
                     raise
             if not pieces:
                 self.decisions.ended(BatchLook(), self.ranges.nothing_left())
@@ -150,7 +153,7 @@ class FamilyQuery:
         try:
             self._examine(piece)
         except Exception as failed:
-            if not hopeless or not WORKERS_ERROR.search(str(failed)):
+            if not hopeless or not is_of_a_record(str(failed)):
                 raise
             self._give_up(piece)
 

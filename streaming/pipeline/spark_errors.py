@@ -7,7 +7,13 @@ import re
 WORKERS_ERROR = re.compile("Python worker|PythonException|ExecutorLostFailure")
 """Spark's words for an error in a look or a repair, or the end of the process that made it; not for
 one of Kafka, or a query's end."""
+TOO_FEW_REPLICAS = re.compile(r"reconcilers\.errors\.Overloaded: .*\bUnavailable\b")
 _PYTHONS_ERROR = re.compile(r"[A-Za-z_.]+(Error|Exception): ")
+
+
+def is_of_a_record(told: str) -> bool:
+    """Whether the records that were looked at may be to blame: not where nodes are away."""
+    return bool(WORKERS_ERROR.search(told)) and not TOO_FEW_REPLICAS.search(told)
 
 
 def cause_of(told: str) -> str:

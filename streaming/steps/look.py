@@ -7,7 +7,7 @@ a suspect is only a slot where both sides differed at one look without serial re
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checkpoints.lineage import Lineage
@@ -21,6 +21,8 @@ from streaming.steps.look_state import LookState, Target
 from streaming.steps.ports import LookTables
 from streaming.steps.record_lineage import LineageRecorder
 
+Group = tuple[KeyValue, KeyValue]
+"""A source, and a group that it has slots in."""
 Unscanned = Mapping[KeyValue, str]
 """The groups that could not be read as a whole, and why."""
 
@@ -153,8 +155,11 @@ class Look:
         One that cannot be read is looked at as a whole when it can; its other slots are, now.
         """
         wanted: dict[KeyValue, set[KeyValue]] = defaultdict(set)
+        told = {
+            (source, slot.group) for slot, each in state.targets.items() for source in each.sources
+        }
         for wake, source in ranged:
-            if wake.group is not None and not self._knows_all(source, wake.group, state):
+            if wake.group is not None and not self._knows_all(source, wake.group, state, told):
                 wanted[wake.group].add(source)
         found: dict[KeyValue, list[Slot]] = defaultdict(list)
         unscanned: dict[KeyValue, str] = {}
@@ -169,10 +174,16 @@ class Look:
                 unscanned[group] = str(failed)
         return found, unscanned
 
-    def _knows_all(self, source: KeyValue, group: KeyValue, state: LookState) -> bool:
-        """Whether lineage holds all slots that the source has had there while we watch."""
+    def _knows_all(
+        self, source: KeyValue, group: KeyValue, state: LookState, told: Collection[Group]
+    ) -> bool:
+        """Whether all slots that the source has had there while we watch are known.
+
+        By lineage, or by this very look (``told``), for a message that came and went within it.
+        """
         here = [each for each in state.remembered.get(source, ()) if each.slot.group == group]
-        return bool(here) and complete_at(source, here, self.watched_since) is not None
+        heard_of = bool(here) or (source, group) in told
+        return heard_of and complete_at(source, here, self.watched_since) is not None
 
     def _slots_of(
         self,

@@ -52,17 +52,20 @@ class LineageRecorder:
     def rows(self, wakes: Iterable[Wake], state: LookState, now: Micros) -> None:
         """Write to lineage only what it does not hold yet; let go of what is gone on both sides.
 
-        Each row counts as read from the truth, else as told by its event, else as projected.
+        Each row counts as read from the truth, else as told by its event, else as projected. One
+        that came and went within this look is written, and let go at once: nothing else wakes it.
         """
         seen = (*self._projected(state), *self._told(wakes, state), *self._read(state, now))
         new = {_place(entry): entry for entry in seen}
         if new:
             self.lineage.remember(new.values())
+        absent = state.targets.keys() - state.rows.keys()
+        known = {_place(entry): entry for slot in absent for entry in state.entries.get(slot, ())}
+        known |= {place: entry for place, entry in new.items() if entry.slot in absent}
         gone = [
             entry
-            for slot in state.targets.keys() - state.rows.keys()
-            for entry in state.entries.get(slot, ())
-            if not entry.expiring and not state.claimed(slot, (entry.source,))
+            for entry in known.values()
+            if not entry.expiring and not state.claimed(entry.slot, (entry.source,))
         ]
         if gone:
             self.lineage.expire(self._forgettable(gone))

@@ -54,15 +54,15 @@ class Ring:
         True where no node may tell (before 4.1, or without the right), False where none answers.
         """
         self._refresh()
-        query = "SELECT status FROM system_views.gossip_info"
+        query = "SELECT status, status_with_port FROM system_views.gossip_info"
         try:
             with translated("asking for the states of nodes"):
-                states = [str(row["status"] or "") for row in self._session.execute(query)]
+                states = [_state(row) for row in self._session.execute(query)]
         except Refused:
             return True
         except Retryable:
             return False
-        return all(each.partition(",")[0] in {NORMAL, *GONE} for each in states)
+        return all(each in {NORMAL, *GONE} for each in states)
 
     def _refresh(self) -> None:
         """The driver does not hear of a node that has moved its tokens."""
@@ -80,3 +80,9 @@ class Ring:
     def _owner(self, place: str) -> Any:
         owners = self._session.cluster.metadata.get_replicas(self._keyspace, place.encode())
         return owners[0].host_id if owners else None
+
+
+def _state(row: Mapping[str, str | None]) -> str:
+    """Of one node. A node forgets the old ``status`` of all others, but not its own."""
+    told = row["status_with_port"] or row["status"] or ""
+    return told.partition(",")[0]

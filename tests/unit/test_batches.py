@@ -175,6 +175,19 @@ def test_nothing_is_resumed_by_a_breaker_that_could_not_be_journalled() -> None:
     assert decisions.later_looks(NOW) == []
 
 
+def test_a_breaker_of_late_records_needs_a_person_each_time() -> None:
+    """When they were read is not known; an opening of that time may have been closed before."""
+    ports = MemoryPorts(MemoryJournal(lambda: NOW))
+    ports.journal.open_breaker(Breaker.REPAIRS, "once, after an outage", 0)
+    ports.journal.close_breakers(NOW - HOUR)
+    decisions = batches(ports)
+    decisions.start()
+    late = replace(PIECE, read_at=0, done_before=0)
+    assert decisions.admit(too_many(Kind.MISSING_ROW), late).repairs is not None
+    assert set(ports.journal.breakers()) == {Breaker.REPAIRS}
+    assert not decisions.admission.was_resumed()
+
+
 def test_of_two_breakers_the_second_is_journalled_too_by_the_batch_executed_again() -> None:
     ports = MemoryPorts(FlakyJournal(fails_at=2))
     decisions = batches(ports)

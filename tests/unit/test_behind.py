@@ -21,6 +21,8 @@ NODES = ("n1", "n2")
 FRESH, OLDEST, OLD = NOW - SECOND, NOW - LONGEST, NOW - LONGEST - 7 * SECOND
 NONE_OF_N2 = "no canary of node n2 has come out yet"
 OLD_N2 = "node n2 wrote 107 s ago what is not looked at yet"
+AHEAD = NOW + LONGEST + 8 * SECOND
+AHEAD_N1 = "canaries of node n1 are 108 s ahead of our clock"
 REST = "the rest of the window is still to be looked at"
 
 
@@ -39,6 +41,8 @@ TABLE: dict[str, tuple[Proven, tuple[str, ...], bool, str | None]] = {
     "as old as it may be": ({"n1": FRESH, "n2": OLDEST}, NODES, True, None),
     "older": ({"n1": FRESH, "n2": OLD}, NODES, True, OLD_N2),
     "ahead of our clock": ({"n1": NOW + LONGEST, "n2": FRESH}, NODES, True, None),
+    "far ahead of our clock": ({"n1": AHEAD, "n2": FRESH}, NODES, True, AHEAD_N1),
+    "far ahead, all": ({"n1": AHEAD, "n2": AHEAD}, NODES, True, AHEAD_N1),
     "a dead agent from the start on": ({"n1": FRESH}, NODES, True, NONE_OF_N2),
     "a partition where none has come": ({"n1": FRESH, "n2": -1}, NODES, True, NONE_OF_N2),
     "none since the start": ({"n1": FRESH, "n2": 0}, NODES, True, NONE_OF_N2),

@@ -106,6 +106,20 @@ def test_also_a_message_that_was_born_while_watching_is_searched_for_if_nobody_r
     assert extra(looked) == {8}
 
 
+def test_a_message_that_came_and_went_within_one_look_is_not_searched_for_and_is_let_go() -> None:
+    born, tables, lineage = born_at(MESSAGE_ID), projected(), MemoryLineage()
+    assert born is not None
+    came = Wake(slot(7).key, MESSAGE_ID, oldest=NOW, from_truth=True)
+    shown = Wake(slot(7).key, MESSAGE_ID, oldest=NOW)
+    hidden = replace(shown, source=None, deleted_from=PROJECTION.table, deleted_at=NOW)
+    wakes = [came, shown, RANGED, hidden]
+    looked = Look(FAMILY, tables, lineage, watched_since=born - 1).at(wakes, NOW)
+    assert extra(looked) == set()
+    assert tables.scanned == []
+    (entry,) = lineage.of_sources([MESSAGE_ID])[MESSAGE_ID]
+    assert (entry.slot, entry.in_truth, entry.expiring) == (slot(7), True, True)
+
+
 def test_a_partition_delete_of_a_message_that_nobody_remembers_is_looked_at_again_once() -> None:
     first = look(PARTITION, projected(), MemoryLineage())
     assert first.again == (PARTITION,)

@@ -254,6 +254,20 @@ def test_nothing_is_looked_at_before_that(query: Query, monkeypatch: pytest.Monk
 # --- one record that fails each time
 
 
+def test_a_slice_that_a_stop_has_interrupted_has_not_failed(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_query: Query, _piece: Slice) -> BatchLook:
+        query._running.stopping.set()
+        raise PythonException("Job 7 cancelled because the query was stopped")
+
+    query.ranges.failures.done(SETTLED)
+    monkeypatch.setattr(Query, "_look", interrupted)
+    with pytest.raises(PythonException):
+        query.batch(closed(500, ZERO, 10))
+    assert not query.ranges.failures.suspected
+
+
 TIMED_OUT = "An exception was thrown from the Python worker: no answer came in time"
 
 
@@ -321,9 +335,16 @@ def test_after_an_outage_it_is_looked_at_before_it_would_be_given_up(failing: Fa
     assert (failing.letters, failing.settled) == ([], 11)
 
 
-def test_what_is_no_error_of_a_look_gives_nothing_up(failing: Failing) -> None:
-    failing.says("Job 7 cancelled because the query was stopped")
-    with pytest.raises(PythonException, match="cancelled"):
+@pytest.mark.parametrize(
+    "error",
+    [
+        "Job 7 cancelled because the query was stopped",
+        "PythonException\nreconcilers.errors.Overloaded: reading the truth: Unavailable: code=1000",
+    ],
+)
+def test_what_is_no_error_of_a_look_gives_nothing_up(failing: Failing, error: str) -> None:
+    failing.says(error)
+    with pytest.raises(PythonException, match=r"Job 7|Unavailable"):
         failing.query.batch()
     assert (failing.letters, failing.settled) == ([], 10)
 

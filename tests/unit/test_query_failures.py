@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.pipeline.spark_errors import cause_of
+from streaming.pipeline.spark_errors import cause_of, is_of_a_record
 
 THROUGH_OUR_BATCH = """An exception was raised by the Python Proxy. Return Message: Traceback:
   File "query.py", line 120, in _batch
@@ -43,3 +43,23 @@ OFFSETS = "java.lang.IllegalStateException: batch 5 doesn't exist (latest: 4)"
 )
 def test_the_line_that_says_why(told: str, line: str) -> None:
     assert cause_of(told) == line
+
+
+BY_A_WORKER = "pyspark.errors.PythonException: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("reason", "blamed"),
+    [
+        ("reconcilers.errors.Unreachable: reading the truth: ReadTimeout: no answer in time", True),
+        ("reconcilers.errors.Overloaded: reading lineage: WriteFailure: code=1500", True),
+        ("reconcilers.errors.Overloaded: reading the truth: Unavailable: code=1000", False),
+        ("reconcilers.errors.Overloaded: x: NoHostAvailable: {'n1': Unavailable('code')}", False),
+        ("ValueError: a fault of ours", True),
+    ],
+)
+def test_no_record_is_blamed_where_nodes_are_away(reason: str, blamed: bool) -> None:
+    assert (
+        is_of_a_record(THROUGH_OUR_BATCH.format(reason=BY_A_WORKER.format(reason=reason))) is blamed
+    )
+    assert not is_of_a_record(UNREACHABLE), "no worker's error at all"

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.bookmarks import Place
+from checkpoints.memory import MemoryFailingSlices
 from reconcilers.model import Micros
 from streaming.pipeline.failures import ALONE_FOR, PARTS, TRIES, TRIES_ALONE, SliceFailures
 from streaming.pipeline.ranges import Ranges
@@ -167,3 +168,29 @@ def test_healthy_records_beside_a_bad_one_are_looked_at_within_some_batches() ->
     assert len(stream.looked) >= 500
     stream.run()
     assert stream.given_up == [(A, 500)]
+
+
+def test_a_slice_that_was_interrupted_has_not_failed() -> None:
+    store = MemoryFailingSlices()
+    failures = SliceFailures(store, "s")
+    failures.begin({A: 0})
+    failures.done({A: 5})
+    failures.begun(piece(5), 1)
+    failures.interrupted()
+    failures.end()
+    assert store.of("s") is None, "the next start finds a clean end"
+
+
+def test_an_interrupted_attempt_is_none_of_those_that_nothing_was_heard_of() -> None:
+    store = MemoryFailingSlices()
+    failures = SliceFailures(store, "s")
+    failures.begin({A: 0, B: 0})
+    failures.failed(piece(), 1)
+    failures.begun(piece(), 2)
+    kept = store.of("s")
+    assert kept is not None
+    assert (kept.times, kept.unheard) == (2, 1)
+    failures.interrupted()
+    left = store.of("s")
+    assert left is not None
+    assert (left.times, left.unheard) == (1, 0)
