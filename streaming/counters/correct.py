@@ -62,17 +62,21 @@ class Corrector:
         if after is None and not counter.tally.may_create_row:
             return
         stored = after or dict.fromkeys(counter.tally.cells, 0)
-        deltas = correction(looked.wrong, {each: stored[each] - right[each] for each in stored})
+        drift = {each: stored[each] - right[each] for each in stored}
+        deltas = correction(looked.wrong, drift)
         if not deltas:
             return
+        same = self._same(counter, deltas, drift)
         finding = self._found(counter, stored, right, deltas)
-        if self._waits_for_a_person(counter, looked, deltas, finding):
+        if same is not None:
+            finding = replace(finding, attempts=same.attempts)
+        if self._waits_for_a_person(counter, looked, deltas, finding, same):
             return
         claimed = self.clock()
         if not self.rounds.claim(counter.tally.name, str(counter.key), looked.round):
             log.info("somebody else has corrected %s: looking again", counter)
             return
-        self._supersede(counter, deltas)
+        self._supersede(counter, same)
         self._send(
             finding,
             AddToCounter(counter.tally, counter.slot, counter.key, looked.round + 1, deltas),
@@ -86,8 +90,7 @@ class Corrector:
             raise Deferred(why)
 
     def _found(self, counter: CounterRow, stored: Sums, right: Sums, deltas: Sums) -> Finding:
-        """The finding of this correction, going on from one that tried the same."""
-        before = self._same(counter, deltas)
+        """The finding of this correction."""
         told = ", ".join(f"{each} {stored[each]} should be {right[each]}" for each in deltas)
         finding = self.findings.made(
             counter,
@@ -97,29 +100,34 @@ class Corrector:
         )
         return replace(
             finding,
-            attempts=before.attempts if before is not None else 0,
             before=Row({str(each): value for each, value in stored.items()}),
             truth=(Row({str(each): value for each, value in right.items()}),),
         )
 
-    def _same(self, counter: CounterRow, deltas: Sums) -> Finding | None:
-        """The open finding, but for one that corrected another error."""
+    def _same(self, counter: CounterRow, deltas: Sums, drift: Sums) -> Finding | None:
+        """The open finding, but for one that corrected another error, or whose correction held."""
         before = self.findings.open_at(counter)
         writes = before.writes if before is not None else ()
         tried = [each.deltas for each in writes if isinstance(each, AddToCounter)]
-        return before if not tried or tried == [deltas] else None
+        if before is None or not tried:
+            return before
+        return before if tried == [deltas] and not _has_held(before, deltas, drift) else None
 
-    def _supersede(self, counter: CounterRow, deltas: Sums) -> None:
+    def _supersede(self, counter: CounterRow, same: Finding | None) -> None:
         """The open finding ends where another error is found."""
         before = self.findings.open_at(counter)
-        if before is not None and self._same(counter, deltas) is None:
+        if before is not None and same is None:
             self.findings.close(before, State.SUPERSEDED)
 
     def _waits_for_a_person(
-        self, counter: CounterRow, looked: Conclusion, deltas: Sums, finding: Finding
+        self,
+        counter: CounterRow,
+        looked: Conclusion,
+        deltas: Sums,
+        finding: Finding,
+        same: Finding | None,
     ) -> bool:
         """Where it is not sent, the finding says why."""
-        same = self._same(counter, deltas)
         first = looked.round == 0 and counter.tally.per_quota_root and not finding.accepted
         too_large = [each for each in deltas if abs(deltas[each]) > self.limits.first.get(each, 0)]
         if self.limits.observe:
@@ -141,35 +149,47 @@ class Corrector:
             )
         else:
             return False
-        self._supersede(counter, deltas)
+        self._supersede(counter, same)
         self.findings.hold(finding)
         return True
 
     def _send(self, finding: Finding, write: AddToCounter, claimed: Micros) -> None:
-        """Write it down, then send it; but not so late that others may have looked by now."""
+        """Write it down, then send it; but not so late that others may have looked by now.
+
+        An attempt is a delta that the server took. Of one without an answer, or of a process that
+        died over it, nobody knows, so it does not speak against the next.
+        """
         intended = replace(
             finding,
-            attempts=finding.attempts + 1,
             tried_at=self.clock(),
             batch=f"round {write.round}",
             writes=(write,),
         )
         self.findings.put(intended)
         if self.clock() > claimed + self.limits.prompt:
-            self._no_attempt(intended, "this process was held up, it is not sent")
+            log.warning("%s: this process was held up, it is not sent", intended.sentence)
             return
         try:
             self.tables.add(write)
         except Refused as refused:
             self.findings.refused(intended, write.tally.table, refused)
         except Retryable as unknown:
-            self._no_attempt(intended, f"applied or not? ({unknown})")
+            log.warning("%s: applied or not? (%s); looking again", intended.sentence, unknown)
         else:
+            self.findings.touch(replace(intended, attempts=intended.attempts + 1))
             self.findings.took_a_write(intended)
 
-    def _no_attempt(self, intended: Finding, why: str) -> None:
-        log.warning("%s: %s; looking again", intended.sentence, why)
-        self.findings.touch(replace(intended, attempts=intended.attempts - 1))
+
+def _has_held(tried: Finding, deltas: Sums, drift: Sums) -> bool:
+    """Whether each sum is wrong by less than before this was tried: the rest is another error.
+
+    One that is stuck stays so: its counter goes up and down as somebody else writes it.
+    """
+    if tried.state is State.STUCK or tried.before is None or not tried.truth:
+        return False
+    stored, right = tried.before.cells, tried.truth[0].cells
+    before = {each: int(str(stored[each])) - int(str(right[each])) for each in deltas}
+    return all(abs(drift[each]) < abs(before[each]) for each in deltas)
 
 
 def _said(deltas: Sums) -> str:

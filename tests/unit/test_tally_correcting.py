@@ -10,7 +10,9 @@ import pytest
 from reconcilers.errors import Refused, Retryable, Unreachable
 from reconcilers.finding import Finding, State, retried
 from reconcilers.model import Kind, Row
+from reconcilers.tally import Sum
 from reconcilers.writes import AddToCounter
+from streaming.counters.correct import Conclusion
 from streaming.counters.counter_findings import CounterFindings
 from tests.builders.counters import (
     AGAIN,
@@ -22,6 +24,7 @@ from tests.builders.counters import (
     truth_of,
 )
 from tests.builders.rows import DELAY, MAILBOX
+from tests.property.faults import CrashError
 
 
 def wrong_counter(bench: Bench) -> Bench:
@@ -310,6 +313,41 @@ def test_the_same_correction_is_tried_so_often_then_it_is_stuck(wrong: Bench) ->
     assert len(wrong.tables.added) == 3
 
 
+def test_a_correction_that_held_does_not_speak_against_that_of_the_rest(wrong: Bench) -> None:
+    """Of a counter that users write, only a part of the error may be sure, again and again."""
+    wrong.set_counter(count=8, unseen=1)
+    for number in range(6):
+        looked = Conclusion(frozenset({MAILBOX}), number, {Sum.COUNT: 1})
+        wrong.correcting.correct(OF_MAILBOX, looked, None)
+        found = wrong.finding()
+        assert found is not None
+        assert (found.state, found.attempts) == (State.INTENDED, 1)
+    assert wrong.counter() == (2, 1)
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_process_that_dies_over_its_delta_has_not_tried_it(
+    wrong: Bench, applied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(write: AddToCounter) -> None:
+        raise CrashError("before the write")
+
+    for _ in range(5):
+        wrong.set_counter(count=3, unseen=1)
+        with monkeypatch.context() as dying:
+            dying.setattr(wrong.tables, "add", dies)
+            with pytest.raises(CrashError):
+                wrong.look(K)
+        wrong.begin()
+        wrong.findings.recall()
+        wrong.expect(OF_MAILBOX)
+    if applied:
+        wrong.set_counter(count=2, unseen=1)
+    wrong.look(K + 1)
+    assert wrong.counter() == (2, 1)
+    assert wrong.states()[-1] is State.VERIFIED
+
+
 def test_what_is_stuck_stays_so_through_other_reasons_to_wait(wrong: Bench) -> None:
     breaks(wrong, 4)
     wrong.trouble = "a node is down"
@@ -420,7 +458,7 @@ def test_without_a_finding_nothing_ends(
     assert wrong.told == []
 
 
-def test_an_unanswered_journal_after_an_unanswered_delta_sends_nothing_again(
+def test_an_unanswered_journal_after_a_delta_sends_nothing_again(
     wrong: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreachable(finding: Finding) -> None:
@@ -428,13 +466,14 @@ def test_an_unanswered_journal_after_an_unanswered_delta_sends_nothing_again(
 
     with monkeypatch.context() as broken:
 
-        def lost(write: AddToCounter) -> None:
+        def taken(write: AddToCounter) -> None:
             broken.setattr(wrong.journal, "touch", unreachable)
-            raise Unreachable("no answer in time")
+            add(write)
 
-        broken.setattr(wrong.tables, "add", lost)
+        add = wrong.tables.add
+        broken.setattr(wrong.tables, "add", taken)
         with pytest.raises(Retryable):
             wrong.look(K)
     wrong.now += DELAY
     wrong.look(K)
-    assert [each.round for each in wrong.tables.added] == [2]
+    assert [each.round for each in wrong.tables.added] == [1]
