@@ -348,7 +348,8 @@ def test_counters_in_many_more_runs_beside_losses(holds: Property) -> None:
 
 def breaks(holds: Property, seeds: int = 300) -> bool:
     """Whether one of some runs does not hold."""
-    for seed in range(seeds):
+    first = SOON.get(holds, 0)
+    for seed in range(first, first + seeds):
         try:
             holds(seed)
         except AssertionError:
@@ -417,6 +418,8 @@ BROKEN: tuple[tuple[object, str, object, Property], ...] = (
     (MailboxCounter, "recounted", MailboxCounter.sums, with_rows_missing),
     (MailboxCounter, "recounted", MailboxCounter.sums, with_stale_tallies),
 )
+SOON: dict[Property, int] = {with_events_lost: 140, with_a_straggler: 68, with_faults: 73}
+"""Just before a seed that notices it: all the runs from 0 on would take minutes."""
 
 
 @pytest.mark.parametrize(
