@@ -156,7 +156,7 @@ def agent_at_rest(settings: Settings, stack: Endpoints, cassandra: Session) -> N
 @pytest.mark.usefixtures("agent_at_rest")
 def test_doctor_finds_nothing_wrong(settings: Settings, reconcile: Reconcile) -> None:
     code, said = reconcile("doctor")
-    assert not problems((code, said)), said
+    assert (code, problems((code, said))) == (0, [])
     for expected in (
         "CDC is on for imapuidtable, messageidtable",
         "messageidtable follows 16 columns of imapuidtable",
@@ -195,6 +195,7 @@ def test_doctor_fixes_with_an_admins_credentials_and_leads_the_way_out(
     bare: tuple[Path, str, str], cassandra: Session, reconcile: Reconcile, tmp_path: Path
 ) -> None:
     file, keyspace, own = bare
+    settings = load(file, {})
     turn_on = f"ALTER TABLE {keyspace}.imapuidtable WITH cdc = true AND gc_grace_seconds = 864001"
     code, said = reconcile("doctor", "--fix", file=file)
     assert code == 1
@@ -203,17 +204,17 @@ def test_doctor_fixes_with_an_admins_credentials_and_leads_the_way_out(
     assert f"--topic {own}.dead-letters" in said
     assert captured(cassandra, keyspace) == {"imapuidtable": False, "messageidtable": False}
 
-    password = tmp_path / "password"
-    password.write_text("cassandra\n")
+    (password := tmp_path / "password").write_text("cassandra\n")
     admin = ("--admin-username", "cassandra", "--admin-password-file", str(password))
     code, said = reconcile("doctor", "--fix", *admin, file=file)
-    assert code in (0, 1), said  # 1: the agent, say, answers slowly on a machine that is busy
+    found = problems((code, said.rpartition("done     ")[2]))
+    # the supervisor of these servers restarts their agent: there are new tables to be captured
+    assert [line for line in found if settings.agent.http[0] not in line] == []
     until("nothing is wrong", lambda: not problems(reconcile("doctor", file=file)))
     assert f"done     {turn_on}" in said
     assert f"done     ALTER TABLE {keyspace}.imapuidtable WITH gc_grace_seconds = 864000" in said
     assert captured(cassandra, keyspace) == {"imapuidtable": True, "messageidtable": True}
     assert captured(cassandra, f"{own}_canary") == {"canary": True}
-    settings = load(file, {})
     watcher = Watcher(settings.kafka)
     events = event_topics(settings, MESSAGE, watcher.missing)
     assert not watcher.missing((*events, *own_topics(settings.kafka)))
@@ -249,12 +250,14 @@ def test_doctor_goes_on_when_cassandra_is_gone(
     assert "topics are there" in said
 
 
-@pytest.mark.parametrize("fix", [("--fix",), ("--fix", "/no/such/file"), ("/dev/null",)])
-def test_half_an_admin_is_refused(fix: tuple[str, ...], reconcile: Reconcile) -> None:
-    file = [f"--admin-password-file={each}" for each in fix if each.startswith("/")]
-    asked = [each for each in fix if not each.startswith("/")]
+NO_FILE = "--fix --admin-username x --admin-password-file /no/such/file"
+NO_USE = "--admin-username x --admin-password-file /dev/null"
+
+
+@pytest.mark.parametrize("options", ["--fix --admin-username x", NO_FILE, NO_USE])
+def test_half_an_admin_is_refused(options: str, reconcile: Reconcile) -> None:
     with pytest.raises(Misconfigured):
-        reconcile("doctor", *asked, "--admin-username", "x", *file)
+        reconcile("doctor", *options.split())
 
 
 # --- status -------------------------------------------------------------------------------------
