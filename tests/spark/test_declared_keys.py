@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-import pytest
 from pyspark.sql import SparkSession
 
 from reconcilers.families.message import MESSAGE
@@ -16,16 +14,6 @@ from tests.builders.answered import ANSWERED, WITH_ANSWERED
 from tests.builders.rights import BOB, RIGHTS, SHARED, place
 from tests.builders.rows import MAILBOX, MESSAGE_ID, SLOT
 from tests.spark.records import Record, bound, event, keys, published, ranged, settled, wakes
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    builder = SparkSession.builder.master("local[1]").appName("declared keys")
-    builder = builder.config("spark.sql.shuffle.partitions", "1")
-    session = builder.config("spark.ui.enabled", "false").getOrCreate()
-    yield session
-    session.stop()
-
 
 # --- a key of (text, timeuuid) -------------------------------------------------------------------
 

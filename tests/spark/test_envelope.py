@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,14 +23,6 @@ TRUTH, PROJECTION = "imapuidtable", "messageidtable"
 RECORDS = "topic string, partition int, offset long, key binary, value binary"
 
 Event = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    builder = SparkSession.builder.master("local[1]").appName("envelope")
-    session = builder.config("spark.ui.enabled", "false").getOrCreate()
-    yield session
-    session.stop()
 
 
 def event(

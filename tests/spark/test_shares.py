@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -14,14 +12,6 @@ from tests.spark.records import Record, event, keys
 
 MAILBOXES = [f"11111111-0000-1000-8000-{number:012}" for number in range(8)]
 UIDS = range(1, 4)
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    builder = SparkSession.builder.master("local[1]").appName("shares")
-    session = builder.config("spark.ui.enabled", "false").getOrCreate()
-    yield session
-    session.stop()
 
 
 def changes() -> list[Record]:

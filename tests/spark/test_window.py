@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from checkpoints.bookmarks import Place
@@ -34,16 +33,6 @@ MANY = 1000
 
 Read = tuple[float, Sequence[tuple[Place, int, int]]]
 """When a batch read (s), and which offsets of which partition, from and to before."""
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    builder = SparkSession.builder.master("local[1]").appName("window")
-    builder = builder.config("spark.sql.shuffle.partitions", "1")
-    builder = builder.config("spark.sql.session.timeZone", "UTC")
-    session = builder.config("spark.ui.enabled", "false").getOrCreate()
-    yield session
-    session.stop()
 
 
 @dataclass
