@@ -148,12 +148,14 @@ class Look:
         state.entries |= self.lineage.of_slots(list(elsewhere))
 
     def _scan_groups(
-        self, ranged: Iterable[tuple[Wake, KeyValue]], state: LookState
+        self, ranged: Sequence[tuple[Wake, KeyValue]], state: LookState
     ) -> tuple[Mapping[KeyValue, Sequence[Slot]], Unscanned]:
         """Where nothing is remembered of a deleted source: one read of each such group.
 
         One that cannot be read is looked at as a whole when it can; its other slots are, now.
         """
+        if not ranged:
+            return {}, {}
         wanted: dict[KeyValue, set[KeyValue]] = defaultdict(set)
         told = {
             (source, slot.group) for slot, each in state.targets.items() for source in each.sources
