@@ -36,6 +36,14 @@ class FrontierWatch:
         """Go on after what was heard before the start."""
         self.frontier.begin(reached)
 
+    def begin_anew(self, places: Collection[tuple[str, int]]) -> None:
+        """Of these partitions records are lost, canaries among them: none is missed that is gone.
+
+        What was lost with them is known, and memory begins after it.
+        """
+        lanes = self.frontier.chains
+        self.frontier.keep({(topic, number) for _, topic, number in lanes} - set(places))
+
     def hear(
         self, echoes: Iterable[Echo], places: Iterable[tuple[str, int]], looked_at: Micros
     ) -> Proven:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 from checkpoints.batch_bookmarks import safe_start
+from checkpoints.bookmarks import Place
 from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.lineage import Lineage
@@ -47,18 +48,19 @@ def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySuper
     clocks = ClockWatch(Nodes(connect(settings.cassandra)), stream.delay, metrics)
     lag = LagWatch(opened.watcher, opened.topics, metrics)
     bookmarks, name = CassandraBookmarks(opened.store), names.bookmarks(opened.job.family)
+    frontier = _frontier(opened)
     starting = StartingPoint(
         opened.watcher,
         opened.topics,
         bookmark=partial(bookmarks.newest, name),
         before_upgrade=lambda: safe_start(bookmarks.of_batches(name), to_micros(stream.window)),
-        events_lost=lambda: opened.job.connections().lineage.watch_from(now_micros()),
+        events_lost=partial(_records_lost, frontier, opened.job.connections().lineage),
         accept_loss=opened.accept_loss,
     )
     position = StreamPosition(
         name, bookmarks, starting.ids, partial(opened.watcher.commit, names.group)
     )
-    decisions = batches(opened, clocks, counters, position)
+    decisions = batches(opened, clocks, counters, position, frontier)
     spark = spark_session(stream)
     folder = CheckpointFolder(spark, names.checkpoint)
     return QuerySupervisor(
@@ -84,6 +86,7 @@ def batches(
     clocks: ClockWatch,
     counters: TakeSummary | None,
     position: StreamPosition,
+    frontier: FrontierWatch,
 ) -> Batches:
     """What is asked for each slice."""
     ours, family, settings = opened.job.connections(), opened.job.family, opened.settings
@@ -103,7 +106,6 @@ def batches(
         paused_because=admission.paused_because,
         mailboxes=findings.mailboxes,
     )
-    frontier = _frontier(opened)
     record = BatchRecord(family.name, position, frontier, metrics, now_micros, summaries)
     return Batches(
         admission=admission,
@@ -138,6 +140,12 @@ def _longest_age(settings: Settings) -> Micros:
     return longest_age(
         to_micros(stream.delay), to_micros(stream.window), to_micros(canary.usual_delay)
     )
+
+
+def _records_lost(frontier: FrontierWatch, lineage: Lineage, places: Collection[Place]) -> None:
+    """Memory begins anew now; of these partitions, so do canaries."""
+    lineage.watch_from(now_micros())
+    frontier.begin_anew(places)
 
 
 def _events_lost(lineage: Lineage, until: Micros) -> None:

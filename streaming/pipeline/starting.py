@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,15 +37,15 @@ class StartingPoint:
     """Finds where one stream begins; ``topics`` are all that it reads.
 
     ``bookmark`` gives its newest, ``before_upgrade`` where it was safe to begin when a version that
-    kept no settled offsets last ran. ``events_lost`` is told when events are known to be lost,
-    which only ``accept_loss`` allows.
+    kept no settled offsets last ran. ``events_lost`` is told the partitions whose events are known
+    to be lost, which only ``accept_loss`` allows.
     """
 
     kafka: KafkaPositions
     topics: tuple[str, ...]
     bookmark: Callable[[], Bookmark | None]
     before_upgrade: Callable[[], Offsets | None]
-    events_lost: Callable[[], None]
+    events_lost: Callable[[Collection[Place]], None]
     accept_loss: bool = False
     _ids: KafkaIds | None = None
 
@@ -59,7 +59,7 @@ class StartingPoint:
         known = self._known(beginnings)
         gone = dict(self._gone(known, beginnings, ids)) if known else {}
         if gone:
-            self._lost("; ".join(gone.values()))
+            self._lost(gone)
         self._ids = ids  # not before: what is settled until then is of the old ones
         if known is None:
             return beginnings
@@ -110,7 +110,7 @@ class StartingPoint:
             return Bookmark("", flat(offsets))
         if any(beginnings.values()):
             log.warning("Kafka no longer holds the first events: what they told is not known")
-            self.events_lost()
+            self.events_lost(beginnings.keys())
         return None
 
     def _gone(
@@ -151,12 +151,12 @@ class StartingPoint:
                 why = "the topic is no longer read (kafka.topic_prefix)"
                 yield place, f"{topic}/{number} {settled}–{end - 1}: {why}"
 
-    def _lost(self, what: str) -> None:
-        lost = f"unread records are lost: {what}"
+    def _lost(self, gone: Mapping[Place, str]) -> None:
+        lost = f"unread records are lost: {'; '.join(gone.values())}"
         if not self.accept_loss:
             raise EventsLost(f"{lost}; go on with --accept-loss, then {COMPARE}")
         log.error("%s; accepted: %s", lost, COMPARE)
-        self.events_lost()
+        self.events_lost(gone.keys())
 
 
 def other_than(before: KafkaIds, now: KafkaIds) -> list[str]:

@@ -144,3 +144,21 @@ def test_while_it_is_not_known_what_was_looked_at_the_time_before_counts(watched
 def test_at_the_very_start_no_delay_is_shown(watched: Watched) -> None:
     watched.watch.hear([echo(NOW, 0)], PLACES, 0)
     assert watched.shown("capture_delay_seconds", node="n1") is None
+
+
+def test_canaries_that_were_lost_with_known_records_are_not_waited_for(watched: Watched) -> None:
+    """A topic was made anew: 20 and 30 were in the old one, unread."""
+    watched.watch.begin({("n1", TOPIC, 0): 10})
+    watched.watch.begin_anew([(TOPIC, 0)])
+    assert watched.watch.hear([echo(40, 30), echo(50, 40)], PLACES, NOW) == {"n1": 40}
+    assert watched.lost == []
+
+
+def test_in_other_partitions_they_are(watched: Watched) -> None:
+    places = [(TOPIC, 0), (TOPIC, 1)]
+    watched.watch.begin({("n1", TOPIC, 0): 10, ("n1", TOPIC, 1): 10})
+    watched.watch.begin_anew([(TOPIC, 0)])
+    heard = [echo(40, 30), echo(50, 40), echo(40, 30, partition=1), echo(50, 40, partition=1)]
+    assert watched.watch.hear(heard, places, NOW) == {"n1": 0}
+    watched.watch.hear([], places, NOW + RULES.lost_after + 1)
+    assert watched.lost == [40]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from checkpoints.bookmarks import Bookmark, KafkaIds
+from checkpoints.bookmarks import Bookmark, KafkaIds, Place
 from reconcilers.errors import EventsLost, Unreachable
 from streaming.pipeline import supervisor
 from streaming.pipeline.starting import COMPARE, StartingPoint
@@ -92,6 +92,26 @@ def test_an_accepted_loss_moves_what_is_settled(
         {HERE: bench.kafka.beginning, **{(TOPIC, at): 7 for at in bench.kafka.more}}
     ]
     assert bench.lost == 1
+
+
+@pytest.mark.parametrize(
+    ("lose", "places"),
+    [
+        (retention, {HERE}),
+        (made_anew, {HERE}),
+        (another_cluster, {HERE}),
+        (another_prefix, {(OTHER, 0)}),
+        (a_late_partition, {HERE}),
+    ],
+)
+def test_canaries_begin_anew_where_records_are_lost_and_nowhere_else(
+    bench: Bench, lose: Callable[[Bench], None], places: set[Place]
+) -> None:
+    bench.settled(40)
+    lose(bench)
+    bench.accept_loss = True
+    bench.run()
+    assert bench.lost_places == places
 
 
 def test_a_topic_that_is_no_longer_read_and_was_read_to_its_end_is_no_loss(bench: Bench) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -87,8 +87,8 @@ class Bench:
         places: dict[Place, int] = {(topic, 0): at for topic, at in settled.items()}
         self.bookmarks.record(Bookmark("stream", places, self.kafka.ids(settled)))
 
-    def lose(self) -> None:
-        self.lost += 1
+    def lose(self, places: Collection[Place]) -> None:
+        self.lost += len(places)
 
     def start(self, family: Family = MESSAGE) -> dict[str, int]:
         """Where a stream begins that is started now."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
@@ -162,14 +162,16 @@ class Bench:
     before: Offsets | None = None
     accept_loss: bool = False
     lost: int = 0
+    lost_places: set[Place] = field(default_factory=set)
     committed: int = 0
 
     def __post_init__(self) -> None:
         self.query = Query()
         self.metrics = Metrics(CollectorRegistry())
 
-    def lose(self) -> None:
+    def lose(self, places: Collection[Place]) -> None:
         self.lost += 1
+        self.lost_places |= set(places)
 
     def commit(self) -> None:
         self.committed += 1
