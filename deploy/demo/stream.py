@@ -26,8 +26,11 @@ SUSPECTS_TOPIC = "reconciler.suspects"
 START_S = 300.0
 STOP_S = 40.0
 OWN_ENVIRONMENT = "RECONCILE_"
-COMPILED_QUICKLY = "-XX:TieredStopAtLevel=1"
-"""For the JVM of Spark: this stream lives for minutes, in which compiling well does not pay."""
+COMPILED_QUICKLY = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
+"""For the JVM of Spark: this stream lives for minutes, in which compiling well does not pay.
+
+Without tiers Java would keep 48 MiB of compiled code, which some minutes fill: it compiles no more.
+"""
 
 SLOW_CAPTURE_S = 60
 """Everything runs on one machine, which is busy: that alone is no reason to let removals wait."""
