@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST ?= $(BIN)/python -m pytest
 ARGS   ?=
-LONG_PARTS := races counters-crashes counters-losses kills checkpoints servers fire
+LONG_PARTS := races counters-crashes counters-losses kills checkpoints servers capture loads fire
 SECOND := tests/stack/test_p[ar]*.py tests/stack/test_ra*.py tests/stack/test_str*.py
 THIRD := tests/unit tests/property tests/spark tests/stack/test_[t-z]*.py
 OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes counters canary poison)
@@ -81,6 +81,8 @@ test-long-counters-losses: ## counters in random runs: read repair, lost events,
 test-long-kills: ## kill -9 of the stream at every step
 test-long-checkpoints: ## damaged checkpoints, a second stream
 test-long-servers: ## Kafka, Cassandra or the agent gone; Cassandra 4.1, passwords, containers
+test-long-capture: ## agents silent, switched, cut off from a partition; their segments lost
+test-long-loads: ## a mailbox of 200,000 messages; 500,000 records after a stall
 test-long-fire: ## counters beside mail at full speed; a table that refuses
 
 test-long-older-cassandra: setup ## repairs, index tables, counters, canaries and poison on Cassandra 4.1

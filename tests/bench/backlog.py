@@ -3,17 +3,17 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming.settings import Settings, load
 from streaming.topics import Watcher
-from tests.bench.processes import CpuWatch, Spent, servers_of
 from tests.bench.report import CHANGES_OF_THE_PAGE
 from tests.bench.traced import TRACE, Batch, read_trace
 from tests.endpoints import Endpoints
+from tests.processes import DRIVER, JVM, WORKERS, CpuWatch, Spent, servers_of
 from tests.stack.streams import Stream, until, write_settings
 
 CHANGES = int(os.environ.get("BENCH_CHANGES", CHANGES_OF_THE_PAGE[0]))
@@ -33,13 +33,22 @@ PATIENCE = 900.0 * max(1.0, CHANGES / CHANGES_OF_THE_PAGE[0])
 class Measured:
     """How a backlog was worked off: the busy batches, and seconds from the first to the last.
 
-    ``rss`` is the largest of each Python worker's, MiB; ``spent`` the CPU seconds of each process.
+    ``rss`` is the largest of each Python worker's, MiB; ``spent`` the CPU seconds of each process,
+    ``idle`` those of a second afterwards, in which nothing was left to do.
     """
 
     batches: list[Batch]
     seconds: float
     rss: float
     spent: Spent
+    idle: Spent = field(default_factory=dict)
+
+    @property
+    def for_changes(self) -> float:
+        """CPU seconds of the stream alone, without what it spends idle in the same time."""
+        ours = (JVM, WORKERS, DRIVER)
+        idle = sum(self.idle.get(each, 0.0) for each in ours)
+        return sum(self.spent.get(each, 0.0) for each in ours) - idle * self.seconds
 
     @property
     def events(self) -> int:
@@ -162,8 +171,12 @@ def work_off(config: Path, trace: Path, stack: Endpoints) -> Measured:
         assert stream.stop() == 0
     batches = read_trace(trace)
     busy = [batch for batch in batches if is_busy(batch)]
-    spent = watch.between(busy[0].began_at, busy[-1].ended_at)
-    return Measured(busy, _seconds(busy), watch.rss, spent)
+    ended_at, (over_at, _) = busy[-1].ended_at, watch.samples[-1]
+    spent, afterwards = (
+        watch.between(*times) for times in ((busy[0].began_at, ended_at), (ended_at, over_at))
+    )
+    at_rest = {name: each / (over_at - ended_at) for name, each in afterwards.items()}
+    return Measured(busy, _seconds(busy), watch.rss, spent, at_rest)
 
 
 def is_busy(batch: Batch) -> bool:

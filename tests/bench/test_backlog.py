@@ -24,13 +24,15 @@ from tests.bench.backlog import (
 from tests.bench.conftest import TIMES, Filled, caches_of
 from tests.bench.everything import fill_the_rest
 from tests.bench.pieces import Pieces
-from tests.bench.processes import NAMES
 from tests.bench.report import publish, table
+from tests.processes import NAMES
 
 pytestmark = pytest.mark.bench
 
-FED = 5 * CHANGES
+FED = 10 * CHANGES
 """Keys that one worker is fed; its memory is shown each `CHANGES`."""
+DELAYS = {5: "flagflagged", 45: "flagdraft"}
+"""Seconds, and the flag that is changed meanwhile."""
 BATCH_PARTS = ("addBatch", "latestOffset", "queryPlanning", "walCommit", "commitOffsets")
 STATE_PARTS = ("state updates", "state removals", "state commit")
 """Of all tasks together, so that two at a time count twice."""
@@ -96,6 +98,37 @@ def test_all_systems_at_once(filled: Filled, cassandra: Session, tmp_path: Path)
         _cpu({"messages alone": alone, "all systems": together}),
     )
     assert together.seconds <= 2 * alone.seconds
+
+
+def test_a_longer_delay_costs_no_more(filled: Filled, cassandra: Session, tmp_path: Path) -> None:
+    runs: dict[str, Measured] = {}
+    for delay, flag in DELAYS.items():
+        times = {"stream": {"delay": delay, "window": 1}}
+        config = bench_settings(tmp_path, filled.stack, filled.keyspace, filled.own, times)
+        before = records(config)
+        assert touch(cassandra, filled.keyspace, CHANGES, flag) == CHANGES
+        wait_until_captured(config, before, CHANGES)
+        runs[f"D = {delay} s"] = work_off(config, tmp_path / f"{delay}.jsonl", filled.stack)
+    short, long = runs.values()
+    publish(
+        sized("A longer delay"),
+        f"{CHANGES:,} changes, examined after a short and after a long delay. CPU of the stream's"
+        " processes, core-µs a change, less what they spend idle in the same time; a state row is a"
+        " range of offsets that waits. Aim: at most 1.1 times as much.",
+        table(
+            ("", "core-µs a change", "seconds", "most state rows"),
+            [
+                (
+                    name,
+                    run.for_changes / CHANGES * 1e6,
+                    run.seconds,
+                    max(batch.state_rows for batch in run.batches),
+                )
+                for name, run in runs.items()
+            ],
+        ),
+        f"The ratio is {long.for_changes / short.for_changes:.2f}.",
+    )
 
 
 def _rates(runs: dict[str, Measured]) -> str:

@@ -9,11 +9,11 @@ from cassandra.cluster import Session
 
 from streaming.settings import StreamSettings
 from tests.bench.backlog import EVERYTHING, LONG_LIVED, bench_settings
-from tests.bench.processes import DRIVER, JVM, NAMES, WORKERS, CpuWatch, servers_of
 from tests.bench.report import publish, table
 from tests.bench.traced import TRACE, read_trace
 from tests.conftest import make_mail_tables
 from tests.endpoints import Running
+from tests.processes import DRIVER, JVM, NAMES, WORKERS, CpuWatch, servers_of
 from tests.stack.scenes import begin_at_the_end
 from tests.stack.streams import Stream, until
 

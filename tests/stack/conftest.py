@@ -12,9 +12,13 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
+from deploy import captured
+from deploy.embedded import Stack, Wanted
+from deploy.embedded.spec import CassandraRelease
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from tests.conftest import make_mail_tables
 from tests.endpoints import Endpoints, Running
+from tests.stack.reconnecting import reconnecting
 from tests.stack.scenes import Scene, begin_at_the_end
 from tests.stack.skewed import SKEWED
 from tests.stack.streams import Stream, write_settings
@@ -95,6 +99,29 @@ def patient_scene(
     changes: dict[str, dict[str, float]]
     changes = {"repair": {"recheck_interval": 30}, "stream": {"trigger": 0.5}}
     yield from a_scene(running, cassandra, tmp_path_factory, changes)
+
+
+@pytest.fixture(scope="module")
+def own_stack(
+    release: CassandraRelease, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stack]:
+    """A stack of the module's own, whose servers it may stop, and add others to."""
+    wanted = Wanted(release=release, tables=captured.TABLES, schema=captured.SCHEMA)
+    with Stack(tmp_path_factory.mktemp("own"), wanted) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def own_running(own_stack: Stack) -> Running:
+    """The same, as most helpers take it."""
+    return Running(Endpoints.of(own_stack.describe()), own_stack.capture_tables)
+
+
+@pytest.fixture(scope="module")
+def own_session(own_stack: Stack) -> Iterator[Session]:
+    """A driver session there, which connects again."""
+    with reconnecting(own_stack) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

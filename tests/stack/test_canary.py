@@ -15,19 +15,16 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 
-from deploy import captured
-from deploy.embedded import Stack, Wanted
-from deploy.embedded.spec import CassandraRelease
+from deploy.embedded import Stack
 from deploy.embedded.waiting import HANG_S
 from streaming.tables import canary_schema
-from tests.endpoints import Endpoints, Running
+from tests.endpoints import Running
 from tests.stack.conftest import LATEST, TALLIES, a_scene
 from tests.stack.counted import Counted
-from tests.stack.reconnecting import reconnecting
 from tests.stack.scenes import KeyAndValue, Place, Scene, cells
 from tests.stack.streams import until, write_settings
 
-pytestmark = [pytest.mark.stack, pytest.mark.long(part="servers")]
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="capture")]
 
 SILENT, USUAL = 30.0, 15.0
 """Seconds: an agent that is away, and one that keeps up on a busy machine."""
@@ -37,35 +34,15 @@ SEGMENTS = 4
 
 
 @pytest.fixture(scope="module")
-def own_stack(
-    release: CassandraRelease, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stack]:
-    wanted = Wanted(release=release, tables=captured.TABLES, schema=captured.SCHEMA)
-    with Stack(tmp_path_factory.mktemp("canaries"), wanted) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def running(own_stack: Stack) -> Running:
-    return Running(Endpoints.of(own_stack.describe()), own_stack.capture_tables)
-
-
-@pytest.fixture(scope="module")
-def session(own_stack: Stack) -> Iterator[Session]:
-    with reconnecting(own_stack) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def live(
-    running: Running, session: Session, tmp_path_factory: pytest.TempPathFactory
+    own_running: Running, own_session: Session, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Scene]:
     changes = {
         "stream": {"delay": LATEST},
         "tally": TALLIES,
         "canary": {"lost_after": LOST_AFTER, "usual_delay": SILENT},
     }
-    for made in a_scene(running, session, tmp_path_factory, changes):
+    for made in a_scene(own_running, own_session, tmp_path_factory, changes):
         until("canaries come back", partial(_delay, made))
         yield made
 
@@ -150,13 +127,13 @@ def _renamed(events: list[KeyAndValue], one: Place, other: Place) -> list[KeyAnd
 
 
 def test_segments_that_are_lost_are_known_to_be_lost(
-    live: Scene, own_stack: Stack, session: Session
+    live: Scene, own_stack: Stack, own_session: Session
 ) -> None:
     before = json.loads(live.command("status", "--json").stdout)["watched_since"]
     own_stack.kill_agent()
     raw = own_stack.layout.cassandra / "cdc_raw"
     filled = _segments(raw)
-    until("segments fill", lambda: len(_fill(session, live, raw) - filled) > SEGMENTS)
+    until("segments fill", lambda: len(_fill(own_session, live, raw) - filled) > SEGMENTS)
     own_stack.stop_cassandra()  # it still writes to what it has open
     for each in raw.iterdir():
         each.unlink()
@@ -185,30 +162,30 @@ def _fill(session: Session, scene: Scene, raw: Path) -> set[str]:
 
 
 def test_a_process_of_its_own_writes_canaries_too(
-    running: Running, session: Session, tmp_path: Path
+    own_running: Running, own_session: Session, tmp_path: Path
 ) -> None:
     own = f"canary_{uuid.uuid4().hex[:8]}"
     table = f"{own}_written"
-    canary_schema.create(session, table)  # where no stream writes
+    canary_schema.create(own_session, table)  # where no stream writes
     config = write_settings(
         tmp_path / "reconcile.toml",
-        running.endpoints,
-        running.endpoints.keyspace,
+        own_running.endpoints,
+        own_running.endpoints.keyspace,
         own,
         {"canary": {"keyspace": table}},
     )
     command = [sys.executable, "-m", "streaming.app", "canary", "--config", str(config)]
     with subprocess.Popen(command) as process:
         try:
-            until("it writes", lambda: _newest(session, table) is not None)
-            first = _newest(session, table) or 0
-            until("numbers go up", lambda: (_newest(session, table) or 0) > first + 3_000_000)
+            until("it writes", lambda: _newest(own_session, table) is not None)
+            first = _newest(own_session, table) or 0
+            until("numbers go up", lambda: (_newest(own_session, table) or 0) > first + 3_000_000)
             process.send_signal(signal.SIGTERM)
             assert process.wait(HANG_S) == 0
         finally:
             process.kill()
     for each in (own, table):
-        session.execute(f"DROP KEYSPACE IF EXISTS {each}")
+        own_session.execute(f"DROP KEYSPACE IF EXISTS {each}")
 
 
 def _newest(session: Session, keyspace: str) -> int | None:

@@ -122,7 +122,7 @@ def test_what_was_written_before_a_canary_comes_before_it(
     assert_one_topic_in_order(stack, cassandra)
 
 
-@pytest.mark.long(part="servers")
+@pytest.mark.long(part="capture")
 def test_so_it_does_on_cassandra_4_1(tmp_path: Path) -> None:
     wanted = Wanted(release="4.1", tables=captured.TABLES, schema=captured.SCHEMA)
     with (

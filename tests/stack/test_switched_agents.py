@@ -21,7 +21,7 @@ from tests.stack.streams import until
 from tests.stack.users import PROJECTION, TRUTH
 from tests.stack.watched import Restarted, Watched
 
-pytestmark = [pytest.mark.stack, pytest.mark.long(part="servers")]
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="capture")]
 
 TABLES = (TRUTH, PROJECTION)
 

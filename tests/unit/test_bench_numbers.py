@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 from tests.bench.backlog import CHANGES, Measured
-from tests.bench.processes import DRIVER, CpuWatch, spent_by
 from tests.bench.traced import Batch
+from tests.processes import DRIVER, CpuWatch, spent_by
 from tests.stack.streams import until
 
 BUSY = "while True: pass"
@@ -46,3 +46,9 @@ def test_a_sustained_rate_leaves_out_the_batch_that_only_reads() -> None:
 def batch(number: int, ended_at: float, seconds: float, events: int, examined: int) -> Batch:
     parts = {"triggerExecution": seconds}
     return Batch(number, ended_at, examined=examined, events=events, parts=parts)
+
+
+def test_what_a_stream_spends_idle_is_not_spent_for_changes() -> None:
+    spent, idle = {DRIVER: 12.0, "Cassandra": 50.0}, {DRIVER: 0.1, "Cassandra": 1.0}
+    run = Measured([], 20.0, 0.0, spent, idle)
+    assert run.for_changes == 10.0

@@ -54,6 +54,11 @@ def workers_rss(session: int) -> list[float]:
     return [_rss(each) for each in _members(session) if _role(each) == WORKERS]
 
 
+def pids_of(session: int) -> list[int]:
+    """The processes of a session (a stream's workers leave its process group)."""
+    return [int(each.name) for each in _members(session)]
+
+
 @dataclass
 class CpuWatch:
     """Samples of what is spent, taken by a thread of its own while it is entered.

@@ -1,0 +1,107 @@
+"""A stream stood still while half a million records waited: it works them off as it does others."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import pytest
+from cassandra.cluster import Session
+from kafka import KafkaProducer
+
+from tests.endpoints import Running
+from tests.processes import CpuWatch, pids_of
+from tests.stack.conftest import a_scene
+from tests.stack.scenes import KeyAndValue, Place, Scene, cells, now_us
+from tests.stack.streams import until
+
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="loads")]
+
+DELAY, WINDOWS = 90, 10
+"""Seconds of the delay; so many windows, of a second each, are read before the first has closed."""
+RECORDS, A_SLICE = 500_000, 150_000
+"""`kafka.max_offsets_per_batch` is the most that is looked at together."""
+REMOVED, LIMIT = 150, 100
+"""Messages whose row outlives them; `repair.removals_per_minute`, before the breaker opens."""
+MISSING = 50
+MIB_MORE = 60.0
+
+
+@pytest.fixture(scope="module")
+def patient(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    """A stream with a delay in which half a million records can be read."""
+    yield from a_scene(running, cassandra, tmp_path_factory, {"stream": {"delay": DELAY}})
+
+
+def test_windows_that_close_at_once_are_worked_off_as_ever(patient: Scene) -> None:
+    removed, missing = [Place() for _ in range(REMOVED)], [Place() for _ in range(MISSING)]
+    for place in removed:
+        patient.write_both(place, cells())
+    with CpuWatch({}, patient.stream.session) as watch:
+        flood(patient, A_SLICE)
+        patient.await_all_examined()
+        before = watch.rss
+        work = [*(partial(patient.delete_truth, each) for each in removed)]
+        work += [partial(patient.write_truth, each, cells()) for each in missing]
+        flood(patient, RECORDS, work)
+        read = partial(patient.metric, "reconciler_kafka_lag_records")
+        until("all has been read", lambda: read() < A_SLICE // 100)
+        assert patient.metric("reconciler_state_rows") > WINDOWS
+        stand_still(patient, DELAY)
+        for place in missing:
+            until("a missing row is there again", partial(patient.agrees, place))
+        patient.await_all_examined()
+        after = watch.rss
+    assert before > 0
+    assert after - before < MIB_MORE
+    assert sum(patient.lacks(place.row) for place in removed) <= LIMIT
+    assert patient.metric("reconciler_breaker_open", breaker="removals") == 1
+    for nothing in ("query_restarts", "rows_dropped_by_watermark", "dead_letters", "lost_spans"):
+        assert patient.metric(f"reconciler_{nothing}_total") == 0, nothing
+
+
+def flood(scene: Scene, records: int, work: Sequence[Callable[[], None]] = ()) -> None:
+    """Events of messages that are gone by now; among them, evenly, what is done meanwhile."""
+    producer = KafkaProducer(
+        bootstrap_servers=scene.stack.bootstrap_servers,
+        linger_ms=50,
+        batch_size=262_144,
+        max_request_size=8 * 1024 * 1024,
+    )
+    try:
+        done = 0
+        for number in range(records):
+            key, value = _event_of(scene.keyspace)
+            producer.send(scene.stack.topic_prefix, key=key, value=value)
+            while done < len(work) * (number + 1) // records:
+                work[done]()
+                done += 1
+        producer.flush()
+    finally:
+        producer.close()
+
+
+def _event_of(keyspace: str) -> KeyAndValue:
+    """A change of a truth row that is nowhere."""
+    place, now = Place(), now_us()
+    source = {"ts_us": now, "keyspace": keyspace, "table": "imapuidtable"}
+    value = {"ts_ms": now // 1000, "op": "u", "source": source, "after": {}}
+    ids = {name: each if name == "uid" else str(each) for name, each in place.ids.items()}
+    return json.dumps(ids).encode(), json.dumps(value).encode()
+
+
+def stand_still(scene: Scene, seconds: float) -> None:
+    """All processes of the stream stop in their tracks for so long."""
+    session = scene.stream.session
+    since = time.monotonic()
+    for pid in pids_of(session):
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        until("it stood still", lambda: time.monotonic() - since > seconds)
+    finally:
+        for pid in pids_of(session):
+            os.kill(pid, signal.SIGCONT)
