@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from bisect import bisect_right
@@ -22,8 +23,10 @@ EVERY = 1.0
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 SERVERS = {"Cassandra": "cassandra", "broker": "kafka", "agent": "agent"}
 """The servers of an embedded stack, by what a table calls them."""
-JVM, WORKERS, DRIVER = "Spark's JVM", "Python workers", "driver"
-NAMES = (*SERVERS, JVM, WORKERS, DRIVER)
+JVM, COMPILER, WORKERS, DRIVER = "Spark's JVM", "its compiler", "Python workers", "driver"
+NAMES = (*SERVERS, JVM, COMPILER, WORKERS, DRIVER)
+COMPILES = re.compile(r"C[12] Compiler")
+"""Threads of the JVM that compile: in its first minutes they take as much as all the others."""
 
 Spent = Mapping[str, float]
 """CPU seconds, by name of the process."""
@@ -45,7 +48,10 @@ def spent_by(servers: Mapping[str, int], session: int) -> Spent:
     for name, pid in servers.items():
         spent[name] += _seconds(Path(f"/proc/{pid}"))
     for process in _members(session):
-        spent[_role(process)] += _seconds(process)
+        compiling = _compiling(process)
+        spent[_role(process)] += _seconds(process) - compiling
+        if compiling:
+            spent[COMPILER] += compiling
     return dict(spent)
 
 
@@ -132,6 +138,16 @@ def _stat(process: Path) -> list[str]:
 
 def _seconds(process: Path) -> float:
     return sum(int(each) for each in _stat(process)[11:15]) * TICK
+
+
+def _compiling(process: Path) -> float:
+    """Of the threads that still live (`LONG_LIVED` keeps them)."""
+    threads = (process / "task").glob("*")
+    try:
+        compilers = [each for each in threads if COMPILES.match((each / "comm").read_text())]
+    except OSError:
+        return 0.0
+    return sum(int(ticks) for each in compilers for ticks in _stat(each)[11:13]) * TICK
 
 
 def _role(process: Path) -> str:

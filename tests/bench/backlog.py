@@ -24,8 +24,11 @@ QUIET = 10.0
 """Seconds without a new record after which the agent has caught up."""
 FEW = 50
 """At most so many events of a batch are the canaries' alone."""
-LONG_LIVED = {"JDK_JAVA_OPTIONS": ""}
-"""For a stream's environment: Spark's JVM compiles as in production, not as for a short test."""
+LONG_LIVED = {"JDK_JAVA_OPTIONS": "-XX:-UseDynamicNumberOfCompilerThreads"}
+"""For a stream's environment: Spark's JVM compiles as in production, not as for a short test.
+
+Threads that compile do not end, so that what they have spent is known (`tests.processes`).
+"""
 PATIENCE = 900.0 * max(1.0, CHANGES / CHANGES_OF_THE_PAGE[0])
 
 
@@ -45,7 +48,7 @@ class Measured:
 
     @property
     def for_changes(self) -> float:
-        """CPU seconds of the stream alone, without what it spends idle in the same time."""
+        """CPU seconds of the stream, without its compiler and what it spends idle meanwhile."""
         ours = (JVM, WORKERS, DRIVER)
         idle = sum(self.idle.get(each, 0.0) for each in ours)
         return sum(self.spent.get(each, 0.0) for each in ours) - idle * self.seconds

@@ -13,7 +13,7 @@ from tests.bench.report import publish, table
 from tests.bench.traced import TRACE, read_trace
 from tests.conftest import make_mail_tables
 from tests.endpoints import Running
-from tests.processes import DRIVER, JVM, NAMES, WORKERS, CpuWatch, servers_of
+from tests.processes import COMPILER, DRIVER, JVM, NAMES, WORKERS, CpuWatch, servers_of
 from tests.stack.scenes import begin_at_the_end
 from tests.stack.streams import Stream, until
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.bench
 
 WARM, WATCHED = 900.0, 180.0
 """Seconds. An idle JVM compiles for ten minutes what it then runs for months."""
-OURS = (JVM, WORKERS, DRIVER)
+OURS = (JVM, COMPILER, WORKERS, DRIVER)
 
 
 def test_a_stream_without_changes(running: Running, cassandra: Session, tmp_path: Path) -> None:
@@ -55,8 +55,8 @@ def test_a_stream_without_changes(running: Running, cassandra: Session, tmp_path
         "An idle stream",
         f"Default settings (D = {delay:g} s, W = {window:g} s), all systems on, no change for"
         f" {WATCHED:g} s but the canaries, after {WARM / 60:g} minutes of the same: percent of one"
-        " core, by process. *Ours* is Spark's JVM, its Python workers and the driver. Aim: at most"
-        " 10.",
+        " core, by process. *Ours* is Spark's JVM with its compiler, its workers and the driver."
+        " Aim: at most 10.",
         table(
             (*NAMES, "ours", "batches"),
             [(*(share[each] for each in NAMES), sum(share[each] for each in OURS), len(batches))],
