@@ -102,6 +102,8 @@ def test_all_systems_at_once(filled: Filled, cassandra: Session, tmp_path: Path)
 
 def test_a_longer_delay_costs_no_more(filled: Filled, cassandra: Session, tmp_path: Path) -> None:
     runs: dict[str, Measured] = {}
+    assert touch(cassandra, filled.keyspace, CHANGES, "flaganswered") == CHANGES
+    work_off(filled.config, tmp_path / "before.jsonl", filled.stack)  # with all that was before
     for delay, flag in DELAYS.items():
         times = {"stream": {"delay": delay, "window": 1}}
         config = bench_settings(tmp_path, filled.stack, filled.keyspace, filled.own, times)
