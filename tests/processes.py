@@ -48,9 +48,11 @@ def spent_by(servers: Mapping[str, int], session: int) -> Spent:
     for name, pid in servers.items():
         spent[name] += _seconds(Path(f"/proc/{pid}"))
     for process in _members(session):
-        compiling = _compiling(process)
-        spent[_role(process)] += _seconds(process) - compiling
-        if compiling:
+        role = _role(process)
+        spent[role] += _seconds(process)
+        if role == JVM:
+            compiling = _compiling(process)
+            spent[JVM] -= compiling
             spent[COMPILER] += compiling
     return dict(spent)
 
@@ -142,12 +144,16 @@ def _seconds(process: Path) -> float:
 
 def _compiling(process: Path) -> float:
     """Of the threads that still live (`LONG_LIVED` keeps them)."""
-    threads = (process / "task").glob("*")
+    threads = (each for each in (process / "task").glob("*") if COMPILES.match(_name(each)))
+    return sum(int(ticks) for each in threads for ticks in _stat(each)[11:13]) * TICK
+
+
+def _name(thread: Path) -> str:
+    """Empty where it has ended meanwhile, as others than those that compile often do."""
     try:
-        compilers = [each for each in threads if COMPILES.match((each / "comm").read_text())]
+        return (thread / "comm").read_text()
     except OSError:
-        return 0.0
-    return sum(int(ticks) for each in compilers for ticks in _stat(each)[11:13]) * TICK
+        return ""
 
 
 def _role(process: Path) -> str:

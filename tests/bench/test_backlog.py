@@ -83,9 +83,7 @@ def test_all_systems_at_once(filled: Filled, cassandra: Session, tmp_path: Path)
     sections = {"stream": TIMES, **EVERYTHING}
     everything = bench_settings(tmp_path, filled.stack, filled.keyspace, filled.own, sections)
     work_off(everything, tmp_path / "rest.jsonl", filled.stack)
-    before = records(filled.config)
-    assert touch(cassandra, filled.keyspace, CHANGES, "flaganswered") == CHANGES
-    wait_until_captured(filled.config, before, CHANGES)
+    _change(cassandra, filled, "flaganswered")
     alone = work_off(filled.config, tmp_path / "alone.jsonl", filled.stack)
     together = work_off(everything, tmp_path / "together.jsonl", filled.stack)
     assert not sum(batch.suspects for batch in together.batches)
@@ -102,14 +100,12 @@ def test_all_systems_at_once(filled: Filled, cassandra: Session, tmp_path: Path)
 
 def test_a_longer_delay_costs_no_more(filled: Filled, cassandra: Session, tmp_path: Path) -> None:
     runs: dict[str, Measured] = {}
-    assert touch(cassandra, filled.keyspace, CHANGES, "flaganswered") == CHANGES
+    _change(cassandra, filled, "flaganswered")
     work_off(filled.config, tmp_path / "before.jsonl", filled.stack)  # with all that was before
     for delay, flag in DELAYS.items():
         times = {"stream": {"delay": delay, "window": 1}}
         config = bench_settings(tmp_path, filled.stack, filled.keyspace, filled.own, times)
-        before = records(config)
-        assert touch(cassandra, filled.keyspace, CHANGES, flag) == CHANGES
-        wait_until_captured(config, before, CHANGES)
+        _change(cassandra, filled, flag)
         runs[f"D = {delay} s"] = work_off(config, tmp_path / f"{delay}.jsonl", filled.stack)
     short, long = runs.values()
     publish(
@@ -132,6 +128,13 @@ def test_a_longer_delay_costs_no_more(filled: Filled, cassandra: Session, tmp_pa
         ),
         f"The ratio is {long.for_changes / short.for_changes:.2f}.",
     )
+
+
+def _change(session: Session, filled: Filled, flag: str) -> None:
+    """Turn a flag over on every row, and wait until all of it is in Kafka."""
+    before = records(filled.config)
+    assert touch(session, filled.keyspace, CHANGES, flag) == CHANGES
+    wait_until_captured(filled.config, before, CHANGES)
 
 
 def _rates(runs: dict[str, Measured]) -> str:

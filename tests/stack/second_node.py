@@ -98,7 +98,7 @@ class SecondNode:
             self.agent.start(session)
 
     def leave(self) -> None:
-        """Return when the cluster is without it; its agent has read what it wrote, and ends."""
+        """Return when the cluster is without it; then its agent ends, and it."""
         self._node.leave()
         self.stop()
 

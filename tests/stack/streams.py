@@ -13,15 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deploy.demo.stream import COMPILED_QUICKLY
 from deploy.embedded.waiting import HANG_S
 from tests.endpoints import Endpoints
 
 DELAY, WINDOW = 3, 1
-SHORT_LIVED = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"}
-"""For the JVM of Spark: these streams live for a minute or two, and compiling well takes longer.
-
-Without tiers Java would keep 48 MiB of compiled code, which some minutes fill: it compiles no more.
-"""
+SHORT_LIVED = {"JDK_JAVA_OPTIONS": COMPILED_QUICKLY}
+"""For the JVM of Spark: these streams live for a minute or two, as the demo's does."""
 PATIENCE = HANG_S
 """Seconds a test waits for a condition: far beyond what it takes, so that only a fault ends it."""
 

@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.long(part="capture")]
 SILENT, USUAL = 30.0, 15.0
 """Seconds: an agent that is away, and one that keeps up on a busy machine."""
 LOST_AFTER, EVERY = 20.0, 0.2
+"""Seconds until a canary counts as lost, and between two messages."""
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
+import threading
+import time
+from pathlib import Path
 
 from tests.bench.backlog import CHANGES, Measured
 from tests.bench.traced import Batch
-from tests.processes import DRIVER, CpuWatch, spent_by
+from tests.processes import DRIVER, CpuWatch, _compiling, spent_by
 from tests.stack.streams import until
 
 BUSY = "while True: pass"
@@ -30,6 +33,28 @@ def test_a_session_spends_what_its_processes_spend() -> None:
     after = spent_by({"this": os.getpid()}, session=-1)
     assert after["this"] - before["this"] > 0.1  # it has waited for its child
     assert spent_by({}, busy.pid) == {}
+
+
+def test_what_its_compiler_spends_is_told_of_a_process() -> None:
+    spent, over = threading.Event(), threading.Event()
+
+    def compiles() -> None:
+        name = Path(f"/proc/self/task/{threading.get_native_id()}/comm")
+        name.write_text("C2 CompilerThre")
+        while time.thread_time() < 0.3:
+            pass
+        spent.set()
+        over.wait()
+
+    before = _compiling(Path("/proc/self"))
+    thread = threading.Thread(target=compiles)
+    thread.start()
+    spent.wait()
+    after = _compiling(Path("/proc/self"))
+    over.set()
+    thread.join()
+    assert before == 0.0
+    assert after > 0.2
 
 
 def test_a_sustained_rate_leaves_out_the_batch_that_only_reads() -> None:
