@@ -15,7 +15,7 @@ from streaming.settings import PREFIX, SECONDS, Section, Settings
 
 HEAD = f"""# Settings
 
-Made by `make docs` from `streaming/settings.py`: change them there.
+Made by `make docs` from `streaming/settings/`: change them there.
 
 A setting is looked up in the environment first, then in the TOML file that `--config` names, then
 it has its default. In the environment, lists are comma-separated. A name that is not known, or a

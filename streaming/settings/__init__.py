@@ -1,0 +1,34 @@
+"""All settings; the only room that reads settings files and the environment.
+
+A setting is looked up in the environment first (``RECONCILE_CASSANDRA__PORT=9042``), then in the
+TOML file given by ``--config``, then here. Durations are seconds. `docs/settings.md` is made from
+the descriptions in `servers` and `work`.
+"""
+
+from streaming.settings.model import Settings
+from streaming.settings.read import LISTS, PREFIX, RENAMED, load
+from streaming.settings.section import SECONDS, Section
+from streaming.settings.servers import (
+    CanarySettings,
+    CassandraSettings,
+    KafkaSettings,
+    MetricsSettings,
+)
+from streaming.settings.work import Mode, RepairSettings, StreamSettings
+
+__all__ = [
+    "LISTS",
+    "PREFIX",
+    "RENAMED",
+    "SECONDS",
+    "CanarySettings",
+    "CassandraSettings",
+    "KafkaSettings",
+    "MetricsSettings",
+    "Mode",
+    "RepairSettings",
+    "Section",
+    "Settings",
+    "StreamSettings",
+    "load",
+]

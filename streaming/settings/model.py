@@ -1,0 +1,51 @@
+"""All settings, in one frozen model, and what only several of them together tell."""
+
+from __future__ import annotations
+
+from pydantic import model_validator
+
+from reconcilers.families import FAMILIES
+from reconcilers.family import Family, keeping
+from streaming.settings.section import Section
+from streaming.settings.servers import (
+    AgentSettings,
+    CanarySettings,
+    CassandraSettings,
+    KafkaSettings,
+    MetricsSettings,
+)
+from streaming.settings.work import RepairSettings, StreamSettings, TallySettings
+
+
+class Settings(Section):
+    """Everything that can be set."""
+
+    cassandra: CassandraSettings = CassandraSettings()
+    kafka: KafkaSettings = KafkaSettings()
+    stream: StreamSettings = StreamSettings()
+    repair: RepairSettings = RepairSettings()
+    tally: TallySettings = TallySettings()
+    metrics: MetricsSettings = MetricsSettings()
+    agent: AgentSettings = AgentSettings()
+    canary: CanarySettings = CanarySettings()
+
+    @property
+    def max_update_lag(self) -> float:
+        """L, in seconds."""
+        return self.tally.max_update_lag or self.stream.delay
+
+    def families(self) -> tuple[Family, ...]:
+        """Each family with the projections or tallies that are named; the first is of messages."""
+        named = (*self.repair.projections, *self.tally.projections)
+        kept = (keeping(family, named) for family in FAMILIES)
+        return tuple(family for family in kept if family.repaired)
+
+    @model_validator(mode="after")
+    def _delay_spans_windows(self) -> Settings:
+        if self.stream.window > self.stream.delay:
+            raise ValueError("stream.window must not be longer than stream.delay")
+        if (self.stream.trigger or 0) > self.stream.window:
+            raise ValueError("stream.trigger must not be longer than stream.window")
+        if self.tally.projections and self.max_update_lag > self.stream.delay:
+            raise ValueError("tally.max_update_lag must not be longer than stream.delay")
+        return self

@@ -1,0 +1,20 @@
+"""What every part of the settings is made of: types of values, and how a part is checked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SECONDS = "seconds"
+"""Marks a duration's unit, for docs/settings.md."""
+Seconds = Annotated[float, Field(gt=0), SECONDS]
+MaybeSeconds = Annotated[float | None, Field(gt=0), SECONDS]
+Count = Annotated[int, Field(gt=0)]
+Share = Annotated[float, Field(gt=0, le=1)]
+
+
+class Section(BaseModel):
+    """A frozen part of the settings that refuses names it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,0 +1,114 @@
+"""Settings of the work itself: the delay, what is repaired, what is counted, and all limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import Field, field_validator
+
+from reconcilers.family import Projection
+from reconcilers.projections import MESSAGE_PROJECTIONS
+from reconcilers.tallies import MAILBOX_TALLIES, USER_TALLIES
+from reconcilers.tally import Tally
+from streaming.settings.section import Count, MaybeSeconds, Seconds, Section, Share
+
+
+class Mode(StrEnum):
+    """What a stream may do; given at the command line. Observing writes to no mail table."""
+
+    OBSERVE = "observe"
+    REPAIR = "repair"
+
+
+class StreamSettings(Section):
+    """The delay-and-recheck window and the Spark job."""
+
+    checkpoint_dir: str = Field(
+        "checkpoint", description="Spark's own files: a folder or a URI of Hadoop's, disposable"
+    )
+    delay: Seconds = Field(45.0, description="D: nothing is judged before; James retries for 31 s")
+    window: Seconds = Field(5.0, description="W: a key comes out D to D + 1.5 W after it is read")
+    trigger: MaybeSeconds = Field(None, description="a batch starts so often; else each window")
+    master: str = Field("local[2]", description="Spark master")
+    shuffle_partitions: Count = Field(2, description="tasks that share a look")
+    jars: Path = Field(Path(".jars/spark"), description="folder of the Kafka connector's jars")
+    driver_memory: str = Field("1g", description="heap of the Spark driver")
+    restart_backoff_max: Seconds = Field(
+        60.0, description="longest pause before a dead query restarts"
+    )
+
+
+class RepairSettings(Section):
+    """What may be repaired, how often it is tried, and when a person decides."""
+
+    projections: tuple[str, ...] = Field(
+        tuple(each.name for each in MESSAGE_PROJECTIONS),
+        description="what is kept true; messages always is",
+    )
+    attempts: Count = Field(3, description="repairs of one difference before it is stuck")
+    delete_clock_tolerance: Seconds = Field(
+        10.0, description="a row that outlives its delete by less is reported"
+    )
+    re_add_shadowed: bool = Field(False, description="re-add rows that outlived their delete")
+    recheck_interval: Seconds = Field(
+        600.0, description="findings that wait are looked at again after"
+    )
+    empty_truth_min_rows: Count = Field(
+        10, description="mailboxes of this size without any truth are held for a person"
+    )
+    suspects_per_minute: Count = Field(1000, description="breaker: most suspects a minute")
+    suspect_share: Share = Field(0.05, description="breaker: largest share of suspects")
+    removals_per_minute: Count = Field(100, description="breaker: most removals a minute")
+    removal_share: Share = Field(0.01, description="breaker: largest share of removals")
+    share_min_keys: Count = Field(1000, description="the shares count from so many keys on")
+    writes_per_minute: Count = Field(
+        2000, description="most repairs a minute; those above are held for a later minute"
+    )
+    log_days: Count = Field(90, description="how long the log (and so undo) is kept, days")
+
+    @field_validator("projections")
+    @classmethod
+    def _are_declared(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return _known(names, MESSAGE_PROJECTIONS)
+
+
+class TallySettings(Section):
+    """Counters and quotas: when one counts as wrong, and how much is read to know."""
+
+    projections: tuple[str, ...] = Field(
+        tuple(dict.fromkeys(each.name for each in (*MAILBOX_TALLIES, *USER_TALLIES))),
+        description="what is kept right",
+    )
+    window: Seconds = Field(60.0, description="a mailbox that changes is counted once in this time")
+    max_update_lag: MaybeSeconds = Field(
+        None,
+        description="L: James writes a counter within it, after the truth; at most, and without it:"
+        " stream.delay",
+    )
+    looks: Count = Field(3, description="K: looks on one side, a delay apart, before a correction")
+    chunk: Count = Field(1000, description="UIDs counted together; another value: all anew")
+    rows_per_second: Count = Field(5_000, description="most rows read per second to be counted")
+    after_outage: Seconds = Field(
+        600.0, description="no correction while a node is down, nor this long after"
+    )
+    first_correction_max_messages: Count = Field(
+        1_000, description="a quota root's first correction above it waits for a person, messages"
+    )
+    first_correction_max_octets: Count = Field(
+        100_000_000, description="the same for its size, octets"
+    )
+
+    @field_validator("projections")
+    @classmethod
+    def _are_declared(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return _known(names, (*MAILBOX_TALLIES, *USER_TALLIES))
+
+
+def _known(names: tuple[str, ...], declared: Iterable[Projection | Tally]) -> tuple[str, ...]:
+    known = list(dict.fromkeys(each.name for each in declared))
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{name} is none of {', '.join(known)}")
+    return names
