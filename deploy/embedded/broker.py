@@ -45,7 +45,7 @@ class Broker:
             storage=str(self._layout.kafka),
         )
         if not (self._layout.kafka / "data" / "meta.properties").exists():
-            self._format(str(properties))
+            self._format(str(properties), a_cluster_id())
         self.daemon.start([*self._java(), "kafka.Kafka", str(properties)], cwd=self._layout.kafka)
 
     def await_ready(self) -> None:
@@ -72,8 +72,7 @@ class Broker:
         logging = f"-Dlog4j2.configurationFile={TEMPLATES / 'log4j2.properties'}"
         return [java(), *JVM, logging, "-cp", f"{folder('kafka')}/*"]
 
-    def _format(self, properties: str) -> None:
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    def _format(self, properties: str, cluster_id: str) -> None:
         command = [*self._java(), "kafka.tools.StorageTool", "format"]
         # one argument: as two, an id that begins with a dash would be taken for an option
         command += [f"--cluster-id={cluster_id}", "-c", properties]
@@ -81,3 +80,8 @@ class Broker:
         if done.returncode != 0:
             said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
             raise StartError(f"Kafka's storage could not be formatted: {said[:300]}")
+
+
+def a_cluster_id() -> str:
+    """A new one, as Kafka writes it: a UUID in URL-safe base64."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()

@@ -1,7 +1,6 @@
 """A second broker beside that of a stack: a partition may lose a replica, and take no writes."""
 
 import re
-import subprocess
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -49,9 +48,7 @@ class SecondBroker(Broker):
         if not (self._folder / "data").exists():
             meta = (first / "data" / "meta.properties").read_text(encoding="utf-8")
             (cluster,) = re.findall(r"(?m)^cluster\.id=(.+)$", meta)
-            command = [*self._java(), "kafka.tools.StorageTool", "format"]
-            command += [f"--cluster-id={cluster}", "-c", str(properties)]
-            subprocess.run(command, check=True, capture_output=True)
+            self._format(str(properties), cluster)
         self.daemon.start([*self._java(), "kafka.Kafka", str(properties)], cwd=self._folder)
         until("the second broker answers", partial(is_open, self._port))
 

@@ -45,12 +45,11 @@ def test_windows_that_close_at_once_are_worked_off_as_ever(patient: Scene) -> No
         flood(patient, A_SLICE)
         patient.await_all_examined()
         before = watch.rss
-        work = [*(partial(patient.delete_truth, each) for each in removed)]
-        work += [partial(patient.write_truth, each, cells()) for each in missing]
-        flood(patient, RECORDS, work)
+        began = time.monotonic()
+        flood(patient, RECORDS, evenly(patient, removed, missing))
+        assert time.monotonic() - began > WINDOWS, "too few windows to close at once"
         read = partial(patient.metric, "reconciler_kafka_lag_records")
         until("all has been read", lambda: read() < A_SLICE // 100)
-        assert patient.metric("reconciler_state_rows") > WINDOWS
         stand_still(patient, DELAY)
         for place in missing:
             until("a missing row is there again", partial(patient.agrees, place))
@@ -62,6 +61,19 @@ def test_windows_that_close_at_once_are_worked_off_as_ever(patient: Scene) -> No
     assert patient.metric("reconciler_breaker_open", breaker="removals") == 1
     for nothing in ("query_restarts", "rows_dropped_by_watermark", "dead_letters", "lost_spans"):
         assert patient.metric(f"reconciler_{nothing}_total") == 0, nothing
+
+
+def evenly(
+    scene: Scene, removed: Sequence[Place], missing: Sequence[Place]
+) -> list[Callable[[], None]]:
+    """Truth rows that are deleted, and between them, from first to last, those that are written."""
+    share = len(removed) // len(missing)
+    return [
+        partial(scene.write_truth, missing[number // (share + 1)], cells())
+        if number % (share + 1) == share
+        else partial(scene.delete_truth, removed[number - number // (share + 1)])
+        for number in range(len(removed) + len(missing))
+    ]
 
 
 def flood(scene: Scene, records: int, work: Sequence[Callable[[], None]] = ()) -> None:
