@@ -151,8 +151,9 @@ def _records_lost(frontier: FrontierWatch, lineage: Lineage, places: Collection[
 def _events_lost(lineage: Lineage, until: Micros) -> None:
     """Memory begins anew after it, never earlier than it has begun, and not in the future."""
     begins = min(until, now_micros())
-    if begins > (lineage.watched_since() or 0):
-        lineage.watch_from(begins)
+    watching = lineage.watching()
+    if watching is None or begins > watching.since:
+        lineage.watch_from(begins, watching.captured if watching else "")
 
 
 def limits_of(repair: RepairSettings) -> BreakerLimits:

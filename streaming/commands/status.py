@@ -105,7 +105,7 @@ def status(settings: Settings) -> Status:
     finally:
         if watcher is not None:
             watcher.close()
-    counts = _counts(own.journal)
+    counts, watching = _counts(own.journal), own.lineage.watching()
     return Status(
         keyspace=settings.cassandra.keyspace,
         delay=settings.stream.delay,
@@ -116,7 +116,7 @@ def status(settings: Settings) -> Status:
         stuck=sum(each.open for each in counts if each.state == State.STUCK),
         unresolved=sum(each.open for each in counts if each.kind == Kind.UNRESOLVED),
         breakers={breaker.value: why for breaker, why in own.journal.breakers().items()},
-        watched_since=_iso(own.lineage.watched_since()),
+        watched_since=_iso(watching.since if watching else None),
     )
 
 

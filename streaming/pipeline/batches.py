@@ -37,7 +37,7 @@ class Batches:
     def start(self) -> list[Wake]:
         """Read the journal; returns the keys to look at at once (mode switched, breaker closed)."""
         now = self.record.clock()
-        if self.lineage.watched_since() is None:
+        if self.lineage.watching() is None:
             self.lineage.watch_from(now)
         self.recall()
         self.record.start()

@@ -14,7 +14,7 @@ import pytest
 
 from reconcilers import memory, seen
 from reconcilers.finding import State
-from reconcilers.memory import Deletes, Entry, memory_of
+from reconcilers.memory import Deletes, Entry, Watching, memory_of
 from reconcilers.model import Kind, Micros, Slot, Value, Wake
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder
@@ -194,7 +194,7 @@ def test_a_memory_is_not_complete_across_a_known_loss_of_events() -> None:
     recorded, lost_until, deleted = 2000 * SECOND, 3000 * SECOND, 4000 * SECOND
     entry = Entry(message, Slot(INBOX, 7), in_truth=True, recorded_at=recorded)
     deletes = Deletes(frozenset({deleted}))
-    memory = memory_of(Slot(INBOX, 7), message, [entry], deletes, {}, lost_until)
+    memory = memory_of(Slot(INBOX, 7), message, [entry], deletes, {}, Watching(lost_until))
     assert not memory.complete
 
 
@@ -325,10 +325,10 @@ def nothing_remembered(
 
 
 def remembered_whenever_read(
-    messageid: UUID, here: Iterable[Entry], watched_since: Micros | None
+    messageid: UUID, here: Iterable[Entry], watching: Watching | None
 ) -> Micros | None:
     """What was read before watching began is believed."""
-    return memory_complete_at(messageid, here, 1)
+    return memory_complete_at(messageid, here, Watching(1))
 
 
 def never_outdated(self: LineageRecorder, before: Entry) -> bool:

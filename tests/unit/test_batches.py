@@ -23,6 +23,7 @@ from checkpoints.memory import (
 from reconcilers.errors import AlreadyRunning, Unreachable
 from reconcilers.finding import Action, Finding, State
 from reconcilers.key import WHOLE_TABLE
+from reconcilers.memory import Watching
 from reconcilers.model import NO_PROJECTION, KeyValue, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.policy import Breaker, BreakerLimits
 from streaming.canary.alone import CanariesAlone
@@ -262,10 +263,10 @@ def test_a_start_with_an_open_breaker_looks_at_nothing_that_is_held() -> None:
 def test_what_is_complete_is_known_from_the_first_start_on() -> None:
     ports = MemoryPorts()
     batches(ports).start()
-    assert ports.lineage.watched_since() == NOW
+    assert ports.lineage.watching() == Watching(NOW)
     ports.lineage.watch_from(NOW - HOUR)
     batches(ports).start()
-    assert ports.lineage.watched_since() == NOW - HOUR
+    assert ports.lineage.watching() == Watching(NOW - HOUR)
 
 
 def test_a_look_that_was_asked_for_is_not_asked_for_again_until_it_has_happened() -> None:

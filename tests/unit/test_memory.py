@@ -5,6 +5,8 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reconcilers.memory import (
     NOTHING_REMEMBERED,
@@ -12,9 +14,12 @@ from reconcilers.memory import (
     Deletes,
     Entry,
     Memory,
+    Watching,
+    believed_since,
     born_at,
     complete_at,
     deletes_of,
+    group_is_whole,
     memory_of,
     merged,
 )
@@ -85,7 +90,44 @@ COMPLETE_AT = {
 def test_since_when_a_memory_is_complete(
     messageid: UUID, watched_since: Micros | None, here: list[Entry], expected: Micros | None
 ) -> None:
-    assert complete_at(messageid, here, watched_since) == expected
+    watching = None if watched_since is None else Watching(watched_since)
+    assert complete_at(messageid, here, watching) == expected
+
+
+def test_a_sweep_makes_a_memory_complete_from_its_mark_on() -> None:
+    swept = Watching(BORN, swept_at=BORN + 50)
+    assert complete_at(uuid4(), [], swept) == BORN + 50
+    assert complete_at(uuid4(), [entry(7, BORN + 20)], swept) == BORN + 20
+    assert complete_at(uuid4(), [entry(7, BORN - 20)], swept) == BORN + 50
+    assert complete_at(made_at(BORN + 1), [], swept) == 0
+
+
+# --- watching --------------------------------------------------------------------------------
+
+DELAY: Micros = 45_000_000
+
+
+@given(since=st.integers(0, 2**55), later=st.integers(0, 2 * DELAY))
+def test_only_what_is_later_than_half_the_delay_is_believed(since: Micros, later: Micros) -> None:
+    whole = group_is_whole(made_at(since + later), Watching(since), DELAY)
+    assert whole == (later > DELAY // 2)
+
+
+@given(since=st.integers(0, 2**60), swept_at=st.integers(0, 2**60))
+def test_a_sweep_from_before_the_beginning_makes_no_group_whole(
+    since: Micros, swept_at: Micros
+) -> None:
+    watching = Watching(since, swept_at)
+    assert group_is_whole(made_at(0), watching, DELAY) == (swept_at >= since)
+    assert group_is_whole(uuid4(), watching, DELAY) == (swept_at >= since)
+    believed = watching.believed(DELAY)
+    assert believed.swept_at in (None, swept_at)
+    assert believed.since - since == DELAY // 2
+
+
+def test_no_group_is_whole_while_nobody_watches() -> None:
+    assert not group_is_whole(made_at(BORN), None, DELAY)
+    assert believed_since(None, DELAY) is None
 
 
 def test_nothing_is_remembered_until_it_is_told() -> None:
@@ -119,7 +161,7 @@ def test_what_only_the_projection_named_is_unsure() -> None:
 
 def test_other_mailboxes_do_not_count() -> None:
     entries = [entry(7), entry(8, BORN, mailboxid=OTHER_MAILBOX)]
-    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, 1)
+    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, Watching(1))
     assert memory.known == slots(7)
     assert memory.complete_at is None
 
@@ -158,7 +200,7 @@ def test_projection_deletes_of_this_row_and_how_many_of_its_siblings() -> None:
 
 
 def test_it_is_complete_as_its_entries_here_are() -> None:
-    memory = memory_of(SLOT, MESSAGE_ID, [entry(7, BORN)], NO_DELETES, {}, 1)
+    memory = memory_of(SLOT, MESSAGE_ID, [entry(7, BORN)], NO_DELETES, {}, Watching(1))
     assert memory.complete_at == BORN
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from checkpoints.clock import now_micros
 from checkpoints.memory import MemoryLineage
+from reconcilers.memory import Watching
 from reconcilers.model import Micros
 from streaming.commands.driver import _events_lost
 
@@ -16,18 +17,20 @@ def test_memory_begins_where_the_span_ends(before: Micros | None) -> None:
     if before is not None:
         lineage.watch_from(before)
     _events_lost(lineage, 2 * HOUR)
-    assert lineage.watched_since() == 2 * HOUR
+    assert lineage.watching() == Watching(2 * HOUR)
 
 
 def test_it_never_goes_back() -> None:
     lineage = MemoryLineage()
     lineage.watch_from(3 * HOUR)
     _events_lost(lineage, 2 * HOUR)
-    assert lineage.watched_since() == 3 * HOUR
+    assert lineage.watching() == Watching(3 * HOUR)
 
 
 def test_of_a_clock_that_was_ahead_it_begins_now() -> None:
     """Canaries of a clock two hours ahead end a span that lies in the future."""
     lineage, before = MemoryLineage(), now_micros()
     _events_lost(lineage, before + 2 * HOUR)
-    assert before <= (lineage.watched_since() or 0) <= now_micros()
+    watching = lineage.watching()
+    assert watching is not None
+    assert before <= watching.since <= now_micros()
