@@ -93,6 +93,8 @@ class Memory:
     ``unsure`` those only seen on the projection's side. From ``complete_at`` on, ``known`` holds
     every slot that the truth had: a read of the source's whole truth partition recorded them then;
     0 when the source was born while the stream was watching, None when neither is so.
+    ``lost_before`` are the known slots that the truth may have lost before that: no read of it
+    since has found them.
     ``range_deletes`` are the times of truth deletes that named no slot, ``row_deletes`` of those
     that named this one, ``projection_deletes`` of deletes of this very projection row;
     ``sibling_deletes`` counts those of the source's other rows here, by slot.
@@ -101,6 +103,7 @@ class Memory:
     known: frozenset[Slot] = frozenset()
     unsure: frozenset[Slot] = frozenset()
     complete_at: Micros | None = None
+    lost_before: frozenset[Slot] = frozenset()
     range_deletes: frozenset[Micros] = frozenset()
     row_deletes: frozenset[Micros] = frozenset()
     projection_deletes: frozenset[Micros] = frozenset()
@@ -122,6 +125,13 @@ class Memory:
         if self.complete_at is None:
             return False
         return not self.range_deletes or self.complete_at < min(self.range_deletes)
+
+    def holds(self, slot: Slot) -> bool:
+        """Whether the truth had this slot when memory was whole, or since.
+
+        One that it lost before may have been lost with others of which nobody knows.
+        """
+        return slot in self.known - self.lost_before
 
 
 NOTHING_REMEMBERED = Memory()
@@ -176,10 +186,16 @@ def memory_of(
     believed. What was recorded before watching began (anew) does not make the memory complete.
     """
     here = [entry for entry in entries if entry.slot.group == slot.group]
+    whole_at = complete_at(source, here, watching)
     return Memory(
         known=frozenset(entry.slot for entry in here if entry.in_truth),
         unsure=frozenset(entry.slot for entry in here if not entry.in_truth),
-        complete_at=complete_at(source, here, watching),
+        complete_at=whole_at,
+        lost_before=frozenset(
+            entry.slot
+            for entry in here
+            if entry.in_truth and whole_at is not None and (entry.recorded_at or 0) < whole_at
+        ),
         range_deletes=deletes.ranges,
         row_deletes=deletes.by_slot.get(slot, frozenset()),
         projection_deletes=projection_deletes.get(slot, frozenset()),
@@ -214,10 +230,13 @@ def merged(memories: Sequence[Memory]) -> Memory:
     siblings: dict[Slot, int] = {}
     for memory in memories:
         siblings |= memory.sibling_deletes
+    known = frozenset[Slot]().union(*(memory.known for memory in memories))
+    held = frozenset[Slot]().union(*(memory.known - memory.lost_before for memory in memories))
     return Memory(
-        known=frozenset().union(*(memory.known for memory in memories)),
+        known=known,
         unsure=frozenset().union(*(memory.unsure for memory in memories)),
         complete_at=None if None in times else max(time for time in times if time is not None),
+        lost_before=known - held,
         range_deletes=frozenset().union(*(memory.range_deletes for memory in memories)),
         row_deletes=frozenset().union(*(memory.row_deletes for memory in memories)),
         projection_deletes=frozenset().union(*(memory.projection_deletes for memory in memories)),

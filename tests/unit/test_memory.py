@@ -204,6 +204,31 @@ def test_it_is_complete_as_its_entries_here_are() -> None:
     assert memory.complete_at == BORN
 
 
+def test_what_no_read_since_has_found_may_have_been_lost_before_memory_was_whole() -> None:
+    """Neither what was read before the beginning, nor what only an event has named."""
+    entries = [entry(7, BORN - 1), entry(8), entry(9, BORN + 5), entry(10, BORN + 9)]
+    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, Watching(BORN))
+    assert memory.complete_at == BORN + 5
+    assert memory.lost_before == slots(7, 8)
+    assert [memory.holds(Slot(MAILBOX, uid)) for uid in (7, 8, 9, 10, 11)] == [
+        *(False, False, True, True, False)
+    ]
+
+
+def test_a_sweep_holds_only_what_was_found_since_its_mark() -> None:
+    """A row that was lost before the sweep's end was lost with others of which nobody knows."""
+    entries = [entry(7, BORN - 1), entry(8, BORN + 60)]
+    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, Watching(BORN, BORN + 50))
+    assert (memory.complete_at, memory.lost_before) == (BORN + 50, slots(7))
+
+
+def test_of_a_message_born_while_watching_nothing_was_lost_before() -> None:
+    entries = [Entry(made_at(BORN + 1), SLOT, in_truth=True)]
+    memory = memory_of(SLOT, made_at(BORN + 1), entries, NO_DELETES, {}, Watching(BORN))
+    assert memory.complete_at == 0
+    assert memory.holds(SLOT)
+
+
 # --- merged --------------------------------------------------------------------------------------
 
 
@@ -224,6 +249,11 @@ def test_messages_together_are_complete_once_each_is(
     one: Micros | None, other: Micros | None, both: Micros | None
 ) -> None:
     assert merged([Memory(complete_at=one), Memory(complete_at=other)]).complete_at == both
+
+
+def test_of_several_messages_one_that_holds_a_uid_is_enough() -> None:
+    one, other = Memory(slots(7, 8), lost_before=slots(7, 8)), Memory(slots(8, 9))
+    assert merged([one, other]).lost_before == slots(7)
 
 
 def test_of_several_messages_all_uids_and_deletes_count() -> None:
