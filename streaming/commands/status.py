@@ -185,10 +185,19 @@ def _iso(at: Micros | None) -> str | None:
 # --- for people ---------------------------------------------------------------------------------
 
 
+def _watched_text(since: str | None) -> str:
+    if since is not None:
+        return f"every change has been heard since {since}"
+    return (
+        "it is not known since when every change is heard: memory begins when a stream has heard"
+        " canaries of every node"
+    )
+
+
 def as_text(found: Status) -> Iterator[str]:
     """The same for a person."""
     yield f"keyspace {found.keyspace}: D = {found.delay:g} s, W = {found.window:g} s"
-    yield f"watched since {found.watched_since or 'never: the stream has not run yet'}"
+    yield _watched_text(found.watched_since)
     if found.kafka != REACHABLE:
         yield f"Kafka does not answer, the lag is not known: {found.kafka}"
     for stream in found.streams:

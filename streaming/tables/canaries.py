@@ -6,21 +6,26 @@ writes it, and only that node's agent can tell of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from cassandra import ConsistencyLevel
 from cassandra.cluster import ResponseFuture, Session
 from cassandra.query import BatchStatement, BatchType, PreparedStatement
 
 from checkpoints.cassandra.driver_errors import translated
+from reconcilers.capture import text_of
 from reconcilers.errors import Refused, Retryable
 from reconcilers.frontier import CANARY_TABLE, Canary, Marks, Node
 from reconcilers.model import Micros
 from streaming.tables.ring import Ring
 
 DURABLE = "SELECT durable_writes FROM system_schema.keyspaces WHERE keyspace_name = %s"
-CAPTURED = "SELECT table_name, id, cdc FROM system_schema.tables WHERE keyspace_name = %s"
+CAPTURED = (
+    "SELECT table_name, id, cdc, WRITETIME(cdc) AS altered_at FROM system_schema.tables"
+    " WHERE keyspace_name = %s"
+)
 INSERT = (
     "INSERT INTO $table (place, lane, number, previous, steady, tried) VALUES (?, ?, ?, ?, ?, ?)"
     " USING TIMESTAMP ?"
@@ -83,17 +88,34 @@ class Canaries:
 
         None where one is not captured (any more). Raises `Retryable`.
         """
+        tables = self._captured()
+        with translated(f"asking whether {self._own}.{CANARY_TABLE} is captured"):
+            rows = self._session.execute(CAPTURED, (self._own,))
+            canaries = [row for row in rows if row["table_name"] == CANARY_TABLE]
+        if tables is None or not canaries or not all(row["cdc"] for row in canaries):
+            return None
+        return "/".join([self.ring.name(), *sorted(str(row["id"]) for row in (*tables, *canaries))])
+
+    def captured(self) -> str | None:
+        """Names the watched tables as they are captured (`reconcilers.capture`).
+
+        Each with its id, and with the time (µs) when its settings were changed last, for capture
+        that was turned off and on again leaves no other trace. None where one is not captured, or
+        the keyspace's writes are not durable. Raises `Retryable`.
+        """
+        tables = self._captured()
+        if tables is None:
+            return None
+        return text_of({row["table_name"]: f"{row['id']}@{row['altered_at']}" for row in tables})
+
+    def _captured(self) -> list[Mapping[str, Any]] | None:
         with translated(f"asking which tables of {self._keyspace} are captured"):
             durable = self._session.execute(DURABLE, (self._keyspace,)).one()
             rows = self._session.execute(CAPTURED, (self._keyspace,))
             tables = [row for row in rows if row["table_name"] in self._watched]
-            rows = self._session.execute(CAPTURED, (self._own,))
-            canaries = [row for row in rows if row["table_name"] == CANARY_TABLE]
-        if durable is None or not durable["durable_writes"] or not canaries:
+        if durable is None or not durable["durable_writes"] or not tables:
             return None
-        if not all(row["cdc"] for row in (*tables, *canaries)):
-            return None
-        return "/".join([self.ring.name(), *sorted(str(row["id"]) for row in (*tables, *canaries))])
+        return tables if all(row["cdc"] for row in tables) else None
 
     def write(self, canaries: Sequence[tuple[Canary, str, Sequence[int]]]) -> frozenset[Node]:
         """Write each at its place, in its lanes; returns the nodes that have acknowledged theirs.

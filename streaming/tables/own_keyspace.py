@@ -61,6 +61,15 @@ def make_own(settings: CassandraSettings) -> Store:
     return store
 
 
+def end_memory(store: Store, why: str) -> None:
+    """Changes may have been missed: nothing counts as whole until memory begins anew.
+
+    Raises `Unreachable`, `Refused`.
+    """
+    log.error("changes may have been missed: %s; memory begins anew", why)
+    CassandraLineage(store).stop_watching()
+
+
 def finish(store: SchemaStore, settings: CassandraSettings, told: Callable[[str], None]) -> None:
     """Finish every step of the schema, ``told`` of each thing done. Raises as `upgrade` does."""
     upgrade(store, replication(settings), told)
