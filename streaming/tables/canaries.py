@@ -30,6 +30,10 @@ INSERT = (
     "INSERT INTO $table (place, lane, number, previous, steady, tried) VALUES (?, ?, ?, ?, ?, ?)"
     " USING TIMESTAMP ?"
 )
+PLACES = "SELECT DISTINCT place FROM $table"
+CLAIM = "INSERT INTO $table (place, lane) VALUES (?, 0)"
+OWNER = "owner/"
+"""Begins the place of a row without a canary, which names the James's keyspace that they are of."""
 NEWEST = "SELECT max(number) AS newest FROM $table WHERE place = ?"
 
 
@@ -57,6 +61,25 @@ class Canaries:
             statement.consistency_level = ConsistencyLevel.ONE
             self._prepared[cql] = statement
         return self._prepared[cql]
+
+    def claim(self) -> str:
+        """Take the table for this James's keyspace, unless another has it; returns whose it is.
+
+        Of two that take it at once the first by name has it. Raises `Retryable`, `Refused`.
+        """
+        owners = self._owners()
+        if not owners:
+            take = self._statement(CLAIM)
+            with translated(f"taking keyspace {self._own}"):
+                self._session.execute(take, (f"{OWNER}{self._keyspace}",))
+            owners = self._owners()
+        return min(owners, default=self._keyspace)
+
+    def _owners(self) -> list[str]:
+        places = self._statement(PLACES)
+        with translated(f"asking whose keyspace {self._own} is"):
+            found = [row["place"] for row in self._session.execute(places)]
+        return [each.removeprefix(OWNER) for each in found if each.startswith(OWNER)]
 
     def newest(self) -> dict[Node, Micros | None]:
         """Of each node that answers the newest canary that can be read, None before its first."""
