@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Protocol
 
-from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete
+from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete, Watching
 from reconcilers.model import KeyValue, Micros, Slot
 from reconcilers.raw import RawKey, RawRow
 
@@ -54,11 +54,20 @@ class Lineage(Protocol):
     def truth_deletes_in_group(self, group: KeyValue, since: Micros, until: Micros) -> bool:
         """Whether any truth delete of this group was written between two times (µs)."""
 
-    def watched_since(self) -> Micros | None:
-        """Since when every change reached the stream (µs); None before the first start."""
+    def watching(self) -> Watching | None:
+        """Since when every change has been heard; None while that is not known."""
 
-    def watch_from(self, at: Micros) -> None:
-        """Watching begins (anew, after a known loss of events) at this time (µs)."""
+    def watch_from(self, at: Micros, captured: str = "") -> None:
+        """Watching begins (anew) at this time (µs); no sweep from before it counts.
+
+        ``captured`` names the watched tables as they are captured now.
+        """
+
+    def stop_watching(self) -> None:
+        """Changes may have been missed: nothing is whole until watching begins anew."""
+
+    def mark_swept(self, at: Micros) -> None:
+        """A sweep counts; the truth half of it ended at this time (µs)."""
 
 
 class RawLineage(Protocol):

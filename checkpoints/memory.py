@@ -21,7 +21,14 @@ from checkpoints.lease import Holder
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
-from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete, deletes_of
+from reconcilers.memory import (
+    Deletes,
+    Entry,
+    ProjectionDelete,
+    TruthDelete,
+    Watching,
+    deletes_of,
+)
 from reconcilers.model import KeyValue, Micros, Slot
 from reconcilers.policy import Breaker
 
@@ -113,7 +120,7 @@ class MemoryLineage:
     def __init__(self) -> None:
         self._entries: dict[tuple[KeyValue, Slot], Entry] = {}
         self._deletes: set[TruthDelete | ProjectionDelete] = set()
-        self._watched_since: Micros | None = None
+        self._watching: Watching | None = None
 
     def of_sources(self, sources: Sequence[KeyValue]) -> dict[KeyValue, list[Entry]]:
         """Entries of each source."""
@@ -182,13 +189,22 @@ class MemoryLineage:
             if isinstance(each, TruthDelete) and each.key[0] == group:
                 yield each
 
-    def watched_since(self) -> Micros | None:
-        """Since when every change reached the stream (µs)."""
-        return self._watched_since
+    def watching(self) -> Watching | None:
+        """Since when every change has been heard."""
+        return self._watching
 
-    def watch_from(self, at: Micros) -> None:
-        """Watching begins."""
-        self._watched_since = at
+    def watch_from(self, at: Micros, captured: str = "") -> None:
+        """Watching begins (anew)."""
+        self._watching = Watching(at, captured=captured)
+
+    def stop_watching(self) -> None:
+        """Changes may have been missed."""
+        self._watching = None
+
+    def mark_swept(self, at: Micros) -> None:
+        """A sweep counts; nothing does while nobody watches."""
+        if self._watching is not None:
+            self._watching = replace(self._watching, swept_at=at)
 
 
 class MemoryLease:
@@ -216,6 +232,22 @@ class MemoryLease:
         """Who holds it now."""
         holder, until = self._held.get(name, (None, 0.0))
         return holder if self._clock() < until else None
+
+
+class MemoryOwner:
+    """`checkpoints.owner.OwnerStore` of one process."""
+
+    def __init__(self) -> None:
+        self._owner: str | None = None
+
+    def owner(self) -> str | None:
+        """Whose it is."""
+        return self._owner
+
+    def claim(self, james: str) -> str:
+        """Take it, unless another has it."""
+        self._owner = self._owner or james
+        return self._owner
 
 
 class MemoryBookmarks:

@@ -207,13 +207,13 @@ def _unknown(family: Family) -> Report:
 def evidence_for_removal(family: Family, seen: Seen) -> str | None:
     """Why removing this orphan is what its user did, None when that is not known.
 
-    What memory says counts only for a row that is not older than it.
+    What memory says counts only for a row that the truth did not lose before memory was whole.
     """
     memory, slot, others = seen.memory, seen.slot, _lost(seen) - {seen.slot}
     row, source, group = family.key[-1].label, family.truth.source.label, family.group.label
     if memory.heard_of_its_delete:
         return "a delete of this very row was seen"
-    if memory.complete_at is None or not (slot in memory.known or _came_after(seen)):
+    if memory.complete_at is None or not (memory.holds(slot) or _came_after(seen)):
         return None
     if memory.complete and slot not in memory.known:
         return f"the truth never had this {row}"

@@ -8,7 +8,7 @@ when that is all there were, and which deletes could have taken some.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from reconcilers.model import KeyValue, Micros, Slot
@@ -32,6 +32,29 @@ class Entry:
     in_truth: bool
     recorded_at: Micros | None = None
     expiring: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """Since when (µs) every change has been heard, by our clock.
+
+    ``swept_at`` is the end of the truth half of the last sweep that counts (µs), None without one.
+    ``captured`` names the watched tables, as they were captured then.
+    """
+
+    since: Micros
+    swept_at: Micros | None = None
+    captured: str = ""
+
+    def believed(self, delay: Micros) -> Watching:
+        """As births and reads are held against it: clocks differ by less than half the delay (µs).
+
+        A sweep's mark that is older than the beginning does not count.
+        """
+        counts = self.swept_at is not None and self.swept_at >= self.since
+        return replace(
+            self, since=self.since + delay // 2, swept_at=self.swept_at if counts else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +93,8 @@ class Memory:
     ``unsure`` those only seen on the projection's side. From ``complete_at`` on, ``known`` holds
     every slot that the truth had: a read of the source's whole truth partition recorded them then;
     0 when the source was born while the stream was watching, None when neither is so.
+    ``lost_before`` are the known slots that the truth may have lost before that: no read of it
+    since has found them.
     ``range_deletes`` are the times of truth deletes that named no slot, ``row_deletes`` of those
     that named this one, ``projection_deletes`` of deletes of this very projection row;
     ``sibling_deletes`` counts those of the source's other rows here, by slot.
@@ -78,6 +103,7 @@ class Memory:
     known: frozenset[Slot] = frozenset()
     unsure: frozenset[Slot] = frozenset()
     complete_at: Micros | None = None
+    lost_before: frozenset[Slot] = frozenset()
     range_deletes: frozenset[Micros] = frozenset()
     row_deletes: frozenset[Micros] = frozenset()
     projection_deletes: frozenset[Micros] = frozenset()
@@ -99,6 +125,13 @@ class Memory:
         if self.complete_at is None:
             return False
         return not self.range_deletes or self.complete_at < min(self.range_deletes)
+
+    def holds(self, slot: Slot) -> bool:
+        """Whether the truth had this slot when memory was whole, or since.
+
+        One that it lost before may have been lost with others of which nobody knows.
+        """
+        return slot in self.known - self.lost_before
 
 
 NOTHING_REMEMBERED = Memory()
@@ -122,24 +155,47 @@ def born_at(source: KeyValue) -> Micros | None:
     return (source.time - UUID_EPOCH_100NS) // 10
 
 
+def believed_since(watching: Watching | None, delay: Micros) -> Micros | None:
+    """From when on (µs) births and reads count; None while nobody watches."""
+    return None if watching is None else watching.believed(delay).since
+
+
+def group_is_whole(group: KeyValue, watching: Watching | None, delay: Micros) -> bool:
+    """Whether all that a group (a mailbox) has had since ``watching`` began is remembered.
+
+    It was born while every change was heard, or a sweep has read the whole truth since. ``delay``
+    is D (µs). A group whose id tells no time needs the sweep.
+    """
+    if watching is None:
+        return False
+    believed, born = watching.believed(delay), born_at(group)
+    return believed.swept_at is not None or (born is not None and born > believed.since)
+
+
 def memory_of(
     slot: Slot,
     source: KeyValue,
     entries: Iterable[Entry],
     deletes: Deletes,
     projection_deletes: Mapping[Slot, frozenset[Micros]],
-    watched_since: Micros | None,
+    watching: Watching | None,
 ) -> Memory:
     """What is remembered of one source in the slot's group, as the pure core wants it.
 
-    ``projection_deletes`` are those of the source's rows here, by slot. What was recorded before
-    watching began (anew) does not make the memory complete.
+    ``projection_deletes`` are those of the source's rows here, by slot; ``watching`` is as it is
+    believed. What was recorded before watching began (anew) does not make the memory complete.
     """
     here = [entry for entry in entries if entry.slot.group == slot.group]
+    whole_at = complete_at(source, here, watching)
     return Memory(
         known=frozenset(entry.slot for entry in here if entry.in_truth),
         unsure=frozenset(entry.slot for entry in here if not entry.in_truth),
-        complete_at=complete_at(source, here, watched_since),
+        complete_at=whole_at,
+        lost_before=frozenset(
+            entry.slot
+            for entry in here
+            if entry.in_truth and whole_at is not None and (entry.recorded_at or 0) < whole_at
+        ),
         range_deletes=deletes.ranges,
         row_deletes=deletes.by_slot.get(slot, frozenset()),
         projection_deletes=projection_deletes.get(slot, frozenset()),
@@ -150,16 +206,20 @@ def memory_of(
 
 
 def complete_at(
-    source: KeyValue, here: Iterable[Entry], watched_since: Micros | None
+    source: KeyValue, here: Iterable[Entry], watching: Watching | None
 ) -> Micros | None:
-    """Since when the entries of a source in a group are all there were; see `Memory`."""
-    if watched_since is None:
+    """Since when the entries of a source in a group are all there were; see `Memory`.
+
+    ``watching`` is as it is believed: from its ``since`` on births and reads count.
+    """
+    if watching is None:
         return None
     born = born_at(source)
-    if born is not None and born > watched_since:
+    if born is not None and born > watching.since:
         return 0
-    recorded = (entry.recorded_at for entry in here if entry.recorded_at is not None)
-    return min((at for at in recorded if at >= watched_since), default=None)
+    read = (entry.recorded_at for entry in here if entry.recorded_at is not None)
+    whole = [at for at in read if at >= watching.since]
+    return min(whole if watching.swept_at is None else [*whole, watching.swept_at], default=None)
 
 
 def merged(memories: Sequence[Memory]) -> Memory:
@@ -170,10 +230,13 @@ def merged(memories: Sequence[Memory]) -> Memory:
     siblings: dict[Slot, int] = {}
     for memory in memories:
         siblings |= memory.sibling_deletes
+    known = frozenset[Slot]().union(*(memory.known for memory in memories))
+    held = frozenset[Slot]().union(*(memory.known - memory.lost_before for memory in memories))
     return Memory(
-        known=frozenset().union(*(memory.known for memory in memories)),
+        known=known,
         unsure=frozenset().union(*(memory.unsure for memory in memories)),
         complete_at=None if None in times else max(time for time in times if time is not None),
+        lost_before=known - held,
         range_deletes=frozenset().union(*(memory.range_deletes for memory in memories)),
         row_deletes=frozenset().union(*(memory.row_deletes for memory in memories)),
         projection_deletes=frozenset().union(*(memory.projection_deletes for memory in memories)),

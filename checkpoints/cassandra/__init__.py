@@ -14,6 +14,7 @@ from checkpoints.cassandra.failing import CassandraFailingSlices
 from checkpoints.cassandra.journal import CassandraJournal
 from checkpoints.cassandra.lease import CassandraLease
 from checkpoints.cassandra.lineage import CassandraLineage
+from checkpoints.cassandra.owner import CassandraOwner
 from checkpoints.cassandra.raw_lineage import CassandraRawLineage
 from checkpoints.cassandra.raw_select import RawReads
 from checkpoints.cassandra.schema import create_schema
@@ -28,6 +29,7 @@ __all__ = [
     "CassandraJournal",
     "CassandraLease",
     "CassandraLineage",
+    "CassandraOwner",
     "CassandraRawLineage",
     "CassandraRounds",
     "CassandraTallies",

@@ -18,7 +18,14 @@ from checkpoints.memory_tables import MemoryTables, equal, marks, names
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family
 from reconcilers.key import KeyColumn
-from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete, deletes_of
+from reconcilers.memory import (
+    Deletes,
+    Entry,
+    ProjectionDelete,
+    TruthDelete,
+    Watching,
+    deletes_of,
+)
 from reconcilers.model import KeyValue, Micros, Slot
 
 IDS_A_READ = 100
@@ -78,7 +85,9 @@ class CassandraLineage:
             f"SELECT deleted_at FROM $ks.{tables.group_deletes}"
             f" WHERE {equal([group])} AND deleted_at >= ? AND deleted_at <= ? LIMIT 1"
         )
-        self._watched_since = store.prepare("SELECT since FROM $ks.watches WHERE name = 'stream'")
+        self._watching = store.prepare(
+            "SELECT since, swept_at, captured FROM $ks.watches WHERE name = 'stream'"
+        )
 
     def _prepare_deletes(self, store: Store, tables: MemoryTables) -> None:
         def insert(table: str, columns: Sequence[KeyColumn]) -> PreparedStatement:
@@ -90,9 +99,10 @@ class CassandraLineage:
         self._truth_delete = insert(tables.truth_deletes, [self._source, *self._key])
         self._projection_delete = insert(tables.projection_deletes, self._key)
         self._group_delete = insert(tables.group_deletes, self._key[:1])
-        self._watch_from = store.prepare(
-            "INSERT INTO $ks.watches (name, since) VALUES ('stream', ?)"
+        self._watch = store.prepare(
+            "INSERT INTO $ks.watches (name, since, captured, swept_at) VALUES ('stream', ?, ?, ?)"
         )
+        self._mark = store.prepare("UPDATE $ks.watches SET swept_at = ? WHERE name = 'stream'")
 
     # --- entries --------------------------------------------------------------------------------
 
@@ -214,14 +224,26 @@ class CassandraLineage:
 
     # --- watching -------------------------------------------------------------------------------
 
-    def watched_since(self) -> Micros | None:
-        """Since when every change reached the stream (µs)."""
-        rows = self._store.rows("reading since when changes are watched", self._watched_since)
-        return next((since for (since,) in rows), None)
+    def watching(self) -> Watching | None:
+        """Since when every change has been heard."""
+        rows = self._store.rows("reading since when changes are watched", self._watching)
+        found = [(since, *rest) for since, *rest in rows if since is not None]
+        return next((Watching(since, at, said or "") for since, at, said in found), None)
 
-    def watch_from(self, at: Micros) -> None:
-        """Watching begins, anew after a loss."""
-        self._store.run("recording since when changes are watched", [(self._watch_from, (at,))])
+    def watch_from(self, at: Micros, captured: str = "") -> None:
+        """Watching begins (anew)."""
+        self._write_watch((at, captured, None))
+
+    def stop_watching(self) -> None:
+        """Changes may have been missed."""
+        self._write_watch((None, None, None))
+
+    def _write_watch(self, values: tuple[Micros | None, str | None, None]) -> None:
+        self._store.run("recording since when changes are watched", [(self._watch, values)])
+
+    def mark_swept(self, at: Micros) -> None:
+        """A sweep counts; nothing does while nobody watches."""
+        self._store.run("recording the end of a sweep", [(self._mark, (at,))])
 
 
 Writes = dict[tuple[bool, bool], PreparedStatement]

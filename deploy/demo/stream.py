@@ -24,6 +24,7 @@ RECHECK_DELAYS = 3
 SUSPECTS_TOPIC = "reconciler.suspects"
 
 START_S = 300.0
+MEMORY_HAS_BEGUN = "memory has begun"
 STOP_S = 40.0
 OWN_ENVIRONMENT = "RECONCILE_"
 COMPILED_QUICKLY = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
@@ -129,12 +130,12 @@ class Stream:
                 _end_at_once(self._process)
 
     def wait_until_watching(self) -> None:
-        """Until its first batch has ended. Raises StreamDiedError, embedded's StartError."""
-        until(self._has_ended_a_batch, START_S, f"the reconciler watches (see {self.log})", 0.5)
+        """Until its memory has begun. Raises StreamDiedError, embedded's StartError."""
+        until(self._remembers, START_S, f"the reconciler watches (see {self.log})", 0.5)
 
-    def _has_ended_a_batch(self) -> bool:
+    def _remembers(self) -> bool:
         sight = self.sight()
-        return sight is not None and sight.last_batch > 0
+        return sight is not None and sight.last_batch > 0 and MEMORY_HAS_BEGUN in self._text()
 
     def sight(self) -> Sight | None:
         """What its metrics say now; None while it does not answer. Raises StreamDiedError."""

@@ -11,12 +11,12 @@ import logging
 import signal
 import time
 from threading import Event, Thread
-from typing import Any
+from typing import Any, Protocol
 
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.clock import now_micros
 from checkpoints.lease import Lease
-from reconcilers.errors import Misconfigured
+from reconcilers.errors import Misconfigured, Refused, Retryable
 from reconcilers.frontier import CANARY_TABLE
 from streaming.canary.writer import CanaryKeeper, CanaryWriter
 from streaming.commands.holding import end_lease_of_the_dead, this_process
@@ -50,7 +50,10 @@ def run(settings: Settings, _arguments: argparse.Namespace) -> int:
 def start_canaries(settings: Settings, store: Store, stop: Event) -> None:
     """Write them in a thread, unless another process does; without their table nobody can."""
     if not has_table(settings):
-        log.warning("%s: no counter is corrected (`reconcile doctor --fix`)", _missing(settings))
+        log.warning(
+            "%s: no counter is corrected, and memory does not begin (`reconcile doctor --fix`)",
+            _missing(settings),
+        )
         return
     made = keeper(settings, store)
     Thread(target=made.run, args=(stop,), name="canaries", daemon=True).start()
@@ -69,13 +72,41 @@ def canaries(settings: Settings) -> Canaries:
 
 
 def keeper(settings: Settings, store: Store) -> CanaryKeeper:
-    """What writes them while this process holds the lease for it."""
+    """What writes them while this process holds the lease for it.
+
+    Raises `Misconfigured` where the table is another installation's.
+    """
+    table = canaries(settings)
+    refuse_another(table, settings)
     name, leases = f"{settings.cassandra.keyspace}/canary", CassandraLease(store)
     end_lease_of_the_dead(leases, name)
     lanes = Lanes(Watcher(settings.kafka), settings.kafka.topic_prefix)
-    writer = CanaryWriter(canaries(settings), lanes.of, now_micros, time.monotonic)
+    writer = CanaryWriter(table, lanes.of, now_micros, time.monotonic)
     lease = Lease(leases, name, this_process())
     return CanaryKeeper(writer, lease, settings.canary.interval)
+
+
+class OwnedTable(Protocol):
+    """A table that one James's keyspace has taken; `streaming.tables.Canaries` is the real one."""
+
+    def claim(self) -> str:
+        """Take it, unless another has; returns whose it is."""
+
+
+def refuse_another(table: OwnedTable, settings: Settings) -> None:
+    """Two that write to one table break each other's canaries. Raises `Misconfigured`."""
+    ours = settings.cassandra.keyspace
+    try:
+        owner = table.claim()
+    except (Retryable, Refused) as failed:
+        log.warning("not known whose the canaries are: %s", failed)
+        return
+    if owner != ours:
+        raise Misconfigured(
+            f"keyspace {settings.canary.keyspace} is that of the reconciler of {owner}: set"
+            f" canary.keyspace to one that only {ours} has (deploy/runbook.md,"
+            " *Two installations*)"
+        )
 
 
 def _missing(settings: Settings) -> str:

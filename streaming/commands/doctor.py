@@ -10,15 +10,22 @@ import argparse
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reconcilers.errors import Misconfigured, NewerSchema, ReconcilerError
+from reconcilers.errors import (
+    Misconfigured,
+    NewerSchema,
+    ReconcilerError,
+    Refused,
+    Retryable,
+)
 from streaming.commands.checks import ON_CASSANDRA, ON_KAFKA
 from streaming.commands.checks.check import CassandraContext, Check, KafkaContext, Level, problem
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import Cluster, logged_in
-from streaming.tables.own_keyspace import finish
+from streaming.tables.own_keyspace import finish, refuse_another
 from streaming.topics import Watcher
 
 POLL_SECONDS = 2.0
@@ -49,9 +56,11 @@ def add_command(commands: Any) -> None:
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Check; fix or switch off when asked. Returns 1 while there is any problem.
 
-    Raises `NewerSchema` where a newer product has upgraded our own keyspace: its doctor checks it.
+    Raises `NewerSchema` where a newer product has upgraded our own keyspace: its doctor checks it;
+    `Misconfigured` where it is another installation's.
     """
     admin = _admin(settings.cassandra, arguments)
+    _refuse_another(settings.cassandra)
     if arguments.off:
         return _off(settings, admin, arguments.wait)
     found = _shown(examine(settings))
@@ -60,6 +69,12 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     elif arguments.fix and admin is not None and _carried_out(settings, admin, found):
         found = _shown(examine(settings))
     return int(any(check.level is Level.PROBLEM for check in found))
+
+
+def _refuse_another(settings: CassandraSettings) -> None:
+    """Before anything is shown or changed; what cannot be asked is said by the checks."""
+    with suppress(Retryable, Refused), logged_in(settings) as cluster:
+        refuse_another(cluster.store(settings), settings)
 
 
 def examine(settings: Settings) -> Iterator[Check]:

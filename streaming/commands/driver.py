@@ -9,13 +9,14 @@ from checkpoints.batch_bookmarks import safe_start
 from checkpoints.bookmarks import Place
 from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices
 from checkpoints.clock import now_micros, to_micros
-from checkpoints.lineage import Lineage
 from reconcilers.behind import longest_age
 from reconcilers.frontier import Frontier, FrontierRules
 from reconcilers.model import Micros
 from reconcilers.policy import BreakerLimits
 from streaming.canary.alone import CanariesAlone
+from streaming.canary.memory_watch import MemoryWatch
 from streaming.canary.watch import FrontierWatch
+from streaming.commands.canary import canaries
 from streaming.commands.opened import OpenedStream
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.clocks import ClockWatch
@@ -48,19 +49,20 @@ def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySuper
     clocks = ClockWatch(Nodes(connect(settings.cassandra)), stream.delay, metrics)
     lag = LagWatch(opened.watcher, opened.topics, metrics)
     bookmarks, name = CassandraBookmarks(opened.store), names.bookmarks(opened.job.family)
-    frontier = _frontier(opened)
+    memory = MemoryWatch(opened.job.connections().lineage, canaries(settings), now_micros)
+    frontier = _frontier(opened, memory)
     starting = StartingPoint(
         opened.watcher,
         opened.topics,
         bookmark=partial(bookmarks.newest, name),
         before_upgrade=lambda: safe_start(bookmarks.of_batches(name), to_micros(stream.window)),
-        events_lost=partial(_records_lost, frontier, opened.job.connections().lineage),
+        events_lost=partial(_records_lost, frontier, memory),
         accept_loss=opened.accept_loss,
     )
     position = StreamPosition(
         name, bookmarks, starting.ids, partial(opened.watcher.commit, names.group)
     )
-    decisions = batches(opened, clocks, counters, position, frontier)
+    decisions = batches(opened, clocks, counters, position, frontier, memory)
     spark = spark_session(stream)
     folder = CheckpointFolder(spark, names.checkpoint)
     return QuerySupervisor(
@@ -87,6 +89,7 @@ def batches(
     counters: TakeSummary | None,
     position: StreamPosition,
     frontier: FrontierWatch,
+    memory: MemoryWatch,
 ) -> Batches:
     """What is asked for each slice."""
     ours, family, settings = opened.job.connections(), opened.job.family, opened.settings
@@ -113,7 +116,7 @@ def batches(
         open_findings=findings,
         expired=ExpiredCells(ours.expiries),
         record=record,
-        lineage=ours.lineage,
+        memory=memory,
         alone=CanariesAlone(
             FewRecords(settings.kafka).read, settings.kafka.topic_prefix, settings.canary.keyspace
         ),
@@ -121,15 +124,15 @@ def batches(
     )
 
 
-def _frontier(opened: OpenedStream) -> FrontierWatch:
-    settings, lineage = opened.settings, opened.job.connections().lineage
+def _frontier(opened: OpenedStream, memory: MemoryWatch) -> FrontierWatch:
+    settings = opened.settings
     canary = settings.canary
     rules = FrontierRules(to_micros(canary.lost_after), to_micros(canary.longest_pause))
     return FrontierWatch(
         Frontier(rules),
         settings.kafka.topic_prefix,
         Nodes(connect(settings.cassandra)).ids,
-        partial(_events_lost, lineage),
+        memory.lost,
         opened.metrics,
     )
 
@@ -142,17 +145,10 @@ def _longest_age(settings: Settings) -> Micros:
     )
 
 
-def _records_lost(frontier: FrontierWatch, lineage: Lineage, places: Collection[Place]) -> None:
+def _records_lost(frontier: FrontierWatch, memory: MemoryWatch, places: Collection[Place]) -> None:
     """Memory begins anew now; of these partitions, so do canaries."""
-    lineage.watch_from(now_micros())
+    memory.lost_until_now()
     frontier.begin_anew(places)
-
-
-def _events_lost(lineage: Lineage, until: Micros) -> None:
-    """Memory begins anew after it, never earlier than it has begun, and not in the future."""
-    begins = min(until, now_micros())
-    if begins > (lineage.watched_since() or 0):
-        lineage.watch_from(begins)
 
 
 def limits_of(repair: RepairSettings) -> BreakerLimits:

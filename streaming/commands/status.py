@@ -105,7 +105,7 @@ def status(settings: Settings) -> Status:
     finally:
         if watcher is not None:
             watcher.close()
-    counts = _counts(own.journal)
+    counts, watching = _counts(own.journal), own.lineage.watching()
     return Status(
         keyspace=settings.cassandra.keyspace,
         delay=settings.stream.delay,
@@ -116,7 +116,7 @@ def status(settings: Settings) -> Status:
         stuck=sum(each.open for each in counts if each.state == State.STUCK),
         unresolved=sum(each.open for each in counts if each.kind == Kind.UNRESOLVED),
         breakers={breaker.value: why for breaker, why in own.journal.breakers().items()},
-        watched_since=_iso(own.lineage.watched_since()),
+        watched_since=_iso(watching.since if watching else None),
     )
 
 
@@ -185,10 +185,19 @@ def _iso(at: Micros | None) -> str | None:
 # --- for people ---------------------------------------------------------------------------------
 
 
+def _watched_text(since: str | None) -> str:
+    if since is not None:
+        return f"every change has been heard since {since}"
+    return (
+        "it is not known since when every change is heard: memory begins when a stream has heard"
+        " canaries of every node"
+    )
+
+
 def as_text(found: Status) -> Iterator[str]:
     """The same for a person."""
     yield f"keyspace {found.keyspace}: D = {found.delay:g} s, W = {found.window:g} s"
-    yield f"watched since {found.watched_since or 'never: the stream has not run yet'}"
+    yield _watched_text(found.watched_since)
     if found.kafka != REACHABLE:
         yield f"Kafka does not answer, the lag is not known: {found.kafka}"
     for stream in found.streams:

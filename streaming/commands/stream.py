@@ -31,7 +31,7 @@ from streaming.monitoring.metrics import Metrics, serve
 from streaming.pipeline.table_topics import TableTopics
 from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
-from streaming.tables.own_keyspace import make_own
+from streaming.tables.own_keyspace import end_memory, make_own
 from streaming.topics import Watcher, event_topics, own_topics
 
 log = logging.getLogger("reconciler")
@@ -48,6 +48,11 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument(
         "--accept-loss", action="store_true", help="go on though Kafka's retention has passed"
+    )
+    parser.add_argument(
+        "--events-lost",
+        action="store_true",
+        help="events from before now may be missing: memory begins anew",
     )
     parser.set_defaults(run=run)
 
@@ -70,6 +75,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         agents = AgentWatch(settings.agent.http, metrics)
         Thread(target=agents.run, args=(stop,), name="agents", daemon=True).start()
         log.info("watching %s in %s mode; metrics on port %s", family.truth.table, names.mode, port)
+        if arguments.events_lost:
+            end_memory(store, "an operator says so")
         job = workers.job(settings, family, names.suspects_topic)
         opened = OpenedStream(
             job, names, store, watcher, topics, lease, metrics, arguments.accept_loss

@@ -94,7 +94,9 @@ def examiner(of: Job, projection: Projection) -> Examiner:
         projection=projection,
         tables=ours.tables,
         confirmation=Confirmer(
-            of.family, projection, ours.tables, ours.lineage, rules.delete_clock_tolerance
+            *(of.family, projection, ours.tables, ours.lineage),
+            delete_clock_tolerance=rules.delete_clock_tolerance,
+            delay=rules.delay,
         ),
         journal=ours.journal,
         publish=of.publish,

@@ -117,8 +117,8 @@ class BatchRecord:
         """Go on after the canaries that were heard."""
         self.frontier.begin(self.position.heard())
 
-    def ended(self, look: BatchLook, piece: Slice) -> None:
-        """The slice is done, and what became of it is kept."""
+    def ended(self, look: BatchLook, piece: Slice) -> Proven:
+        """The slice is done, and what became of it is kept; returns what has come out by now."""
         proven = self.frontier.hear(in_order(look.echoes), piece.end, piece.done_before)
         if self.summaries is not None:
             self.summaries.tell(look, proven)
@@ -127,6 +127,7 @@ class BatchRecord:
             self.position.record(piece.end, self.frontier.reached())
             self._recorded_at = now
         self._show(look)
+        return proven
 
     def _show(self, look: BatchLook) -> None:
         self.metrics.examined.labels(self.family).inc(look.examined)

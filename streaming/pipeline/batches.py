@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from checkpoints.lineage import Lineage
 from reconcilers.behind import waits_for_it
 from reconcilers.model import Micros, Slot, Wake
 from reconcilers.policy import Admission
 from streaming.canary.alone import CanariesAlone
+from streaming.canary.memory_watch import MemoryWatch
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, in_order
 from streaming.pipeline.behind import BehindWatch
@@ -30,15 +30,13 @@ class Batches:
     open_findings: OpenFindings
     expired: ExpiredCells
     record: BatchRecord
-    lineage: Lineage
+    memory: MemoryWatch
     alone: CanariesAlone
     behind: BehindWatch
 
     def start(self) -> list[Wake]:
         """Read the journal; returns the keys to look at at once (mode switched, breaker closed)."""
-        now = self.record.clock()
-        if self.lineage.watched_since() is None:
-            self.lineage.watch_from(now)
+        self.memory.check()
         self.recall()
         self.record.start()
         self.admission.recall()
@@ -80,7 +78,7 @@ class Batches:
 
     def ended(self, look: BatchLook, piece: Slice) -> None:
         """The slice is done: counters are told, then it is settled, then shown."""
-        self.record.ended(look, piece)
+        self.memory.heard(self.record.ended(look, piece))
         self.behind.at(piece)
 
     def _held(self) -> list[Wake]:

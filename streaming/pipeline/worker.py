@@ -26,6 +26,7 @@ from checkpoints.lineage import Lineage
 from checkpoints.tallies import Tallies
 from reconcilers.family import Family, Projection
 from reconcilers.frontier import Echo
+from reconcilers.memory import believed_since
 from reconcilers.model import Micros, Slot, Suspect, Wake
 from reconcilers.policy import Admission
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
@@ -213,8 +214,8 @@ def _glanced(
     readable = [wake for wake in wakes if wake.slot not in apart] if apart else wakes
     if ours.glance is None or not readable:
         return wakes
-    now = now_micros()
-    glanced = ours.glance.at(readable, ours.lineage.watched_since())
+    now, delay = now_micros(), to_micros(job.settings.stream.delay)
+    glanced = ours.glance.at(readable, believed_since(ours.lineage.watching(), delay))
     ours.tallies.mark(chunks_of(job.family, glanced.touched, job.settings.tally.chunk), now)
     found.examined += glanced.examined
     found.changes.update(mailboxes_of(job.family, glanced.changes))
@@ -224,7 +225,8 @@ def _glanced(
 
 def _look(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook) -> None:
     ours = job.connections()
-    since, now = ours.lineage.watched_since(), now_micros()
+    delay, now = to_micros(job.settings.stream.delay), now_micros()
+    since = believed_since(ours.lineage.watching(), delay)
     width = job.settings.tally.chunk
     every = to_micros(job.settings.repair.recheck_interval)
     for looked in Looks(Look(job.family, ours.tables, ours.lineage, since, apart)).at(wakes, now):
@@ -234,7 +236,7 @@ def _look(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook)
             job.publish(looked.again)
         found.add(looked)
         found.changes.update(mailboxes_of(job.family, looked.changes))
-    ours.expiries.expect(looks_after_expiry(wakes, now, to_micros(job.settings.stream.delay)))
+    ours.expiries.expect(looks_after_expiry(wakes, now, delay))
 
 
 def _account(settled: SettledKeys, found: BatchLook, delay: Micros) -> None:

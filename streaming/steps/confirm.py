@@ -21,13 +21,14 @@ class Unreadable(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Confirmer:
-    """Reads suspects of one projection again; the tolerance (µs) is that of `Moment`."""
+    """Reads suspects of one projection again; tolerance and delay (µs) are those of `Moment`."""
 
     family: Family
     projection: Projection
     tables: ConfirmTables
     lineage: Lineage
     delete_clock_tolerance: Micros = 10 * SECOND
+    delay: Micros = 45 * SECOND
 
     def read(self, suspects: Sequence[Suspect]) -> list[Seen]:
         """Each suspect as it is now: projection FIRST, truth SECOND, at serial consistency.
@@ -87,7 +88,8 @@ class Confirmer:
 
     def _memory(self, slot: Slot, sources: frozenset[KeyValue]) -> Memory:
         entries = self.lineage.of_sources(list(sources))
-        since = self.lineage.watched_since()
+        watching = self.lineage.watching()
+        believed = watching and watching.believed(self.delay)
         return merged(
             [
                 memory_of(
@@ -96,7 +98,7 @@ class Confirmer:
                     entries.get(each, []),
                     self.lineage.truth_deletes(each, slot.group),
                     self._projection_deletes(slot, entries.get(each, [])),
-                    since,
+                    believed,
                 )
                 for each in sources
             ]

@@ -14,7 +14,7 @@ from checkpoints.lineage import Lineage
 from reconcilers.compare import compare
 from reconcilers.errors import ReadFailed, Refused
 from reconcilers.family import Family, Projection
-from reconcilers.memory import complete_at
+from reconcilers.memory import Watching, complete_at
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from reconcilers.seen import Seen
 from streaming.steps.look_state import LookState, Target
@@ -48,7 +48,8 @@ class LookResult:
 class Look:
     """Looks at keys of one family: its truth once, for all of its projections.
 
-    ``apart`` are the places that are known to be unreadable: such a group is not read as a whole.
+    ``watched_since`` is as it is believed (`reconcilers.memory.Watching`). ``apart`` are the places
+    that are known to be unreadable: such a group is not read as a whole.
     """
 
     family: Family
@@ -185,7 +186,9 @@ class Look:
         """
         here = [each for each in state.remembered.get(source, ()) if each.slot.group == group]
         heard_of = bool(here) or (source, group) in told
-        return heard_of and complete_at(source, here, self.watched_since) is not None
+        if not heard_of or self.watched_since is None:
+            return False
+        return complete_at(source, here, Watching(self.watched_since)) is not None
 
     def _slots_of(
         self,

@@ -6,25 +6,34 @@ writes it, and only that node's agent can tell of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from cassandra import ConsistencyLevel
 from cassandra.cluster import ResponseFuture, Session
 from cassandra.query import BatchStatement, BatchType, PreparedStatement
 
 from checkpoints.cassandra.driver_errors import translated
+from reconcilers.capture import text_of
 from reconcilers.errors import Refused, Retryable
 from reconcilers.frontier import CANARY_TABLE, Canary, Marks, Node
 from reconcilers.model import Micros
 from streaming.tables.ring import Ring
 
 DURABLE = "SELECT durable_writes FROM system_schema.keyspaces WHERE keyspace_name = %s"
-CAPTURED = "SELECT table_name, id, cdc FROM system_schema.tables WHERE keyspace_name = %s"
+CAPTURED = (
+    "SELECT table_name, id, cdc, WRITETIME(cdc) AS altered_at FROM system_schema.tables"
+    " WHERE keyspace_name = %s"
+)
 INSERT = (
     "INSERT INTO $table (place, lane, number, previous, steady, tried) VALUES (?, ?, ?, ?, ?, ?)"
     " USING TIMESTAMP ?"
 )
+PLACES = "SELECT DISTINCT place FROM $table"
+CLAIM = "INSERT INTO $table (place, lane) VALUES (?, 0)"
+OWNER = "owner/"
+"""Begins the place of a row without a canary, which names the James's keyspace that they are of."""
 NEWEST = "SELECT max(number) AS newest FROM $table WHERE place = ?"
 
 
@@ -52,6 +61,25 @@ class Canaries:
             statement.consistency_level = ConsistencyLevel.ONE
             self._prepared[cql] = statement
         return self._prepared[cql]
+
+    def claim(self) -> str:
+        """Take the table for this James's keyspace, unless another has it; returns whose it is.
+
+        Of two that take it at once the first by name has it. Raises `Retryable`, `Refused`.
+        """
+        owners = self._owners()
+        if not owners:
+            take = self._statement(CLAIM)
+            with translated(f"taking keyspace {self._own}"):
+                self._session.execute(take, (f"{OWNER}{self._keyspace}",))
+            owners = self._owners()
+        return min(owners, default=self._keyspace)
+
+    def _owners(self) -> list[str]:
+        places = self._statement(PLACES)
+        with translated(f"asking whose keyspace {self._own} is"):
+            found = [row["place"] for row in self._session.execute(places)]
+        return [each.removeprefix(OWNER) for each in found if each.startswith(OWNER)]
 
     def newest(self) -> dict[Node, Micros | None]:
         """Of each node that answers the newest canary that can be read, None before its first."""
@@ -83,17 +111,34 @@ class Canaries:
 
         None where one is not captured (any more). Raises `Retryable`.
         """
+        tables = self._captured()
+        with translated(f"asking whether {self._own}.{CANARY_TABLE} is captured"):
+            rows = self._session.execute(CAPTURED, (self._own,))
+            canaries = [row for row in rows if row["table_name"] == CANARY_TABLE]
+        if tables is None or not canaries or not all(row["cdc"] for row in canaries):
+            return None
+        return "/".join([self.ring.name(), *sorted(str(row["id"]) for row in (*tables, *canaries))])
+
+    def captured(self) -> str | None:
+        """Names the watched tables as they are captured (`reconcilers.capture`).
+
+        Each with its id, and with the time (µs) when its settings were changed last, for capture
+        that was turned off and on again leaves no other trace. None where one is not captured, or
+        the keyspace's writes are not durable. Raises `Retryable`.
+        """
+        tables = self._captured()
+        if tables is None:
+            return None
+        return text_of({row["table_name"]: f"{row['id']}@{row['altered_at']}" for row in tables})
+
+    def _captured(self) -> list[Mapping[str, Any]] | None:
         with translated(f"asking which tables of {self._keyspace} are captured"):
             durable = self._session.execute(DURABLE, (self._keyspace,)).one()
             rows = self._session.execute(CAPTURED, (self._keyspace,))
             tables = [row for row in rows if row["table_name"] in self._watched]
-            rows = self._session.execute(CAPTURED, (self._own,))
-            canaries = [row for row in rows if row["table_name"] == CANARY_TABLE]
-        if durable is None or not durable["durable_writes"] or not canaries:
+        if durable is None or not durable["durable_writes"] or not tables:
             return None
-        if not all(row["cdc"] for row in (*tables, *canaries)):
-            return None
-        return "/".join([self.ring.name(), *sorted(str(row["id"]) for row in (*tables, *canaries))])
+        return tables if all(row["cdc"] for row in tables) else None
 
     def write(self, canaries: Sequence[tuple[Canary, str, Sequence[int]]]) -> frozenset[Node]:
         """Write each at its place, in its lanes; returns the nodes that have acknowledged theirs.

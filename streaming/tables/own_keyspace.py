@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, levels
+from checkpoints.cassandra import (
+    CassandraJournal,
+    CassandraLineage,
+    CassandraOwner,
+    Store,
+    levels,
+)
 from checkpoints.schema.upgrade import SchemaGap, SchemaStore, read_gap, upgrade
 from reconcilers.errors import Misconfigured, Refused
 from streaming.settings import CassandraSettings, Settings
@@ -28,11 +35,12 @@ class OwnStores:
 def open_own(settings: Settings) -> OwnStores:
     """Open it as it is.
 
-    Raises `Misconfigured` when a step of the schema is not finished, `NewerSchema`, `Unreachable`,
-    `Refused`.
+    Raises `Misconfigured` when a step of the schema is not finished or it is another
+    installation's, `NewerSchema`, `Unreachable`, `Refused`.
     """
     cassandra = settings.cassandra
     store = _store(cassandra)
+    refuse_another(store, cassandra)
     gap = gap_in(store, cassandra)
     if gap.todo:
         raise Misconfigured(
@@ -45,12 +53,13 @@ def open_own(settings: Settings) -> OwnStores:
 
 
 def make_own(settings: CassandraSettings) -> Store:
-    """Open it, first finishing every step of its schema.
+    """Open it as this installation's, first finishing every step of its schema.
 
-    Raises `Misconfigured` without the rights to, `NewerSchema`, `AlreadyRunning` when rows must be
-    copied and another stream runs, `Unreachable`.
+    Raises `Misconfigured` without the rights to, and where it is another installation's,
+    `NewerSchema`, `AlreadyRunning` when rows must be copied and another stream runs, `Unreachable`.
     """
     store = _store(settings)
+    refuse_another(store, settings)
     try:
         finish(store, settings, lambda line: log.info("own keyspace: %s", line))
     except Refused as refused:
@@ -58,7 +67,32 @@ def make_own(settings: CassandraSettings) -> Store:
             f"{lacks(settings, gap_in(store, settings))}: have an admin run"
             f" `reconcile doctor --fix` ({refused})"
         ) from refused
+    _refuse(CassandraOwner(store).claim(settings.keyspace), settings)
     return store
+
+
+def refuse_another(store: Store, settings: CassandraSettings) -> None:
+    """Raises `Misconfigured` where it is another installation's; one of no version has no owner."""
+    with suppress(Refused):  # there is no such table yet
+        _refuse(CassandraOwner(store).owner(), settings)
+
+
+def _refuse(owner: str | None, settings: CassandraSettings) -> None:
+    if owner not in {None, settings.keyspace}:
+        raise Misconfigured(
+            f"keyspace {settings.own_keyspace} is that of the reconciler of {owner}: set"
+            f" cassandra.own_keyspace to one that only {settings.keyspace} has (deploy/runbook.md,"
+            " *Two installations*)"
+        )
+
+
+def end_memory(store: Store, why: str) -> None:
+    """Changes may have been missed: nothing counts as whole until memory begins anew.
+
+    Raises `Unreachable`, `Refused`.
+    """
+    log.error("changes may have been missed: %s; memory begins anew", why)
+    CassandraLineage(store).stop_watching()
 
 
 def finish(store: SchemaStore, settings: CassandraSettings, told: Callable[[str], None]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 
-from reconcilers.frontier import Canary, Echo, Frontier, FrontierRules, Node
+from reconcilers.frontier import Canary, Echo, Frontier, FrontierRules, Marks, Node
 from reconcilers.model import Micros
 from streaming.canary.watch import FrontierWatch
 from streaming.monitoring.metrics import Metrics
@@ -24,6 +25,27 @@ def frontier_watch(
     """Of the agent's topic `TOPIC`."""
     shown = metrics or Metrics(CollectorRegistry())
     return FrontierWatch(Frontier(RULES), TOPIC, nodes, events_lost, shown)
+
+
+@dataclass
+class CapturedAs:
+    """What Cassandra says of capture: each answer may be set; ``marks`` are those of one node."""
+
+    tables: str | None
+    newest: Micros | None = None
+    ring: str = "ring"
+
+    def captured(self) -> str | None:
+        return self.tables
+
+    def watched(self) -> str | None:
+        return None if self.tables is None else f"{self.ring}/{self.tables}"
+
+    def marks(self) -> Marks | None:
+        watched = self.watched()
+        if watched is None or self.newest is None:
+            return None
+        return Marks({"n1": self.newest}, watched)
 
 
 def echo(

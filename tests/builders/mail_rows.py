@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from checkpoints.schema import STEPS
-from checkpoints.schema.step import statements
+from checkpoints.schema.step import made_by, statements
 from deploy.mailserver.james import schema_statements
 from deploy.mailserver.mail import Message
 from deploy.mailserver.mailbag import random_content, random_flags
@@ -17,7 +18,7 @@ from deploy.mailserver.mailserver import new_timeuuid, now_ms
 from tests.fakes.cql_tables import FakeTable, declared
 
 WATCHED_SINCE = 1_700_000_000_000_000
-RECORDED_AT = WATCHED_SINCE + 1_000_000
+RECORDED_AT = WATCHED_SINCE + 60_000_000
 MailRow = dict[str, Any]
 
 
@@ -64,7 +65,7 @@ def lineage_rows(truth: list[MailRow]) -> dict[str, list[MailRow]]:
         | {"recorded_at": RECORDED_AT}
         for row in truth
     ]
-    watches = [{"name": "stream", "since": WATCHED_SINCE}]
+    watches = [{"name": "stream", "since": WATCHED_SINCE, "swept_at": None, "captured": ""}]
     return {"lineage_by_row": entries, "lineage_by_message": entries, "watches": watches}
 
 
@@ -75,7 +76,13 @@ def _key(row: MailRow) -> MailRow:
 def fake_tables(keyspace: str, own: str, rows: Mapping[str, list[MailRow]]) -> Iterator[FakeTable]:
     """All tables of James and of our own keyspace for a fake server, with these rows."""
     made = declared(schema_statements(keyspace))
+    added: dict[str, dict[str, str]] = defaultdict(dict)
     for step in STEPS:
         made += declared(statements(step.cql, own), {"ttl(seen)": "int"})
-    for table in made:
-        yield table.holding(rows.get(table.name, ()))
+        for statement in statements(step.cql, own):
+            table, columns = made_by(statement)
+            added[table] |= columns
+    for each in made:
+        of_step = added.get(each.name, {}) if each.keyspace == own else {}
+        whole = replace(each, columns={**each.columns, **of_step})
+        yield whole.holding(rows.get(each.name, ()))

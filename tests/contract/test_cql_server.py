@@ -13,7 +13,7 @@ from cassandra.cluster import Session
 from checkpoints.cassandra import CassandraLineage, Store, create_schema
 from deploy.mailserver import james
 from reconcilers.family import Family, bind
-from reconcilers.memory import Entry
+from reconcilers.memory import Entry, Watching
 from reconcilers.millis import Millis
 from reconcilers.model import Row, Slot
 from streaming.settings import Settings
@@ -199,7 +199,7 @@ def test_lineage_comes_back_by_row_and_by_message(asked: Asked) -> None:
     assert sorted(found, key=lambda entry: entry.slot) == sorted(
         expected, key=lambda entry: entry.slot
     )
-    assert asked.lineage.watched_since() == WATCHED_SINCE
+    assert asked.lineage.watching() == Watching(WATCHED_SINCE, None, "")
 
 
 MARKS = {

@@ -8,7 +8,7 @@ import pytest
 from checkpoints.cassandra import CassandraLineage
 from checkpoints.lineage import Lineage
 from checkpoints.memory import MemoryLineage
-from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete
+from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete, Watching
 from reconcilers.model import KeyValue, Slot
 from tests.builders.slots import mailbox_of, uid_of
 
@@ -181,14 +181,27 @@ def test_truth_deletes_of_a_mailbox_between_two_times(lineage: Lineage) -> None:
     assert not lineage.truth_deletes_in_group(uuid.uuid1(), AT - 5, AT + 5)
 
 
-def test_watching_begins_anew_after_a_loss(lineage: Lineage) -> None:
-    lineage.watch_from(AT)
-    assert lineage.watched_since() == AT
+def test_watching_begins_anew_and_no_sweep_from_before_counts(lineage: Lineage) -> None:
+    lineage.watch_from(AT, "tables")
+    assert lineage.watching() == Watching(AT, None, "tables")
+    lineage.mark_swept(AT + 5)
+    assert lineage.watching() == Watching(AT, AT + 5, "tables")
     lineage.watch_from(AT + 7)
-    assert lineage.watched_since() == AT + 7
-    lineage.watch_from(AT + 3)
-    assert lineage.watched_since() == AT + 3
+    assert lineage.watching() == Watching(AT + 7)
+    lineage.watch_from(AT + 3, "others")
+    assert lineage.watching() == Watching(AT + 3, None, "others")
+
+
+def test_nobody_watches_until_it_is_said_again(lineage: Lineage) -> None:
+    lineage.watch_from(AT, "tables")
+    lineage.mark_swept(AT + 5)
+    lineage.stop_watching()
+    assert lineage.watching() is None
+    lineage.mark_swept(AT + 9)
+    assert lineage.watching() is None
+    lineage.watch_from(AT + 20, "tables")
+    assert lineage.watching() == Watching(AT + 20, None, "tables")
 
 
 def test_nobody_watches_before_the_first_start() -> None:
-    assert MemoryLineage().watched_since() is None
+    assert MemoryLineage().watching() is None

@@ -56,7 +56,7 @@ class Kept:
 
     def __post_init__(self) -> None:
         self.lineage, self.journal = KeptLineage(self), KeptJournal(self)
-        self.lineage.watch_from(self.world.now - 1)
+        self.lineage.watch_from(self.world.now - 1 - self.world.climate.delay // 2)
 
     def lose_events(self) -> None:
         """All that nobody has taken yet never comes, and that is known: watching begins anew."""

@@ -16,6 +16,7 @@ from uuid import UUID
 from reconcilers.compare import compare
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Attempts, Finding, State
+from reconcilers.memory import believed_since
 from reconcilers.model import Kind, Micros, Row, Slot, Wake
 from reconcilers.policy import Admission
 from reconcilers.seen import Seen
@@ -207,7 +208,8 @@ class Run:
         asked = [self._key(slot) for slot in batch.slots]
         wakes = [*settled, *(wake for _, wake in again), *asked]
         ports = Ports(kept, outcome)
-        look = Look(FAMILY, ports, kept.lineage, kept.lineage.watched_since())
+        since = believed_since(kept.lineage.watching(), self.climate.delay)
+        look = Look(FAMILY, ports, kept.lineage, since)
         found = look.at(wakes, world.now)
         kept.taken = max(kept.taken, first + len(settled))
         ports.publish(found.again)
@@ -229,7 +231,11 @@ class Run:
             family=FAMILY,
             projection=PROJECTION,
             tables=ports,
-            confirmation=self.confirmer(FAMILY, PROJECTION, ports, kept.lineage, TOLERANCE),
+            confirmation=self.confirmer(
+                *(FAMILY, PROJECTION, ports, kept.lineage),
+                delete_clock_tolerance=TOLERANCE,
+                delay=self.climate.delay,
+            ),
             journal=kept.journal,
             publish=ports.publish,
             clock=ports.clock,

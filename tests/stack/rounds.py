@@ -29,6 +29,7 @@ from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.finding import Action, Attempts, Finding
 from reconcilers.key import named
+from reconcilers.memory import believed_since
 from reconcilers.model import KeyValue, Micros, Row, Slot, Wake
 from reconcilers.policy import Admission
 from reconcilers.writes import Write
@@ -208,7 +209,7 @@ class Rounds:
         ground = self.ground
         tables = self.tables or ground.tables
         lineage = self.lineage or ground.lineage
-        since = lineage.watched_since()
+        since = believed_since(lineage.watching(), DELAY)
         look = Look(ground.family, tables, lineage, since)
         looked = look.at(wakes, now_micros())
         self.due += looked.again
@@ -224,6 +225,7 @@ class Rounds:
             tables,
             lineage,
             SHADOW,
+            DELAY,
         )
         return Examiner(
             ground.family,

@@ -21,6 +21,7 @@ from reconcilers.model import NEVER_WRITTEN, Kind
 from streaming.settings import CanarySettings
 from tests.endpoints import Endpoints
 from tests.stack.guarded import MAIL_SERVER, OWN, ROLE, prepare, session_of
+from tests.stack.scenes import as_captured
 from tests.stack.streams import DELAY, Stream, until, write_settings
 from tests.stack.users import PROJECTION, TRUTH
 from tests.stack.watched import KINDS, SLOW, Restarted, Watched
@@ -52,7 +53,7 @@ def live(
 ) -> Iterator[Restarted]:
     """A stream under the role, beside the mail server under its user."""
     endpoints, store = Endpoints.of(stack.describe()), Store(admin, OWN)
-    CassandraLineage(store).watch_from(now_micros())
+    CassandraLineage(store).watch_from(now_micros(), as_captured(admin, stack.keyspace))
     config = write_settings(
         tmp_path_factory.mktemp("role") / "reconcile.toml",
         endpoints,

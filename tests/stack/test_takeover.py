@@ -36,7 +36,7 @@ from reconcilers.families import FAMILIES
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
 from reconcilers.key import as_json
-from reconcilers.memory import Entry
+from reconcilers.memory import Entry, Watching
 from reconcilers.model import Kind, Slot
 from reconcilers.tally import Sums
 from streaming.settings import load
@@ -185,7 +185,7 @@ def assert_memory(left: LeftBehind, store: Store) -> None:
         assert at in lineage.projection_deletes(Slot(UUID(mailboxid), uid))
     for mailboxid in said["deletes_in_mailbox"]:
         assert lineage.truth_deletes_in_group(UUID(mailboxid), 1, now_micros())
-    assert lineage.watched_since() == said["watched_since"]
+    assert lineage.watching() == Watching(said["watched_since"])
     now = now_micros()
     expiries = list(CassandraExpiries(store).between(now - DAY_US, now + 5 * DAY_US))
     assert [

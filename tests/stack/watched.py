@@ -11,7 +11,7 @@ from typing import Any
 
 from cassandra.cluster import Session
 
-from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, create_schema
+from checkpoints.cassandra import CassandraJournal, Store, create_schema
 from checkpoints.clock import now_micros
 from deploy.comparison.messages import Mismatch
 from deploy.mailserver import james
@@ -45,7 +45,6 @@ class Watched:
         own = f"reconciler_{uuid.uuid4().hex[:8]}"
         create_schema(self.session, own)
         store = Store(self.session, own)
-        CassandraLineage(store).watch_from(now_micros())
         config = write_settings(
             folder / "reconcile.toml", self.stack, self.keyspace, own, changes or {}
         )

@@ -33,6 +33,7 @@ from tests.builders.slots import slots
 from tests.fakes.memory_tables import MemoryTables
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
+HALF = 45 * SECOND // 2
 THIRD_ID = UUID("44444444-0000-1000-8000-000000000004")
 
 
@@ -215,7 +216,9 @@ def remembering() -> AskedLineage:
     lineage.watch_from(LONG_AGO)
     lineage.remember(
         [
-            Entry(MESSAGE_ID, Slot(MAILBOX, 7), in_truth=True, recorded_at=LONG_AGO + SECOND),
+            Entry(
+                MESSAGE_ID, Slot(MAILBOX, 7), in_truth=True, recorded_at=LONG_AGO + HALF + SECOND
+            ),
             Entry(MESSAGE_ID, Slot(MAILBOX, 8), in_truth=False),
             Entry(MESSAGE_ID, Slot(OTHER_MAILBOX, 9), in_truth=True),
         ]
@@ -239,7 +242,7 @@ def test_a_row_that_only_the_list_has_is_seen_with_all_that_is_remembered() -> N
     (seen,) = confirm(tables, suspect(SLOT, MESSAGE_ID), lineage=remembering())
     memory = seen.memory
     assert (memory.known, memory.unsure) == (slots(7), slots(8))
-    assert memory.complete_at == LONG_AGO + SECOND
+    assert memory.complete_at == LONG_AGO + HALF + SECOND
     assert memory.range_deletes == frozenset({NOW - 3 * SECOND})
     assert memory.row_deletes == frozenset({NOW - 2 * SECOND})
     assert memory.projection_deletes == frozenset({NOW - SECOND})

@@ -323,8 +323,8 @@ def alone_lost() -> Stream:
     """Of a message that is remembered from its birth on, one row was lost by the truth."""
     one = stream(actual=row())
     one.lineage.watch_from(LONG_AGO)
-    one.lineage.remember([Entry(MESSAGE_ID, SLOT, True, LONG_AGO)])
-    one.lineage.remember_deletes([TruthDelete(MESSAGE_ID, (MAILBOX, None), LONG_AGO + SECOND)])
+    one.lineage.remember([Entry(MESSAGE_ID, SLOT, True, LONG_AGO + 30 * SECOND)])
+    one.lineage.remember_deletes([TruthDelete(MESSAGE_ID, (MAILBOX, None), LONG_AGO + 40 * SECOND)])
     return one
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reconcilers.memory import (
     NOTHING_REMEMBERED,
@@ -12,9 +14,12 @@ from reconcilers.memory import (
     Deletes,
     Entry,
     Memory,
+    Watching,
+    believed_since,
     born_at,
     complete_at,
     deletes_of,
+    group_is_whole,
     memory_of,
     merged,
 )
@@ -85,7 +90,44 @@ COMPLETE_AT = {
 def test_since_when_a_memory_is_complete(
     messageid: UUID, watched_since: Micros | None, here: list[Entry], expected: Micros | None
 ) -> None:
-    assert complete_at(messageid, here, watched_since) == expected
+    watching = None if watched_since is None else Watching(watched_since)
+    assert complete_at(messageid, here, watching) == expected
+
+
+def test_a_sweep_makes_a_memory_complete_from_its_mark_on() -> None:
+    swept = Watching(BORN, swept_at=BORN + 50)
+    assert complete_at(uuid4(), [], swept) == BORN + 50
+    assert complete_at(uuid4(), [entry(7, BORN + 20)], swept) == BORN + 20
+    assert complete_at(uuid4(), [entry(7, BORN - 20)], swept) == BORN + 50
+    assert complete_at(made_at(BORN + 1), [], swept) == 0
+
+
+# --- watching --------------------------------------------------------------------------------
+
+DELAY: Micros = 45_000_000
+
+
+@given(since=st.integers(0, 2**55), later=st.integers(0, 2 * DELAY))
+def test_only_what_is_later_than_half_the_delay_is_believed(since: Micros, later: Micros) -> None:
+    whole = group_is_whole(made_at(since + later), Watching(since), DELAY)
+    assert whole == (later > DELAY // 2)
+
+
+@given(since=st.integers(0, 2**60), swept_at=st.integers(0, 2**60))
+def test_a_sweep_from_before_the_beginning_makes_no_group_whole(
+    since: Micros, swept_at: Micros
+) -> None:
+    watching = Watching(since, swept_at)
+    assert group_is_whole(made_at(0), watching, DELAY) == (swept_at >= since)
+    assert group_is_whole(uuid4(), watching, DELAY) == (swept_at >= since)
+    believed = watching.believed(DELAY)
+    assert believed.swept_at in (None, swept_at)
+    assert believed.since - since == DELAY // 2
+
+
+def test_no_group_is_whole_while_nobody_watches() -> None:
+    assert not group_is_whole(made_at(BORN), None, DELAY)
+    assert believed_since(None, DELAY) is None
 
 
 def test_nothing_is_remembered_until_it_is_told() -> None:
@@ -119,7 +161,7 @@ def test_what_only_the_projection_named_is_unsure() -> None:
 
 def test_other_mailboxes_do_not_count() -> None:
     entries = [entry(7), entry(8, BORN, mailboxid=OTHER_MAILBOX)]
-    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, 1)
+    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, Watching(1))
     assert memory.known == slots(7)
     assert memory.complete_at is None
 
@@ -158,8 +200,33 @@ def test_projection_deletes_of_this_row_and_how_many_of_its_siblings() -> None:
 
 
 def test_it_is_complete_as_its_entries_here_are() -> None:
-    memory = memory_of(SLOT, MESSAGE_ID, [entry(7, BORN)], NO_DELETES, {}, 1)
+    memory = memory_of(SLOT, MESSAGE_ID, [entry(7, BORN)], NO_DELETES, {}, Watching(1))
     assert memory.complete_at == BORN
+
+
+def test_what_no_read_since_has_found_may_have_been_lost_before_memory_was_whole() -> None:
+    """Neither what was read before the beginning, nor what only an event has named."""
+    entries = [entry(7, BORN - 1), entry(8), entry(9, BORN + 5), entry(10, BORN + 9)]
+    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, Watching(BORN))
+    assert memory.complete_at == BORN + 5
+    assert memory.lost_before == slots(7, 8)
+    assert [memory.holds(Slot(MAILBOX, uid)) for uid in (7, 8, 9, 10, 11)] == [
+        *(False, False, True, True, False)
+    ]
+
+
+def test_a_sweep_holds_only_what_was_found_since_its_mark() -> None:
+    """A row that was lost before the sweep's end was lost with others of which nobody knows."""
+    entries = [entry(7, BORN - 1), entry(8, BORN + 60)]
+    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, Watching(BORN, BORN + 50))
+    assert (memory.complete_at, memory.lost_before) == (BORN + 50, slots(7))
+
+
+def test_of_a_message_born_while_watching_nothing_was_lost_before() -> None:
+    entries = [Entry(made_at(BORN + 1), SLOT, in_truth=True)]
+    memory = memory_of(SLOT, made_at(BORN + 1), entries, NO_DELETES, {}, Watching(BORN))
+    assert memory.complete_at == 0
+    assert memory.holds(SLOT)
 
 
 # --- merged --------------------------------------------------------------------------------------
@@ -182,6 +249,11 @@ def test_messages_together_are_complete_once_each_is(
     one: Micros | None, other: Micros | None, both: Micros | None
 ) -> None:
     assert merged([Memory(complete_at=one), Memory(complete_at=other)]).complete_at == both
+
+
+def test_of_several_messages_one_that_holds_a_uid_is_enough() -> None:
+    one, other = Memory(slots(7, 8), lost_before=slots(7, 8)), Memory(slots(8, 9))
+    assert merged([one, other]).lost_before == slots(7)
 
 
 def test_of_several_messages_all_uids_and_deletes_count() -> None:

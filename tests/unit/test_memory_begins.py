@@ -1,33 +1,208 @@
-"""After a loss of events memory begins anew: at its end, and never in the future."""
+"""When memory begins, and what ends it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from checkpoints.clock import now_micros
 from checkpoints.memory import MemoryLineage
+from reconcilers.capture import text_of, unchanged
+from reconcilers.errors import Unreachable
+from reconcilers.memory import Watching
 from reconcilers.model import Micros
-from streaming.commands.driver import _events_lost
+from streaming.canary.memory_watch import BEGIN_EVERY, CHECK_EVERY, MemoryWatch
+from tests.builders.canaries import CapturedAs
 
 HOUR: Micros = 3_600_000_000
+NOW: Micros = 500 * HOUR
+AS_IT_IS = "imapuidtable=1@5 messageidtable=2@5"
 
 
-@pytest.mark.parametrize("before", [None, HOUR])
-def test_memory_begins_where_the_span_ends(before: Micros | None) -> None:
-    lineage = MemoryLineage()
-    if before is not None:
-        lineage.watch_from(before)
-    _events_lost(lineage, 2 * HOUR)
-    assert lineage.watched_since() == 2 * HOUR
+@dataclass
+class Scene:
+    """A watch over tables that a test changes; ``now`` is µs, ``seconds`` only go up."""
+
+    tables: CapturedAs = field(default_factory=lambda: CapturedAs(AS_IT_IS, newest=7))
+    lineage: MemoryLineage = field(default_factory=MemoryLineage)
+    now: Micros = NOW
+    seconds: float = 0.0
+    watch: MemoryWatch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.watch = MemoryWatch(self.lineage, self.tables, lambda: self.now, lambda: self.seconds)
+
+    @property
+    def watching(self) -> Watching | None:
+        return self.lineage.watching()
+
+    def later(self, proven: Micros = -1) -> None:
+        """The next check is due when this slice is done."""
+        self.seconds += CHECK_EVERY + 1
+        self.watch.heard({"n1": proven})
 
 
-def test_it_never_goes_back() -> None:
-    lineage = MemoryLineage()
-    lineage.watch_from(3 * HOUR)
-    _events_lost(lineage, 2 * HOUR)
-    assert lineage.watched_since() == 3 * HOUR
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
 
 
-def test_of_a_clock_that_was_ahead_it_begins_now() -> None:
+# --- it begins -------------------------------------------------------------------------------
+
+
+def test_it_begins_with_the_first_frontier_and_no_earlier(scene: Scene) -> None:
+    scene.watch.check()
+    for proven in (-1, 0, 7):
+        scene.watch.heard({"n1": proven})
+        assert scene.watching is None
+    scene.now += HOUR
+    scene.watch.heard({"n1": 8})
+    assert scene.watching == Watching(NOW + HOUR, captured=AS_IT_IS)
+
+
+def test_what_was_heard_before_the_tables_were_seen_to_be_captured_begins_nothing(
+    scene: Scene,
+) -> None:
+    scene.watch.heard({"n1": 8})
+    assert scene.watching is None
+
+
+def test_it_waits_for_a_canary_of_every_node(scene: Scene) -> None:
+    scene.tables.newest = None
+    scene.watch.check()
+    scene.watch.heard({"n1": 8})
+    assert scene.watching is None
+    scene.tables.newest = 9
+    scene.seconds += BEGIN_EVERY + 1
+    scene.watch.heard({"n1": 8})
+    scene.watch.heard({"n1": 9})
+    assert scene.watching is None
+    scene.watch.heard({"n1": 10})
+    assert scene.watching is not None
+
+
+@pytest.mark.parametrize("change", ["ring", "tables", "off"])
+def test_what_changes_while_it_waits_makes_it_wait_anew(scene: Scene, change: str) -> None:
+    scene.watch.check()
+    if change == "ring":
+        scene.tables.ring = "another"
+    else:
+        scene.tables.tables = None if change == "off" else "imapuidtable=3@9"
+    scene.watch.heard({"n1": 8})
+    assert scene.watching is None
+    scene.tables.tables, scene.tables.newest = AS_IT_IS, 20
+    scene.later(proven=8)
+    scene.watch.heard({"n1": 20})
+    assert scene.watching is None
+    scene.watch.heard({"n1": 21})
+    assert scene.watching is not None
+
+
+# --- it ends -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "now",
+    [None, "imapuidtable=9@5 messageidtable=2@5", "imapuidtable=1@6 messageidtable=2@5"],
+    ids=["CDC is off", "another table of the same name", "off and on again"],
+)
+def test_it_ends_where_tables_are_not_captured_as_before(scene: Scene, now: str | None) -> None:
+    scene.lineage.watch_from(NOW - HOUR, AS_IT_IS)
+    scene.watch.check()
+    assert scene.watching == Watching(NOW - HOUR, captured=AS_IT_IS)
+    scene.tables.tables = now
+    scene.later()
+    assert scene.watching is None
+
+
+def test_of_what_an_older_version_has_begun_nothing_is_known(scene: Scene) -> None:
+    scene.lineage.watch_from(NOW - HOUR)
+    scene.watch.check()
+    assert scene.watching is None
+
+
+def test_it_begins_anew_with_the_next_frontier(scene: Scene) -> None:
+    scene.lineage.watch_from(NOW - HOUR, AS_IT_IS)
+    scene.tables.tables = None
+    scene.watch.check()
+    scene.tables.tables = "imapuidtable=1@6 messageidtable=2@5"
+    scene.tables.newest = 30
+    scene.later(proven=29)
+    scene.watch.heard({"n1": 30})
+    assert scene.watching is None
+    scene.watch.heard({"n1": 31})
+    assert scene.watching == Watching(NOW, captured="imapuidtable=1@6 messageidtable=2@5")
+
+
+def test_one_that_somebody_else_has_ended_begins_with_the_next_frontier(scene: Scene) -> None:
+    scene.lineage.watch_from(NOW - HOUR, AS_IT_IS)
+    scene.watch.check()
+    scene.lineage.stop_watching()
+    scene.watch.heard({"n1": 99})
+    assert scene.watching is None
+    scene.later(proven=99)
+    scene.watch.heard({"n1": 100})
+    assert scene.watching is not None
+
+
+class Silent(CapturedAs):
+    """A Cassandra that does not answer."""
+
+    def captured(self) -> str | None:
+        raise Unreachable("no host")
+
+
+def test_a_slice_does_not_fail_because_nobody_answers() -> None:
+    scene = Scene(Silent(AS_IT_IS))
+    scene.lineage.watch_from(NOW - HOUR, AS_IT_IS)
+    scene.later()
+    assert scene.watching is not None
+    with pytest.raises(Unreachable):
+        scene.watch.check()
+
+
+# --- a known loss ------------------------------------------------------------------------------
+
+
+def test_it_begins_anew_where_a_lost_span_ends(scene: Scene) -> None:
+    scene.lineage.watch_from(HOUR, AS_IT_IS)
+    scene.lineage.mark_swept(2 * HOUR)
+    scene.watch.lost(2 * HOUR)
+    assert scene.watching == Watching(2 * HOUR, captured=AS_IT_IS)
+
+
+def test_it_never_goes_back(scene: Scene) -> None:
+    scene.lineage.watch_from(3 * HOUR, AS_IT_IS)
+    scene.lineage.mark_swept(4 * HOUR)
+    scene.watch.lost(2 * HOUR)
+    assert scene.watching == Watching(3 * HOUR, 4 * HOUR, AS_IT_IS)
+
+
+def test_of_a_clock_that_was_ahead_it_begins_now(scene: Scene) -> None:
     """Canaries of a clock two hours ahead end a span that lies in the future."""
-    lineage, before = MemoryLineage(), now_micros()
-    _events_lost(lineage, before + 2 * HOUR)
-    assert before <= (lineage.watched_since() or 0) <= now_micros()
+    scene.lineage.watch_from(HOUR, AS_IT_IS)
+    scene.watch.lost(NOW + 2 * HOUR)
+    assert scene.watching == Watching(NOW, captured=AS_IT_IS)
+
+
+def test_a_loss_begins_nothing_that_has_not_begun(scene: Scene) -> None:
+    scene.watch.lost(2 * HOUR)
+    scene.watch.lost_until_now()
+    assert scene.watching is None
+
+
+# --- how tables are captured -------------------------------------------------------------------
+
+TABLES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["1@5", "1@6", "2@5"]))
+
+
+@given(was=TABLES, now=TABLES)
+def test_every_table_that_was_captured_and_is_must_be_so_as_before(
+    was: dict[str, str], now: dict[str, str]
+) -> None:
+    both = was.keys() & now.keys()
+    same = bool(both) and all(was[each] == now[each] for each in both)
+    assert unchanged(text_of(was), text_of(now)) == same
+    assert not unchanged(text_of(was), None)

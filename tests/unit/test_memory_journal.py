@@ -60,4 +60,4 @@ def test_of_two_counts_that_began_at_once_the_later_stays() -> None:
 
 
 def test_nobody_watches_before_the_first_start() -> None:
-    assert MemoryLineage().watched_since() is None
+    assert MemoryLineage().watching() is None

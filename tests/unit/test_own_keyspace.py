@@ -11,6 +11,7 @@ from cassandra import Unauthorized
 from cassandra.cluster import Session
 
 from checkpoints.cassandra import Store
+from checkpoints.memory import MemoryOwner
 from checkpoints.schema.upgrade import upgrade
 from reconcilers.errors import Misconfigured, Overloaded, Refused
 from streaming import app
@@ -82,6 +83,8 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> MemorySchemaStore:
     """Our own keyspace, as the commands find it: nothing there yet."""
     kept = MemorySchemaStore("reconciler")
     monkeypatch.setattr(own_keyspace, "_store", lambda settings: kept)
+    owner = MemoryOwner()
+    monkeypatch.setattr(own_keyspace, "CassandraOwner", lambda store: owner)
     return kept
 
 

@@ -43,7 +43,8 @@ def text(**changes: Any) -> str:
 def test_a_quiet_system_is_told_in_a_few_lines() -> None:
     assert text().splitlines() == [
         "keyspace apache_james: D = 45 s, W = 5 s",
-        "watched since never: the stream has not run yet",
+        "it is not known since when every change is heard: memory begins when a stream has heard"
+        " canaries of every node",
         "breakers closed",
         "no open findings",
     ]

@@ -1,0 +1,127 @@
+"""When memory begins, and what ends it.
+
+It begins with the first frontier: when all that was written up to a moment, at which every watched
+table was captured, has come out of every partition, from every node. It ends by each sign that
+changes may have been missed, and begins with the next frontier.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from checkpoints.lineage import Lineage
+from reconcilers.capture import unchanged
+from reconcilers.errors import Retryable
+from reconcilers.frontier import Marks, Proven
+from reconcilers.model import Micros
+
+log = logging.getLogger("reconciler")
+
+CHECK_EVERY = 20.0
+"""Seconds; what is written without being captured is not looked at before the delay, 45 s."""
+BEGIN_EVERY = 2.0
+"""Seconds, while there is nothing to wait for yet: the first canaries are about to be written."""
+
+
+class CapturedTables(Protocol):
+    """What Cassandra says of capture; `streaming.tables.Canaries` is the real one."""
+
+    def captured(self) -> str | None:
+        """Names the watched tables as they are captured; None where one is not."""
+
+    def watched(self) -> str | None:
+        """The same with the ring and the table of canaries."""
+
+    def marks(self) -> Marks | None:
+        """What to wait for, so that all that was written up to now has come out."""
+
+
+@dataclass(slots=True)
+class MemoryWatch:
+    """Called by one thread. ``clock`` gives µs, ``steady_clock`` seconds that only go up."""
+
+    lineage: Lineage
+    tables: CapturedTables
+    clock: Callable[[], Micros]
+    steady_clock: Callable[[], float] = time.monotonic
+    _awaited: Marks | None = None
+    _check_at: float = float("-inf")
+    _told: str = ""
+
+    def check(self) -> None:
+        """End memory where tables are not captured as they were when it began. Raises `Retryable`.
+
+        While nobody watches, the next frontier is waited for.
+        """
+        captured, watching = self.tables.captured(), self.lineage.watching()
+        if watching is not None and not unchanged(watching.captured, captured):
+            self.end(_why(watching.captured, captured))
+            watching = None
+        if watching is not None:
+            self._awaited = None
+        elif self._awaited is None or self._awaited.watched != self.tables.watched():
+            self._awaited = None if captured is None else self.tables.marks()
+            self._tell(captured)
+        pause = BEGIN_EVERY if watching is None and self._awaited is None else CHECK_EVERY
+        self._check_at = self.steady_clock() + pause
+
+    def heard(self, proven: Proven) -> None:
+        """A slice is done: so far everything has come out. What cannot be asked is asked again."""
+        try:
+            if self._awaited is not None and self._awaited.passed(proven):
+                self._begin(self._awaited)
+            if self.steady_clock() > self._check_at:
+                self.check()
+        except Retryable as failed:
+            log.warning("not known whether all changes are captured: %s", failed)
+
+    def lost(self, until: Micros) -> None:
+        """Events from before ``until`` (µs) may be lost: memory begins anew then.
+
+        Never earlier than it has begun, and not in the future. Raises `Retryable`.
+        """
+        begins, watching = min(until, self.clock()), self.lineage.watching()
+        if watching is not None and begins > watching.since:
+            self.lineage.watch_from(begins, watching.captured)
+
+    def lost_until_now(self) -> None:
+        """Events from before now are lost. Raises `Retryable`."""
+        self.lost(self.clock())
+
+    def end(self, why: str) -> None:
+        """Changes may have been missed. Raises `Retryable`."""
+        log.error("changes may have been missed: %s; memory begins anew", why)
+        self.lineage.stop_watching()
+        self._awaited = None
+
+    def _begin(self, awaited: Marks) -> None:
+        """If the tables and the ring are as they were when the marks were read."""
+        captured = self.tables.captured()
+        if captured is not None and self.tables.watched() == awaited.watched:
+            self.lineage.watch_from(self.clock(), captured)
+            log.info("memory has begun: every change is heard from now on")
+        self._awaited, self._told = None, ""
+
+    def _tell(self, captured: str | None) -> None:
+        """Why it has not begun yet, once."""
+        if self._awaited is not None:
+            why = "the canaries of every node are awaited"
+        elif captured is None:
+            why = "CDC is off for a watched table, or the keyspace's writes are not durable"
+        else:
+            why = "a node has no canary yet"
+        if why != self._told:
+            log.info("memory has not begun: %s", why)
+        self._told = why
+
+
+def _why(before: str, now: str | None) -> str:
+    if not before:
+        return "it is not known how they were captured when memory began"
+    if now is None:
+        return "CDC is off for a watched table, or the keyspace's writes are not durable"
+    return "a watched table was made anew or altered"

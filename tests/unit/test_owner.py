@@ -1,0 +1,92 @@
+"""Two installations of James do not share our keyspaces: the second is refused with one line."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+
+from checkpoints.memory import MemoryOwner
+from checkpoints.schema.upgrade import upgrade
+from reconcilers.errors import Misconfigured, Refused, Unreachable
+from streaming import app
+from streaming.commands import canary, doctor
+from streaming.commands.canary import refuse_another
+from streaming.settings import CassandraSettings, Settings
+from streaming.tables import own_keyspace
+from tests.fakes.schema_store import MemorySchemaStore
+
+OTHER = Settings(cassandra=CassandraSettings(keyspace="james_two"))
+
+
+@pytest.fixture
+def owner(monkeypatch: pytest.MonkeyPatch) -> MemoryOwner:
+    """That of our own keyspace, which has every step of this version."""
+    kept, owner = MemorySchemaStore("reconciler"), MemoryOwner()
+    upgrade(kept)
+    monkeypatch.setattr(own_keyspace, "_store", lambda settings: kept)
+    monkeypatch.setattr(own_keyspace, "CassandraOwner", lambda store: owner)
+    monkeypatch.setattr(canary, "has_table", lambda settings: True)
+    cluster = SimpleNamespace(schema=lambda _: {}, store=lambda _: kept)
+    monkeypatch.setattr(doctor, "logged_in", lambda _: nullcontext(cluster))
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    return owner
+
+
+def test_the_first_stream_takes_it(owner: MemoryOwner) -> None:
+    own_keyspace.make_own(CassandraSettings())
+    assert owner.owner() == "apache_james"
+    own_keyspace.make_own(CassandraSettings())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["stream"],
+        ["canary"],
+        ["status"],
+        ["findings"],
+        ["resume"],
+        ["doctor", "--off"],
+        ["doctor", "--fix"],
+        ["doctor"],
+    ],
+    ids=" ".join,
+)
+def test_every_command_refuses_that_of_another_installation_with_one_line(
+    command: list[str], owner: MemoryOwner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    owner.claim("james_two")
+    assert app.main(command) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith("reconcile: keyspace reconciler is that of the reconciler of james_")
+    assert "set cassandra.own_keyspace to one that only apache_james has" in told.err
+    assert told.err.count("\n") == 1
+    assert told.out == ""
+
+
+# --- canaries ------------------------------------------------------------------------------------
+
+
+class Taken:
+    """A table of canaries that this James's keyspace has; or it cannot be asked."""
+
+    def __init__(self, owner: str | Exception) -> None:
+        self._owner = owner
+
+    def claim(self) -> str:
+        if isinstance(self._owner, Exception):
+            raise self._owner
+        return self._owner
+
+
+def test_canaries_of_another_installation_are_not_written_to() -> None:
+    refuse_another(Taken("james_two"), OTHER)
+    with pytest.raises(Misconfigured, match="keyspace reconciler_canary is that of the reconcil"):
+        refuse_another(Taken("apache_james"), OTHER)
+
+
+@pytest.mark.parametrize("failed", [Unreachable("no host"), Refused("no SELECT")])
+def test_where_nobody_can_be_asked_canaries_are_written(failed: Exception) -> None:
+    refuse_another(Taken(failed), OTHER)
