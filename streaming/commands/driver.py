@@ -24,9 +24,12 @@ from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.behind import BehindWatch
+from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.failures import SliceFailures
+from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_findings import OpenFindings
+from streaming.pipeline.pause_report import PauseReport
 from streaming.pipeline.query import FamilyQuery
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.scheduled import ExpiredCells
@@ -34,7 +37,7 @@ from streaming.pipeline.session import spark_session
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.starting import StartingPoint
 from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
-from streaming.settings import RepairSettings, Settings
+from streaming.settings import Mode, RepairSettings, Settings
 from streaming.tables import Nodes, connect
 from streaming.topics import FewRecords
 
@@ -91,15 +94,16 @@ def batches(
     """What is asked for each slice."""
     ours, family, settings = opened.job.connections(), opened.job.family, opened.settings
     metrics, name = opened.metrics, position.stream
-    findings = OpenFindings(family, ours.journal, metrics, name, _asked_again_after(settings))
+    findings = _open_findings(opened, name)
     admission = AdmissionControl(
         family=family,
-        journal=ours.journal,
-        limits=limits_of(settings.repair),
+        breakers=BreakerWatch(ours.journal, limits_of(settings.repair), metrics),
         mode=opened.names.mode,
         lease=opened.lease,
         clock_trouble=clocks.trouble,
         metrics=metrics,
+        pauses=PauseReport(ours.pauses, metrics),
+        findings=findings,
     )
     summaries = counters and BatchSummaries(
         take=counters,
@@ -119,6 +123,15 @@ def batches(
         ),
         behind=BehindWatch(frontier, _longest_age(settings), now_micros, metrics),
     )
+
+
+def _open_findings(opened: OpenedStream, name: str) -> OpenFindings:
+    """Those of this stream; in repair mode what is held comes back at a pace."""
+    family, settings = opened.job.family, opened.settings
+    limits = limits_of(settings.repair) if opened.names.mode is Mode.REPAIR else None
+    paced = HeldLooks(family.listing.name, limits)
+    journal, again = opened.job.connections().journal, _asked_again_after(settings)
+    return OpenFindings(family, journal, opened.metrics, name, again, paced)
 
 
 def _frontier(opened: OpenedStream) -> FrontierWatch:

@@ -66,6 +66,9 @@ class RepairSettings(Section):
     writes_per_minute: Count = Field(
         2000, description="most repairs a minute; those above are held for a later minute"
     )
+    allow_unsafe_settings: bool = Field(
+        False, description="repair even with settings that take a guard away; for tests"
+    )
     log_days: Count = Field(90, description="how long the log (and so undo) is kept, days")
 
     @field_validator("projections")

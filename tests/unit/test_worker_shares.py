@@ -12,13 +12,13 @@ from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Slot, Suspect
 from reconcilers.policy import Admission
+from streaming.pipeline.repair_task import repair_task
 from streaming.pipeline.worker import (
     BatchLook,
     Connections,
     Job,
     each_once,
     read_looks,
-    repair_task,
 )
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
