@@ -269,7 +269,7 @@ class Desk:
 
     def _carry_out(self, decision: Decision, family: Family, finding: Finding) -> None:
         now = self.clock()
-        self.journal.put(decision.change(finding, now))
+        self.journal.decide(decision.change(finding, now))
         if family.projections:  # a tally's findings are read now and then
             self.publish(family, [finding_wake(finding)])
         where = text_of(finding.slot)

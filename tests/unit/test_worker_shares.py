@@ -26,6 +26,7 @@ from streaming.steps.outcome import Outcome
 from streaming.steps.permit import Permit
 from tests.builders.clocks import OneNode
 from tests.builders.indexes import DELETED, INDEXED
+from tests.builders.permits import unpaused
 from tests.builders.rows import LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID, SLOT, row
 from tests.builders.slots import uid_of
 
@@ -115,7 +116,7 @@ def examined(_job: Job, projection: Projection) -> Examiner:
 
 
 def on_right_clocks(_settings: Settings, _family: Family) -> Connections:
-    return cast(Connections, SimpleNamespace(clocks=OneNode().watch()))
+    return cast(Connections, SimpleNamespace(clocks=OneNode().watch(), pauses=unpaused()))
 
 
 def test_findings_come_back_without_the_rows_that_they_hold() -> None:
