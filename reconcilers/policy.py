@@ -230,6 +230,6 @@ def refusal(
     if held is not None:
         return Refusal(State.HELD, kind, f"held: {held}")
     if removal and not may_lose_rows():
-        why = f"but no row of this {family.group.label} has its truth: held for a person"
+        why = f"but this {family.group.label} has lost most of its truth: held for a person"
         return Refusal(State.REPORTED, Kind.MAILBOX_WITHOUT_TRUTH, why)
     return None

@@ -256,7 +256,7 @@ BEHIND = Admission(on_memory=WAIT)
 EMPTIED = Refusal(
     State.REPORTED,
     Kind.MAILBOX_WITHOUT_TRUTH,
-    "but no row of this mailbox has its truth: held for a person",
+    "but this mailbox has lost most of its truth: held for a person",
 )
 
 
