@@ -15,7 +15,7 @@ from functools import partial
 from checkpoints.lease import Lease
 from reconcilers.family import Family
 from reconcilers.model import Kind, Micros, Suspect
-from reconcilers.pause import ALL
+from reconcilers.pause import ALL, REMOVALS
 from reconcilers.policy import Admission, Breaker, count_of
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.breakers import BreakerWatch
@@ -68,15 +68,18 @@ class AdmissionControl:
     def _counts(self, held: str | None, suspect: Suspect) -> bool:
         """Whether a suspect counts: a new one, and one that came back where it may be written now.
 
-        Neither where its table refuses: nothing is written there but to try.
+        Neither where its table refuses, or a person has paused it: it comes back, and counts then.
         """
         if suspect.projection in self.findings.refusing:
+            return False
+        removal = suspect.kind is Kind.EXTRA_ROW and suspect.projection == self.family.listing.name
+        names = {ALL, suspect.projection, *((REMOVALS,) if removal else ())}
+        if self.mode is Mode.REPAIR and self.pauses.why(names) is not None:
             return False
         if not suspect.looked_again:
             return True
         if self.mode is Mode.OBSERVE or held is not None:
             return False
-        removal = suspect.kind is Kind.EXTRA_ROW and suspect.projection == self.family.listing.name
         if removal and self.breakers.reason(Breaker.REMOVALS):
             return False
         return self.findings.is_not_written(suspect)

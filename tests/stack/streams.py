@@ -60,6 +60,7 @@ def write_settings(
             "recheck_interval": 5,
             "projections": ["messages"],
             "allow_unsafe_settings": True,
+            "share_min_keys": 1_000_000,  # here most keys are broken on purpose
         },
         "tally": {"projections": []},
         "canary": {"usual_delay": 60},

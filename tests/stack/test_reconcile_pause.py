@@ -9,7 +9,7 @@ from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
 
-MANY = 600
+MANY = 300
 """Missing rows: more than are written in the time that a command takes."""
 AT_MOST = 2.0
 """Seconds after the command has returned: from then on nothing is sent."""

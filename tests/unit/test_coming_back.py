@@ -105,6 +105,22 @@ def test_where_nothing_may_be_written_nothing_that_comes_back_counts() -> None:
     assert opened_by(observer) == set()
 
 
+@pytest.mark.parametrize("what", [ALL, "removals", NAME])
+def test_what_a_person_has_paused_counts_when_it_comes_back(what: str) -> None:
+    ports = MemoryPorts(MemoryJournal(lambda: NOW))
+    pause = Pause(what, NOW, "alice", "a look")
+    ports.pauses.begin(pause)
+    decisions = batches(ports)
+    back = coming_back(MOST + 1)
+    new = BatchLook([replace(each, looked_again=False) for each in back.suspects], MOST + 1)
+    decisions.admit(new, piece(1))
+    assert ports.journal.breakers() == {}
+    ports.pauses.end(pause, Resumed(NOW, "bob", ""))
+    ports.asked += 2
+    decisions.admit(back, piece(2))
+    assert set(ports.journal.breakers()) == set(Breaker)
+
+
 def test_removals_that_are_held_do_not_count_as_repairs() -> None:
     ports = MemoryPorts(MemoryJournal(lambda: NOW))
     ports.journal.open_breaker(Breaker.REMOVALS, "as it was", NOW)
