@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import cast
 
+from checkpoints.clock import now_micros, to_micros
+from checkpoints.memory import MemoryExpiries
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Slot, Suspect
@@ -126,3 +128,21 @@ def test_findings_come_back_without_the_rows_that_they_hold() -> None:
     findings = [each.finding for each in outcomes if each.finding is not None]
     assert [each.projection for each in findings] == ["messages", DELETED.name]
     assert {each.before for each in findings} == {None}
+
+
+def test_what_waits_for_a_table_comes_back_between_one_and_two_intervals_later() -> None:
+    expiries, waiting = MemoryExpiries(), Outcome(SLOT, Action.LOOK_LATER, None)
+
+    def connected(_settings: Settings, _family: Family) -> Connections:
+        ours = SimpleNamespace(clocks=OneNode().watch(), pauses=unpaused(), expiries=expiries)
+        return cast(Connections, ours)
+
+    def examines(_job: Job, _projection: Projection) -> Examiner:
+        return cast(Examiner, SimpleNamespace(examine=lambda *_: [waiting]))
+
+    job = Job(Settings(), INDEXED, "suspects", connected, examines)
+    began, every = now_micros(), to_micros(job.settings.repair.recheck_interval)
+    assert list(repair_task(job, "batch")([(Admission(), [ONE])]))
+    (expected,) = set(expiries.between(0, 2**62))
+    assert expected.slot == SLOT
+    assert began + every < expected.due <= now_micros() + 2 * every
