@@ -11,6 +11,7 @@ from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.lineage import Lineage
 from reconcilers.behind import longest_age
+from reconcilers.ceiling import MINUTE
 from reconcilers.frontier import Frontier, FrontierRules
 from reconcilers.model import Micros
 from reconcilers.policy import BreakerLimits
@@ -97,7 +98,9 @@ def batches(
     findings = _open_findings(opened, name)
     admission = AdmissionControl(
         family=family,
-        breakers=BreakerWatch(ours.journal, limits_of(settings.repair), metrics),
+        breakers=BreakerWatch(
+            ours.journal, limits_of(settings.repair), metrics, _counts_once_in(settings)
+        ),
         mode=opened.names.mode,
         lease=opened.lease,
         clock_trouble=clocks.trouble,
@@ -177,6 +180,11 @@ def limits_of(repair: RepairSettings) -> BreakerLimits:
         repair.removal_share,
         repair.share_min_keys,
     )
+
+
+def _counts_once_in(settings: Settings) -> Micros:
+    """In this time (µs) what comes back counts once: both looks that a removal takes."""
+    return max(2 * MINUTE, to_micros(2 * (settings.stream.delay + settings.stream.window)))
 
 
 def _asked_again_after(settings: Settings) -> int:

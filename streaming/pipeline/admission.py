@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from checkpoints.lease import Lease
 from reconcilers.family import Family
@@ -56,16 +55,30 @@ class AdmissionControl:
         """
         self.check_lease()
         trouble = self._trouble(look) or self.pauses.why({ALL})
-        counts = partial(self._counts, trouble or self.breakers.reason(Breaker.REPAIRS))
-        listing, suspects = self.family.listing.name, look.suspects
-        self.breakers.count(count_of(suspects, listing, look.examined, counts, batch, at))
+        held = trouble or self.breakers.reason(Breaker.REPAIRS)
+        counted = {
+            (each.projection, each.slot)
+            for each in look.suspects
+            if each.kind is not None and self._counts(held, each, at)
+        }
+        self.breakers.count(
+            count_of(
+                look.suspects,
+                self.family.listing.name,
+                look.examined,
+                lambda each: (each.projection, each.slot) in counted,
+                batch,
+                at,
+            )
+        )
+        self.breakers.remember(counted, at)
         return Admission(
             repairs=trouble or self.breakers.reason(Breaker.REPAIRS),
             removals=self.breakers.reason(Breaker.REMOVALS),
             observe=self.mode is Mode.OBSERVE,
         )
 
-    def _counts(self, held: str | None, suspect: Suspect) -> bool:
+    def _counts(self, held: str | None, suspect: Suspect, at: Micros) -> bool:
         """Whether a suspect counts: a new one, and one that came back where it may be written now.
 
         Neither where its table refuses, or a person has paused it: it comes back, and counts then.
@@ -82,7 +95,7 @@ class AdmissionControl:
             return False
         if removal and self.breakers.reason(Breaker.REMOVALS):
             return False
-        return self.findings.is_not_written(suspect)
+        return self.findings.is_not_written(suspect) and not self.breakers.was_counted(suspect, at)
 
     def paused_because(self) -> str | None:
         """Why nothing at all may be repaired now, whatever a batch holds; None when it may."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from checkpoints.journal import Journal
+from reconcilers.ceiling import MINUTE
+from reconcilers.model import Micros, Slot, Suspect
 from reconcilers.policy import Breaker, BreakerLimits, BreakerState, Count, after_batch
 from streaming.monitoring.metrics import Metrics
 
@@ -14,11 +17,16 @@ log = logging.getLogger("reconciler")
 
 @dataclass(slots=True)
 class BreakerWatch:
-    """Counts, and opens in the journal before anything is decided by it."""
+    """Counts, and opens in the journal before anything is decided by it.
+
+    What comes back counts once in ``once_in`` (µs): a removal takes two looks, a delay apart.
+    """
 
     journal: Journal
     limits: BreakerLimits
     metrics: Metrics
+    once_in: Micros = 2 * MINUTE
+    _counted: dict[tuple[str, Slot], Micros] = field(default_factory=dict)
     _state: BreakerState = field(default_factory=BreakerState)
 
     def recall(self) -> None:
@@ -45,6 +53,16 @@ class BreakerWatch:
             )
         self._state = after  # only now: what the journal does not hold would look closed
         self._show()
+
+    def was_counted(self, suspect: Suspect, at: Micros) -> bool:
+        """Whether it was counted not long before."""
+        before = self._counted.get((suspect.projection, suspect.slot))
+        return before is not None and abs(at - before) < self.once_in
+
+    def remember(self, places: Iterable[tuple[str, Slot]], at: Micros) -> None:
+        """What stands there, in a projection's slot, is counted."""
+        kept = {each: when for each, when in self._counted.items() if abs(at - when) < self.once_in}
+        self._counted = kept | dict.fromkeys(places, at)
 
     def reason(self, breaker: Breaker) -> str | None:
         """Why it is open, None when it is closed."""

@@ -121,6 +121,19 @@ def test_what_a_person_has_paused_counts_when_it_comes_back(what: str) -> None:
     assert set(ports.journal.breakers()) == set(Breaker)
 
 
+def test_both_looks_of_a_removal_count_once_and_one_that_goes_on_coming_counts_again() -> None:
+    """Else what comes back at half the limit's pace is counted at all of it, and opens it."""
+    ports = MemoryPorts(MemoryJournal(lambda: NOW))
+    decisions = batches(ports)
+    for number in range(2):
+        decisions.admit(coming_back(MOST - 1), piece(number, NOW + number * 55 * SECOND))
+    assert ports.journal.breakers() == {}
+    (first, second) = decisions.admission.breakers._state.recent
+    assert (first.again, second.again) == (MOST - 1, 0)
+    decisions.admit(coming_back(MOST + 1), piece(2, NOW + 2 * MINUTE))
+    assert set(ports.journal.breakers()) == set(Breaker)
+
+
 def test_removals_that_are_held_do_not_count_as_repairs() -> None:
     ports = MemoryPorts(MemoryJournal(lambda: NOW))
     ports.journal.open_breaker(Breaker.REMOVALS, "as it was", NOW)
