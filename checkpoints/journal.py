@@ -33,6 +33,12 @@ class Journal(Protocol):
     def put(self, finding: Finding) -> None:
         """Record an open finding, and append the new state to the log."""
 
+    def decide(self, finding: Finding) -> None:
+        """As `put`, what a person has decided: it replaces what stands, and hides nothing later.
+
+        Whatever the clock of the person's host says: the servers' counts.
+        """
+
     def touch(self, finding: Finding) -> None:
         """Replace an open finding without a line in the log (its next look moved)."""
 

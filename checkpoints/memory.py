@@ -63,6 +63,10 @@ class MemoryJournal:
         self.touch(finding)
         self._append(finding, finding.state, self._clock())
 
+    def decide(self, finding: Finding) -> None:
+        """As `put`: it has one clock."""
+        self.put(finding)
+
     def touch(self, finding: Finding) -> None:
         """Replace an open finding."""
         family = self._families[finding.family]

@@ -8,7 +8,7 @@ written to at once. Above the ceiling a repair is held, and comes back by itself
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from reconcilers.model import Micros
@@ -47,6 +47,35 @@ def _in_proportion(number: int, sizes: Sequence[int]) -> list[int]:
     total = max(1, sum(sizes))
     up_to = [number * size // total for size in accumulate(sizes, initial=0)]
     return [end - begin for begin, end in pairwise(up_to)]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How many may come back: so many a minute, and never more than a sixth of them at once.
+
+    ``left`` are those of the time until ``at`` (µs of a steady clock), None: of no time yet.
+    """
+
+    a_minute: int
+    left: float = 0.0
+    at: Micros | None = None
+
+    @property
+    def whole(self) -> int:
+        """How many may come back now."""
+        return int(self.left)
+
+    def at_time(self, now: Micros) -> Allowance:
+        """The same at a later time; at the first it has as many as it ever has at once."""
+        most = max(1.0, self.a_minute / 6)
+        if self.at is None:
+            return replace(self, left=most, at=now)
+        left = self.left + self.a_minute * (now - self.at) / MINUTE
+        return replace(self, left=min(most, left), at=now)
+
+    def less(self, number: int) -> Allowance:
+        """So many have come back."""
+        return replace(self, left=self.left - number)
 
 
 @dataclass(frozen=True, slots=True)

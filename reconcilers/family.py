@@ -236,8 +236,28 @@ def _bind(projection: Projection, truth: dict[str, str], schema: Schema) -> Proj
     copied = tuple(
         sorted(column for column in own if column in truth and column not in projection.key)
     )
+    for column in copied:
+        _refuse_unknown_type(projection.table, column, own[column])
     sets = frozenset(column for column in copied if own[column].startswith("set<"))
     return replace(projection, columns=copied, sets=sets)
+
+
+COPIED = frozenset(
+    {
+        *("ascii", "text", "varchar", "uuid", "timeuuid", "boolean", "timestamp"),
+        *("tinyint", "smallint", "int", "bigint", "varint"),
+        *("set<text>", "set<ascii>", "set<varchar>"),
+    }
+)
+"""The CQL types of cells that can be copied, compared, and kept in the journal."""
+
+
+def _refuse_unknown_type(table: str, column: str, cql_type: str) -> None:
+    if cql_type not in COPIED:
+        raise Misconfigured(
+            f"column {table}.{column} is of type {cql_type}, which this version cannot copy:"
+            " a newer James needs a newer version"
+        )
 
 
 def _columns(schema: Schema, table: str, needed: tuple[str, ...]) -> dict[str, str]:

@@ -88,6 +88,7 @@ class Action(StrEnum):
 
     NOTHING = "nothing"
     LOOK_AGAIN = "look_again"
+    LOOK_LATER = "look_later"
     CLOSE = "close"
     KEEP = "keep"
     REPORT = "report"

@@ -26,7 +26,10 @@ class Breaker(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BreakerLimits:
-    """How many suspects are believable: a number a minute, or a share of enough keys."""
+    """How much is believable: repairs a minute, and a share of the keys that have changed.
+
+    The share is of the last minute, or of the last ``share_min_keys``, however long those took.
+    """
 
     suspects_per_minute: int = 1000
     suspect_share: float = 0.05
@@ -37,10 +40,11 @@ class BreakerLimits:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What one slice found: keys examined, suspects among them, removals among those.
+    """What one slice found: keys that had changed, suspects among them, removals among those.
 
-    ``at`` is when its records were read (µs): what waited in Spark does not count as one burst, a
-    backlog that is read from Kafka at once does. ``batch`` names the slice.
+    ``again`` are suspects that came back and may be written now, ``removals_again`` the removals
+    among those. ``at`` is when its records were read (µs): what waited in Spark does not count as
+    one burst, a backlog that is read from Kafka at once does. ``batch`` names the slice.
     """
 
     batch: str
@@ -48,22 +52,47 @@ class Count:
     keys: int
     suspects: int
     removals: int
+    again: int = 0
+    removals_again: int = 0
 
 
-def count_of(suspects: Iterable[Suspect], listing: str, keys: int, batch: str, at: Micros) -> Count:
-    """What a batch of ``keys`` found; ``listing`` names the list of messages.
+def count_of(
+    suspects: Iterable[Suspect],
+    listing: str,
+    examined: int,
+    may_be_written: Callable[[Suspect], bool],
+    batch: str,
+    at: Micros,
+) -> Count:
+    """What a slice of so many keys found; ``listing`` names the list of messages.
 
-    What is looked at again was counted when it was found; what agrees is no suspect. A removal from
-    an index is no loss of mail, and is not counted as one.
+    What agrees is no suspect, nor is what may not be written now. A removal from an index is no
+    loss of mail, and is not counted as one. Only what has changed counts for the share: what comes
+    back was counted when it was found.
     """
-    new = [suspect for suspect in suspects if suspect.kind and not suspect.looked_again]
-    removals = sum(each.kind is Kind.EXTRA_ROW and each.projection == listing for each in new)
-    return Count(batch, at, keys, len(new), removals)
+    found = list(suspects)
+    wrong = [each for each in found if each.kind is not None and may_be_written(each)]
+    new = [each for each in wrong if not each.looked_again]
+    again = [each for each in wrong if each.looked_again]
+    came_back = {each.slot for each in found if each.looked_again}
+    return Count(
+        batch,
+        at,
+        max(examined - len(came_back), 0),
+        len(new),
+        _removals(new, listing),
+        len(again),
+        _removals(again, listing),
+    )
+
+
+def _removals(suspects: Iterable[Suspect], listing: str) -> int:
+    return sum(each.kind is Kind.EXTRA_ROW and each.projection == listing for each in suspects)
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerState:
-    """Which breakers are open, why, and the counts of the last minute."""
+    """Which breakers are open, why, and the counts of the last minute and of the last keys."""
 
     opened: dict[Breaker, str] = field(default_factory=dict)
     recent: tuple[Count, ...] = ()
@@ -76,16 +105,25 @@ def after_batch(state: BreakerState, count: Count, limits: BreakerLimits) -> Bre
     for by now some of that is repaired.
     """
     again = [each for each in state.recent if each.batch == count.batch]
-    before = [
-        each
-        for each in state.recent
-        if abs(each.at - count.at) < MINUTE and each.batch != count.batch
-    ]
-    recent = (*before, _most([*again, count]))
+    before = [each for each in state.recent if each.batch != count.batch]
+    recent = _kept((*before, _most([*again, count])), limits.share_min_keys)
     opened = dict(state.opened)
     for breaker, reason in _excesses(recent, limits):
         opened.setdefault(breaker, reason)
     return BreakerState(opened, recent)
+
+
+def _kept(counts: Sequence[Count], keys: int) -> tuple[Count, ...]:
+    """Those of the last minute, and before it as many as it takes to have so many keys."""
+    last = counts[-1].at
+    kept: list[Count] = []
+    missing = keys
+    for each in reversed(counts):
+        within = abs(each.at - last) < MINUTE
+        if within or (missing > 0 and each.keys):
+            kept.append(each)
+            missing -= each.keys
+    return tuple(reversed(kept))
 
 
 def _most(counts: Sequence[Count]) -> Count:
@@ -95,30 +133,44 @@ def _most(counts: Sequence[Count]) -> Count:
         keys=max(each.keys for each in counts),
         suspects=max(each.suspects for each in counts),
         removals=max(each.removals for each in counts),
+        again=max(each.again for each in counts),
+        removals_again=max(each.removals_again for each in counts),
     )
 
 
 def _excesses(recent: tuple[Count, ...], limits: BreakerLimits) -> Iterable[tuple[Breaker, str]]:
-    keys = sum(count.keys for count in recent)
+    last = recent[-1].at
+    minute = [each for each in recent if abs(each.at - last) < MINUTE]
     checks = (
         (
             Breaker.REPAIRS,
-            sum(count.suspects for count in recent),
+            sum(each.suspects + each.again for each in minute),
             limits.suspects_per_minute,
+            sum(each.suspects for each in recent),
             limits.suspect_share,
         ),
         (
             Breaker.REMOVALS,
-            sum(count.removals for count in recent),
+            sum(each.removals + each.removals_again for each in minute),
             limits.removals_per_minute,
+            sum(each.removals for each in recent),
             limits.removal_share,
         ),
     )
-    for breaker, found, per_minute, share in checks:
-        if found > per_minute:
-            yield breaker, f"{found} in a minute, the limit is {per_minute}"
+    keys = sum(each.keys for each in recent)
+    for breaker, written, per_minute, found, share in checks:
+        if written > per_minute:
+            yield breaker, f"{written} in a minute, the limit is {per_minute}"
         elif keys >= limits.share_min_keys and found > share * keys:
-            yield breaker, f"{found} of {keys} keys in a minute, the limit is {share:.1%}"
+            told = f"{found} of {keys} keys {_span(recent)}, the limit is {share:.1%}"
+            yield breaker, told
+
+
+def _span(recent: Sequence[Count]) -> str:
+    """How long these took, in words."""
+    times = [each.at for each in recent]
+    minutes = (max(times) - min(times)) // MINUTE
+    return f"in {minutes + 1} minutes" if minutes else "in a minute"
 
 
 # --- one repair
@@ -178,6 +230,6 @@ def refusal(
     if held is not None:
         return Refusal(State.HELD, kind, f"held: {held}")
     if removal and not may_lose_rows():
-        why = f"but no row of this {family.group.label} has its truth: held for a person"
+        why = f"but this {family.group.label} has lost most of its truth: held for a person"
         return Refusal(State.REPORTED, Kind.MAILBOX_WITHOUT_TRUTH, why)
     return None

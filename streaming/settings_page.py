@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic.fields import FieldInfo
@@ -82,6 +82,8 @@ def kind(told: FieldInfo) -> str:
 def _named(annotation: Any) -> str:
     if get_origin(annotation) is tuple:
         return f"list of {_named(get_args(annotation)[0])}"
+    if get_origin(annotation) is Literal:
+        return " or ".join(f"`{each}`" for each in get_args(annotation))
     if isinstance(annotation, UnionType):
         return _named(next(each for each in get_args(annotation) if each is not NoneType))
     return NAMES[annotation]

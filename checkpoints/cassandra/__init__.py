@@ -2,7 +2,7 @@
 
 ::
 
-    store = Store(session, keyspace="reconciler", consistency=levels(local_dc=None))
+    store = Store(session, keyspace="reconciler", consistency=levels("QUORUM", "SERIAL"))
     journal, lineage = CassandraJournal(store), CassandraLineage(store)
 
 One `Store` a process: it shares the caller's session and is as thread-safe as that.
@@ -15,6 +15,7 @@ from checkpoints.cassandra.journal import CassandraJournal
 from checkpoints.cassandra.lease import CassandraLease
 from checkpoints.cassandra.lineage import CassandraLineage
 from checkpoints.cassandra.owner import CassandraOwner
+from checkpoints.cassandra.pauses import CassandraPauses
 from checkpoints.cassandra.raw_lineage import CassandraRawLineage
 from checkpoints.cassandra.raw_select import RawReads
 from checkpoints.cassandra.schema import create_schema
@@ -30,6 +31,7 @@ __all__ = [
     "CassandraLease",
     "CassandraLineage",
     "CassandraOwner",
+    "CassandraPauses",
     "CassandraRawLineage",
     "CassandraRounds",
     "CassandraTallies",

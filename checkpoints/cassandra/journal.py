@@ -65,6 +65,12 @@ class CassandraJournal:
             f"INSERT INTO $ks.findings (family, bucket, {COLUMNS})"
             f" VALUES ({', '.join('?' * (2 + len(NAMES)))})"
         )
+        self._decided = store.prepare(
+            f"INSERT INTO $ks.findings (family, bucket, {COLUMNS})"
+            f" VALUES ({', '.join('?' * (2 + len(NAMES)))}) USING TIMESTAMP ?"
+        )
+        self._at = store.prepare(f"SELECT WRITETIME(state) {here} AND projection = ? AND key = ?")
+        self._now = store.prepare("SELECT toUnixTimestamp(now()) FROM system.local")
         self._forget = store.prepare(f"DELETE {here} AND projection = ? AND key = ?")
         self._append = store.prepare(
             "INSERT INTO $ks.finding_log"
@@ -106,6 +112,17 @@ class CassandraJournal:
         """Record an open finding and log its state; both are durable when this returns."""
         line = self._log_request(finding, finding.state, self._clock())
         self._store.run("recording a finding", [self._open_request(finding), line])
+
+    def decide(self, finding: Finding) -> None:
+        """As `put`, stamped by a server's clock, and newer than what stands there."""
+        key = text_of(finding.slot)
+        place = (finding.family, bucket_of(key), finding.projection, key)
+        (server,) = next(self._store.rows("asking a server for the time", self._now))
+        written = [at or 0 for (at,) in self._store.rows("reading a finding", self._at, *place)]
+        stamp = max(server * 1000, *(at + 1 for at in written), 0)
+        _, values = self._open_request(finding)
+        line = self._log_request(finding, finding.state, self._clock())
+        self._store.run("recording a decision", [(self._decided, (*values, stamp)), line])
 
     def touch(self, finding: Finding) -> None:
         """Replace an open finding without a line in the log."""

@@ -33,11 +33,10 @@ class Levels:
     serial: int
 
 
-def levels(local_dc: str | None = None) -> Levels:
-    """QUORUM and SERIAL, or their local kind when one data centre is watched."""
-    if local_dc is None:
-        return Levels(ConsistencyLevel.QUORUM, ConsistencyLevel.SERIAL)
-    return Levels(ConsistencyLevel.LOCAL_QUORUM, ConsistencyLevel.LOCAL_SERIAL)
+def levels(each: str = "QUORUM", serial: str = "SERIAL") -> Levels:
+    """The levels of these names, which are Cassandra's."""
+    of = ConsistencyLevel.name_to_value
+    return Levels(of[each], of[serial])
 
 
 class Store:
@@ -150,6 +149,11 @@ class Store:
         for table, column, kind in self.rows(doing, columns, self.keyspace):
             found[table][column] = kind
         return dict(found)
+
+    def nodes(self, data_centre: str | None) -> int:
+        """How many nodes the driver knows of, there or (None) in all."""
+        hosts = self._session.cluster.metadata.all_hosts()
+        return sum(data_centre in (None, host.datacenter) for host in hosts)
 
     def change(self, statement: str) -> None:
         """Run one statement of a schema step; returns when all live nodes agree on the schema.

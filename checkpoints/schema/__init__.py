@@ -12,7 +12,15 @@ A finished step is one row of ``schema_steps``, so a process killed midway leave
 The *version* of a keyspace is the number of steps that are finished without a gap.
 """
 
-from checkpoints.schema import step_001, step_002, step_003, step_004, step_005, step_006
+from checkpoints.schema import (
+    step_001,
+    step_002,
+    step_003,
+    step_004,
+    step_005,
+    step_006,
+    step_007,
+)
 from checkpoints.schema.step import SchemaStep
 
 STEPS: tuple[SchemaStep, ...] = (
@@ -22,4 +30,5 @@ STEPS: tuple[SchemaStep, ...] = (
     step_004.STEP,
     step_005.STEP,
     step_006.STEP,
+    step_007.STEP,
 )

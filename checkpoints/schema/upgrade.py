@@ -52,6 +52,9 @@ class SchemaStore(RowStore, Protocol):
     def tables(self) -> Schema:
         """Column types by table, as the cluster has them now; empty without the keyspace."""
 
+    def nodes(self, data_centre: str | None) -> int:
+        """How many nodes the cluster has, or (by its name) one of its data centres."""
+
     def change(self, statement: str) -> None:
         """Run one statement by one and the same node, and wait until all live nodes agree."""
 

@@ -61,6 +61,7 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path, pace: Pa
             "suspect_share": 1.0,
             "removals_per_minute": 1000,
             "removal_share": 1.0,
+            "allow_unsafe_settings": True,
         },
         "tally": {
             "projections": list(COUNTER_TABLES),

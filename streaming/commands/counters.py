@@ -58,6 +58,7 @@ def build_counter_loop(
         clock=now_micros,
         limits=limits,
         trouble=trouble,
+        pauses=ours.pauses.why,
     )
     observer = CounterObserver(tables, counting, owners, rounds, canaries, now_micros)
     progress = CounterProgress(metrics)

@@ -10,6 +10,7 @@ from checkpoints.bookmarks import Place
 from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices
 from checkpoints.clock import now_micros, to_micros
 from reconcilers.behind import longest_age
+from reconcilers.ceiling import MINUTE
 from reconcilers.frontier import Frontier, FrontierRules
 from reconcilers.model import Micros
 from reconcilers.policy import BreakerLimits
@@ -25,9 +26,12 @@ from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.behind import BehindWatch
+from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.failures import SliceFailures
+from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_findings import OpenFindings
+from streaming.pipeline.pause_report import PauseReport
 from streaming.pipeline.query import FamilyQuery
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.scheduled import ExpiredCells
@@ -35,7 +39,7 @@ from streaming.pipeline.session import spark_session
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.starting import StartingPoint
 from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
-from streaming.settings import RepairSettings, Settings
+from streaming.settings import Mode, RepairSettings, Settings
 from streaming.tables import Nodes, connect
 from streaming.topics import FewRecords
 
@@ -94,15 +98,18 @@ def batches(
     """What is asked for each slice."""
     ours, family, settings = opened.job.connections(), opened.job.family, opened.settings
     metrics, name = opened.metrics, position.stream
-    findings = OpenFindings(family, ours.journal, metrics, name, _asked_again_after(settings))
+    findings = _open_findings(opened, name)
     admission = AdmissionControl(
         family=family,
-        journal=ours.journal,
-        limits=limits_of(settings.repair),
+        breakers=BreakerWatch(
+            ours.journal, limits_of(settings.repair), metrics, _counts_once_in(settings)
+        ),
         mode=opened.names.mode,
         lease=opened.lease,
         clock_trouble=clocks.trouble,
         metrics=metrics,
+        pauses=PauseReport(ours.pauses, metrics),
+        findings=findings,
     )
     summaries = counters and BatchSummaries(
         take=counters,
@@ -122,6 +129,15 @@ def batches(
         ),
         behind=BehindWatch(frontier, _longest_age(settings), now_micros, metrics),
     )
+
+
+def _open_findings(opened: OpenedStream, name: str) -> OpenFindings:
+    """Those of this stream; in repair mode what is held comes back at a pace."""
+    family, settings = opened.job.family, opened.settings
+    limits = limits_of(settings.repair) if opened.names.mode is Mode.REPAIR else None
+    paced = HeldLooks(family.listing.name, limits)
+    journal, again = opened.job.connections().journal, _asked_again_after(settings)
+    return OpenFindings(family, journal, opened.metrics, name, again, paced)
 
 
 def _frontier(opened: OpenedStream, memory: MemoryWatch) -> FrontierWatch:
@@ -160,6 +176,11 @@ def limits_of(repair: RepairSettings) -> BreakerLimits:
         repair.removal_share,
         repair.share_min_keys,
     )
+
+
+def _counts_once_in(settings: Settings) -> Micros:
+    """In this time (µs) what comes back counts once: both looks that a removal takes."""
+    return max(2 * MINUTE, to_micros(2 * (settings.stream.delay + settings.stream.window)))
 
 
 def _asked_again_after(settings: Settings) -> int:

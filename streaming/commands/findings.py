@@ -1,4 +1,4 @@
-"""``reconcile findings`` and ``reconcile resume``: what was found, and what a person decides."""
+"""``reconcile findings``: what was found, and what a person decides."""
 
 from __future__ import annotations
 
@@ -63,14 +63,6 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument("--all", action="store_true", help="--retry, --accept: all that match")
     parser.set_defaults(run=run)
-
-
-def add_resume(commands: Any) -> None:
-    """``reconcile resume``."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "resume", help="close the breakers; what was held is looked at again"
-    )
-    parser.set_defaults(run=resume)
 
 
 def _uuid(text: str) -> UUID:
@@ -150,20 +142,6 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         _list(filter(wanted.has, own.journal.log(arguments.log)), arguments)
     else:
         _list(_as_json(_open(own.journal), wanted), arguments)
-    return 0
-
-
-def resume(settings: Settings, _arguments: argparse.Namespace) -> int:
-    """Close the breakers; the running stream sees it with its next batch."""
-    journal = open_own(settings).journal
-    opened = journal.breakers()
-    journal.close_breakers(now_micros())
-    for breaker, why in opened.items():
-        print(f"closed breaker {breaker.value}: it had opened for {why}")
-    if opened:
-        print("the running stream looks again at what was held with its next batch")
-    else:
-        print("no breaker was open")
     return 0
 
 
@@ -291,7 +269,7 @@ class Desk:
 
     def _carry_out(self, decision: Decision, family: Family, finding: Finding) -> None:
         now = self.clock()
-        self.journal.put(decision.change(finding, now))
+        self.journal.decide(decision.change(finding, now))
         if family.projections:  # a tally's findings are read now and then
             self.publish(family, [finding_wake(finding)])
         where = text_of(finding.slot)

@@ -6,6 +6,9 @@ import logging
 import os
 import socket
 import uuid
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 from threading import Event, Thread
 
 from checkpoints.cassandra import CassandraLease, Store
@@ -17,22 +20,50 @@ from streaming.settings import Mode
 log = logging.getLogger("reconciler")
 
 
+@dataclass(frozen=True, slots=True)
+class ProcessPlace:
+    """Where a process runs: its host as people call it, and what no other host or container has.
+
+    ``own`` is made of the boot of the machine and the namespace of its process numbers; empty where
+    the system does not tell them.
+    """
+
+    host: str
+    own: str
+
+
+def this_place() -> ProcessPlace:
+    """Of this process."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        numbers = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ProcessPlace(socket.gethostname(), "")
+    told = sha256(f"{boot} {numbers}".encode()).hexdigest()
+    return ProcessPlace(socket.gethostname(), told[:12])
+
+
 def this_process() -> Holder:
-    """As the holder of a lease."""
-    return Holder(str(uuid.uuid4()), f"{socket.gethostname()}:{os.getpid()}")
+    """As the holder of a lease: its host, number and place."""
+    place = this_place()
+    return Holder(str(uuid.uuid4()), f"{place.host}:{os.getpid()}@{place.own}")
 
 
 def end_lease_of_the_dead(store: LeaseStore, name: str) -> None:
-    """A process that was killed on this very host leaves its lease behind: no need to wait.
+    """A process that was killed here leaves its lease behind: no need to wait.
 
-    So does an earlier container, whose process had the number that ours has now.
+    Only where process numbers mean the same: a host or a container of the same name may be another,
+    and its process alive. Elsewhere the lease ends by itself.
     """
     holder = store.held_by(name)
     if holder is None:
         return
-    host, _, pid = holder.host.rpartition(":")
-    if host == socket.gethostname() and (int(pid) == os.getpid() or not _alive(int(pid))):
-        log.warning("taking over from process %s of this host, which is gone", pid)
+    who, _, own = holder.host.rpartition("@")
+    number = who.rpartition(":")[2]
+    if not own or own != this_place().own or not number.isdigit():
+        return
+    if int(number) == os.getpid() or not _alive(int(number)):
+        log.warning("taking over from process %s of this host, which is gone", number)
         store.leave(name, holder)
 
 

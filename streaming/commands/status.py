@@ -11,7 +11,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from checkpoints.bookmarks import Bookmark, nested
-from checkpoints.cassandra import CassandraBookmarks, CassandraJournal, CassandraLease
+from checkpoints.cassandra import (
+    CassandraBookmarks,
+    CassandraJournal,
+    CassandraLease,
+    CassandraPauses,
+)
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.lease import Holder
 from reconcilers.errors import ReconcilerError
@@ -19,6 +24,7 @@ from reconcilers.families import FAMILIES
 from reconcilers.finding import State
 from reconcilers.frontier import newest_of
 from reconcilers.model import Kind, Micros
+from reconcilers.pause import Pause
 from streaming.commands.mode import StreamNames
 from streaming.monitoring.lag import PartitionLag, lags, longest
 from streaming.settings import Mode, Settings
@@ -70,6 +76,7 @@ class Status:
     unresolved: int
     breakers: Mapping[str, str]
     watched_since: str | None
+    pauses: tuple[str, ...] = ()
 
 
 REACHABLE = "reachable"
@@ -117,7 +124,13 @@ def status(settings: Settings) -> Status:
         unresolved=sum(each.open for each in counts if each.kind == Kind.UNRESOLVED),
         breakers={breaker.value: why for breaker, why in own.journal.breakers().items()},
         watched_since=_iso(watching.since if watching else None),
+        pauses=tuple(f"repairs of {each.what} are {each}" for each in _standing(settings, own)),
     )
+
+
+def _standing(settings: Settings, own: OwnStores) -> Iterator[Pause]:
+    pauses, now = CassandraPauses(own.store, settings.cassandra.keyspace), now_micros()
+    return (each for each in pauses.standing() if each.stands(now))
 
 
 def _counts(journal: CassandraJournal) -> tuple[OpenCount, ...]:
@@ -202,6 +215,8 @@ def as_text(found: Status) -> Iterator[str]:
         yield f"Kafka does not answer, the lag is not known: {found.kafka}"
     for stream in found.streams:
         yield from _stream_text(stream)
+    for pause in found.pauses:
+        yield f"PAUSED: {pause}; `reconcile resume` ends it"
     for breaker, why in found.breakers.items():
         yield f"breaker {breaker} is OPEN: {why}; look at the findings, then `reconcile resume`"
     if not found.breakers:

@@ -29,9 +29,10 @@ from streaming.counters.loop import CounterLoop
 from streaming.monitoring.agents import AgentWatch
 from streaming.monitoring.metrics import Metrics, serve
 from streaming.pipeline.table_topics import TableTopics
-from streaming.settings import Mode, Settings
+from streaming.settings import Mode, Settings, refuse_unsafe
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import end_memory, make_own
+from streaming.tables.replication import refuse_guessed_levels
 from streaming.topics import Watcher, event_topics, own_topics
 
 log = logging.getLogger("reconciler")
@@ -59,10 +60,13 @@ def add_command(commands: Any) -> None:
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Run until SIGTERM or SIGINT; returns 0 after a clean stop. Raises `ReconcilerError`."""
-    stop = Event()
+    mode, stop = Mode(arguments.mode), Event()
+    refuse_unsafe(settings, mode)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    names = StreamNames.of(settings, Mode(arguments.mode))
+    names = StreamNames.of(settings, mode)
+    if mode is Mode.REPAIR:
+        refuse_guessed_levels(settings.cassandra)
     store = make_own(settings.cassandra)
     schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)
     family = bind(settings.families()[0], schema)

@@ -13,11 +13,11 @@ from checkpoints.cassandra import (
     CassandraExpiries,
     CassandraJournal,
     CassandraLineage,
+    CassandraPauses,
     CassandraRawLineage,
     CassandraTallies,
     RawReads,
     Store,
-    levels,
 )
 from checkpoints.clock import now_micros, to_micros
 from reconcilers.family import Family, Projection
@@ -30,7 +30,8 @@ from streaming.settings import Settings
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.glance import Glance
-from streaming.tables import Nodes, Tables, UndecodedTables, connect
+from streaming.steps.pauses import PauseWatch
+from streaming.tables import Nodes, Tables, UndecodedTables, connect, levels_of
 
 
 def job(settings: Settings, family: Family, suspects_topic: str) -> Job:
@@ -57,8 +58,7 @@ class _ByName:
 @cache
 def _connections(settings: Settings, of: _ByName) -> Connections:
     session = connect(settings.cassandra)
-    consistency = levels(settings.cassandra.local_dc)
-    store = Store(session, settings.cassandra.own_keyspace, consistency)
+    store = Store(session, settings.cassandra.own_keyspace, levels_of(settings.cassandra))
     tables = Tables(session, settings.cassandra, of.family)
     return Connections(
         tables,
@@ -71,6 +71,7 @@ def _connections(settings: Settings, of: _ByName) -> Connections:
         CassandraExpiries(store, family=of.family),
         CassandraTallies(store, settings.tally.chunk),
         ClockWatch(Nodes(session), settings.stream.delay),
+        PauseWatch(CassandraPauses(store, settings.cassandra.keyspace), now_micros),
         _glance(settings, tables, of.family),
     )
 
@@ -80,7 +81,7 @@ def _glance(settings: Settings, tables: Tables, family: Family) -> Glance | None
     shape, cassandra = raw_shape(family), settings.cassandra
     if shape is None:
         return None
-    reads = RawReads(connect(cassandra), levels(cassandra.local_dc).each)
+    reads = RawReads(connect(cassandra), levels_of(cassandra).each)
     undecoded = UndecodedTables(reads, cassandra.keyspace, family, shape, tables.pace)
     lineage = CassandraRawLineage(reads, cassandra.own_keyspace, family)
     return Glance(family, shape, undecoded, lineage)

@@ -8,7 +8,7 @@ answer) costs K fresh looks and nothing else.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from reconcilers.drift import correction
 from reconcilers.errors import Deferred, Refused, Retryable, Soon
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Micros, Row
+from reconcilers.pause import covering_tally
 from reconcilers.tally import Sums
 from reconcilers.writes import AddToCounter
 from streaming.counters.count import MailboxCounter
@@ -38,7 +39,10 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corrector:
-    """Corrections of tallies; ``trouble`` says why nobody may correct now (a node is away)."""
+    """Corrections of tallies; ``trouble`` says why nobody may correct now (a node is away).
+
+    ``pauses`` says why a person has paused what it names, as of a second ago at most.
+    """
 
     findings: CounterFindings
     tables: AddTables
@@ -47,10 +51,14 @@ class Corrector:
     clock: Callable[[], Micros]
     limits: CorrectionLimits
     trouble: Callable[[], str | None]
+    pauses: Callable[[Collection[str]], str | None]
 
     def correct(self, counter: CounterRow, looked: Conclusion, refused: str | None) -> None:
         """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
         self.may_correct(refused)
+        paused = None if self.limits.observe else self.pauses(covering_tally(counter.tally))
+        if paused is not None:
+            raise Deferred(paused)
         self.findings.read_again(counter)
         if self.findings.is_anothers(self.findings.open_at(counter)):
             return
@@ -168,6 +176,11 @@ class Corrector:
         self.findings.put(intended)
         if self.clock() > claimed + self.limits.prompt:
             log.warning("%s: this process was held up, it is not sent", intended.sentence)
+            return
+        paused = self.pauses(covering_tally(write.tally))
+        if paused is not None:
+            sentence = f"{finding.sentence}; not sent: {paused}"
+            self.findings.hold(replace(finding, state=State.HELD, sentence=sentence))
             return
         try:
             self.tables.add(write)

@@ -1,33 +1,27 @@
 """What may be repaired in a batch: decided by the driver between the look and any write.
 
-Three things hold repairs back: a breaker that is open (more suspects than are believable), clocks
-that differ by half the delay or more, and writers whose clocks run ahead so far. Suspects are
-counted *before* anything is written: the batch that goes over a limit is not repaired either.
+Four things hold repairs back: a breaker that is open (more suspects than are believable), a person
+who has paused them, clocks that differ by half the delay or more, and writers whose clocks run
+ahead so far. Suspects are counted *before* anything is written: the batch that goes over a limit is
+not repaired either.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from checkpoints.journal import Journal
 from checkpoints.lease import Lease
 from reconcilers.family import Family
-from reconcilers.model import Micros
-from reconcilers.policy import (
-    Admission,
-    Breaker,
-    BreakerLimits,
-    BreakerState,
-    after_batch,
-    count_of,
-)
+from reconcilers.model import Kind, Micros, Suspect
+from reconcilers.pause import ALL, REMOVALS
+from reconcilers.policy import Admission, Breaker, count_of
 from streaming.monitoring.metrics import Metrics
+from streaming.pipeline.breakers import BreakerWatch
+from streaming.pipeline.open_findings import OpenFindings
+from streaming.pipeline.pause_report import PauseReport
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
-
-log = logging.getLogger("reconciler")
 
 FEW_KEYS = 20
 """So many keys of fast writers may be stray ones."""
@@ -41,62 +35,71 @@ class AdmissionControl:
     """
 
     family: Family
-    journal: Journal
-    limits: BreakerLimits
+    breakers: BreakerWatch
     mode: Mode
     lease: Lease | None
     clock_trouble: Callable[[], str | None]
     metrics: Metrics
-    _state: BreakerState = field(default_factory=BreakerState)
-
-    def recall(self) -> None:
-        """Read from the journal which breakers are open: at the start."""
-        self._state = BreakerState(self.journal.breakers())
-        self._show()
+    pauses: PauseReport
+    findings: OpenFindings
 
     @property
     def lets_held_go(self) -> bool:
         """Whether what is held may be looked at: repair mode, and no breaker is open."""
-        return self.mode is Mode.REPAIR and not self._state.opened
+        return self.mode is Mode.REPAIR and not self.breakers.any_open
 
     def admit(self, look: BatchLook, batch: str, at: Micros) -> Admission:
-        """Count this batch's suspects, read ``at`` (µs), and say what may be repaired.
+        """Count what this batch, read ``at`` (µs), is about to write, and say what may be repaired.
 
         Raises `AlreadyRunning` when the lease is lost: this process may not write any more.
         """
         self.check_lease()
-        count = count_of(look.suspects, self.family.listing.name, look.examined, batch, at)
-        before = self._state
-        after = after_batch(before, count, self.limits)
-        for breaker in after.opened.keys() - before.opened.keys():
-            reason = after.opened[breaker]
-            self.journal.open_breaker(breaker, reason, at)
-            log.error(
-                "breaker %s opened: %s; repairs pause until `reconcile resume`",
-                breaker.value,
-                reason,
+        trouble = self._trouble(look) or self.pauses.why({ALL})
+        held = trouble or self.breakers.reason(Breaker.REPAIRS)
+        counted = {
+            (each.projection, each.slot)
+            for each in look.suspects
+            if each.kind is not None and self._counts(held, each, at)
+        }
+        self.breakers.count(
+            count_of(
+                look.suspects,
+                self.family.listing.name,
+                look.examined,
+                lambda each: (each.projection, each.slot) in counted,
+                batch,
+                at,
             )
-        self._state = after  # only now: what the journal does not hold would look closed
-        self._show()
-        trouble = self._trouble(look)
+        )
+        self.breakers.remember(counted, at)
         return Admission(
-            repairs=trouble or self._reason(Breaker.REPAIRS),
-            removals=self._reason(Breaker.REMOVALS),
+            repairs=trouble or self.breakers.reason(Breaker.REPAIRS),
+            removals=self.breakers.reason(Breaker.REMOVALS),
             observe=self.mode is Mode.OBSERVE,
         )
 
-    def was_resumed(self) -> bool:
-        """Whether somebody has closed the breakers since the last call; they count anew then."""
-        if not self._state.opened or self.journal.breakers():
+    def _counts(self, held: str | None, suspect: Suspect, at: Micros) -> bool:
+        """Whether a suspect counts: a new one, and one that came back where it may be written now.
+
+        Neither where its table refuses, or a person has paused it: it comes back, and counts then.
+        """
+        if suspect.projection in self.findings.refusing:
             return False
-        self._state = BreakerState()
-        self._show()
-        log.info("breakers closed: looking again at what was held")
-        return True
+        removal = suspect.kind is Kind.EXTRA_ROW and suspect.projection == self.family.listing.name
+        names = {ALL, suspect.projection, *((REMOVALS,) if removal else ())}
+        if self.mode is Mode.REPAIR and self.pauses.why(names) is not None:
+            return False
+        if not suspect.looked_again:
+            return True
+        if self.mode is Mode.OBSERVE or held is not None:
+            return False
+        if removal and self.breakers.reason(Breaker.REMOVALS):
+            return False
+        return self.findings.is_not_written(suspect) and not self.breakers.was_counted(suspect, at)
 
     def paused_because(self) -> str | None:
         """Why nothing at all may be repaired now, whatever a batch holds; None when it may."""
-        return self._trouble() or self._reason(Breaker.REPAIRS)
+        return self._trouble() or self.pauses.why({ALL}) or self.breakers.reason(Breaker.REPAIRS)
 
     def _trouble(self, look: BatchLook | None = None) -> str | None:
         """Why clocks allow no repair; that breakers hold them back is shown by their own metric."""
@@ -111,14 +114,6 @@ class AdmissionControl:
         """Raises `AlreadyRunning` when another live stream may hold the lease by now."""
         if self.lease is not None and not self.lease.holds():
             self.lease.acquire()
-
-    def _reason(self, breaker: Breaker) -> str | None:
-        reason = self._state.opened.get(breaker)
-        return None if reason is None else f"breaker {breaker.value}: {reason}"
-
-    def _show(self) -> None:
-        for breaker in Breaker:
-            self.metrics.breaker.labels(breaker.value).set(breaker in self._state.opened)
 
 
 def _fast_writers(look: BatchLook) -> str | None:

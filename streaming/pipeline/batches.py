@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from reconcilers.behind import waits_for_it
 from reconcilers.model import Micros, Slot, Wake
+from reconcilers.pause import waits_for_resume
 from reconcilers.policy import Admission
 from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import MemoryWatch
@@ -39,8 +40,11 @@ class Batches:
         self.memory.check()
         self.recall()
         self.record.start()
-        self.admission.recall()
-        return self._held() if self.admission.lets_held_go else []
+        self.admission.breakers.recall()
+        if not self.admission.lets_held_go:
+            return []
+        self.open_findings.let_go()
+        return [finding_wake(finding) for finding in self.open_findings.take_held(self.record.clock())]
 
     def recall(self) -> None:
         """Read the open findings anew: a batch that failed told nothing of its work."""
@@ -72,24 +76,26 @@ class Batches:
 
     def later_looks(self, now: Micros) -> list[Wake]:
         """Keys to look at again now: those due, those a person let go, those with expired cells."""
-        resumed = self._held() if self.admission.was_resumed() else self._caught_up()
+        self._let_go()
         due = [finding_wake(finding) for finding in self.open_findings.take_due(now)]
-        return [*resumed, *due, *self.expired.take_due(now)]
+        return [*due, *self.expired.take_due(now)]
 
     def ended(self, look: BatchLook, piece: Slice) -> None:
         """The slice is done: counters are told, then it is settled, then shown."""
         self.memory.heard(self.record.ended(look, piece))
         self.behind.at(piece)
 
-    def _held(self) -> list[Wake]:
-        return [finding_wake(finding) for finding in self.open_findings.held()]
-
-    def _caught_up(self) -> list[Wake]:
-        """What was held because the stream was behind, and for that alone, once it is no more."""
-        if not self.behind.is_over() or not self.admission.lets_held_go:
-            return []
-        held = self.open_findings.held()
-        return [finding_wake(finding) for finding in held if waits_for_it(finding.sentence)]
+    def _let_go(self) -> None:
+        """What a person, or the frontier, holds no more comes back, at a pace."""
+        if self.admission.breakers.was_resumed():
+            self.open_findings.let_go()
+        unpaused, caught_up = self.admission.pauses.is_over(), self.behind.is_over()
+        if not self.admission.lets_held_go:
+            return
+        if unpaused:
+            self.open_findings.let_go(lambda each: waits_for_resume(each.sentence))
+        if caught_up:
+            self.open_findings.let_go(lambda each: waits_for_it(each.sentence))
 
     # --- for the supervisor
 

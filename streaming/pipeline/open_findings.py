@@ -7,7 +7,7 @@ of which each that changes something is reported once: in the log, and by metric
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -16,15 +16,14 @@ from checkpoints.journal import Journal
 from reconcilers.family import Family
 from reconcilers.finding import Action, Finding, State
 from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Kind, Micros, Slot, Wake, look_again
+from reconcilers.model import Kind, Micros, Slot, Suspect, Wake, look_again
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.report import report_change, report_end, report_looks_again
+from streaming.pipeline.held_looks import HeldLooks, Place
 from streaming.steps.outcome import Outcome
+from streaming.steps.permit import ABOVE
 
 WAIT_FOR_DECISION = frozenset({State.HELD, State.OBSERVED})
-
-
-Place = tuple[str, Slot]
 
 
 def place_of(finding: Finding) -> Place:
@@ -45,6 +44,7 @@ class OpenFindings:
     metrics: Metrics
     stream: str
     asked_again_after: Micros
+    held_looks: HeldLooks
     findings: dict[Place, Finding] = field(default_factory=dict)
 
     def recall(self) -> None:
@@ -77,17 +77,57 @@ class OpenFindings:
                 yield finding
 
     def take_due(self, now: Micros) -> list[Finding]:
-        """Findings whose next look has come; they are not due again until it must have happened."""
+        """Findings whose next look has come; they are not due again until it must have happened.
+
+        Those that are held come at a pace, also those that were let go.
+        """
         due = list(self.due(now))
-        for finding in due:
-            self.keep(replace(finding, next_look=now + self.asked_again_after))
-        return due
+        self._asked(due, now)
+        self.held_looks.add(each for each in due if _is_paced(each))
+        return [*(each for each in due if not _is_paced(each)), *self.take_held(now)]
+
+    def take_held(self, now: Micros) -> list[Finding]:
+        """Those of the held findings that come back now."""
+        paced = [self.findings[place] for place in self.held_looks.take(self._is_held)]
+        self._asked([each for each in paced if each.next_look is not None], now)
+        return paced
+
+    def let_go(self, which: Callable[[Finding], bool] = lambda _: True) -> None:
+        """Those of the held findings come back soon, whenever their next look is due."""
+        self.held_looks.add(each for each in self.held() if which(each))
 
     def held(self) -> Iterator[Finding]:
-        """Findings that wait for a breaker, or for repair mode."""
+        """Findings that wait for a breaker, a pause, or for repair mode."""
         for finding in self.findings.values():
             if finding.state in WAIT_FOR_DECISION and _is_of_a_row(finding):
                 yield finding
+
+    def _asked(self, findings: Iterable[Finding], now: Micros) -> None:
+        for finding in findings:
+            self.keep(replace(finding, next_look=now + self.asked_again_after))
+
+    def _is_held(self, place: Place) -> bool:
+        finding = self.findings.get(place)
+        return finding is not None and finding.state in WAIT_FOR_DECISION
+
+    def is_not_written(self, suspect: Suspect) -> bool:
+        """Whether no repair of it was sent yet, and none let through, by a person or the breaker.
+
+        What a look only verifies was written; what the ceiling holds was counted when it was found.
+        """
+        finding = self.findings.get((suspect.projection, suspect.slot))
+        if finding is None:
+            return True
+        waits = finding.state in WAIT_FOR_DECISION and not finding.sentence.endswith(ABOVE)
+        return waits and not finding.attempts and not finding.accepted
+
+    @property
+    def refusing(self) -> frozenset[str]:
+        """The projections whose table refuses writes."""
+        whole = (self.findings.get((each, WHOLE_TABLE)) for each in self.family.names)
+        return frozenset(
+            each.projection for each in whole if each and each.kind is Kind.TABLE_REFUSES
+        )
 
     def counts(self) -> Counter[tuple[str, str, str]]:
         """Open findings by projection, kind and state."""
@@ -147,6 +187,11 @@ class OpenFindings:
 def _is_of_a_row(finding: Finding) -> bool:
     """Whether there is a key to look at: the finding of a whole table has none."""
     return finding.slot != WHOLE_TABLE
+
+
+def _is_paced(finding: Finding) -> bool:
+    """Whether it comes back at a pace; what the ceiling holds has one of its own."""
+    return finding.state in WAIT_FOR_DECISION and not finding.sentence.endswith(ABOVE)
 
 
 def finding_wake(finding: Finding) -> Wake:

@@ -25,6 +25,7 @@ from streaming.pipeline.decisions import Decisions
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
 from streaming.pipeline.ranges import Ranges
+from streaming.pipeline.repair_task import RepairTask, repair_task
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.spark_errors import cause_of, is_of_a_record
 from streaming.pipeline.spark_files import CheckpointFolder
@@ -33,10 +34,8 @@ from streaming.pipeline.worker import (
     RESULT_SCHEMA,
     BatchLook,
     Job,
-    RepairTask,
     look_task,
     read_looks,
-    repair_task,
 )
 from streaming.steps.outcome import Outcome
 from streaming.topics import batch_options, stream_options

@@ -1,6 +1,4 @@
-"""What runs inside Spark's Python workers: steps 3–4 for keys, steps 5–7 for suspects.
-
-Of few suspects the driver's process runs steps 5–7 itself, by the same function.
+"""What runs inside Spark's Python workers: steps 3–4 for keys (`repair_task` has steps 5–7).
 
 The functions made here are sent to the workers, so they hold values only, and functions of modules;
 those of a `Job` (`streaming.commands.workers`) make each process its own connections, once.
@@ -28,7 +26,6 @@ from reconcilers.family import Family, Projection
 from reconcilers.frontier import Echo
 from reconcilers.memory import believed_since
 from reconcilers.model import Micros, Slot, Suspect, Wake
-from reconcilers.policy import Admission
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.arrow import SettledKeys
@@ -38,8 +35,7 @@ from streaming.steps.examine import Examiner
 from streaming.steps.glance import Glance
 from streaming.steps.look import Look, LookResult
 from streaming.steps.looks import Looks
-from streaming.steps.outcome import Outcome
-from streaming.steps.permit import Permit
+from streaming.steps.pauses import PauseWatch
 from streaming.steps.ports import MessageTables
 from streaming.topics import publish_dead_letters, publish_wakes
 
@@ -51,7 +47,8 @@ KEYS_AT_ONCE = 10_000
 class Connections:
     """One process's connections to what it reads and writes; some families have no ``glance``.
 
-    ``clocks`` measures the nodes' clocks against this process's own.
+    ``clocks`` measures the nodes' clocks against this process's own, ``pauses`` knows what a person
+    has paused.
     """
 
     tables: MessageTables
@@ -60,6 +57,7 @@ class Connections:
     expiries: Expiries
     tallies: Tallies
     clocks: ClockWatch
+    pauses: PauseWatch
     glance: Glance | None = None
 
 
@@ -251,45 +249,3 @@ def _keep_undecodable(job: Job, rows: list[dict[str, Any]], found: BatchLook) ->
     if rows:
         job.keep_dead_letters(rows)
         found.bad.update(row["reason"] for row in rows)
-
-
-# --- steps 5 to 7
-
-
-Share = tuple[Admission, list[Suspect]]
-"""Suspects, and what may be done with them."""
-
-
-def never() -> None:
-    """A Spark task is ended by Spark."""
-
-
-RepairTask = Callable[[Iterable[Share]], Iterator[Outcome]]
-
-
-def repair_task(job: Job, batch: str, stopping: Callable[[], str | None] = never) -> RepairTask:
-    """For ``mapPartitions``: shares of a batch's suspects in, outcomes out.
-
-    ``stopping`` says why nothing more is to be written, where one can know it.
-    """
-    return partial(_repair_share, job, batch, stopping)
-
-
-def _repair_share(
-    job: Job, batch: str, stopping: Callable[[], str | None], shares: Iterable[Share]
-) -> Iterator[Outcome]:
-    for admission, suspects in shares:
-        permit = _permit(job, admission, stopping)
-        for projection in job.family.projections:
-            concerned = [each for each in suspects if each.projection == projection.name]
-            for outcome in job.examiner(job, projection).examine(concerned, permit, batch):
-                finding = outcome.finding
-                yield replace(outcome, finding=finding.without_rows() if finding else None)
-
-
-def _permit(job: Job, admission: Admission, stopping: Callable[[], str | None]) -> Permit:
-    """What this process may write: its own clock may be another than the driver's."""
-    clocks = job.connections().clocks
-    clocks.measure_if_due()
-    repairs = admission.repairs or clocks.trouble()
-    return Permit(replace(admission, repairs=repairs), lambda: stopping() or clocks.moved())

@@ -14,6 +14,7 @@ from streaming.settings.servers import (
     KafkaSettings,
     MetricsSettings,
 )
+from streaming.settings.unsafe import refuse_unsafe
 from streaming.settings.work import Mode, RepairSettings, StreamSettings
 
 __all__ = [
@@ -31,4 +32,5 @@ __all__ = [
     "Settings",
     "StreamSettings",
     "load",
+    "refuse_unsafe",
 ]

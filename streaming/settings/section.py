@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 SECONDS = "seconds"
 """Marks a duration's unit, for docs/settings.md."""
-Seconds = Annotated[float, Field(gt=0), SECONDS]
-MaybeSeconds = Annotated[float | None, Field(gt=0), SECONDS]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), SECONDS]
+MaybeSeconds = Annotated[float | None, Field(gt=0, allow_inf_nan=False), SECONDS]
 Count = Annotated[int, Field(gt=0)]
 Share = Annotated[float, Field(gt=0, le=1)]
 

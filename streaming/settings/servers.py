@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from streaming.settings.section import Count, Seconds, Section
@@ -14,18 +16,31 @@ class CassandraSettings(Section):
     port: int = Field(9042, gt=0, lt=65536, description="native protocol port")
     keyspace: str = Field("apache_james", description="James's keyspace")
     own_keyspace: str = Field("reconciler", description="journal, lineage, bookmarks, lease")
-    own_replication: int = Field(
-        1, gt=0, description="replication factor of own_keyspace when it is created"
+    own_replication: int | None = Field(
+        None,
+        gt=0,
+        description="copies of own_keyspace when it is created; without it: 3, or one a node",
     )
     username: str | None = Field(None, description="role to log in as; none without one")
     password: str | None = Field(None, repr=False, description="its password")
     local_dc: str | None = Field(
-        None, description="the one data centre to talk to; consistency becomes LOCAL_*"
+        None, description="the one data centre whose nodes are talked to; no level follows from it"
+    )
+    consistency: Literal["QUORUM", "LOCAL_QUORUM", "EACH_QUORUM"] = Field(
+        "QUORUM", description="of all reads and writes: as James's own"
+    )
+    serial_consistency: Literal["SERIAL", "LOCAL_SERIAL"] = Field(
+        "SERIAL", description="of confirming reads and lightweight transactions: as James's own"
     )
     request_timeout: Seconds = Field(10.0, description="longest wait for one answer, seconds")
     rows_per_second: Count = Field(
         50_000, description="most rows read per second and worker; protects production"
     )
+
+    @property
+    def levels_are_set(self) -> bool:
+        """Whether somebody has said which levels are James's own."""
+        return {"consistency", "serial_consistency"} <= self.model_fields_set
 
 
 class KafkaSettings(Section):

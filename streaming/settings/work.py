@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +14,8 @@ from reconcilers.projections import MESSAGE_PROJECTIONS
 from reconcilers.tallies import MAILBOX_TALLIES, USER_TALLIES
 from reconcilers.tally import Tally
 from streaming.settings.section import Count, MaybeSeconds, Seconds, Section, Share
+
+LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)\])?")
 
 
 class Mode(StrEnum):
@@ -31,13 +34,25 @@ class StreamSettings(Section):
     delay: Seconds = Field(45.0, description="D: nothing is judged before; James retries for 31 s")
     window: Seconds = Field(5.0, description="W: a key comes out D to D + 1.5 W after it is read")
     trigger: MaybeSeconds = Field(None, description="a batch starts so often; else each window")
-    master: str = Field("local[2]", description="Spark master")
+    master: str = Field(
+        "local[2]", description="Spark master: local[N] only, its processes are this host's"
+    )
     shuffle_partitions: Count = Field(2, description="tasks that share a look")
     jars: Path = Field(Path(".jars/spark"), description="folder of the Kafka connector's jars")
     driver_memory: str = Field("1g", description="heap of the Spark driver")
     restart_backoff_max: Seconds = Field(
         60.0, description="longest pause before a dead query restarts"
     )
+
+    @field_validator("master")
+    @classmethod
+    def _is_local(cls, master: str) -> str:
+        if LOCAL.fullmatch(master) is None:
+            raise ValueError(
+                f"{master} is no master of this host, such as local[2]: Spark's driver listens on"
+                " this host alone, and a cluster was never tried"
+            )
+        return master
 
 
 class RepairSettings(Section):
@@ -65,6 +80,9 @@ class RepairSettings(Section):
     share_min_keys: Count = Field(1000, description="the shares count from so many keys on")
     writes_per_minute: Count = Field(
         2000, description="most repairs a minute; those above are held for a later minute"
+    )
+    allow_unsafe_settings: bool = Field(
+        False, description="repair even with settings that take a guard away; for tests"
     )
     log_days: Count = Field(90, description="how long the log (and so undo) is kept, days")
 

@@ -64,3 +64,17 @@ class ConfirmedSuspect:
             accepted=previous.accepted if previous is not None else False,
             truth=self.seen.truths,
         )
+
+    def as_tried_before(self, finding: Finding) -> Finding:
+        """The same with what was tried before now: a repair that has to wait is no attempt."""
+        previous = self.previous
+        if previous is None or not previous.writes:
+            return replace(finding, attempts=0, batch="", tried_at=0, writes=())
+        return replace(
+            finding,
+            attempts=previous.attempts,
+            batch=previous.batch,
+            tried_at=previous.tried_at,
+            before=previous.before,
+            writes=previous.writes,
+        )

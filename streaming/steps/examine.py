@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from checkpoints.journal import Journal
 from reconcilers.confirm import Moment, cannot_be_found, cannot_be_read, judge
@@ -37,8 +38,9 @@ from streaming.steps.outcome import Outcome
 from streaming.steps.parking import Parking
 from streaming.steps.permit import ABOVE, Permit
 from streaming.steps.ports import RepairTables
+from streaming.steps.recorder import FindingRecorder
 from streaming.steps.removals import Removals
-from streaming.steps.repair import Repairer
+from streaming.steps.repair import WRITTEN, Repairer
 
 CONFIRMED_TOGETHER = 100
 """Suspects confirmed under one C: few, so that the reads are near the writes."""
@@ -63,6 +65,7 @@ class _Batch:
     permit: Permit
     removals: Removals
     repairs: Repairer
+    record: FindingRecorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,27 +87,37 @@ class Examiner:
         Raises `reconcilers.errors.Retryable` when the surroundings fail: the batch is done again,
         and what had been written by then is recognised.
         """
-        outcomes: list[Outcome] = []
+        if not suspects:
+            return []
         this = self._batch(permit)
-        if suspects:
-            suspects = this.repairs.rotated(suspects, batch)
-        for start in range(0, len(suspects), CONFIRMED_TOGETHER):
-            some = suspects[start : start + CONFIRMED_TOGETHER]
-            began, withdrawn = self.clock(), permit.withdrawn()
-            if withdrawn is not None:  # C may be wrong, or a stop waits: nothing is judged
-                self.publish([each.wake(each.kind) for each in some])
-                outcomes += [self._comes_back(each.slot, withdrawn) for each in some]
-                continue
+        waiting = this.repairs.rotated(suspects, batch)
+        outcomes: list[Outcome] = []
+        tries = int(this.repairs.refuses_writes)
+        while waiting:
+            some, waiting, later = _next_ones(waiting, this, tries)
+            tries = 0
+            outcomes += this.repairs.later(later)
             try:
-                cases = self._confirmed(some, began, batch)
+                outcomes += self._examine_some(some, this, batch)
             except Unreadable as refused:
-                return [*outcomes, *this.repairs.unreadable(suspects[start:], refused)]
-            outcomes += this.repairs.readable()
-            for case in cases:
-                try:
-                    outcomes += self._examine_one(case, this)
-                except ReadFailed as failed:  # of its whole mailbox, before a removal
-                    outcomes += self._examine_one(case.unreadable(str(failed)), this)
+                return [*outcomes, *this.repairs.unreadable([*some, *waiting], refused)]
+        return outcomes
+
+    def _examine_some(self, suspects: Sequence[Suspect], this: _Batch, batch: str) -> list[Outcome]:
+        """Under one C. Raises `Unreadable` before anything is done."""
+        if not suspects:
+            return []
+        began, withdrawn = self.clock(), this.permit.withdrawn()
+        if withdrawn is not None:  # C may be wrong, or a stop waits: nothing is judged
+            self.publish([each.wake(each.kind) for each in suspects])
+            return [self._comes_back(each.slot, withdrawn) for each in suspects]
+        cases = self._confirmed(suspects, began, batch)
+        outcomes = list(this.repairs.readable())
+        for case in cases:
+            try:
+                outcomes += self._examine_one(case, this)
+            except ReadFailed as failed:  # of its whole mailbox, before a removal
+                outcomes += self._examine_one(case.unreadable(str(failed)), this)
         return outcomes
 
     def _batch(self, permit: Permit) -> _Batch:
@@ -119,7 +132,10 @@ class Examiner:
             clock=self.clock,
             recheck_interval=rules.recheck_interval,
         )
-        return _Batch(permit, removals, repairs)
+        record = FindingRecorder(
+            self.family, projection, self.journal, self.clock, rules.recheck_interval
+        )
+        return _Batch(permit, removals, repairs, record)
 
     def _confirmed(
         self, suspects: Sequence[Suspect], began: Micros, batch: str
@@ -157,7 +173,7 @@ class Examiner:
             return
         step = advance(previous, verdict, case.seen, case.now, self.rules.attempts)
         if step.ends_as is not None:
-            yield self._close(case, step.ends_as)
+            yield batch.record.close(case, step.ends_as)
             case = replace(case, previous=None)
         if step.action is not Action.CLOSE:
             yield from self._act(case, verdict, step, batch)
@@ -167,11 +183,11 @@ class Examiner:
     ) -> Iterator[Outcome]:
         match step.action, verdict:
             case Action.KEEP, _:
-                yield self._keep(case)
+                yield batch.record.keep(case)
             case Action.STICK, _:
-                yield self._stick(case)
+                yield batch.record.stick(case)
             case Action.REPORT, Report():
-                yield self._report(case, verdict)
+                yield batch.record.report(case, verdict)
             case Action.REPAIR, Repair():
                 yield from self._repair(case, verdict, step, batch)
             case Action.LOOK_AGAIN, _:
@@ -196,39 +212,6 @@ class Examiner:
             accepted |= ACCEPTABLE  # its kind is by now that of the repair
         return judge(self.family, self.projection, seen, case.moment, accepted)
 
-    def _close(self, case: ConfirmedSuspect, state: State) -> Outcome:
-        assert case.previous is not None
-        now = self.clock()
-        self.journal.close(case.previous, state, now)
-        return Outcome(case.slot, Action.CLOSE, case.previous, state, now)
-
-    def _keep(self, case: ConfirmedSuspect) -> Outcome:
-        assert case.previous is not None
-        kept = replace(case.previous, next_look=self.clock() + self.rules.recheck_interval)
-        self.journal.touch(kept)
-        return Outcome(case.slot, Action.KEEP, kept)
-
-    def _stick(self, case: ConfirmedSuspect) -> Outcome:
-        assert case.previous is not None
-        sentence = (
-            f"{case.previous.sentence}; {case.previous.attempts} repairs did not hold:"
-            " look at it, then `reconcile findings --retry`"
-        )
-        next_look = self.clock() + self.rules.recheck_interval
-        stuck = replace(case.previous, state=State.STUCK, sentence=sentence, next_look=next_look)
-        self.journal.put(stuck)
-        return Outcome(case.slot, Action.STICK, stuck)
-
-    def _report(self, case: ConfirmedSuspect, report: Report) -> Outcome:
-        now = self.clock()
-        next_look = None if report.kind is Kind.UNRESOLVED else now + self.rules.recheck_interval
-        finding = case.finding(
-            self.family, self.projection, report.kind, State.REPORTED, report.sentence
-        )
-        finding = replace(finding, next_look=next_look)
-        self.journal.put(finding)
-        return Outcome(case.slot, Action.REPORT, finding, at=now)
-
     def _repair(
         self, case: ConfirmedSuspect, verdict: Repair, step: Step, batch: _Batch
     ) -> Iterator[Outcome]:
@@ -237,7 +220,7 @@ class Examiner:
             verdict,
             self.family,
             self.projection,
-            batch.permit.admission,
+            batch.permit.admits(self.projection, verdict.difference.kind),
             lambda: _may_remove(case, batch.removals),
         )
         if refused is None:
@@ -246,10 +229,9 @@ class Examiner:
         if refused.reason is not None:
             sentence = f"{sentence}; {refused.reason}"
         if refused.state is State.REPORTED:
-            yield self._report_instead(case, Report(refused.kind, sentence))
+            yield self._report_instead(case, Report(refused.kind, sentence), batch)
         else:
-            again = self.rules.recheck_interval
-            yield self._hold(case, refused.kind, refused.state, sentence, again)
+            yield batch.record.hold(case, refused.kind, refused.state, sentence)
 
     def _carry_out(
         self, case: ConfirmedSuspect, verdict: Repair, attempt: int, batch: _Batch
@@ -258,7 +240,7 @@ class Examiner:
         planned = plan(self.projection, case.seen, verdict.difference, case.moment, attempt)
         if isinstance(planned, Report):
             report = replace(planned, sentence=f"{sentence}; {planned.sentence}")
-            yield self._report_instead(case, report)
+            yield self._report_instead(case, report, batch)
             return
         withdrawn = batch.permit.withdrawn()
         if withdrawn is not None:
@@ -267,7 +249,8 @@ class Examiner:
             return
         wait = 0 if batch.repairs.waits_for_table else batch.permit.wait()
         if wait:
-            yield self._hold(case, kind, State.HELD, f"{sentence}; held: {ABOVE}", wait)
+            above = f"{sentence}; held: {ABOVE}"
+            yield batch.record.hold(case, kind, State.HELD, above, wait)
             return
         finding = replace(
             case.finding(self.family, self.projection, kind, State.INTENDED, sentence),
@@ -276,21 +259,33 @@ class Examiner:
             batch=case.batch,
             next_look=self.clock() + 4 * self.rules.delay,
         )
-        yield from batch.repairs.send(case, finding, planned)
+        paused = partial(batch.permit.paused, self.projection, kind)
+        yield from batch.repairs.send(case, finding, planned, paused)
 
-    def _report_instead(self, case: ConfirmedSuspect, report: Report) -> Outcome:
+    def _report_instead(self, case: ConfirmedSuspect, report: Report, batch: _Batch) -> Outcome:
         """What was to be repaired and may not be; reported anew, unless it stands already."""
         step = advance(case.previous, report, case.seen, case.now, self.rules.attempts)
-        return self._keep(case) if step.action is Action.KEEP else self._report(case, report)
+        if step.action is Action.KEEP:
+            return batch.record.keep(case)
+        return batch.record.report(case, report)
 
-    def _hold(
-        self, case: ConfirmedSuspect, kind: Kind, state: State, sentence: str, again: Micros
-    ) -> Outcome:
-        finding = case.finding(self.family, self.projection, kind, state, sentence)
-        finding = replace(finding, next_look=self.clock() + again)
-        same = case.previous is not None and case.previous.state is state
-        (self.journal.touch if same else self.journal.put)(finding)
-        return Outcome(case.slot, Action.KEEP, finding)
+
+Suspects = Sequence[Suspect]
+
+
+def _next_ones(waiting: Suspects, this: _Batch, tries: int) -> tuple[Suspects, Suspects, Suspects]:
+    """Who is examined next, who after them, and who only later, as their table refuses.
+
+    Where the table refuses, ``tries`` of those that differ go first (0 or 1); the others are not
+    confirmed.
+    """
+    if this.permit.admission.observe or not this.repairs.refuses_writes:
+        return waiting[:CONFIRMED_TOGETHER], waiting[CONFIRMED_TOGETHER:], ()
+    differ = [each for each in waiting if each.kind in WRITTEN]
+    others = [each for each in waiting if each.kind not in WRITTEN]
+    if tries and differ:
+        return differ[:1], [*differ[1:], *others], ()
+    return others[:CONFIRMED_TOGETHER], others[CONFIRMED_TOGETHER:], differ
 
 
 def _may_remove(case: ConfirmedSuspect, removals: Removals) -> bool:

@@ -1,7 +1,8 @@
 """Step 6: the journal first, then the guarded write, then only the promise to look again.
 
-A table that refuses is parked (`parking`): in each batch one suspect tries a write there,
-the others wait without a finding of their own, and come back one delay later.
+A table that refuses is parked (`parking`): in each batch one suspect tries a write there, and comes
+back one delay later; the others are not even confirmed, have no finding of their own, and come back
+after one to two `recheck_interval`s.
 """
 
 from __future__ import annotations
@@ -22,8 +23,14 @@ from streaming.steps.outcome import Outcome
 from streaming.steps.parking import Parking
 from streaming.steps.ports import WriteTables
 
+WRITTEN = frozenset({Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW})
+"""What a look has found and a write would mend."""
 WAITS = "its table refuses writes"
 """Why a key whose table is parked comes back."""
+
+
+BY_ITSELF = "held: its table takes others, not this"
+"""Why a row is held that its table refuses, and no other."""
 
 
 class LastWrite(Enum):
@@ -63,6 +70,12 @@ class Repairer:
         return [*suspects[first:], *suspects[:first]]
 
     @property
+    def refuses_writes(self) -> bool:
+        """Whether the table is known to refuse writes."""
+        parked = self.parking.parked(self.projection.name)
+        return parked is not None and parked.kind is Kind.TABLE_REFUSES
+
+    @property
     def waits_for_table(self) -> bool:
         """Whether `send` writes nothing now: the table refuses, and was tried in this batch."""
         return self._parked and self._last is not LastWrite.NONE
@@ -72,14 +85,25 @@ class Repairer:
         return self.parking.parked(self.projection.name) is not None
 
     def send(
-        self, case: ConfirmedSuspect, finding: Finding, writes: tuple[Write, ...]
+        self,
+        case: ConfirmedSuspect,
+        finding: Finding,
+        writes: tuple[Write, ...],
+        paused: Callable[[], str | None],
     ) -> Iterator[Outcome]:
-        """Write what repairs this finding, unless its table is known to refuse."""
+        """Write what repairs this finding, unless its table is known to refuse.
+
+        ``paused`` is asked last, after the journal: what is not sent then is held.
+        """
         if self.waits_for_table:
             yield from self._wait(case, finding.kind, case.previous)
             return
         intended = replace(finding, state=State.INTENDED, writes=writes)
         self.journal.put(intended)
+        why = paused()
+        if why is not None:
+            yield self._hold(case.as_tried_before(intended), f"held: {why}")
+            return
         try:
             self.tables.apply(writes)
         except Refused as refused:
@@ -114,36 +138,48 @@ class Repairer:
         """The table's fault, unless it has just taken another write: then the row is held."""
         taken, self._last = self._last is LastWrite.TAKEN, LastWrite.REFUSED
         if not self._parked and (taken or _held_by_itself(case.previous)):
-            yield self._hold(case, intended, refused)
+            yield self._hold(intended, f"{BY_ITSELF}: {refused}")
             return
         name, table = self.projection.name, self.projection.table
         yield from self._parked_now(self.parking.refuses_writes(name, table, refused))
         yield from self._wait(case, intended.kind, intended)
 
-    def _hold(self, case: ConfirmedSuspect, intended: Finding, refused: Refused) -> Outcome:
-        """An attempt like any that does not hold: after the last one it is stuck."""
-        held = replace(
-            intended,
-            state=State.HELD,
-            sentence=f"{intended.sentence}; held: its table takes others, not this: {refused}",
-            next_look=self.clock() + self.recheck_interval,
-        )
+    def _hold(self, intended: Finding, why: str) -> Outcome:
+        """It is looked at again; what was refused is an attempt like any that does not hold."""
+        sentence, next_look = f"{intended.sentence}; {why}", self.clock() + self.recheck_interval
+        held = replace(intended, state=State.HELD, sentence=sentence, next_look=next_look)
         self.journal.put(held)
-        return Outcome(case.slot, Action.KEEP, held)
+        return Outcome(intended.slot, Action.KEEP, held)
+
+    def later(self, suspects: Sequence[Suspect]) -> Iterator[Outcome]:
+        """The table refuses: these wait, and cost nothing until they come back."""
+        slots = [each.slot for each in suspects]
+        open_ones = self.journal.recall(self.parking.family, self.projection.name, slots)
+        name = self.projection.name
+        for slot in slots:
+            standing = open_ones.get(slot)
+            if standing is not None and standing.state in {State.REPORTED, State.STUCK}:
+                continue  # it waits for no table, and has its own next look
+            yield from self._given_up(standing, standing)
+            yield Outcome(slot, Action.LOOK_LATER, None, projection=name)
 
     def _wait(
         self, case: ConfirmedSuspect, kind: Kind, standing: Finding | None
     ) -> Iterator[Outcome]:
-        """It has no finding of its own any more, but for what a person has accepted."""
-        held = None if standing is None else self.parking.give_up(standing)
-        if held is not None:
-            yield Outcome(case.slot, Action.KEEP, held)
-        elif case.previous is not None:
-            yield Outcome(case.slot, Action.CLOSE, case.previous, State.PARKED, self.clock())
+        """It comes back one delay later, to try again."""
+        yield from self._given_up(standing, case.previous)
         self.publish([case.wake(kind)])
         name = self.projection.name
         yield Outcome(case.slot, Action.LOOK_AGAIN, None, projection=name, reason=WAITS)
 
+    def _given_up(self, standing: Finding | None, before: Finding | None) -> Iterator[Outcome]:
+        """It has no finding of its own any more, but for what a person has accepted."""
+        held = None if standing is None else self.parking.give_up(standing)
+        if held is not None:
+            yield Outcome(held.slot, Action.KEEP, held)
+        elif before is not None:
+            yield Outcome(before.slot, Action.CLOSE, before, State.PARKED, self.clock())
+
 
 def _held_by_itself(finding: Finding | None) -> bool:
-    return finding is not None and finding.state is State.HELD and bool(finding.writes)
+    return finding is not None and finding.state is State.HELD and BY_ITSELF in finding.sentence

@@ -5,7 +5,7 @@ from streaming.tables.cluster import Cluster, logged_in
 from streaming.tables.collected_flags import CollectedFlags
 from streaming.tables.counters import CounterTables
 from streaming.tables.nodes import Nodes
-from streaming.tables.session import connect, disconnect, open_session, schema_of
+from streaming.tables.session import connect, disconnect, levels_of, open_session, schema_of
 from streaming.tables.tables import Tables
 from streaming.tables.undecoded import UndecodedTables
 
@@ -19,6 +19,7 @@ __all__ = [
     "UndecodedTables",
     "connect",
     "disconnect",
+    "levels_of",
     "logged_in",
     "open_session",
     "schema_of",

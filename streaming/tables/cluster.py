@@ -7,12 +7,13 @@ from contextlib import contextmanager
 
 from cassandra.cluster import Session
 
-from checkpoints.cassandra import Store, levels
+from checkpoints.cassandra import Store
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings
 from streaming.tables.nodes import Nodes
-from streaming.tables.session import open_session, schema_of
+from streaming.tables.replication import Replication, replication_of
+from streaming.tables.session import levels_of, open_session, schema_of
 
 
 class Cluster:
@@ -27,7 +28,7 @@ class Cluster:
 
     def store(self, settings: CassandraSettings) -> Store:
         """Our own keyspace, by this session."""
-        return Store(self._session, settings.own_keyspace, levels(settings.local_dc))
+        return Store(self._session, settings.own_keyspace, levels_of(settings))
 
     def clocks(self) -> dict[str, float]:
         """How far each node's clock is ahead of ours, seconds."""
@@ -37,6 +38,14 @@ class Cluster:
         """The address of each node by its host id."""
         hosts = self._session.cluster.metadata.all_hosts()
         return {str(host.host_id): host.address for host in hosts}
+
+    def data_centres(self) -> frozenset[str]:
+        """Of all nodes."""
+        return frozenset(host.datacenter for host in self._session.cluster.metadata.all_hosts())
+
+    def replication(self, keyspace: str) -> Replication:
+        """How a keyspace is replicated; empty when there is none."""
+        return replication_of(self._session, keyspace)
 
     def tables_with_cdc(self, keyspace: str) -> frozenset[str]:
         """The tables of a keyspace that have change capture on."""

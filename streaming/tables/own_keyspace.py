@@ -8,19 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from checkpoints.cassandra import (
-    CassandraJournal,
-    CassandraLineage,
-    CassandraOwner,
-    Store,
-    levels,
-)
+from checkpoints.cassandra import CassandraJournal, CassandraLineage, CassandraOwner, Store
 from checkpoints.schema.upgrade import SchemaGap, SchemaStore, read_gap, upgrade
 from reconcilers.errors import Misconfigured, Refused
 from streaming.settings import CassandraSettings, Settings
-from streaming.tables import connect
+from streaming.tables import connect, levels_of
 
 log = logging.getLogger(__name__)
+
+MOST_COPIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +93,12 @@ def end_memory(store: Store, why: str) -> None:
 
 def finish(store: SchemaStore, settings: CassandraSettings, told: Callable[[str], None]) -> None:
     """Finish every step of the schema, ``told`` of each thing done. Raises as `upgrade` does."""
-    upgrade(store, replication(settings), told)
+    upgrade(store, replication(settings, store), told)
 
 
 def gap_in(store: SchemaStore, settings: CassandraSettings) -> SchemaGap:
     """What our own keyspace has not got of what this product needs. Raises as `read_gap` does."""
-    return read_gap(store, replication(settings))
+    return read_gap(store, replication(settings, store))
 
 
 def lacks(settings: CassandraSettings, gap: SchemaGap) -> str:
@@ -112,13 +108,14 @@ def lacks(settings: CassandraSettings, gap: SchemaGap) -> str:
     return f"keyspace {settings.own_keyspace} lacks {few}"
 
 
-def replication(settings: CassandraSettings) -> Mapping[str, str]:
-    """How our own keyspace is replicated when it is made."""
-    copies = str(settings.own_replication)
+def replication(settings: CassandraSettings, store: SchemaStore) -> Mapping[str, str]:
+    """How our own keyspace is replicated when it is made: unless set, in three copies if it can."""
+    nodes = store.nodes(settings.local_dc)
+    copies = str(settings.own_replication or max(1, min(MOST_COPIES, nodes)))
     if settings.local_dc:
         return {"class": "NetworkTopologyStrategy", settings.local_dc: copies}
     return {"class": "SimpleStrategy", "replication_factor": copies}
 
 
 def _store(settings: CassandraSettings) -> Store:
-    return Store(connect(settings), settings.own_keyspace, levels(settings.local_dc))
+    return Store(connect(settings), settings.own_keyspace, levels_of(settings))

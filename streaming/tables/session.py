@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cache
 
-from cassandra import ConsistencyLevel
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import (
@@ -16,6 +15,7 @@ from cassandra.policies import (
 )
 from cassandra.query import dict_factory
 
+from checkpoints.cassandra import Levels, levels
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings
@@ -37,10 +37,11 @@ def open_session(settings: CassandraSettings) -> Session:
     Raises `reconcilers.errors.Unreachable` or `Refused` (wrong credentials).
     """
     policy = DCAwareRoundRobinPolicy(settings.local_dc) if settings.local_dc else RoundRobinPolicy()
+    consistency = levels_of(settings)
     profile = ExecutionProfile(
         load_balancing_policy=TokenAwarePolicy(policy),
-        consistency_level=quorum(settings),
-        serial_consistency_level=serial(settings),
+        consistency_level=consistency.each,
+        serial_consistency_level=consistency.serial,
         request_timeout=settings.request_timeout,
         row_factory=dict_factory,
     )
@@ -69,14 +70,13 @@ def disconnect(settings: CassandraSettings) -> None:
         connect.cache_clear()
 
 
-def quorum(settings: CassandraSettings) -> int:
-    """QUORUM, within the one data centre where one is set."""
-    return int(ConsistencyLevel.LOCAL_QUORUM if settings.local_dc else ConsistencyLevel.QUORUM)
+def levels_of(settings: CassandraSettings) -> Levels:
+    """Those of the settings. A local data centre chooses nodes, and no level.
 
-
-def serial(settings: CassandraSettings) -> int:
-    """SERIAL, within the one data centre where one is set."""
-    return int(ConsistencyLevel.LOCAL_SERIAL if settings.local_dc else ConsistencyLevel.SERIAL)
+    A LOCAL_SERIAL read may complete a change that James, at SERIAL, has superseded
+    (`tests/property/test_paxos.py`), and a LOCAL_QUORUM may miss what a QUORUM has written.
+    """
+    return levels(settings.consistency, settings.serial_consistency)
 
 
 def schema_of(session: Session, keyspace: str) -> Schema:

@@ -21,7 +21,7 @@ from reconcilers.writes import Write
 from streaming.settings import CassandraSettings
 from streaming.tables.cql import as_cql
 from streaming.tables.rate_limit import RateLimiter
-from streaming.tables.session import serial
+from streaming.tables.session import levels_of
 from streaming.tables.statement_cache import StatementCache
 
 KEYS_PER_READ = 100
@@ -99,7 +99,7 @@ class Tables:
         columns = ", ".join((*self._truth_key, *self._truth_columns, *times))
         query = self._statements.prepared(
             f"SELECT {columns} FROM {self._table(self._truth.table)} WHERE {self._source} = ?",
-            consistency_level=serial(self._settings),
+            consistency_level=levels_of(self._settings).serial,
         )
         asked = list(sources)
         answers = self._read(query, ((source,) for source in asked))

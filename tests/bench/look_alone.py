@@ -30,6 +30,7 @@ from streaming.steps.examine import Examiner
 from streaming.tables import Nodes, Tables, schema_of
 from streaming.tables.session import open_session
 from tests.builders.mail_rows import MailRow
+from tests.builders.permits import unpaused
 from tests.fakes.recording_session import RecordingSession
 from tests.unit.test_settled import SCHEMA
 
@@ -140,6 +141,7 @@ def _connections(session: Any, settings: Settings, family: Family) -> Connection
         MemoryExpiries(),
         MemoryTallies(),
         ClockWatch(Nodes(session), settings.stream.delay),
+        unpaused(),
         workers._glance(settings, tables, family),
     )
 

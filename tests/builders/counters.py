@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -157,6 +157,7 @@ class Bench:
     first: Sums = field(default_factory=lambda: {Sum.COUNT: 100, Sum.SIZE: 10_000})
     now: Micros = NOW
     trouble: str | None = None
+    paused: list[str | None] = field(default_factory=lambda: [None])
     tables: CounterTables = field(default_factory=CounterTables)
     tallies: MemoryTallies = field(default_factory=MemoryTallies)
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
@@ -204,6 +205,7 @@ class Bench:
             clock=self.clock,
             limits=limits,
             trouble=lambda: self.trouble,
+            pauses=self.pauses,
         )
 
     def _watch(self) -> CounterScheduler:
@@ -241,6 +243,13 @@ class Bench:
 
     def clock(self) -> Micros:
         return self.now
+
+    def pauses(self, names: Collection[str]) -> str | None:
+        """Each asking takes the next answer that was planned, then the last one for ever."""
+        answer = self.paused[0]
+        if len(self.paused) > 1:
+            self.paused.pop(0)
+        return answer if answer is not None and names else None
 
     # --- what is stored
 

@@ -1,11 +1,25 @@
 """What a worker may write where its own clock stands."""
 
+from collections.abc import Collection
+
+from checkpoints.memory_pauses import MemoryPauses
 from reconcilers.policy import Admission
+from streaming.steps.pauses import PauseWatch
 from streaming.steps.permit import Permit
 
 OPEN = Admission()
 
 
+def nothing_paused(_names: Collection[str]) -> str | None:
+    """Nobody has paused anything."""
+    return None
+
+
 def permit(admission: Admission = OPEN) -> Permit:
     """As the driver admits it."""
-    return Permit(admission, lambda: None)
+    return Permit(admission, lambda: None, nothing_paused)
+
+
+def unpaused() -> PauseWatch:
+    """Of a process that nobody has paused."""
+    return PauseWatch(MemoryPauses(), lambda: 0)

@@ -8,10 +8,13 @@ from datetime import UTC, date, datetime
 import pytest
 
 from checkpoints.cassandra import CassandraJournal
+from checkpoints.cassandra.journal import bucket_of
+from checkpoints.clock import now_micros
 from checkpoints.journal import Journal
 from checkpoints.memory import MemoryJournal
 from reconcilers.family import Family
 from reconcilers.finding import State
+from reconcilers.key import text_of
 from reconcilers.model import Kind, Slot
 from reconcilers.policy import Breaker
 from tests.builders.slots import mailbox_of
@@ -224,3 +227,42 @@ def test_a_batch_that_runs_again_does_not_undo_a_persons_decision(journal: Journ
     journal.close_breakers(2_000)
     journal.open_breaker(Breaker.REPAIRS, "too many", 1_000)
     assert journal.breakers() == {}
+
+
+# --- what a person decides ----------------------------------------------------------------------
+
+
+def test_a_decision_replaces_what_stands_and_is_logged(
+    journal: Journal, family: Family, clock: Clock
+) -> None:
+    slot = a_slot()
+    held = a_finding(family, slot, state=State.HELD, accepted=False)
+    journal.put(held)
+    decided = replace(held, accepted=True)
+    journal.decide(decided)
+    assert journal.recall(family, held.projection, [slot]) == {slot: decided}
+    assert len([line for line in journal.log(clock.day) if line["uid"] == slot.key[1]]) == 2
+
+
+def test_a_decision_is_kept_whatever_the_clock_of_the_persons_host(
+    journal: Journal, family: Family, kind: str, request: pytest.FixtureRequest
+) -> None:
+    """The stream's clock is ahead of it: by its own time the decision would be lost."""
+    slot = a_slot()
+    held = a_finding(family, slot, state=State.HELD, accepted=False)
+    journal.put(held)
+    if kind != "memory":
+        request.getfixturevalue("cassandra").execute(
+            f"UPDATE {request.getfixturevalue('reconciler_keyspace')}.findings USING TIMESTAMP"
+            " %s SET state = 'held', accepted = false"
+            " WHERE family = %s AND bucket = %s AND projection = %s AND key = %s",
+            (
+                now_micros() + 20_000_000,
+                held.family,
+                bucket_of(text_of(slot)),
+                held.projection,
+                text_of(slot),
+            ),
+        )
+    journal.decide(replace(held, accepted=True))
+    assert journal.recall(family, held.projection, [slot])[slot].accepted

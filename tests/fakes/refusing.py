@@ -48,6 +48,8 @@ class Tables(MemoryTables):
     unreadable: frozenset[str] = GRANTED
     poisoned: frozenset[Slot] = frozenset()
     asked: list[Slot] = field(default_factory=list)
+    confirmed: list[KeyValue] = field(default_factory=list)
+    """Of which messages the truth was read at serial consistency."""
 
     def projection_with_times(
         self, projection: Projection, slots: Iterable[Slot]
@@ -59,7 +61,9 @@ class Tables(MemoryTables):
     def truth_serially(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         if INDEXED.truth.table in self.unreadable:
             raise Refused(f"no SELECT permission on {INDEXED.truth.table}")
-        return super().truth_serially(messageids)
+        wanted = list(messageids)
+        self.confirmed += wanted
+        return super().truth_serially(wanted)
 
     def apply(self, writes: Sequence[Write]) -> None:
         (write,) = writes
@@ -133,11 +137,12 @@ class Stream:
         slots: Iterable[Slot] = SLOTS,
         projection: Projection = DELETED,
         admission: Admission = OPEN,
+        kind: Kind | None = Kind.MISSING_ROW,
     ) -> list[Outcome]:
         """The same batch, once more."""
         self.tables.asked.clear()
         self.published.clear()
-        kind, name = Kind.MISSING_ROW, projection.name
+        name = projection.name
         suspects = [
             Suspect(slot, frozenset({message_at(slot)}), kind, name, LONG_AGO, suspected=kind)
             for slot in slots

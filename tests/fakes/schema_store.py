@@ -31,6 +31,7 @@ class MemorySchemaStore:
     leases: list[tuple[str, str, str | None]] = field(default_factory=list)
     changes_left: int | None = None
     may_create: bool = True
+    cluster_of: int = 1
     log: list[str] = field(default_factory=list)
 
     def end(self) -> tuple[object, ...]:
@@ -39,6 +40,9 @@ class MemorySchemaStore:
 
     def tables(self) -> Schema:
         return {table: dict(columns) for table, columns in self.schema.items()}
+
+    def nodes(self, data_centre: str | None) -> int:
+        return self.cluster_of
 
     def change(self, statement: str) -> None:
         if statement.startswith(f"INSERT INTO {self.keyspace}.schema_steps "):

@@ -63,7 +63,7 @@ PARTS = (
         functions=(
             (WORKER, "Job.publish"),
             (WORKER, "_keep_undecodable"),
-            *((FINDINGS, name) for name in ("add_command", "add_resume", "run", "resume")),
+            *((FINDINGS, name) for name in ("add_command", "run")),
         ),
     ),
 )

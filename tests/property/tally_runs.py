@@ -34,6 +34,7 @@ from streaming.counters.schedule import (
 )
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
+from tests.builders.permits import nothing_paused
 from tests.property.faults import CrashError
 from tests.property.mail import FAMILY, SECOND, time_uuid
 from tests.property.tallies import FAMILIES, WIDTH, Climate, RowKey, Weather, World
@@ -130,6 +131,7 @@ class Instance:
             clock=clock,
             limits=limits,
             trouble=lambda: None,
+            pauses=nothing_paused,
         )
         climate = world.climate
         watch = Observed(

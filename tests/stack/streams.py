@@ -56,7 +56,12 @@ def write_settings(
             "jars": str(Path(".jars/spark").resolve()),
             "restart_backoff_max": 5,
         },
-        "repair": {"recheck_interval": 5, "projections": ["messages"]},
+        "repair": {
+            "recheck_interval": 5,
+            "projections": ["messages"],
+            "allow_unsafe_settings": True,
+            "share_min_keys": 1_000_000,  # here most keys are broken on purpose
+        },
         "tally": {"projections": []},
         "canary": {"usual_delay": 60},
         "metrics": {"port": 0},

@@ -474,13 +474,13 @@ def test_resume_closes_every_breaker(journal: CassandraJournal, reconcile: Recon
     assert code == 0
     assert "closed breaker repairs: it had opened for 1001 in a minute" in said
     assert journal.breakers() == {}
-    assert reconcile("resume") == (0, "no breaker was open\n")
+    assert reconcile("resume") == (0, "nothing was paused, and no breaker was open\n")
 
 
 # --- as a program -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["status", "findings", "resume"])
+@pytest.mark.parametrize("command", ["status", "findings", "pause", "resume"])
 def test_a_keyspace_that_is_not_there_is_told(
     command: str, stack: Endpoints, mail_keyspace: str, reconcile: Reconcile, tmp_path: Path
 ) -> None:

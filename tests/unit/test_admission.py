@@ -13,14 +13,20 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.lease import Holder, Lease
 from checkpoints.memory import MemoryJournal, MemoryLease
+from checkpoints.memory_pauses import MemoryPauses
 from reconcilers.errors import AlreadyRunning
 from reconcilers.model import Kind, Micros, Slot, Suspect
 from reconcilers.policy import Breaker, BreakerLimits
 from reconcilers.projections.deleted_uids import DELETED_UIDS
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.admission import FEW_KEYS, AdmissionControl
+from streaming.pipeline.breakers import BreakerWatch
+from streaming.pipeline.held_looks import HeldLooks
+from streaming.pipeline.open_findings import OpenFindings
+from streaming.pipeline.pause_report import PauseReport
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
+from streaming.steps.pauses import PauseWatch
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND
 
 MOST, MOST_REMOVALS = 5, 3
@@ -59,23 +65,30 @@ class Desk:
     lease: Lease | None = None
     journal: MemoryJournal = field(default_factory=lambda: MemoryJournal(lambda: NOW))
     metrics: Metrics = field(default_factory=lambda: Metrics(CollectorRegistry()))
+    pauses: MemoryPauses = field(default_factory=MemoryPauses)
+    now: float = 0.0
     control: AdmissionControl = field(init=False)
+    findings: OpenFindings = field(init=False)
 
     def __post_init__(self) -> None:
         self.begin()
 
     def begin(self) -> None:
         """A new process."""
+        watch = PauseWatch(self.pauses, lambda: NOW, lambda: self.now)
+        paced = HeldLooks(FAMILY.listing.name, LIMITS, lambda: self.now)
+        self.findings = OpenFindings(FAMILY, self.journal, self.metrics, "message", MINUTE, paced)
         self.control = AdmissionControl(
             family=FAMILY,
-            journal=self.journal,
-            limits=LIMITS,
+            breakers=BreakerWatch(self.journal, LIMITS, self.metrics),
             mode=self.mode,
             lease=self.lease,
             clock_trouble=lambda: self.trouble,
             metrics=self.metrics,
+            pauses=PauseReport(watch, self.metrics),
+            findings=self.findings,
         )
-        self.control.recall()
+        self.control.breakers.recall()
 
     def reasons(self, batch: BatchLook, at: Micros = NOW) -> tuple[str | None, str | None]:
         """Why no repair, why no removal."""
@@ -115,11 +128,17 @@ TABLE = {
         TOO_MANY,
         REMOVALS,
     ),
-    "looks that come back were counted before": (
-        look(suspects(100, again=True), suspects(100, Kind.EXTRA_ROW, again=True)),
+    "what comes back is about to be written: it counts": (
+        look(suspects(MOST + 1, again=True)),
+        None,
+        TOO_MANY,
+        None,
+    ),
+    "removals that come back count as such": (
+        look(suspects(MOST_REMOVALS + 1, Kind.EXTRA_ROW, again=True)),
         None,
         None,
-        None,
+        REMOVALS,
     ),
     "a probe that agrees is no suspect": (look(suspects(100, None)), None, None, None),
     "a row of an index is no mail: its removal is a repair like any": (
@@ -179,7 +198,7 @@ def test_what_a_first_batch_opens_stays_open_and_nothing_else_does(case: str) ->
     desk.reasons(batch)
     desk.trouble = None
     later = desk.reasons(look(), NOW + 10 * MINUTE)
-    new = [each for each in batch.suspects if each.kind and not each.looked_again]
+    new = [each for each in batch.suspects if each.kind]
     assert (later[0] is not None) is (len(new) > MOST)
     assert later[1] == removals
     opened = {each for each, why in zip(Breaker, later, strict=True) if why}
@@ -193,6 +212,8 @@ def test_observing_is_told_beside_and_counts_alike(mode: Mode, case: str) -> Non
     batch, trouble, repairs, removals = TABLE[case]
     admitted = Desk(mode, trouble).control.admit(batch, "batch", NOW)
     assert admitted.observe is (mode is Mode.OBSERVE)
+    if admitted.observe and any(each.looked_again for each in batch.suspects):
+        repairs = removals = None  # an observer writes nothing of what comes back
     assert (admitted.repairs, admitted.removals) == (repairs, removals)
 
 
@@ -250,16 +271,16 @@ def test_what_is_held_stays_while_any_breaker_is_open(breaker: Breaker) -> None:
 def test_closed_by_a_person_it_is_told_once_and_counts_anew() -> None:
     desk = Desk()
     desk.reasons(look(suspects(MOST + 1)))
-    assert not desk.control.was_resumed()
+    assert not desk.control.breakers.was_resumed()
     desk.journal.close_breakers(NOW)
-    assert desk.control.was_resumed()
+    assert desk.control.breakers.was_resumed()
     assert desk.shown() == set()
-    assert not desk.control.was_resumed()
+    assert not desk.control.breakers.was_resumed()
     assert desk.reasons(look(suspects(MOST)), NOW + SECOND) == (None, None)
 
 
 def test_nothing_is_resumed_where_nothing_was_open() -> None:
-    assert not Desk().control.was_resumed()
+    assert not Desk().control.breakers.was_resumed()
 
 
 # --- for those who ask between batches

@@ -20,6 +20,7 @@ from checkpoints.memory import (
     MemoryLease,
     MemoryLineage,
 )
+from checkpoints.memory_pauses import MemoryPauses
 from reconcilers.errors import AlreadyRunning, Unreachable
 from reconcilers.finding import Action, Finding, State
 from reconcilers.key import WHOLE_TABLE
@@ -34,13 +35,17 @@ from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, StreamPosition
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.behind import BehindWatch
+from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.ceiling import WriteCeiling
+from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_findings import OpenFindings
+from streaming.pipeline.pause_report import PauseReport
 from streaming.pipeline.scheduled import ExpiredCells
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.outcome import Outcome
+from streaming.steps.pauses import PauseWatch
 from tests.builders.canaries import TOPIC, CapturedAs, echo, frontier_watch
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
 from tests.builders.slots import uid_of
@@ -74,6 +79,14 @@ class MemoryPorts:
     journal: MemoryJournal = field(default_factory=MemoryJournal)
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
     expiries: MemoryExpiries = field(default_factory=MemoryExpiries)
+    pauses: MemoryPauses = field(default_factory=MemoryPauses)
+    asked: float = 0.0
+    seconds: float = 0.0
+
+    def steady(self) -> float:
+        """A clock that nobody sets; each asking takes two minutes, so nothing is paced."""
+        self.seconds += 120.0
+        return self.seconds
 
 
 def batches(
@@ -88,18 +101,21 @@ def batches(
     position = StreamPosition(
         STREAM, bookmarks or MemoryBookmarks(), KafkaIds, lambda offsets: None
     )
+    paced = HeldLooks(PROJECTION.name, limits, ports.steady)
+    findings = OpenFindings(FAMILY, ports.journal, metrics, STREAM, HOUR, paced)
     return Batches(
         admission=AdmissionControl(
             family=FAMILY,
-            journal=ports.journal,
-            limits=limits,
+            breakers=BreakerWatch(ports.journal, limits, metrics),
             mode=Mode.REPAIR,
             lease=None,
             clock_trouble=lambda: None,
             metrics=metrics,
+            pauses=PauseReport(PauseWatch(ports.pauses, lambda: NOW, lambda: ports.asked), metrics),
+            findings=findings,
         ),
         ceiling=WriteCeiling(1_000),
-        open_findings=OpenFindings(FAMILY, ports.journal, metrics, STREAM, HOUR),
+        open_findings=findings,
         expired=ExpiredCells(ports.expiries),
         record=BatchRecord(FAMILY.name, position, frontier, metrics, lambda: NOW),
         memory=MemoryWatch(ports.lineage, CapturedAs("imapuidtable=1@5"), lambda: NOW),
@@ -187,7 +203,7 @@ def test_a_breaker_of_late_records_needs_a_person_each_time() -> None:
     late = replace(PIECE, read_at=0, done_before=0)
     assert decisions.admit(too_many(Kind.MISSING_ROW), late).repairs is not None
     assert set(ports.journal.breakers()) == {Breaker.REPAIRS}
-    assert not decisions.admission.was_resumed()
+    assert not decisions.admission.breakers.was_resumed()
 
 
 def test_of_two_breakers_the_second_is_journalled_too_by_the_batch_executed_again() -> None:
@@ -412,7 +428,8 @@ def test_the_finding_of_a_whole_table_is_never_published_as_a_key(changes: dict[
     decisions = batches(ports)
     assert uids(decisions.start()) == [uid_of(HELD)]
     assert decisions.later_looks(NOW + HOUR) == []
-    decisions.admit(too_many(Kind.MISSING_ROW), PIECE)
+    ports.journal.open_breaker(Breaker.REPAIRS, "as it was", NOW)
+    decisions.admission.breakers.recall()
     ports.journal.close_breakers(NOW)
     assert uids(decisions.later_looks(NOW + HOUR)) == [uid_of(HELD)]
     assert counted(decisions, "open_findings", **labels_of(parked(**changes))) == 1

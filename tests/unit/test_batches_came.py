@@ -18,6 +18,7 @@ from reconcilers.model import Slot
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
+from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
@@ -36,7 +37,8 @@ class Told:
         self.came: list[BatchSummary] = []
         self.trouble: str | None = None
         metrics = Metrics(CollectorRegistry())
-        self.findings = OpenFindings(FAMILY, MemoryJournal(), metrics, "message", DELAY)
+        paced = HeldLooks("messages", None)
+        self.findings = OpenFindings(FAMILY, MemoryJournal(), metrics, "message", DELAY, paced)
         summaries = BatchSummaries(
             take=self.came.append,
             paused_because=lambda: self.trouble,

@@ -25,6 +25,7 @@ from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
 from streaming.steps.permit import ABOVE, Permit
+from tests.builders.permits import nothing_paused
 from tests.builders.rows import (
     FAMILY,
     LONG_AGO,
@@ -141,7 +142,7 @@ class Stream:
 
     def __post_init__(self) -> None:
         made = batches(self.ports)
-        made.admission.limits = BreakerLimits(1_000, 1.0, 1_000, 1.0)
+        made.admission.breakers.limits = BreakerLimits(1_000, 1.0, 1_000, 1.0)
         self.decisions: Batches = replace(
             made, ceiling=WriteCeiling(MOST, lambda: to_seconds(self.now - NOW))
         )
@@ -159,7 +160,7 @@ class Stream:
 
     def _worker(self, admission: Admission, found: list[Suspect]) -> Iterator[Outcome]:
         """As the examiner does: `test_a_worker_holds_what_is_above_and_says_until_when`."""
-        permit = Permit(admission, lambda: None)
+        permit = Permit(admission, lambda: None, nothing_paused)
         for each in found:
             wait = permit.wait()
             if wait:
@@ -179,7 +180,7 @@ def held_until(slot: Slot, next_look: Micros | None) -> Finding:
     state = State.INTENDED if next_look is None else State.HELD
     kind, name = Kind.MISSING_ROW, PROJECTION.name
     return Finding(
-        FAMILY.name, name, slot, None, kind, state, "", found_at=NOW, next_look=next_look
+        FAMILY.name, name, slot, None, kind, state, ABOVE, found_at=NOW, next_look=next_look
     )
 
 
@@ -233,7 +234,7 @@ def test_a_worker_holds_what_is_above_and_says_until_when() -> None:
         lambda: NOW,
         RULES,
     )
-    permit = Permit(Admission(ceiling=Ceiling(2, 3)), lambda: None)
+    permit = Permit(Admission(ceiling=Ceiling(2, 3)), lambda: None, nothing_paused)
     outcomes = examiner.examine(found, permit, "slice")
     assert [each.action for each in outcomes] == [Action.REPAIR] * 2 + [Action.KEEP] * 4
     held = [each.finding for each in outcomes[2:] if each.finding]

@@ -98,9 +98,9 @@ def test_groups_lose_nothing() -> None:
     assert list(in_groups([], 3)) == []
 
 
-def test_consistency_is_local_where_one_data_centre_is_watched() -> None:
+def test_consistency_is_what_its_names_say() -> None:
     assert (levels().each, levels().serial) == (ConsistencyLevel.QUORUM, ConsistencyLevel.SERIAL)
-    local = levels("paris")
+    local = levels("LOCAL_QUORUM", "LOCAL_SERIAL")
     assert local.each == ConsistencyLevel.LOCAL_QUORUM
     assert local.serial == ConsistencyLevel.LOCAL_SERIAL
 

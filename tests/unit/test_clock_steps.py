@@ -22,12 +22,14 @@ from reconcilers.finding import Action, Finding, State
 from reconcilers.model import KeyValue, Kind, Row, Slot, Suspect, Wake
 from reconcilers.policy import Admission
 from reconcilers.writes import Write
-from streaming.pipeline.worker import Connections, Job, repair_task
+from streaming.pipeline.repair_task import repair_task
+from streaming.pipeline.worker import Connections, Job
 from streaming.settings import Settings
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import CONFIRMED_TOGETHER, Examiner
 from streaming.steps.outcome import Outcome
 from tests.builders.clocks import Host, OneNode
+from tests.builders.permits import unpaused
 from tests.builders.rows import (
     DELAY,
     FAMILY,
@@ -79,7 +81,7 @@ class Worker:
     def connect(self, _settings: Settings, _family: Family) -> Connections:
         lineage, tallies = MemoryLineage(), MemoryTallies()
         return Connections(
-            self.tables, lineage, self.journal, MemoryExpiries(), tallies, self.clocks
+            self.tables, lineage, self.journal, MemoryExpiries(), tallies, self.clocks, unpaused()
         )
 
     def clock(self) -> int:

@@ -62,6 +62,10 @@ def finished() -> MemorySchemaStore:
     return store
 
 
+NETWORK = "org.apache.cassandra.locator.NetworkTopologyStrategy"
+ONE_PLACE = {"class": NETWORK, "paris": "3"}
+
+
 @dataclass
 class FakeCluster:
     """A cluster where everything is right, unless a test changes it."""
@@ -76,9 +80,16 @@ class FakeCluster:
     superuser: bool = False
     refuses: str | None = None
     empty: frozenset[str] = frozenset()
+    replicated: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def store(self, settings: object) -> MemorySchemaStore:
         return self.own
+
+    def data_centres(self) -> frozenset[str]:
+        return frozenset({"paris", "rome"})
+
+    def replication(self, keyspace: str) -> dict[str, str]:
+        return self.replicated.get(keyspace, ONE_PLACE)
 
     def tables_with_cdc(self, keyspace: str) -> frozenset[str]:
         return self.captured
@@ -222,6 +233,53 @@ def test_what_our_own_keyspace_lacks_is_a_problem_with_its_cql() -> None:
     assert "keyspace reconciler lacks" in only.what
     assert "table lease" in only.what
     assert any("CREATE TABLE IF NOT EXISTS reconciler.lease" in each for each in only.cql)
+
+
+@pytest.mark.parametrize(
+    ("james", "ours", "level"),
+    [
+        (ONE_PLACE, ONE_PLACE, Level.OK),
+        (ONE_PLACE, {"class": "SimpleStrategy", "replication_factor": "3"}, Level.OK),
+        (ONE_PLACE, {"class": NETWORK, "paris": "1"}, Level.PROBLEM),
+        (ONE_PLACE, {"class": "SimpleStrategy", "replication_factor": "1"}, Level.PROBLEM),
+        ({"class": "SimpleStrategy", "replication_factor": "1"}, ONE_PLACE, Level.OK),
+        ({"class": NETWORK, "paris": "3/1"}, {"class": NETWORK, "paris": "2"}, Level.PROBLEM),
+    ],
+)
+def test_fewer_copies_of_ours_than_of_james_are_a_problem(
+    james: dict[str, str], ours: dict[str, str], level: Level
+) -> None:
+    cluster = FakeCluster(replicated={"apache_james": james, "reconciler": ours})
+    found = looked(structure.copies_and_levels, cluster)
+    assert levels([each for each in found if "copies" in each.what]) == {level}
+
+
+BOTH = {"class": NETWORK, "paris": "3", "rome": "3"}
+EVERYWHERE = {"class": "SimpleStrategy", "replication_factor": "3"}
+JAMES_OWN = {"consistency": "LOCAL_QUORUM", "serial_consistency": "LOCAL_SERIAL"}
+
+
+@pytest.mark.parametrize(
+    ("james", "set_to", "problem"),
+    [
+        (ONE_PLACE, {}, False),
+        (BOTH, {}, True),
+        (EVERYWHERE, {}, True),
+        (BOTH, {"consistency": "QUORUM"}, True),
+        (BOTH, {"local_dc": "paris"}, True),
+        (BOTH, JAMES_OWN, False),
+        (BOTH, {"consistency": "QUORUM", "serial_consistency": "SERIAL"}, False),
+        ({"class": NETWORK, "paris": "3", "rome": "0"}, {}, False),
+    ],
+)
+def test_where_james_is_in_several_data_centres_his_levels_must_be_set(
+    james: dict[str, str], set_to: dict[str, str], *, problem: bool
+) -> None:
+    cluster = FakeCluster(replicated={"apache_james": james, "reconciler": BOTH})
+    found = looked(structure.copies_and_levels, cluster, cassandra=set_to)
+    told = [each for each in found if "several data centres (paris, rome)" in each.what]
+    assert bool(told) is problem
+    assert all("cassandra.serial_consistency" in each.what for each in told)
 
 
 def test_a_step_that_is_not_finished_is_a_problem_that_fix_finishes() -> None:

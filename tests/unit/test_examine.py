@@ -280,7 +280,7 @@ def test_a_mailbox_without_truth_is_reported_once_and_loses_nothing() -> None:
     assert (second.action, kind_of(second)) == (Action.KEEP, Kind.MAILBOX_WITHOUT_TRUTH)
     assert first.finding is not None
     assert first.finding.sentence.endswith(
-        "no row of this mailbox has its truth: held for a person"
+        "this mailbox has lost most of its truth: held for a person"
     )
     assert one.logged() == ["reported"]
     assert one.tables.applied == []
@@ -404,3 +404,28 @@ def test_an_observer_leaves_a_repair_of_the_live_stream_alone() -> None:
     assert outcome == Outcome(SLOT, Action.NOTHING, None)
     assert before is not None
     assert one.finding == before
+
+
+# --- what is held between two attempts
+
+
+def test_what_is_held_between_two_attempts_keeps_their_count() -> None:
+    """Else it would be tried for ever, a breaker and an attempt by turns."""
+    one = stream(wanted=truth())
+    held = Admission(repairs="breaker repairs: too many")
+    tried = []
+    for _ in range(RULES.attempts.most):
+        one.settle(Kind.MISSING_ROW)
+        one.tables.rows.clear()  # it did not hold
+        one.settle(Kind.MISSING_ROW, held)
+        assert one.finding is not None
+        tried.append((one.finding.state, one.finding.attempts))
+    assert tried[:-1] == [(State.HELD, 1), (State.HELD, 2)]
+    assert tried[-1] == (State.STUCK, RULES.attempts.most)
+
+
+def test_what_was_never_tried_is_held_without_a_write() -> None:
+    one = stream(wanted=truth())
+    one.settle(Kind.MISSING_ROW, Admission(repairs="breaker repairs: too many"))
+    assert one.finding is not None
+    assert (one.finding.attempts, one.finding.writes, one.finding.tried_at) == (0, (), 0)

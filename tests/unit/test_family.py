@@ -192,3 +192,18 @@ def test_promise_2_a_write_without_its_guard_cannot_be_built(at: int) -> None:
 def test_a_write_with_its_guard_can_be_built() -> None:
     assert SetCells(PROJECTION, SLOT, NOW, {}).at == NOW
     assert SetCells(PROJECTION, SLOT, 1, {}).at == 1
+
+
+@pytest.mark.parametrize(
+    "cql_type", ["list<text>", "blob", "frozen<address>", "double", "set<int>"]
+)
+def test_a_column_that_cannot_be_copied_is_refused_with_its_name(cql_type: str) -> None:
+    """At the start, and not at the first difference."""
+    schema = {table: {**columns, "extra": cql_type} for table, columns in SCHEMA.items()}
+    with pytest.raises(Misconfigured, match=f"column messageidtable.extra is of type {cql_type}"):
+        bind(LISTED, schema)
+
+
+def test_a_column_of_one_side_may_be_of_any_type() -> None:
+    schema = {**SCHEMA, "imapuidtable": {**SCHEMA["imapuidtable"], "extra": "blob"}}
+    assert "extra" not in bind(LISTED, schema).projections[0].columns

@@ -27,6 +27,7 @@ from streaming.settings import Settings
 from streaming.steps.glance import Glance
 from tests.builders.clocks import OneNode
 from tests.builders.indexes import APPLICABLE, DELETED, INDEX_SCHEMA, INDEXED, LISTS, UNSEEN
+from tests.builders.permits import unpaused
 from tests.builders.rights import RIGHTS, is_of_a_user
 from tests.builders.rows import COMPLETE, LONG_AGO, MAILBOX, MESSAGE_ID, OTHER_ID
 from tests.fakes.memory_tables import MemoryTables
@@ -349,7 +350,14 @@ def test_a_worker_looks_at_what_the_glance_leaves_and_counts_both(mailbox: Mailb
         tables, journal = MemoryTables(), MemoryJournal()
         glance = mailbox.glance
         return Connections(
-            tables, lineage, journal, MemoryExpiries(), tallies, OneNode().watch(), glance
+            tables,
+            lineage,
+            journal,
+            MemoryExpiries(),
+            tallies,
+            OneNode().watch(),
+            unpaused(),
+            glance,
         )
 
     plain = {"mailboxid": str(MAILBOX), "changes": 2, "from_truth": False}

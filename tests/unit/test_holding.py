@@ -1,12 +1,14 @@
 """The lease is held as long as a stream may still write."""
 
+import os
+from datetime import timedelta
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from checkpoints.lease import Lease
+from checkpoints.lease import Holder, Lease
 from checkpoints.memory import MemoryLease
 from streaming.commands import holding
 from streaming.settings import Mode
@@ -31,3 +33,51 @@ def test_it_is_renewed_while_the_stream_stops(monkeypatch: pytest.MonkeyPatch) -
         assert store.held_by("ours") is not None
     assert until[0].is_set()
     assert store.held_by("ours") is None
+
+
+# --- whose lease it is ---------------------------------------------------------------------------
+
+LASTS = timedelta(seconds=60)
+DEAD = 2**22 + 1
+"""No process has this number: it is above what Linux gives."""
+
+
+def held_by(host: str) -> MemoryLease:
+    store = MemoryLease()
+    store.take("ours", Holder("another", host), LASTS)
+    holding.end_lease_of_the_dead(store, "ours")
+    return store
+
+
+def test_a_process_of_this_place_that_is_gone_leaves_its_lease_to_the_next() -> None:
+    here = holding.this_place()
+    assert here.own
+    assert held_by(f"{here.host}:{DEAD}@{here.own}").held_by("ours") is None
+    assert held_by(f"{here.host}:{os.getpid()}@{here.own}").held_by("ours") is None
+
+
+def test_a_process_of_this_place_that_lives_keeps_it() -> None:
+    here = holding.this_place()
+    assert held_by(f"{here.host}:{os.getppid()}@{here.own}").held_by("ours") is not None
+
+
+@pytest.mark.parametrize("place", ["0123456789ab", ""])
+def test_a_host_or_container_of_the_same_name_is_another(place: str) -> None:
+    """Its processes have numbers of their own: that none here has this one says nothing."""
+    name = holding.this_place().host
+    assert held_by(f"{name}:{DEAD}@{place}").held_by("ours") is not None
+
+
+def test_a_holder_of_an_older_version_is_waited_for() -> None:
+    name = holding.this_place().host
+    assert held_by(f"{name}:{DEAD}").held_by("ours") is not None
+
+
+def test_without_a_place_nobody_is_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holding, "this_place", lambda: holding.ProcessPlace("mail1", ""))
+    assert held_by(f"mail1:{DEAD}@").held_by("ours") is not None
+
+
+def test_a_process_names_its_host_number_and_place() -> None:
+    here, holder = holding.this_place(), holding.this_process()
+    assert holder.host == f"{here.host}:{os.getpid()}@{here.own}"

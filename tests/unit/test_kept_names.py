@@ -27,7 +27,7 @@ from reconcilers.tally import NOTHING, Sum
 from streaming.commands.listing import COLUMNS, TIMES
 from streaming.counters import correct, loop
 from streaming.monitoring import report
-from streaming.pipeline import admission, starting, supervisor
+from streaming.pipeline import breakers, starting, supervisor
 from streaming.pipeline.slices import Slice
 from streaming.settings import Settings
 from streaming.steps.look import NEAR_BY
@@ -45,7 +45,7 @@ STATES = "intended stuck reported held observed verified superseded healed parke
     [
         (Kind, KINDS),
         (State, STATES),
-        (Action, "nothing look_again close keep report repair stick"),
+        (Action, "nothing look_again look_later close keep report repair stick"),
         (Breaker, "repairs removals"),
         (Sum, "count unseen size"),
     ],
@@ -189,6 +189,4 @@ def test_the_columns_of_a_list_of_findings() -> None:
 
 def test_everything_logs_as_the_reconciler() -> None:
     ours = logging.getLogger("reconciler")
-    assert all(
-        each.log is ours for each in (admission, correct, loop, report, starting, supervisor)
-    )
+    assert all(each.log is ours for each in (breakers, correct, loop, report, starting, supervisor))

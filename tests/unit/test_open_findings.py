@@ -13,6 +13,7 @@ from reconcilers.finding import Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot, Wake
 from streaming.monitoring.metrics import Metrics
+from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_findings import OpenFindings, finding_wake
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SLOT, row, truth
 
@@ -35,7 +36,8 @@ OF_A_TABLE = replace(FOUND, slot=WHOLE_TABLE, kind=Kind.TABLE_REFUSES, state=Sta
 
 def open_findings(journal: MemoryJournal) -> OpenFindings:
     metrics = Metrics(CollectorRegistry())
-    return OpenFindings(FAMILY, journal, metrics, "message", asked_again_after=DELAY)
+    at_once = HeldLooks("messages", None)
+    return OpenFindings(FAMILY, journal, metrics, "message", DELAY, at_once)
 
 
 def keeping(*findings: Finding) -> OpenFindings:

@@ -75,6 +75,19 @@ def test_a_change_that_is_refused_says_which_in_one_line() -> None:
     assert "\n" not in str(refused.value)
 
 
+@dataclass(frozen=True)
+class Host:
+    datacenter: str
+
+
+def test_nodes_are_counted_in_their_data_centre() -> None:
+    hosts = [Host("paris"), Host("paris"), Host("rome")]
+    metadata = SimpleNamespace(all_hosts=lambda: hosts)
+    session = OneSession()
+    session.cluster = SimpleNamespace(metadata=metadata)  # type: ignore[attr-defined]
+    assert [store(session).nodes(each) for each in (None, "paris", "rome")] == [3, 2, 1]
+
+
 # --- the commands' side ---------------------------------------------------------------------------
 
 
@@ -86,6 +99,18 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> MemorySchemaStore:
     owner = MemoryOwner()
     monkeypatch.setattr(own_keyspace, "CassandraOwner", lambda store: owner)
     return kept
+
+
+@pytest.mark.parametrize(
+    ("nodes", "set_to", "copies"),
+    [(0, None, "1"), (1, None, "1"), (2, None, "2"), (3, None, "3"), (12, None, "3"), (12, 1, "1")],
+)
+def test_it_has_three_copies_where_there_are_so_many_nodes(
+    kept: MemorySchemaStore, nodes: int, set_to: int | None, copies: str
+) -> None:
+    kept.cluster_of = nodes
+    own_keyspace.make_own(CassandraSettings(own_replication=set_to))
+    assert kept.log[0].endswith(f"{{'class': 'SimpleStrategy', 'replication_factor': '{copies}'}}")
 
 
 def test_without_the_right_to_create_one_line_says_what_to_do(kept: MemorySchemaStore) -> None:
@@ -112,7 +137,7 @@ def test_the_stream_finishes_what_is_not_finished(kept: MemorySchemaStore) -> No
     assert own_keyspace.gap_in(kept, CassandraSettings()).todo == ()
 
 
-@pytest.mark.parametrize("command", ["stream", "status", "findings", "resume", "doctor"])
+@pytest.mark.parametrize("command", ["stream", "status", "findings", "pause", "resume", "doctor"])
 def test_every_command_refuses_a_newer_keyspace_with_one_line(
     command: str,
     kept: MemorySchemaStore,

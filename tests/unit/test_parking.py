@@ -60,17 +60,59 @@ def test_all_keys_come_back_a_delay_later_with_what_was_suspected(stream: Stream
     assert all(wake.looked_again for wake in stream.published)
 
 
+WAITING = {Action.LOOK_AGAIN: 1, Action.LOOK_LATER: len(SLOTS) - 1}
+"""One tries and comes back, the others come later."""
+
+
 def test_it_is_asked_once_a_batch_and_its_finding_told_once(stream: Stream) -> None:
     stream.refuse(DELETED)
     stream.settle()
     assert len(stream.tables.asked) == 1
     before = stream.parked()
     for _ in range(5):
-        assert actions(stream.settle()) == {Action.LOOK_AGAIN: len(SLOTS)}
+        assert actions(stream.settle()) == WAITING
         assert len(stream.tables.asked) == 1
-        assert len(stream.published) == len(SLOTS)
+        assert len(stream.published) == 1
         assert stream.open_ones() == [replace(before, tried_at=stream.now)]
     assert stream.logged(WHOLE_TABLE) == ["reported"]
+
+
+def test_only_the_one_that_tries_is_read_at_serial_consistency(stream: Stream) -> None:
+    """However many wait, and however often: the others cost nothing until they come back."""
+    stream.refuse(DELETED)
+    stream.settle()
+    for _ in range(5):
+        stream.tables.confirmed.clear()
+        stream.settle()
+        assert len(stream.tables.confirmed) == 1
+
+
+def test_of_many_that_are_found_together_few_are_confirmed(stream: Stream) -> None:
+    """The first hundred are read before it is known that the table refuses."""
+    stream.refuse(DELETED)
+    outcomes = stream.settle([*SLOTS * 30])
+    assert len(stream.tables.confirmed) <= 100
+    assert actions(outcomes)[Action.LOOK_LATER] == len(SLOTS) * 30 - 100
+
+
+def test_what_is_reported_or_stuck_waits_for_no_table(stream: Stream) -> None:
+    stream.settle(admission=Admission(repairs="breaker"))
+    first, second, *_ = SLOTS
+    for slot, state in ((first, State.REPORTED), (second, State.STUCK)):
+        (finding,) = [each for each in stream.open_ones() if each.slot == slot]
+        stream.journal.put(replace(finding, state=state))
+    kept = [each for each in stream.open_ones() if each.slot in (first, second)]
+    stream.refuse(DELETED)
+    stream.settle(SLOTS[2:])
+    for _ in range(20):
+        outcomes = stream.settle()
+        tried = {each.slot for each in outcomes if each.action is Action.LOOK_AGAIN}
+        if not tried & {first, second}:
+            left = [each for each in stream.open_ones() if each.slot in (first, second)]
+            assert left == kept
+            assert {each.slot for each in outcomes}.isdisjoint({first, second})
+            return
+    raise AssertionError("one of the two tried each time")
 
 
 def test_what_waits_for_it_takes_nothing_of_the_ceiling(stream: Stream) -> None:
@@ -79,7 +121,7 @@ def test_what_waits_for_it_takes_nothing_of_the_ceiling(stream: Stream) -> None:
     stream.settle()
     assert len(SLOTS) > 1
     only_one = Admission(ceiling=Ceiling(1, 1))
-    assert actions(stream.settle(admission=only_one)) == {Action.LOOK_AGAIN: len(SLOTS)}
+    assert actions(stream.settle(admission=only_one)) == WAITING
     assert len(stream.tables.asked) == 1
 
 
@@ -126,9 +168,9 @@ def test_what_agrees_by_now_is_no_concern_of_a_parked_table(stream: Stream) -> N
     stream.refuse(DELETED)
     stream.settle()
     stream.tables.rows[DELETED.name] = {slot: Row({"uid": uid_of(slot)}) for slot in SLOTS[1:]}
-    outcomes = stream.settle()
+    outcomes = stream.settle(SLOTS[:1]) + stream.execute(SLOTS[1:], kind=None)
     assert actions(outcomes) == {Action.LOOK_AGAIN: 1, Action.NOTHING: len(SLOTS) - 1}
-    assert stream.tables.asked == [SLOTS[0]]
+    assert stream.open_ones() == [stream.parked()]
 
 
 def test_a_batch_without_suspects_asks_nothing_of_the_journal(
@@ -187,6 +229,7 @@ def test_a_breaker_holds_as_ever_and_nobody_tries(stream: Stream) -> None:
     stream.settle()
     outcomes = stream.settle(admission=Admission(repairs="breaker repairs: too many"))
     assert {each.finding.state for each in outcomes if each.finding} == {State.HELD}
+    assert actions(outcomes) == {Action.KEEP: 1, Action.LOOK_LATER: len(SLOTS) - 1}
     assert stream.tables.asked == []
 
 
@@ -290,9 +333,9 @@ def test_a_crash_while_parking_leaves_what_the_batch_puts_right(stream: Stream, 
     with pytest.raises(Unreachable):
         stream.settle()
     assert State.INTENDED in {each.state for each in stream.open_ones()}
-    stream.execute()
+    came = {each.slot for each in stream.execute() if each.action in WAITING}
     stream.parked()
-    assert len(stream.published) == len(SLOTS)
+    assert came == set(SLOTS)
 
 
 @pytest.mark.parametrize("crash", CRASHES)
@@ -333,7 +376,8 @@ def test_a_crash_before_the_tables_finding_is_healed_heals_it_later(stream: Stre
     stream.journal.fails_at = lambda doing, at: doing == "close as healed"
     with pytest.raises(Unreachable):
         stream.settle()
-    (ended,) = [each for each in stream.execute() if each.action is Action.CLOSE]
+    stream.execute()
+    (ended,) = [each for each in stream.settle() if each.slot == WHOLE_TABLE]
     assert (ended.slot, ended.ended) == (WHOLE_TABLE, State.HEALED)
     stream.settle()
     assert stream.open_ones() == []

@@ -24,6 +24,7 @@ from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRow
 from streaming.steps.parking import Parking
+from tests.builders.permits import nothing_paused
 from tests.builders.rows import NOW, SECOND
 
 AGAIN = 600 * SECOND
@@ -85,6 +86,7 @@ class Desk:
             clock=lambda: self.now,
             limits=limits,
             trouble=lambda: None,
+            pauses=nothing_paused,
         )
 
     def correct(self, mailbox: UUID) -> None:

@@ -140,22 +140,83 @@ def suspect(kind: Kind | None, projection: Projection = LISTS, *, again: str = "
         (suspect(Kind.EXTRA_ROW), 1, 1),
         (suspect(Kind.EXTRA_ROW, DELETED), 1, 0),
         (suspect(Kind.MISSING_ROW, DELETED), 1, 0),
-        (suspect(Kind.EXTRA_ROW, again="of a finding"), 0, 0),
-        (suspect(Kind.MISSING_ROW, again="of a finding"), 0, 0),
         (suspect(None, again="agrees by now"), 0, 0),
         (suspect(None), 0, 0),
     ],
 )
 def test_what_is_new_and_differs_counts(one: Suspect, suspects: int, removals: int) -> None:
-    assert count_of([one], LISTS.name, 50, "b", MINUTE) == Count(
-        "b", MINUTE, 50, suspects, removals
-    )
+    counted = counted_of([one])
+    assert (counted.suspects, counted.removals) == (suspects, removals)
+
+
+def counted_of(found: list[Suspect]) -> Count:
+    return count_of(found, LISTS.name, 50, lambda _: True, "b", MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("one", "again", "removals"),
+    [
+        (suspect(Kind.EXTRA_ROW, again="of a finding"), 1, 1),
+        (suspect(Kind.MISSING_ROW, again="of a finding"), 1, 0),
+        (suspect(Kind.EXTRA_ROW, DELETED, again="of a finding"), 1, 0),
+        (suspect(None, again="agrees by now"), 0, 0),
+    ],
+)
+def test_what_comes_back_counts_by_itself_and_is_no_changed_key(
+    one: Suspect, again: int, removals: int
+) -> None:
+    assert counted_of([one]) == Count("b", MINUTE, 49, 0, 0, again, removals)
+    counted = count_of([one], LISTS.name, 50, lambda _: False, "b", MINUTE)
+    assert counted == Count("b", MINUTE, 49, 0, 0)
 
 
 def test_all_of_a_batch_are_counted() -> None:
     kinds = (Kind.EXTRA_ROW, Kind.EXTRA_ROW, Kind.MISSING_ROW)
-    counted = count_of([suspect(kind) for kind in kinds], LISTS.name, 50, "b", MINUTE)
+    counted = counted_of([suspect(kind) for kind in kinds])
     assert counted == Count("b", MINUTE, 50, 3, 2)
+
+
+def test_what_comes_back_counts_for_the_minute_and_not_for_the_share() -> None:
+    back = Count("b", MINUTE, 10_000, 0, 0, again=1001, removals_again=101)
+    assert opened(after(back)) == {Breaker.REPAIRS, Breaker.REMOVALS}
+    assert not opened(after(replace(back, keys=1000, again=1000, removals_again=100)))
+
+
+# --- a small installation ------------------------------------------------------------------------
+
+
+def test_the_share_is_of_the_last_keys_however_long_they_took() -> None:
+    """60 of 100 keys a minute are lost, minute after minute."""
+    minutes = [count(at=at * MINUTE, keys=100, suspects=60, removals=60) for at in range(60)]
+    assert not opened(after(*minutes[:9])), "below a thousand keys a share says nothing"
+    state = after(*minutes[:10])
+    assert opened(state) == {Breaker.REPAIRS, Breaker.REMOVALS}
+    assert state.opened[Breaker.REMOVALS] == ("600 of 1000 keys in 10 minutes, the limit is 1.0%")
+
+
+def test_a_small_installation_that_is_well_opens_nothing() -> None:
+    minutes = [count(at=at * MINUTE, keys=100, suspects=5, removals=1) for at in range(100)]
+    state = after(*minutes)
+    assert not opened(state)
+    assert sum(each.keys for each in state.recent) == LIMITS.share_min_keys
+
+
+def test_what_is_older_than_the_last_keys_is_forgotten_by_the_share() -> None:
+    early = count(at=0, keys=500, suspects=50)
+    quiet = [count(at=at * MINUTE, keys=500) for at in (2, 4)]
+    assert opened(after(early, quiet[0])) == set()
+    assert after(early, *quiet).recent == tuple(quiet)
+
+
+def test_a_busy_minute_counts_as_a_whole() -> None:
+    """Not only its last thousand keys, which may be of one slice."""
+    calm = count(at=MINUTE, keys=100_000)
+    assert not opened(after(calm, count(at=MINUTE + 1, keys=1000, suspects=60)))
+
+
+def test_slices_without_keys_are_not_kept_beyond_their_minute() -> None:
+    idle = [count(at=at * MINUTE // 2, keys=0) for at in range(200)]
+    assert len(after(*idle).recent) <= 4
 
 
 def test_slices_that_were_read_together_add_up() -> None:
@@ -195,7 +256,7 @@ BEHIND = Admission(on_memory=WAIT)
 EMPTIED = Refusal(
     State.REPORTED,
     Kind.MAILBOX_WITHOUT_TRUTH,
-    "but no row of this mailbox has its truth: held for a person",
+    "but this mailbox has lost most of its truth: held for a person",
 )
 
 

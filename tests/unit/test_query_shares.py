@@ -14,8 +14,8 @@ from reconcilers.model import Slot, Suspect
 from reconcilers.policy import Admission
 from streaming.pipeline import query as module
 from streaming.pipeline.query import FEW, FEW_RECORDS, STOPPING, FamilyQuery
+from streaming.pipeline.repair_task import RepairTask, Share
 from streaming.pipeline.slices import Slice
-from streaming.pipeline.worker import RepairTask, Share
 from streaming.steps.outcome import Outcome
 from tests.unit.test_query_batch import (
     ADMITTED,

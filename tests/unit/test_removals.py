@@ -1,8 +1,8 @@
-"""Which mailboxes may lose rows: small ones, and those of which some row has its truth."""
+"""Which mailboxes may lose rows: small ones, and those that have not lost most of their truth."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -87,30 +87,59 @@ def test_rows_that_name_no_message_have_no_truth_but_count() -> None:
     assert tables.asked == [2]
 
 
-def test_a_large_mailbox_is_read_in_pieces_until_one_has_its_truth() -> None:
-    tables = mailbox(250)
+def with_truth(tables: CountingTables, uids: Iterable[int]) -> CountingTables:
+    for uid in uids:
+        tables.truths[message(uid)] = (truth(uid=uid, messageid=message(uid)),)
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("rows", "have", "may"),
+    [
+        (250, 0, False),
+        (250, 1, False),
+        (250, 124, False),
+        (250, 125, True),
+        (19, 9, False),
+        (19, 10, True),
+        (12, 3, True),
+    ],
+)
+def test_a_mailbox_that_has_lost_most_of_its_truth_waits_for_a_person(
+    rows: int, have: int, may: bool
+) -> None:
+    """Ten rows at least: fewer may have been expunged at once."""
+    tables = with_truth(mailbox(rows), range(1, have + 1))
+    assert removals(tables).may_lose_rows(MAILBOX) is may
+
+
+def test_a_truth_that_was_restored_from_yesterday_lets_none_of_a_new_mailbox_go() -> None:
+    tables = with_truth(mailbox(300), range(1, 101))
     assert removals(tables).may_lose_rows(MAILBOX) is False
-    assert tables.asked == [100, 100, 50]
+
+
+def test_a_large_mailbox_is_read_in_pieces() -> None:
     tables = mailbox(250)
-    tables.truths[message(101)] = (truth(uid=101, messageid=message(101)),)
+    removals(tables).may_lose_rows(MAILBOX)
+    assert tables.asked == [100, 100, 50]
+
+
+def test_of_a_large_mailbox_no_more_is_read_than_shows_that_most_have_their_truth() -> None:
+    tables = with_truth(mailbox(3_000), range(1, 3_001))
     assert removals(tables).may_lose_rows(MAILBOX) is True
-    assert tables.asked == [100, 100]
+    assert tables.asked == [100] * 6
 
 
-def test_of_a_large_mailbox_no_more_is_read_than_until_one_row_has_its_truth() -> None:
-    tables = mailbox(1_000)
-    tables.truths[message(3)] = (truth(uid=3, messageid=message(3)),)
-    given = 0
+def test_of_one_that_has_lost_many_a_thousand_rows_are_enough_to_know() -> None:
+    tables = with_truth(mailbox(3_000), [7, *range(2_000, 3_001)])
+    assert removals(tables).may_lose_rows(MAILBOX) is False
+    assert tables.asked == [100] * 10
 
-    def counted() -> Iterator[tuple[Slot, KeyValue | None]]:
-        nonlocal given
-        for each in MemoryTables.slots_of_group(tables, PROJECTION, MAILBOX):
-            given += 1
-            yield each
 
-    tables.slots_of_group = lambda *_: counted()  # type: ignore[method-assign]
-    assert removals(tables).may_lose_rows(MAILBOX) is True
-    assert given == 100
+def test_of_one_that_may_have_lost_all_of_it_as_much_as_it_takes_is_read() -> None:
+    tables = with_truth(mailbox(2_000), range(1_950, 2_001))
+    assert removals(tables).may_lose_rows(MAILBOX) is False
+    assert tables.asked == [100] * 20
 
 
 @pytest.mark.parametrize("rows", [5, 10])

@@ -61,6 +61,8 @@ def test_the_environment_comes_before_the_file(tmp_path: Path) -> None:
         ("[stream]\ndelay = 9\n[tally]\nmax_update_lag = 10\n", "must not be longer than stream.d"),
         ("[tally]\nmax_update_lag = 0\n", "tally.max_update_lag"),
         ("[cassandra\n", "is not TOML"),
+        ('[stream]\nmaster = "spark://m:7077"\n', "stream.master: .* no master of this host"),
+        ('[stream]\nmaster = "local[0]"\n', "no master of this host"),
     ],
 )
 def test_a_wrong_setting_is_named(text: str, says: str, tmp_path: Path) -> None:

@@ -58,6 +58,11 @@ def test_what_needs_a_person_is_told_with_the_command() -> None:
     assert "3 stuck: `reconcile findings --state stuck`" in told
 
 
+def test_a_pause_is_told_with_the_command_that_ends_it() -> None:
+    told = text(pauses=("repairs of all are paused by alice: a look",))
+    assert "PAUSED: repairs of all are paused by alice: a look; `reconcile resume`" in told
+
+
 def test_a_silent_broker_is_told() -> None:
     assert "the lag is not known: no Kafka broker answers" in text(
         kafka="no Kafka broker answers at b:9092"
@@ -79,7 +84,7 @@ def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     told = json.loads(json.dumps(shown))
     assert list(told) == [
         *("keyspace", "delay", "window", "kafka", "streams", "findings", "stuck", "unresolved"),
-        *("breakers", "watched_since"),
+        *("breakers", "watched_since", "pauses"),
     ]
     assert told["findings"] == [
         {"projection": "messages", "kind": "missing_row", "state": "stuck", "open": 3}

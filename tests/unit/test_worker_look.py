@@ -24,6 +24,7 @@ from streaming.steps.examine import Examiner
 from streaming.steps.look import Look, LookResult
 from tests.builders.clocks import OneNode
 from tests.builders.indexes import DELETED, INDEXED
+from tests.builders.permits import unpaused
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SECOND, SLOT
 from tests.fakes.memory_tables import MemoryTables
 from tests.fakes.refusing import Tables
@@ -47,7 +48,13 @@ class Share:
     def connect(self, _settings: Settings, _family: Family) -> Connections:
         journal, lineage = MemoryJournal(), MemoryLineage()
         return Connections(
-            self.tables, lineage, journal, self.expiries, self.tallies, OneNode().watch()
+            self.tables,
+            lineage,
+            journal,
+            self.expiries,
+            self.tallies,
+            OneNode().watch(),
+            unpaused(),
         )
 
     def look(

@@ -8,17 +8,19 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import cast
 
+from checkpoints.clock import now_micros, to_micros
+from checkpoints.memory import MemoryExpiries
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Slot, Suspect
 from reconcilers.policy import Admission
+from streaming.pipeline.repair_task import repair_task
 from streaming.pipeline.worker import (
     BatchLook,
     Connections,
     Job,
     each_once,
     read_looks,
-    repair_task,
 )
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
@@ -26,6 +28,7 @@ from streaming.steps.outcome import Outcome
 from streaming.steps.permit import Permit
 from tests.builders.clocks import OneNode
 from tests.builders.indexes import DELETED, INDEXED
+from tests.builders.permits import unpaused
 from tests.builders.rows import LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID, SLOT, row
 from tests.builders.slots import uid_of
 
@@ -115,7 +118,7 @@ def examined(_job: Job, projection: Projection) -> Examiner:
 
 
 def on_right_clocks(_settings: Settings, _family: Family) -> Connections:
-    return cast(Connections, SimpleNamespace(clocks=OneNode().watch()))
+    return cast(Connections, SimpleNamespace(clocks=OneNode().watch(), pauses=unpaused()))
 
 
 def test_findings_come_back_without_the_rows_that_they_hold() -> None:
@@ -125,3 +128,21 @@ def test_findings_come_back_without_the_rows_that_they_hold() -> None:
     findings = [each.finding for each in outcomes if each.finding is not None]
     assert [each.projection for each in findings] == ["messages", DELETED.name]
     assert {each.before for each in findings} == {None}
+
+
+def test_what_waits_for_a_table_comes_back_between_one_and_two_intervals_later() -> None:
+    expiries, waiting = MemoryExpiries(), Outcome(SLOT, Action.LOOK_LATER, None)
+
+    def connected(_settings: Settings, _family: Family) -> Connections:
+        ours = SimpleNamespace(clocks=OneNode().watch(), pauses=unpaused(), expiries=expiries)
+        return cast(Connections, ours)
+
+    def examines(_job: Job, _projection: Projection) -> Examiner:
+        return cast(Examiner, SimpleNamespace(examine=lambda *_: [waiting]))
+
+    job = Job(Settings(), INDEXED, "suspects", connected, examines)
+    began, every = now_micros(), to_micros(job.settings.repair.recheck_interval)
+    assert list(repair_task(job, "batch")([(Admission(), [ONE])]))
+    (expected,) = set(expiries.between(0, 2**62))
+    assert expected.slot == SLOT
+    assert began + every < expected.due <= now_micros() + 2 * every

@@ -13,6 +13,7 @@ ON_CASSANDRA: tuple[Callable[[CassandraContext], Iterator[Check]], ...] = (
     structure.james_tables,
     structure.optional_tables,
     structure.own_keyspace,
+    structure.copies_and_levels,
     structure.clocks,
     rights.truth_readable,
     rights.role,

@@ -8,6 +8,7 @@ from reconcilers.errors import Misconfigured
 from reconcilers.family import Family, Projection, bind
 from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem, warning
 from streaming.tables.own_keyspace import gap_in
+from streaming.tables.replication import copies, data_centres, why_levels_are_guessed
 
 COPIES_ROWS = "; its rows are copied by `reconcile stream` when it starts, or by --fix as an admin"
 
@@ -89,6 +90,24 @@ def own_keyspace(context: CassandraContext) -> Iterator[Check]:
         cql=gap.cql,
         own_keyspace=gap.what,
     )
+
+
+def copies_and_levels(context: CassandraContext) -> Iterator[Check]:
+    """Our own keyspace is as safe as James's, and his levels are known where they matter."""
+    settings, cluster = context.settings.cassandra, context.cluster
+    james, own = (cluster.replication(each) for each in (settings.keyspace, settings.own_keyspace))
+    theirs, ours = (max(copies(each).values(), default=0) for each in (james, own))
+    told = f"keyspace {settings.own_keyspace} has {ours} copies"
+    if own and ours < theirs:
+        yield problem(
+            f"{told}, and {settings.keyspace} has {theirs}: what is remembered may be lost",
+            "ALTER KEYSPACE, then nodetool repair of it",
+        )
+    elif own:
+        yield fine(f"{told}, no fewer than {settings.keyspace}")
+    why = why_levels_are_guessed(settings, data_centres(james, cluster.data_centres()))
+    if why is not None:
+        yield problem(why, "repair mode refuses to start until then")
 
 
 def clocks(context: CassandraContext) -> Iterator[Check]:

@@ -1,0 +1,61 @@
+"""Pauses in Cassandra: one partition for each installation, a row for each pause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checkpoints.cassandra.store import Store
+from checkpoints.pauses import Resumed
+from reconcilers.pause import Pause
+
+
+class CassandraPauses:
+    """`checkpoints.pauses.Pauses`. ``scope`` separates installations that share a keyspace."""
+
+    def __init__(self, store: Store, scope: str) -> None:
+        self._store = store
+        self._scope = scope
+        self._select = store.prepare(
+            "SELECT what, asked_at, who, reason, until, ended_at, ended_by, end_reason"
+            " FROM $ks.pauses WHERE scope = ?"
+        )
+        self._insert = store.prepare(
+            "INSERT INTO $ks.pauses (scope, asked_at, what, who, reason, until)"
+            " VALUES (?, ?, ?, ?, ?, ?)"
+        )
+        self._end = store.prepare(
+            "UPDATE $ks.pauses SET ended_at = ?, ended_by = ?, end_reason = ?"
+            " WHERE scope = ? AND asked_at = ? AND what = ?"
+        )
+
+    def begin(self, pause: Pause) -> None:
+        """One row; read by a quorum, as it is written."""
+        values = (
+            self._scope,
+            pause.asked_at,
+            pause.what,
+            pause.who,
+            pause.reason,
+            pause.until,
+        )
+        self._store.run("pausing repairs", [(self._insert, values)])
+
+    def standing(self) -> tuple[Pause, ...]:
+        """Those without an end."""
+        return tuple(pause for pause, ended in self._all() if ended is None)
+
+    def end(self, pause: Pause, by: Resumed) -> None:
+        """Write its end."""
+        values = (by.at, by.who, by.reason, self._scope, pause.asked_at, pause.what)
+        self._store.run("ending a pause", [(self._end, values)])
+
+    def history(self) -> tuple[tuple[Pause, Resumed | None], ...]:
+        """All rows, by the time of their beginning."""
+        return tuple(self._all())
+
+    def _all(self) -> Iterator[tuple[Pause, Resumed | None]]:
+        for row in self._store.rows("reading what is paused", self._select, self._scope):
+            what, asked_at, who, reason, until, ended_at, ended_by, end_reason = row
+            pause = Pause(what, asked_at, who or "", reason or "", until)
+            ended = None if ended_at is None else Resumed(ended_at, ended_by, end_reason)
+            yield pause, ended

@@ -1,0 +1,154 @@
+"""``reconcile pause`` and ``reconcile resume``: a person stops writing, and lets it go on."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from checkpoints.cassandra import CassandraPauses
+from checkpoints.clock import now_micros, to_micros
+from checkpoints.journal import Journal
+from checkpoints.pauses import Pauses, Resumed
+from reconcilers.errors import Misconfigured
+from reconcilers.families import FAMILIES
+from reconcilers.model import Micros
+from reconcilers.pause import ALL, REMOVALS, Pause
+from streaming.settings import Settings
+from streaming.tables.own_keyspace import open_own
+
+NO_REASON = "no reason given"
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def pausable() -> tuple[str, ...]:
+    """All, removals, and every projection and tally by its name."""
+    names = dict.fromkeys(name for family in FAMILIES for name in family.names)
+    return ALL, REMOVALS, *names
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile pause [WHAT] [--until T | --for 2h] [--reason TEXT] [--who NAME]``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "pause", help="stop writing at once: everything, removals, or one projection"
+    )
+    parser.add_argument("what", nargs="?", choices=pausable(), default=ALL)
+    ends = parser.add_mutually_exclusive_group()
+    ends.add_argument("--until", type=_time, metavar="TIME", help="ISO 8601; UTC without an offset")
+    ends.add_argument(
+        "--for", type=_duration, metavar="TIME", dest="lasts", help="90s, 30m, 2h, 1d"
+    )
+    ends.add_argument(
+        "--list", action="store_true", help="all pauses that ever were, with who, why"
+    )
+    _who_and_why(parser)
+    parser.set_defaults(run=pause)
+
+
+def add_resume(commands: Any) -> None:
+    """``reconcile resume [WHAT] [--reason TEXT] [--who NAME]``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "resume", help="end pauses and close the breakers; what was held is looked at again"
+    )
+    parser.add_argument(
+        "what", nargs="?", choices=pausable(), help="end the pauses of it only, and no breaker"
+    )
+    _who_and_why(parser)
+    parser.set_defaults(run=resume)
+
+
+def _who_and_why(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reason", default=NO_REASON, metavar="TEXT", help="kept, and logged")
+    parser.add_argument("--who", metavar="NAME", help="kept, and logged (your user name)")
+
+
+def _time(text: str) -> Micros:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as wrong:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time as 2026-11-23T14:30") from wrong
+    at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return to_micros(at.timestamp())
+
+
+def _duration(text: str) -> Micros:
+    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration as 90s, 30m, 2h or 1d")
+    return to_micros(int(found[1]) * SECONDS[found[2]])
+
+
+def pause(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Pause, or list. When it returns no write is sent any more but within a second or two."""
+    pauses = _pauses(settings)
+    if arguments.list:
+        print("\n".join(listed(pauses)))
+        return 0
+    now = now_micros()
+    until = arguments.until if arguments.lasts is None else now + arguments.lasts
+    if until is not None and until <= now:
+        raise Misconfigured("the time of --until is over: nothing is paused")
+    wanted = Pause(arguments.what, now, arguments.who or getpass.getuser(), arguments.reason, until)
+    pauses.begin(wanted)
+    print(f"repairs of {wanted.what} are {wanted}")
+    print("what is found is held; `reconcile resume` lets it go on")
+    return 0
+
+
+def resume(settings: Settings, arguments: argparse.Namespace) -> int:
+    """End pauses, close the breakers; the running stream sees it with its next batch."""
+    by = Resumed(now_micros(), arguments.who or getpass.getuser(), arguments.reason)
+    desk = ResumeDesk(_pauses(settings), open_own(settings).journal, by)
+    done = list(desk.end_pauses(arguments.what))
+    if arguments.what is None:
+        done += desk.close_breakers()
+    print("\n".join(done or ["nothing was paused, and no breaker was open"]))
+    if done:
+        print("the running stream looks again at what was held, at half the pace of the limits")
+    return 0
+
+
+def _pauses(settings: Settings) -> CassandraPauses:
+    return CassandraPauses(open_own(settings).store, settings.cassandra.keyspace)
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeDesk:
+    """Lets go on what a pause or a breaker holds; yields a line for each."""
+
+    pauses: Pauses
+    journal: Journal
+    by: Resumed
+
+    def end_pauses(self, what: str | None) -> Iterator[str]:
+        """Those of one thing, or (None) all."""
+        for each in self.pauses.standing():
+            if what in (None, each.what):
+                self.pauses.end(each, self.by)
+                if each.stands(self.by.at):
+                    yield f"ended the pause of {each.what}, {each}"
+
+    def close_breakers(self) -> Iterator[str]:
+        """All that are open."""
+        opened = self.journal.breakers()
+        self.journal.close_breakers(self.by.at)
+        for breaker, why in opened.items():
+            yield f"closed breaker {breaker.value}: it had opened for {why}"
+
+
+def listed(pauses: Pauses, clock: Callable[[], Micros] = now_micros) -> Iterator[str]:
+    """All pauses, oldest first, each in a line."""
+    for each, ended in pauses.history():
+        if ended is not None:
+            end = f"ended {_iso(ended.at)} by {ended.who}: {ended.reason}"
+        else:
+            end = "STANDS" if each.stands(clock()) else "its time has come"
+        yield f"{_iso(each.asked_at)}  {each.what}  {each}; {end}"
+
+
+def _iso(at: Micros) -> str:
+    return datetime.fromtimestamp(at // 1_000_000, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,83 @@
+"""The breakers as the driver keeps them: counted slice by slice, open until a person resumes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from checkpoints.journal import Journal
+from reconcilers.ceiling import MINUTE
+from reconcilers.model import Micros, Slot, Suspect
+from reconcilers.policy import Breaker, BreakerLimits, BreakerState, Count, after_batch
+from streaming.monitoring.metrics import Metrics
+
+log = logging.getLogger("reconciler")
+
+
+@dataclass(slots=True)
+class BreakerWatch:
+    """Counts, and opens in the journal before anything is decided by it.
+
+    What comes back counts once in ``once_in`` (µs): a removal takes two looks, a delay apart.
+    """
+
+    journal: Journal
+    limits: BreakerLimits
+    metrics: Metrics
+    once_in: Micros = 2 * MINUTE
+    _counted: dict[tuple[str, Slot], Micros] = field(default_factory=dict)
+    _state: BreakerState = field(default_factory=BreakerState)
+
+    def recall(self) -> None:
+        """Read from the journal which are open: at the start."""
+        self._state = BreakerState(self.journal.breakers())
+        self._show()
+
+    @property
+    def any_open(self) -> bool:
+        """Whether any is open."""
+        return bool(self._state.opened)
+
+    def count(self, count: Count) -> None:
+        """A slice is about to be admitted; it is decided by its own count, too."""
+        before = self._state
+        after = after_batch(before, count, self.limits)
+        for breaker in after.opened.keys() - before.opened.keys():
+            reason = after.opened[breaker]
+            self.journal.open_breaker(breaker, reason, count.at)
+            log.error(
+                "breaker %s opened: %s; repairs pause until `reconcile resume`",
+                breaker.value,
+                reason,
+            )
+        self._state = after  # only now: what the journal does not hold would look closed
+        self._show()
+
+    def was_counted(self, suspect: Suspect, at: Micros) -> bool:
+        """Whether it was counted not long before."""
+        before = self._counted.get((suspect.projection, suspect.slot))
+        return before is not None and abs(at - before) < self.once_in
+
+    def remember(self, places: Iterable[tuple[str, Slot]], at: Micros) -> None:
+        """What stands there, in a projection's slot, is counted."""
+        kept = {each: when for each, when in self._counted.items() if abs(at - when) < self.once_in}
+        self._counted = kept | dict.fromkeys(places, at)
+
+    def reason(self, breaker: Breaker) -> str | None:
+        """Why it is open, None when it is closed."""
+        reason = self._state.opened.get(breaker)
+        return None if reason is None else f"breaker {breaker.value}: {reason}"
+
+    def was_resumed(self) -> bool:
+        """Whether somebody has closed them since the last call; they count anew then."""
+        if not self._state.opened or self.journal.breakers():
+            return False
+        self._state = BreakerState()
+        self._show()
+        log.info("breakers closed: looking again at what was held")
+        return True
+
+    def _show(self) -> None:
+        for breaker in Breaker:
+            self.metrics.breaker.labels(breaker.value).set(breaker in self._state.opened)

@@ -1,0 +1,46 @@
+"""The pauses that persons asked for, as the driver tells of them: in the log, and by a metric."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from checkpoints.pauses import Resumed
+from reconcilers.pause import Pause
+from streaming.monitoring.metrics import Metrics
+from streaming.steps.pauses import PauseWatch
+
+log = logging.getLogger("reconciler")
+
+
+@dataclass(slots=True)
+class PauseReport:
+    """Tells once that a pause begins, and once how it ended."""
+
+    watch: PauseWatch
+    metrics: Metrics
+    _known: frozenset[Pause] = frozenset()
+
+    def why(self, names: Collection[str]) -> str | None:
+        """Why repairs of one of these wait, None when they do not. Raises `Retryable`."""
+        return self.watch.why(names)
+
+    def is_over(self) -> bool:
+        """Whether a pause has ended since this was asked last. Raises `Retryable`."""
+        standing = frozenset(self.watch.standing())
+        for pause in sorted(standing - self._known, key=str):
+            log.warning("repairs of %s are %s", pause.what, pause)
+        over = self._known - standing
+        for pause in sorted(over, key=str):
+            log.warning("repairs of %s go on: %s", pause.what, _end(self._ended(pause)))
+        self.metrics.paused.labels("paused").set(bool(standing))
+        self._known = standing
+        return bool(over)
+
+    def _ended(self, pause: Pause) -> Resumed | None:
+        return dict(self.watch.pauses.history()).get(pause)
+
+
+def _end(by: Resumed | None) -> str:
+    return "its time has come" if by is None else f"resumed by {by.who}: {by.reason}"

@@ -1,0 +1,71 @@
+"""Steps 5–7 for suspects, in Spark's Python workers; of few, in the driver's process itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from checkpoints.clock import now_micros, to_micros
+from checkpoints.expiries import Expiry
+from reconcilers.finding import Action
+from reconcilers.model import Suspect
+from reconcilers.policy import Admission
+from streaming.pipeline.scheduled import spread
+from streaming.pipeline.worker import Job
+from streaming.steps.outcome import Outcome
+from streaming.steps.permit import Permit
+
+Share = tuple[Admission, list[Suspect]]
+"""Suspects, and what may be done with them."""
+
+
+def never() -> None:
+    """A Spark task is ended by Spark."""
+
+
+RepairTask = Callable[[Iterable[Share]], Iterator[Outcome]]
+
+
+def repair_task(job: Job, batch: str, stopping: Callable[[], str | None] = never) -> RepairTask:
+    """For ``mapPartitions``: shares of a batch's suspects in, outcomes out.
+
+    ``stopping`` says why nothing more is to be written, where one can know it.
+    """
+    return partial(_repair_share, job, batch, stopping)
+
+
+def _repair_share(
+    job: Job, batch: str, stopping: Callable[[], str | None], shares: Iterable[Share]
+) -> Iterator[Outcome]:
+    for admission, suspects in shares:
+        permit = _permit(job, admission, stopping)
+        for projection in job.family.projections:
+            concerned = [each for each in suspects if each.projection == projection.name]
+            outcomes = job.examiner(job, projection).examine(concerned, permit, batch)
+            _look_later(job, outcomes)
+            for outcome in outcomes:
+                finding = outcome.finding
+                yield replace(outcome, finding=finding.without_rows() if finding else None)
+
+
+def _look_later(job: Job, outcomes: Iterable[Outcome]) -> None:
+    """Keys that wait for a table come back at a time of their own, each once."""
+    now, every = now_micros(), to_micros(job.settings.repair.recheck_interval)
+    slots = [each.slot for each in outcomes if each.action is Action.LOOK_LATER]
+    if slots:
+        expected = (Expiry(slot, None, spread(slot, now, every)) for slot in slots)
+        job.connections().expiries.expect(expected)
+
+
+def _permit(job: Job, admission: Admission, stopping: Callable[[], str | None]) -> Permit:
+    """What this process may write: its own clock may be another than the driver's."""
+    ours = job.connections()
+    clocks = ours.clocks
+    clocks.measure_if_due()
+    repairs = admission.repairs or clocks.trouble()
+    return Permit(
+        replace(admission, repairs=repairs),
+        lambda: stopping() or clocks.moved(),
+        ours.pauses.why,
+    )

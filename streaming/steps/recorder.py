@@ -1,0 +1,77 @@
+"""What becomes of a finding that is not repaired now: written down, with when it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from checkpoints.journal import Journal
+from reconcilers.family import Family, Projection
+from reconcilers.finding import Action, State
+from reconcilers.model import Kind, Micros, Report
+from streaming.steps.confirmed import ConfirmedSuspect
+from streaming.steps.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRecorder:
+    """Writes one projection's findings down; what waits is looked at after ``again`` (µs)."""
+
+    family: Family
+    projection: Projection
+    journal: Journal
+    clock: Callable[[], Micros]
+    again: Micros
+
+    def close(self, case: ConfirmedSuspect, state: State) -> Outcome:
+        """Its open finding ends so."""
+        assert case.previous is not None
+        now = self.clock()
+        self.journal.close(case.previous, state, now)
+        return Outcome(case.slot, Action.CLOSE, case.previous, state, now)
+
+    def keep(self, case: ConfirmedSuspect) -> Outcome:
+        """Its open finding stays as it is."""
+        assert case.previous is not None
+        kept = replace(case.previous, next_look=self.clock() + self.again)
+        self.journal.touch(kept)
+        return Outcome(case.slot, Action.KEEP, kept)
+
+    def stick(self, case: ConfirmedSuspect) -> Outcome:
+        """The last attempt did not hold."""
+        assert case.previous is not None
+        sentence = (
+            f"{case.previous.sentence}; {case.previous.attempts} repairs did not hold:"
+            " look at it, then `reconcile findings --retry`"
+        )
+        next_look = self.clock() + self.again
+        stuck = replace(case.previous, state=State.STUCK, sentence=sentence, next_look=next_look)
+        self.journal.put(stuck)
+        return Outcome(case.slot, Action.STICK, stuck)
+
+    def report(self, case: ConfirmedSuspect, report: Report) -> Outcome:
+        """It is not ours to repair as it is."""
+        now = self.clock()
+        next_look = None if report.kind is Kind.UNRESOLVED else now + self.again
+        finding = case.finding(
+            self.family, self.projection, report.kind, State.REPORTED, report.sentence
+        )
+        finding = replace(finding, next_look=next_look)
+        self.journal.put(finding)
+        return Outcome(case.slot, Action.REPORT, finding, at=now)
+
+    def hold(
+        self,
+        case: ConfirmedSuspect,
+        kind: Kind,
+        state: State,
+        sentence: str,
+        again: Micros | None = None,
+    ) -> Outcome:
+        """It waits, for ``again`` (µs) where that is known, and loses no attempt by that."""
+        finding = case.finding(self.family, self.projection, kind, state, sentence)
+        next_look = self.clock() + (self.again if again is None else again)
+        finding = replace(case.as_tried_before(finding), next_look=next_look)
+        same = case.previous is not None and case.previous.state is state
+        (self.journal.touch if same else self.journal.put)(finding)
+        return Outcome(case.slot, Action.KEEP, finding)

@@ -1,0 +1,62 @@
+"""The contract of pauses: the same for the fake and for Cassandra."""
+
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from checkpoints.cassandra import CassandraPauses
+from checkpoints.memory_pauses import MemoryPauses
+from checkpoints.pauses import Pauses, Resumed
+from reconcilers.pause import ALL, REMOVALS, Pause
+
+AT = 1_800_000_000_000_000
+PAUSE = Pause(ALL, AT, "alice", "a look; it's odd", until=AT + 3_600_000_000)
+REMOVING = Pause(REMOVALS, AT + 1, "bob", "")
+BY = Resumed(AT + 5, "carol", "it was nothing")
+
+
+@pytest.fixture
+def pauses(kind: str, request: pytest.FixtureRequest) -> Pauses:
+    if kind == "memory":
+        return MemoryPauses()
+    return CassandraPauses(request.getfixturevalue("store"), f"james-{uuid.uuid4().hex[:8]}")
+
+
+def test_nothing_is_paused_at_first(pauses: Pauses) -> None:
+    assert pauses.standing() == ()
+    assert pauses.history() == ()
+
+
+def test_a_pause_stands_until_it_is_ended_and_is_kept(pauses: Pauses) -> None:
+    pauses.begin(REMOVING)
+    pauses.begin(PAUSE)
+    assert pauses.standing() == (PAUSE, REMOVING)
+    pauses.end(PAUSE, BY)
+    assert pauses.standing() == (REMOVING,)
+    assert pauses.history() == ((PAUSE, BY), (REMOVING, None))
+
+
+def test_two_things_paused_at_one_moment_are_two_pauses(pauses: Pauses) -> None:
+    other = replace(PAUSE, what="messages")
+    pauses.begin(PAUSE)
+    pauses.begin(other)
+    pauses.end(other, BY)
+    assert pauses.standing() == (PAUSE,)
+
+
+def test_the_same_again_is_one_and_ended_twice_is_ended(pauses: Pauses) -> None:
+    pauses.begin(PAUSE)
+    pauses.begin(PAUSE)
+    assert pauses.standing() == (PAUSE,)
+    pauses.end(PAUSE, BY)
+    pauses.end(PAUSE, replace(BY, who="dave"))
+    assert pauses.standing() == ()
+    assert pauses.history() == ((PAUSE, replace(BY, who="dave")),)
+
+
+def test_a_pause_that_is_begun_again_by_a_lost_answer_stays_ended(pauses: Pauses) -> None:
+    pauses.begin(PAUSE)
+    pauses.end(PAUSE, BY)
+    pauses.begin(PAUSE)
+    assert pauses.standing() == ()
