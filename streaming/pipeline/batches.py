@@ -44,7 +44,9 @@ class Batches:
         if not self.admission.lets_held_go:
             return []
         self.open_findings.let_go()
-        return [finding_wake(finding) for finding in self.open_findings.take_held(self.record.clock())]
+        return [
+            finding_wake(finding) for finding in self.open_findings.take_held(self.record.clock())
+        ]
 
     def recall(self) -> None:
         """Read the open findings anew: a batch that failed told nothing of its work."""

@@ -24,8 +24,7 @@ BAD_RECORD_BYTES = 65_536
 _UUID = "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$"
 _TIMED = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-1[0-9a-fA-F]{3}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 _BOUND = "STRUCT<values: ARRAY<STRUCT<name: STRING, value: STRING>>>"
-_HAVE_EXPIRY = ('_ts":1', '_ts":2')
-"""In the agent's compact JSON, until 2065. A quote as its first byte would be found all over it."""
+_HAVE_EXPIRY = ('_ts":1', '_ts":2')  # until 2065; a quote in front would be sought all over
 _EXPIRY = r'"deletion_ts":(\d{16})\b'
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_corrupt"}
 

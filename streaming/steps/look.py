@@ -186,9 +186,8 @@ class Look:
         """
         here = [each for each in state.remembered.get(source, ()) if each.slot.group == group]
         heard_of = bool(here) or (source, group) in told
-        if not heard_of or self.watched_since is None:
-            return False
-        return complete_at(source, here, Watching(self.watched_since)) is not None
+        watching = None if self.watched_since is None else Watching(self.watched_since)
+        return heard_of and complete_at(source, here, watching) is not None
 
     def _slots_of(
         self,
