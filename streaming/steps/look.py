@@ -48,8 +48,7 @@ class LookResult:
 class Look:
     """Looks at keys of one family: its truth once, for all of its projections.
 
-    ``watched_since`` is as it is believed (`reconcilers.memory.Watching`). ``apart`` are the places
-    that are known to be unreadable: such a group is not read as a whole.
+    ``watched_since`` is as it is believed. ``apart`` are places known to be unreadable.
     """
 
     family: Family
@@ -186,9 +185,8 @@ class Look:
         """
         here = [each for each in state.remembered.get(source, ()) if each.slot.group == group]
         heard_of = bool(here) or (source, group) in told
-        if not heard_of or self.watched_since is None:
-            return False
-        return complete_at(source, here, Watching(self.watched_since)) is not None
+        watching = None if self.watched_since is None else Watching(self.watched_since)
+        return heard_of and complete_at(source, here, watching) is not None
 
     def _slots_of(
         self,
