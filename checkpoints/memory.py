@@ -238,22 +238,6 @@ class MemoryLease:
         return holder if self._clock() < until else None
 
 
-class MemoryOwner:
-    """`checkpoints.owner.OwnerStore` of one process."""
-
-    def __init__(self) -> None:
-        self._owner: str | None = None
-
-    def owner(self) -> str | None:
-        """Whose it is."""
-        return self._owner
-
-    def claim(self, james: str) -> str:
-        """Take it, unless another has it."""
-        self._owner = self._owner or james
-        return self._owner
-
-
 class MemoryBookmarks:
     """`checkpoints.bookmarks.Bookmarks` in dictionaries; nothing is left of older versions."""
 

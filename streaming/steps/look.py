@@ -48,8 +48,7 @@ class LookResult:
 class Look:
     """Looks at keys of one family: its truth once, for all of its projections.
 
-    ``watched_since`` is as it is believed (`reconcilers.memory.Watching`). ``apart`` are the places
-    that are known to be unreadable: such a group is not read as a whole.
+    ``watched_since`` is as it is believed. ``apart`` are places known to be unreadable.
     """
 
     family: Family

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from checkpoints.cassandra import CassandraOwner, Store, create_schema
-from checkpoints.memory import MemoryOwner
+from checkpoints.memory_owner import MemoryOwner
 from checkpoints.owner import OwnerStore
 
 

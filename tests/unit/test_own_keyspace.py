@@ -11,7 +11,7 @@ from cassandra import Unauthorized
 from cassandra.cluster import Session
 
 from checkpoints.cassandra import Store
-from checkpoints.memory import MemoryOwner
+from checkpoints.memory_owner import MemoryOwner
 from checkpoints.schema.upgrade import upgrade
 from reconcilers.errors import Misconfigured, Overloaded, Refused
 from streaming import app

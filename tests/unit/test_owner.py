@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from checkpoints.memory import MemoryOwner
+from checkpoints.memory_owner import MemoryOwner
 from checkpoints.schema.upgrade import upgrade
 from reconcilers.errors import Misconfigured, Refused, Unreachable
 from streaming import app
