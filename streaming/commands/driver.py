@@ -99,11 +99,10 @@ def batches(
     ours, family, settings = opened.job.connections(), opened.job.family, opened.settings
     metrics, name = opened.metrics, position.stream
     findings = _open_findings(opened, name)
+    limits, once_in = limits_of(settings.repair), _counts_once_in(settings)
     admission = AdmissionControl(
         family=family,
-        breakers=BreakerWatch(
-            ours.journal, limits_of(settings.repair), metrics, _counts_once_in(settings)
-        ),
+        breakers=BreakerWatch(ours.journal, limits, metrics, once_in),
         mode=opened.names.mode,
         lease=opened.lease,
         clock_trouble=clocks.trouble,
