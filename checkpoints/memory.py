@@ -6,18 +6,16 @@ Findings and writes go through the codec, so that what a real journal could not 
 from __future__ import annotations
 
 import json
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 
 from checkpoints import codec
 from checkpoints.bookmarks import Bookmark, after
 from checkpoints.clock import now_micros
 from checkpoints.expiries import Expiry
 from checkpoints.failing import FailingSlice
-from checkpoints.lease import Holder
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
@@ -209,33 +207,6 @@ class MemoryLineage:
         """A sweep counts; nothing does while nobody watches."""
         if self._watching is not None:
             self._watching = replace(self._watching, swept_at=at)
-
-
-class MemoryLease:
-    """`checkpoints.lease.LeaseStore` of one process; ``clock`` gives seconds that only go up."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._held: dict[str, tuple[Holder, float]] = {}
-
-    def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:
-        """Take or renew it: who holds it now."""
-        other = self.held_by(name)
-        if other is not None and other.id != holder.id:
-            return other
-        self._held[name] = (holder, self._clock() + lasts.total_seconds())
-        return holder
-
-    def leave(self, name: str, holder: Holder) -> None:
-        """End it, if this holder has it."""
-        held = self.held_by(name)
-        if held is not None and held.id == holder.id:
-            del self._held[name]
-
-    def held_by(self, name: str) -> Holder | None:
-        """Who holds it now."""
-        holder, until = self._held.get(name, (None, 0.0))
-        return holder if self._clock() < until else None
 
 
 class MemoryBookmarks:

@@ -10,7 +10,7 @@ import pytest
 
 from checkpoints.cassandra import CassandraLease
 from checkpoints.lease import Holder, Lease, LeaseStore
-from checkpoints.memory import MemoryLease
+from checkpoints.memory_lease import MemoryLease
 from deploy.embedded.waiting import HANG_S
 from reconcilers.errors import AlreadyRunning, Unreachable
 

@@ -12,7 +12,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.lease import Holder, Lease
-from checkpoints.memory import MemoryJournal, MemoryLease
+from checkpoints.memory import MemoryJournal
+from checkpoints.memory_lease import MemoryLease
 from checkpoints.memory_pauses import MemoryPauses
 from reconcilers.errors import AlreadyRunning
 from reconcilers.model import Kind, Micros, Slot, Suspect

@@ -11,7 +11,7 @@ from threading import Event
 import pytest
 
 from checkpoints.lease import Holder, Lease
-from checkpoints.memory import MemoryLease
+from checkpoints.memory_lease import MemoryLease
 from reconcilers.errors import Unreachable
 from reconcilers.frontier import Canary, Node
 from reconcilers.model import Micros

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from checkpoints.lease import Holder, Lease
-from checkpoints.memory import MemoryLease
+from checkpoints.memory_lease import MemoryLease
 from streaming.commands import holding
 from streaming.settings import Mode
 

@@ -10,7 +10,7 @@ import pytest
 
 from checkpoints import lease as lease_module
 from checkpoints.lease import Holder, Lease, time_awake_or_asleep
-from checkpoints.memory import MemoryLease
+from checkpoints.memory_lease import MemoryLease
 from reconcilers.errors import AlreadyRunning, Unreachable
 
 MINUTE = timedelta(seconds=60)
