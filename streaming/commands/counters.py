@@ -7,7 +7,7 @@ from functools import partial
 
 from checkpoints.cassandra import CassandraRounds
 from checkpoints.clock import now_micros, to_micros
-from checkpoints.lease import Lease
+from checkpoints.lease import Lease, time_awake_or_asleep
 from checkpoints.tallies import marks_begin
 from reconcilers.drift import Evidence
 from reconcilers.family import Family
@@ -59,6 +59,7 @@ def build_counter_loop(
         limits=limits,
         trouble=trouble,
         pauses=ours.pauses.why,
+        steady=time_awake_or_asleep,
     )
     observer = CounterObserver(tables, counting, owners, rounds, canaries, now_micros)
     progress = CounterProgress(metrics)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from checkpoints.clock import to_seconds
 from checkpoints.tallies import Rounds
 from reconcilers.drift import correction
 from reconcilers.errors import Deferred, Refused, Retryable, Soon
@@ -42,6 +43,7 @@ class Corrector:
     """Corrections of tallies; ``trouble`` says why nobody may correct now (a node is away).
 
     ``pauses`` says why a person has paused what it names, as of a second ago at most.
+    ``steady`` is a clock that only goes up (seconds), also while the machine sleeps.
     """
 
     findings: CounterFindings
@@ -52,6 +54,7 @@ class Corrector:
     limits: CorrectionLimits
     trouble: Callable[[], str | None]
     pauses: Callable[[Collection[str]], str | None]
+    steady: Callable[[], float]
 
     def correct(self, counter: CounterRow, looked: Conclusion, refused: str | None) -> None:
         """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
@@ -80,7 +83,7 @@ class Corrector:
             finding = replace(finding, attempts=same.attempts)
         if self._waits_for_a_person(counter, looked, deltas, finding, same):
             return
-        claimed = self.clock()
+        claimed = self.steady()
         if not self.rounds.claim(counter.tally.name, str(counter.key), looked.round):
             log.info("somebody else has corrected %s: looking again", counter)
             return
@@ -161,7 +164,7 @@ class Corrector:
         self.findings.hold(finding)
         return True
 
-    def _send(self, finding: Finding, write: AddToCounter, claimed: Micros) -> None:
+    def _send(self, finding: Finding, write: AddToCounter, claimed: float) -> None:
         """Write it down, then send it; but not so late that others may have looked by now.
 
         An attempt is a delta that the server took. Of one without an answer, or of a process that
@@ -174,7 +177,7 @@ class Corrector:
             writes=(write,),
         )
         self.findings.put(intended)
-        if self.clock() > claimed + self.limits.prompt:
+        if self.steady() > claimed + to_seconds(self.limits.prompt):
             log.warning("%s: this process was held up, it is not sent", intended.sentence)
             return
         paused = self.pauses(covering_tally(write.tally))

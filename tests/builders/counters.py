@@ -149,7 +149,8 @@ def truth_of(mailboxid: UUID, each: Listed, **cells: Value) -> Row:
 class Bench:
     """The watch of one installation: mailbox `MAILBOX` of user bob, two messages, one unseen.
 
-    Its counters are right. ``trouble`` says why nobody may correct.
+    Its counters are right. ``trouble`` says why nobody may correct. ``steady`` is what a clock that
+    nobody sets shows, where it is another than ``now``.
     """
 
     families: tuple[Family, ...] = FAMILIES
@@ -158,6 +159,7 @@ class Bench:
     now: Micros = NOW
     trouble: str | None = None
     paused: list[str | None] = field(default_factory=lambda: [None])
+    steady: Micros | None = None
     tables: CounterTables = field(default_factory=CounterTables)
     tallies: MemoryTallies = field(default_factory=MemoryTallies)
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
@@ -206,6 +208,7 @@ class Bench:
             limits=limits,
             trouble=lambda: self.trouble,
             pauses=self.pauses,
+            steady=lambda: (self.now if self.steady is None else self.steady) / 1e6,
         )
 
     def _watch(self) -> CounterScheduler:

@@ -132,6 +132,7 @@ class Instance:
             limits=limits,
             trouble=lambda: None,
             pauses=nothing_paused,
+            steady=lambda: world.now / 1e6,
         )
         climate = world.climate
         watch = Observed(

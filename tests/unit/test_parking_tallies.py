@@ -87,6 +87,7 @@ class Desk:
             limits=limits,
             trouble=lambda: None,
             pauses=nothing_paused,
+            steady=lambda: self.now / 1e6,
         )
 
     def correct(self, mailbox: UUID) -> None:

@@ -23,7 +23,7 @@ from tests.builders.counters import (
     message,
     truth_of,
 )
-from tests.builders.rows import DELAY, MAILBOX
+from tests.builders.rows import DELAY, MAILBOX, SECOND
 from tests.property.faults import CrashError
 
 
@@ -256,6 +256,25 @@ def test_a_delta_is_not_sent_long_after_its_claim(
     found = wrong.finding()
     assert found is not None
     assert found.attempts == 0
+
+
+def test_a_wall_clock_that_is_set_back_does_not_hide_how_long_it_took(
+    wrong: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = wrong.journal.put
+
+    def slowly(finding: Finding) -> None:
+        put(finding)
+        wrong.steady = wrong.now + DELAY + 1
+        wrong.now -= 3_600 * SECOND
+
+    wrong.look(K - 1)
+    wrong.work()
+    wrong.come()
+    monkeypatch.setattr(wrong.journal, "put", slowly)
+    wrong.work()
+    assert wrong.tables.added == []
+    assert wrong.states() == [State.INTENDED]
 
 
 @pytest.mark.parametrize("applied", [True, False])
