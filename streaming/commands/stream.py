@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 import signal
+from functools import partial
 from threading import Event, Thread
 from typing import Any
 
@@ -25,7 +26,7 @@ from streaming.commands.driver import supervisor
 from streaming.commands.holding import Holding
 from streaming.commands.mode import StreamNames
 from streaming.commands.opened import OpenedStream
-from streaming.counters.loop import CounterLoop
+from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
 from streaming.monitoring.metrics import Metrics, serve
 from streaming.pipeline.table_topics import TableTopics
@@ -87,22 +88,23 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         )
         before = _table_topics(opened)
         start_canaries(settings, store, stop)
-        loop = _counters(opened, schema)
-        keeper = supervisor(opened, loop.take if loop is not None else None)
-        if loop is not None:
-            Thread(target=loop.run, args=(stop,), name="tallies", daemon=True).start()
+        counting = _counters(opened, schema)
+        keeper = supervisor(opened, counting.take if counting is not None else None)
+        if counting is not None:
+            Thread(target=counting.run, args=(stop,), name="counting", daemon=True).start()
         keeper.run(stop)
         before.note_ends()
     watcher.close()
     return 0
 
 
-def _counters(opened: OpenedStream, schema: Schema) -> CounterLoop | None:
-    """The loop of the counters that are kept, if any are."""
+def _counters(opened: OpenedStream, schema: Schema) -> CountingThread | None:
+    """Keeps the counters that are kept right, if any are."""
     kept = tuple(bind(each, schema) for each in opened.settings.families()[1:])
     if not kept:
         return None
-    return build_counter_loop(opened, kept, canaries(opened.settings))
+    build = partial(build_counter_loop, opened, kept, canaries(opened.settings))
+    return CountingThread(build, opened.metrics)
 
 
 def _topics(

@@ -97,7 +97,7 @@ class CounterLoop:
                 log.warning("tallies wait: %s", failed)
                 stop.wait(PAUSE)
             except Exception:
-                log.exception("tallies have ended by a fault of ours: start the stream again")
+                log.exception("tallies have ended by a fault of ours")
                 raise
 
     def _turn(self, stop: Event) -> None:

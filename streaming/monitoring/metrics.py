@@ -49,6 +49,7 @@ class Metrics:
     tally_looks: Counter = field(init=False)
     tally_waiting: Gauge = field(init=False)
     tally_turn: Gauge = field(init=False)
+    tally_restarts: Counter = field(init=False)
     _shown: dict[str, set[Labels]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -97,6 +98,7 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ("tally_looks", Counter, "tally_looks", "Looks at counters", ("tally", "outcome")),
     ("tally_waiting", Gauge, "tallies_waiting", "Counters that are due to be looked at", ()),
     ("tally_turn", Gauge, "tally_turn_timestamp_seconds", "When the counting thread lived", ()),
+    ("tally_restarts", Counter, "tally_restarts", "Times that counting began anew", ()),
 )
 
 

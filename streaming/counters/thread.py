@@ -1,0 +1,79 @@
+"""The counting thread is begun anew when it ends by a fault, after a pause that grows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from typing import Protocol
+
+from checkpoints.lease import time_awake_or_asleep
+from reconcilers.errors import ReconcilerError
+from streaming.counters.batch_summary import BatchSummary
+from streaming.monitoring.metrics import Metrics
+
+log = logging.getLogger("reconciler")
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 600.0
+"""Seconds before it begins anew: doubled each time, at most this."""
+LIVES = 3_600.0
+"""One that lived so long (s) is not the fault of the one before."""
+
+
+class Counting(Protocol):
+    """What is kept alive; `streaming.counters.loop.CounterLoop` is the real one."""
+
+    def take(self, batch: BatchSummary) -> None:
+        """A batch of the stream has ended."""
+
+    def run(self, stop: Event) -> None:
+        """Until told to stop; ends otherwise by a fault of ours only, which it has logged."""
+
+
+@dataclass(slots=True)
+class CountingThread:
+    """``build`` makes a loop, which begins with what was kept: marks, rounds and findings.
+
+    ``clock`` is a steady one, seconds. The first loop is made at once, so that what cannot be
+    opened is told at the start.
+    """
+
+    build: Callable[[], Counting]
+    metrics: Metrics
+    clock: Callable[[], float] = time_awake_or_asleep
+    _loop: Counting = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._loop = self.build()
+
+    def take(self, batch: BatchSummary) -> None:
+        """A batch of the stream has ended."""
+        self._loop.take(batch)
+
+    def run(self, stop: Event) -> None:
+        """Until told to stop. Whatever a fault has left in memory is dropped with its loop."""
+        pause = FIRST_PAUSE
+        while True:
+            began = self.clock()
+            thread = Thread(target=self._loop.run, args=(stop,), name="tallies", daemon=True)
+            thread.start()
+            thread.join()
+            if stop.is_set():
+                return
+            pause = FIRST_PAUSE if self.clock() > began + LIVES else pause
+            if self._begins_anew(stop, pause):
+                pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _begins_anew(self, stop: Event, pause: float) -> bool:
+        self.metrics.tally_restarts.inc()
+        log.error("counting begins anew in %d s: its thread has ended by a fault", round(pause))
+        while not stop.wait(pause):
+            try:
+                self._loop = self.build()
+            except ReconcilerError as failed:
+                log.warning("counting does not begin: %s", failed)
+            else:
+                return True
+        return False
