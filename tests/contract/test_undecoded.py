@@ -224,11 +224,12 @@ class TwoTables:
         keys = {"imapuidtable": "messageid, mailboxid, uid", "messageidtable": "mailboxid, uid"}
         kinds = {"imapuidtable": of_truth, "messageidtable": of_listing}
         schema: Schema = {
-            table: {"mailboxid": "timeuuid", "uid": "bigint", "messageid": "timeuuid", "at": kind}
-            for table, kind in kinds.items()
+            table: {"mailboxid": "timeuuid", "uid": "bigint", "messageid": "timeuuid", "at": "int"}
+            for table in kinds
         }
         for table, columns in schema.items():
-            typed = ", ".join(f"{column} {kind}" for column, kind in columns.items())
+            created = {**columns, "at": kinds[table]}  # one of them would be refused at a start
+            typed = ", ".join(f"{column} {kind}" for column, kind in created.items())
             cql = f"CREATE TABLE {self.keyspace}.{table} ({typed}, PRIMARY KEY ({keys[table]}))"
             self.session.execute(cql)
         family = bind(replace(MESSAGE, projections=MESSAGE.projections[:1]), schema)
