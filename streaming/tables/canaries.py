@@ -32,6 +32,7 @@ INSERT = (
 )
 PLACES = "SELECT DISTINCT place FROM $table"
 CLAIM = "INSERT INTO $table (place, lane) VALUES (?, 0)"
+KEYSPACES = "SELECT keyspace_name FROM system_schema.keyspaces"
 OWNER = "owner/"
 """Begins the place of a row without a canary, which names the James's keyspace that they are of."""
 NEWEST = "SELECT max(number) AS newest FROM $table WHERE place = ?"
@@ -65,7 +66,8 @@ class Canaries:
     def claim(self) -> str:
         """Take the table for this James's keyspace, unless another has it; returns whose it is.
 
-        Of two that take it at once the first by name has it. Raises `Retryable`, `Refused`.
+        Of two that take it at once the first by name has it. One whose keyspace is gone has it no
+        more. Raises `Retryable`, `Refused`.
         """
         owners = self._owners()
         if not owners:
@@ -79,7 +81,9 @@ class Canaries:
         places = self._statement(PLACES)
         with translated(f"asking whose keyspace {self._own} is"):
             found = [row["place"] for row in self._session.execute(places)]
-        return [each.removeprefix(OWNER) for each in found if each.startswith(OWNER)]
+            living = {row["keyspace_name"] for row in self._session.execute(KEYSPACES)}
+        owners = [each.removeprefix(OWNER) for each in found if each.startswith(OWNER)]
+        return [each for each in owners if each in living]
 
     def newest(self) -> dict[Node, Micros | None]:
         """Of each node that answers the newest canary that can be read, None before its first."""
