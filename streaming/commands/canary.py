@@ -72,12 +72,9 @@ def canaries(settings: Settings) -> Canaries:
 
 
 def keeper(settings: Settings, store: Store) -> CanaryKeeper:
-    """What writes them while this process holds the lease for it.
-
-    Raises `Misconfigured` where the table is another installation's.
-    """
+    """What writes them while this process holds the lease for it."""
     table = canaries(settings)
-    refuse_another(table, settings)
+    warn_of_another(table, settings)
     name, leases = f"{settings.cassandra.keyspace}/canary", CassandraLease(store)
     end_lease_of_the_dead(leases, name)
     lanes = Lanes(Watcher(settings.kafka), settings.kafka.topic_prefix)
@@ -93,8 +90,8 @@ class OwnedTable(Protocol):
         """Take it, unless another has; returns whose it is."""
 
 
-def refuse_another(table: OwnedTable, settings: Settings) -> None:
-    """Two that write to one table break each other's canaries. Raises `Misconfigured`."""
+def warn_of_another(table: OwnedTable, settings: Settings) -> None:
+    """Two that write to one table see each other's canaries, and may take some for lost."""
     ours = settings.cassandra.keyspace
     try:
         owner = table.claim()
@@ -102,10 +99,12 @@ def refuse_another(table: OwnedTable, settings: Settings) -> None:
         log.warning("not known whose the canaries are: %s", failed)
         return
     if owner != ours:
-        raise Misconfigured(
-            f"keyspace {settings.canary.keyspace} is that of the reconciler of {owner}: set"
-            f" canary.keyspace to one that only {ours} has (deploy/runbook.md,"
-            " *Two installations*)"
+        log.error(
+            "keyspace %s is that of the reconciler of %s: set canary.keyspace to one that only %s"
+            " has (deploy/runbook.md, *Two installations*)",
+            settings.canary.keyspace,
+            owner,
+            ours,
         )
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from checkpoints.memory_owner import MemoryOwner
 from checkpoints.schema.upgrade import upgrade
-from reconcilers.errors import Misconfigured, Refused, Unreachable
+from reconcilers.errors import Refused, Unreachable
 from streaming import app
 from streaming.commands import canary, doctor
-from streaming.commands.canary import refuse_another
+from streaming.commands.canary import warn_of_another
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import own_keyspace
 from tests.fakes.schema_store import MemorySchemaStore
@@ -81,12 +81,18 @@ class Taken:
         return self._owner
 
 
-def test_canaries_of_another_installation_are_not_written_to() -> None:
-    refuse_another(Taken("james_two"), OTHER)
-    with pytest.raises(Misconfigured, match="keyspace reconciler_canary is that of the reconcil"):
-        refuse_another(Taken("apache_james"), OTHER)
+def test_canaries_of_another_installation_are_said(caplog: pytest.LogCaptureFixture) -> None:
+    warn_of_another(Taken("james_two"), OTHER)
+    assert not caplog.records
+    warn_of_another(Taken("apache_james"), OTHER)
+    (said,) = caplog.messages
+    assert said.startswith("keyspace reconciler_canary is that of the reconciler of apache_james")
 
 
 @pytest.mark.parametrize("failed", [Unreachable("no host"), Refused("no SELECT")])
-def test_where_nobody_can_be_asked_canaries_are_written(failed: Exception) -> None:
-    refuse_another(Taken(failed), OTHER)
+def test_where_nobody_can_be_asked_that_is_said(
+    failed: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_of_another(Taken(failed), OTHER)
+    (said,) = caplog.messages
+    assert said.startswith("not known whose the canaries are")
