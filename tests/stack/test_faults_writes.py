@@ -216,6 +216,8 @@ def test_a_table_that_refuses_writes_is_asked_once_a_batch_and_has_one_finding_f
     assert len(stage.differences()) == len(KINDS)
     stage.rounds.round()
     assert stage.rounds.findings([WHOLE_TABLE]) == {}
+    stage.rounds.look_again_at(stage.slots)  # as their time comes
+    stage.rounds.round()
     stage.rounds.round()
     assert stage.differences() == []
     assert [line["state"] for line in stage.rounds.log_of(WHOLE_TABLE)] == ["reported", "healed"]
