@@ -24,16 +24,49 @@ Each function takes what the one before it left, so that of the others nothing m
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconcilers.belonging import Belonging
 from reconcilers.family import Projection
-from reconcilers.model import KeyValue, Micros, Wake
+from reconcilers.model import KeyValue, Micros, Slot, Wake
 from reconcilers.raw import BIGINT, RawCell, RawKey, RawRow, RawShape
 
 TRUE = b"\x01"
 NEGATIVE = b"\x80"
 """No time has its highest bit set, so that times are ordered as their bytes are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What a glance is told of wakes, a list each, all in one order.
+
+    ``sources`` are as Cassandra sends them, None where a wake names none. ``plain`` are those that
+    name their whole key, and tell of nothing but a change of a row that is there.
+    """
+
+    keys: Sequence[tuple[KeyValue | None, ...]]
+    sources: Sequence[RawCell]
+    plain: Sequence[bool]
+    changes: Sequence[int]
+
+    @classmethod
+    def of(cls, shape: RawShape, wakes: Sequence[Wake]) -> Keys:
+        """Those of wakes."""
+        as_bytes = shape.encode[-1]
+        return cls(
+            [wake.key for wake in wakes],
+            [None if wake.source is None else as_bytes(wake.source) for wake in wakes],
+            [wake.whole and tells_of_a_change(wake) for wake in wakes],
+            [wake.changes for wake in wakes],
+        )
+
+    def without(self, apart: Collection[Slot]) -> Keys:
+        """The same, where these slots are for the look."""
+        if not apart:
+            return self
+        places = {slot.key for slot in apart}
+        pairs = zip(self.keys, self.plain, strict=True)
+        return replace(self, plain=[plain and key not in places for key, plain in pairs])
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,35 +82,33 @@ class Asked:
     others: Collection[RawCell]
 
 
-def asked(shape: RawShape, wakes: Iterable[Wake]) -> Asked:
+def asked(shape: RawShape, keys: Keys) -> Asked:
     """The slots that have changed, without those of which any wake tells more than that.
 
     The wakes of one key come one after the other, so that it is made into bytes once.
     """
-    *encode, as_bytes = shape.encode
+    encode = shape.encode[:-1]
     found: dict[RawKey, list[int]] = {}
-    named: list[RawCell] = []
-    more: list[tuple[Wake, RawKey]] = []
+    more: list[tuple[RawCell, RawKey]] = []
     before: tuple[KeyValue | None, ...] | None = None
-    key: RawKey = ()
-    for number, wake in enumerate(wakes):
-        named.append(None if wake.source is None else as_bytes(wake.source))
-        if wake.key != before:
-            before, key = wake.key, _raw(encode, wake.key)
-        if tells_of_a_change(wake) and None not in key:
-            found.setdefault(key, []).append(number)
+    raw: RawKey = ()
+    for number, (key, plain) in enumerate(zip(keys.keys, keys.plain, strict=True)):
+        if key != before:
+            before, raw = key, _raw(encode, key)
+        if plain:
+            found.setdefault(raw, []).append(number)
         else:
-            more.append((wake, key))
+            more.append((keys.sources[number], raw))
     others: set[RawCell] = set()
-    for wake, parts in more:
+    for source, parts in more:
         if None not in parts:
             found.pop(parts, None)
-        elif wake.source is not None:
-            others.add(as_bytes(wake.source))
+        elif source is not None:
+            others.add(source)
         else:
             for each in [each for each in found if each[0] == parts[0]]:
                 del found[each]
-    return Asked(found, named, others)
+    return Asked(found, keys.sources, others)
 
 
 def _raw(encode: Iterable[Callable[[KeyValue], bytes]], key: Iterable[KeyValue | None]) -> RawKey:

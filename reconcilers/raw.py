@@ -45,7 +45,7 @@ def raw_shape(family: Family) -> RawShape | None:
     That is one without projections, one whose listing does not name the source, or one with a key
     that our own tables hold in another type.
     """
-    encode = [_encoder(column) for column in (*family.key, family.truth.source)]
+    encode = [encoder(column) for column in (*family.key, family.truth.source)]
     if not family.projections or None in encode:
         return None
     truth, listing = family.truth, family.listing
@@ -68,7 +68,7 @@ def raw_shape(family: Family) -> RawShape | None:
     )
 
 
-def _encoder(column: KeyColumn) -> Callable[[Any], bytes] | None:
+def encoder(column: KeyColumn) -> Callable[[Any], bytes] | None:
     """As Cassandra sends it, in James's tables as in ours; None where the two differ."""
     if column.type in UUIDS:
         return attrgetter("bytes")

@@ -8,18 +8,19 @@ from uuid import UUID
 
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family
-from reconcilers.model import KeyValue, Slot
+from reconcilers.model import KeyValue
 
 SUMMED_UP = frozenset(family.truth.table for family in FAMILIES if family.tallies)
 """The truths that are."""
 
 
-def chunks_of(family: Family, slots: Iterable[Slot], width: int) -> dict[UUID, set[int]]:
-    """The chunks of UIDs that these slots of a family are in, by mailbox."""
+def chunks_of(
+    family: Family, keys: Iterable[tuple[KeyValue, ...]], width: int
+) -> dict[UUID, set[int]]:
+    """The chunks of UIDs that the slots of these keys of a family are in, by mailbox."""
     found: dict[UUID, set[int]] = defaultdict(set)
     if family.truth.table in SUMMED_UP:
-        for slot in slots:
-            mailboxid, uid = slot.key
+        for mailboxid, uid in keys:
             assert isinstance(mailboxid, UUID)
             assert isinstance(uid, int)
             found[mailboxid].add(uid // width)

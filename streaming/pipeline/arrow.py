@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 from uuid import UUID
 
@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 
 from reconcilers.family import Family
 from reconcilers.frontier import Canary, Echo, node_of
+from reconcilers.glance import Keys
 from reconcilers.key import UUIDS, KeyColumn
 from reconcilers.model import WAKE_FIELDS, KeyValue, Kind, Micros, Wake
+from reconcilers.raw import RawCell, encoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +47,27 @@ class SettledKeys:
             [_echo(row) for row in batch.filter(echo).to_pylist()],
         )
 
-    def wakes(self, family: Family) -> Iterator[Wake]:
-        """Each key of this family as a wake."""
-        source = self._ids(family.truth.source)
-        keys = zip(*(self._ids(column) for column in family.key), strict=True)
-        told = (self._told(name) for name in WAKE_FIELDS)
+    def wakes(self, family: Family, numbers: Sequence[int] | None = None) -> Iterator[Wake]:
+        """The keys of this family with these numbers as wakes; without any, all of them."""
+        chosen = self.keys if numbers is None else self.keys.take(pa.array(numbers, pa.int64()))
+        source = _ids(chosen, family.truth.source)
+        keys = zip(*(_ids(chosen, column) for column in family.key), strict=True)
+        told = (_told(chosen, name) for name in WAKE_FIELDS)
         for key, named, *rest in zip(keys, source, *told, strict=True):
             yield Wake(key, named, *rest)
 
-    def _ids(self, column: KeyColumn) -> list[KeyValue | None]:
-        values: list[Any] = self.keys.column(column.name).to_pylist()
-        return [_uuid(each) for each in values] if column.type in UUIDS else values
-
-    def _told(self, field: str) -> list[Any]:
-        values: list[Any] = self.keys.column(field).to_pylist()
-        if field != "suspected":
-            return values
-        return [Kind(each) if each else None for each in values]
+    def for_glance(self, family: Family) -> Keys:
+        """All keys of this family as `Keys.of` makes them of their wakes, which nobody makes."""
+        keys, source = self.keys, family.truth.source
+        whole = [pc.is_valid(keys[column.name]) for column in family.key]
+        plain = [pc.invert(keys["looked_again"]), *whole]
+        plain += [pc.is_null(keys[each]) for each in ("deleted_at", "deleted_from", "expires_at")]
+        return Keys(
+            [*zip(*(_ids(keys, column) for column in family.key), strict=True)],
+            _sources(keys, source),
+            reduce(pc.and_, plain).to_pylist(),
+            keys["changes"].to_pylist(),
+        )
 
     def write_times(self, fast: Micros) -> WriteTimes | None:
         """Of the keys that a change woke; None without any. ``fast``: so far ahead (µs) is fast.
@@ -76,6 +82,30 @@ class SettledKeys:
             oldest=pc.min(changed["oldest"]).as_py(),
             fast_writers=pc.sum(pc.less(changed["quickest"], -fast)).as_py(),
         )
+
+
+def _ids(keys: pa.RecordBatch, column: KeyColumn) -> list[KeyValue | None]:
+    values: list[Any] = keys.column(column.name).to_pylist()
+    return [_uuid(each) for each in values] if column.type in UUIDS else values
+
+
+def _sources(keys: pa.RecordBatch, column: KeyColumn) -> list[RawCell]:
+    """As Cassandra sends them, and not kept: hardly two rows name the same one."""
+    values: list[Any] = keys.column(column.name).to_pylist()
+    as_bytes = _uuid_bytes if column.type in UUIDS else encoder(column)
+    assert as_bytes is not None
+    return [None if each is None else as_bytes(each) for each in values]
+
+
+def _uuid_bytes(text: str) -> bytes:
+    return bytes.fromhex(text.replace("-", ""))
+
+
+def _told(keys: pa.RecordBatch, field: str) -> list[Any]:
+    values: list[Any] = keys.column(field).to_pylist()
+    if field != "suspected":
+        return values
+    return [Kind(each) if each else None for each in values]
 
 
 def _echo(row: dict[str, Any]) -> tuple[int, Echo]:

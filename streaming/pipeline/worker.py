@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
@@ -195,7 +195,7 @@ def _look_share(
         _keep_undecodable(job, settled.bad, found)
         found.echoes.extend(settled.echoes)
         _account(settled, found, to_micros(job.settings.stream.delay))
-        wakes.extend(_glanced(job, apart, list(settled.wakes(job.family)), found))
+        wakes.extend(_glanced(job, apart, settled, found))
         if len(wakes) >= KEYS_AT_ONCE:
             _look(job, apart, wakes, found)
             wakes = []
@@ -205,20 +205,19 @@ def _look_share(
 
 
 def _glanced(
-    job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook
-) -> Sequence[Wake]:
+    job: Job, apart: frozenset[Slot], settled: SettledKeys, found: BatchLook
+) -> Iterable[Wake]:
     """The keys that are to be looked at: not those whose slots are plainly right."""
     ours = job.connections()
-    readable = [wake for wake in wakes if wake.slot not in apart] if apart else wakes
-    if ours.glance is None or not readable:
-        return wakes
+    if ours.glance is None or not settled.keys.num_rows:
+        return settled.wakes(job.family)
     now, delay = now_micros(), to_micros(job.settings.stream.delay)
-    glanced = ours.glance.at(readable, believed_since(ours.lineage.watching(), delay))
+    keys = settled.for_glance(job.family).without(apart)
+    glanced = ours.glance.at(keys, believed_since(ours.lineage.watching(), delay))
     ours.tallies.mark(chunks_of(job.family, glanced.touched, job.settings.tally.chunk), now)
     found.examined += glanced.examined
     found.changes.update(mailboxes_of(job.family, glanced.changes))
-    kept_apart = [wake for wake in wakes if wake.slot in apart] if apart else []
-    return [*glanced.left, *kept_apart]
+    return settled.wakes(job.family, glanced.left)
 
 
 def _look(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook) -> None:
@@ -228,7 +227,7 @@ def _look(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook)
     width = job.settings.tally.chunk
     every = to_micros(job.settings.repair.recheck_interval)
     for looked in Looks(Look(job.family, ours.tables, ours.lineage, since, apart)).at(wakes, now):
-        ours.tallies.mark(chunks_of(job.family, looked.touched, width), now)
+        ours.tallies.mark(chunks_of(job.family, (slot.key for slot in looked.touched), width), now)
         ours.expiries.expect(Expiry(slot, None, spread(slot, now, every)) for slot in looked.later)
         if looked.again:
             job.publish(looked.again)

@@ -9,29 +9,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
+from itertools import count as count_up
+from typing import Any
 
 from checkpoints.lineage import RawLineage
 from reconcilers import glance
 from reconcilers.belonging import Belonging
 from reconcilers.errors import ReadFailed, Refused
 from reconcilers.family import Family
-from reconcilers.glance import Asked
-from reconcilers.model import KeyValue, Micros, Slot, Wake
+from reconcilers.glance import Asked, Keys
+from reconcilers.model import KeyValue, Micros
 from reconcilers.raw import RawKey, RawRow, RawShape
 from streaming.steps.ports import RawTables
 
 
 @dataclass(frozen=True, slots=True)
 class Glanced:
-    """What was plainly right, counted as a look counts it; ``left`` are the keys to be looked at.
+    """What was plainly right, counted as a look counts it.
 
-    ``changes`` and ``touched`` are those of `streaming.steps.look.LookResult`.
+    ``left`` are the numbers of the wakes that are to be looked at. ``changes`` are those of
+    `streaming.steps.look.LookResult`, ``touched`` the keys of its slots.
     """
 
-    left: Sequence[Wake]
+    left: Sequence[int]
     examined: int = 0
     changes: Mapping[KeyValue, int] = field(default_factory=dict)
-    touched: tuple[Slot, ...] = ()
+    touched: Sequence[tuple[KeyValue, ...]] = ()
 
 
 class Glance:
@@ -45,18 +49,18 @@ class Glance:
             (each, Belonging(each, shape.truth, tables.decoded)) for each in family.projections
         ]
 
-    def at(self, wakes: Sequence[Wake], watched_since: Micros | None) -> Glanced:
+    def at(self, keys: Keys, watched_since: Micros | None) -> Glanced:
         """Those of these keys that are plainly right, and the others.
 
         What a server refuses or fails to read leaves all to the look, which says so. Raises
         `reconcilers.errors.Retryable`: all is then done again.
         """
-        asked = glance.asked(self._shape, wakes)
+        asked = glance.asked(self._shape, keys)
         try:
             right = self._right(asked, watched_since) if asked.wakes_of else {}
         except (Refused, ReadFailed):
             right = {}
-        return _counted(wakes, [asked.wakes_of[key] for key in right])
+        return _counted(keys, [asked.wakes_of[key] for key in right])
 
     def _right(self, asked: Asked, watched_since: Micros | None) -> Mapping[RawKey, RawRow]:
         """What is remembered is asked first: of a row that is new no more is read here."""
@@ -74,17 +78,17 @@ class Glance:
         return right
 
 
-def _counted(wakes: Sequence[Wake], right: Sequence[Sequence[int]]) -> Glanced:
-    if not right:
-        return Glanced(wakes)
+def _counted(keys: Keys, right: Sequence[Sequence[int]]) -> Glanced:
+    left = [True] * len(keys.keys)
     changes: Counter[KeyValue] = Counter()
-    touched: list[Slot] = []
+    touched: list[tuple[KeyValue, ...]] = []
     for numbers in right:
-        slot, count = wakes[numbers[0]].slot, sum([wakes[each].changes for each in numbers])
-        assert slot is not None
-        changes[slot.group] += count
+        count = 0
+        for number in numbers:
+            left[number] = False
+            count += keys.changes[number]
         if count:
-            touched.append(slot)
-    done = {number for numbers in right for number in numbers}
-    left = [wake for number, wake in enumerate(wakes) if number not in done]
-    return Glanced(left, len(right), +changes, tuple(touched))
+            key: Any = keys.keys[numbers[0]]  # a plain one: it is whole
+            changes[key[0]] += count
+            touched.append(key)
+    return Glanced([*compress(count_up(), left)], len(right), changes, touched)

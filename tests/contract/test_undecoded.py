@@ -20,10 +20,10 @@ from reconcilers.family import Family, Schema, bind
 from reconcilers.memory import Entry
 from reconcilers.model import Slot, Value, Wake
 from reconcilers.raw import BIGINT, RawKey, RawRow
-from streaming.steps.glance import Glance
 from streaming.steps.ports import RawTables
 from streaming.tables import UndecodedTables
 from streaming.tables.rate_limit import RateLimiter
+from tests.builders.glances import WakesGlance, glance_of
 from tests.builders.indexes import INDEX_SCHEMA
 from tests.fakes.raw_tables import (
     RawMemoryLineage,
@@ -59,8 +59,8 @@ class Kept:
     raw_lineage: RawLineage
 
     @property
-    def glance(self) -> Glance:
-        return Glance(self.family, shape_of(self.family), self.tables, self.raw_lineage)
+    def glance(self) -> WakesGlance:
+        return glance_of(self.family, self.tables, self.raw_lineage)
 
     def key(self, slot: Slot) -> RawKey:
         return raw_key(self.family.key, slot.key)

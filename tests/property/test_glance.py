@@ -21,16 +21,15 @@ from checkpoints.memory import MemoryLineage
 from reconcilers.family import Family, Projection, Schema
 from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Kind, Micros, Slot, Wake
-from streaming.steps.glance import Glance
 from streaming.steps.look import Look, LookResult
 from tests.builders import indexes, rights, rows
+from tests.builders.glances import WakesGlance, glance_of
 from tests.fakes.raw_tables import (
     RawCells,
     RawMemoryLineage,
     RawMemoryTables,
     encoded,
     raw_key,
-    shape_of,
 )
 
 SINCE: Micros = 1_700_000_000_000_000
@@ -110,9 +109,9 @@ class World:
     def look(self, wakes: Sequence[Wake], lineage: MemoryLineage) -> LookResult:
         return Look(self.family, self.tables.as_looked_at(), lineage, SINCE).at(wakes, NOW)
 
-    def glance(self) -> Glance:
+    def glance(self) -> WakesGlance:
         memory = RawMemoryLineage(self.family, self.lineage)
-        return Glance(self.family, shape_of(self.family), self.tables, memory)
+        return glance_of(self.family, self.tables, memory)
 
 
 @st.composite

@@ -144,7 +144,7 @@ def test_deletes_are_remembered_by_what_they_named() -> None:
 
 
 def test_counters_hear_nothing_of_it() -> None:
-    assert chunks_of(RIGHTS, [place()], 1000) == {}
+    assert chunks_of(RIGHTS, [place().key], 1000) == {}
     assert mailboxes_of(RIGHTS, {BOB: 1}) == {}
 
 

@@ -24,8 +24,8 @@ from reconcilers.model import Row, Slot, Value, Wake
 from reconcilers.raw import RawCell, RawKey, raw_shape
 from streaming.pipeline.worker import BatchLook, Connections, Job, look_task
 from streaming.settings import Settings
-from streaming.steps.glance import Glance
 from tests.builders.clocks import OneNode
+from tests.builders.glances import WakesGlance, glance_of
 from tests.builders.indexes import APPLICABLE, DELETED, INDEX_SCHEMA, INDEXED, LISTS, UNSEEN
 from tests.builders.permits import unpaused
 from tests.builders.rights import RIGHTS, is_of_a_user
@@ -60,9 +60,9 @@ class Mailbox:
         return Wake(slot.key, messageid, from_truth=True)
 
     @property
-    def glance(self) -> Glance:
+    def glance(self) -> WakesGlance:
         memory = RawMemoryLineage(INDEXED, self.lineage)
-        return Glance(INDEXED, shape_of(INDEXED), self.tables, memory)
+        return glance_of(INDEXED, self.tables, memory)
 
 
 @pytest.fixture
@@ -348,7 +348,7 @@ def test_a_worker_looks_at_what_the_glance_leaves_and_counts_both(mailbox: Mailb
 
     def connect(*_: object) -> Connections:
         tables, journal = MemoryTables(), MemoryJournal()
-        glance = mailbox.glance
+        glance = mailbox.glance.glance
         return Connections(
             tables,
             lineage,

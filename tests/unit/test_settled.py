@@ -8,9 +8,11 @@ from uuid import UUID
 import pyarrow as pa
 
 from reconcilers.frontier import Canary, Echo
+from reconcilers.glance import Keys
 from reconcilers.model import Kind, Wake
 from streaming.pipeline.arrow import SettledKeys
 from tests.builders.rows import FAMILY
+from tests.fakes.raw_tables import shape_of
 
 MAILBOX = "11111111-0000-1000-8000-000000000001"
 MESSAGE = "22222222-0000-1000-8000-000000000002"
@@ -49,6 +51,26 @@ def test_a_key_that_is_looked_at_again_says_for_what() -> None:
     (wake,) = settled(row | {"suspected": "extra_row", "projection": "unseen_uids"}).wakes(FAMILY)
     assert (wake.looked_again, wake.suspected) == (True, Kind.EXTRA_ROW)
     assert (wake.source, wake.projection) == (None, "unseen_uids")
+
+
+def test_the_glance_is_told_what_the_wakes_tell() -> None:
+    plain = {"mailboxid": MAILBOX, "messageid": MESSAGE, "uid": 7, "changes": 3}
+    rows: list[dict[str, Any]] = [
+        plain,
+        plain | {"messageid": None},
+        {"mailboxid": None, "messageid": MESSAGE},
+        {"mailboxid": MAILBOX},
+        plain | {"looked_again": True},
+        plain | {"deleted_at": 3},
+        plain | {"deleted_from": "imapuidtable"},
+        plain | {"expires_at": 4},
+    ]
+    found = settled(*rows, {"echo": None, "reason": "unknown op"})
+    keys = found.for_glance(FAMILY)
+    assert keys == Keys.of(shape_of(FAMILY), list(found.wakes(FAMILY)))
+    assert keys.plain == [True, True, *[False] * 6]
+    left = found.wakes(FAMILY, [1, 3])
+    assert [(wake.key[1], wake.source) for wake in left] == [(7, None), (None, None)]
 
 
 def test_a_bad_record_is_kept_apart() -> None:
