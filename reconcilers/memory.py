@@ -126,6 +126,11 @@ class Memory:
             return False
         return not self.range_deletes or self.complete_at < min(self.range_deletes)
 
+    @property
+    def contradicted(self) -> bool:
+        """Whether a delete was heard of a source of which no row is known: something was missed."""
+        return bool(self.range_deletes) and not self.known
+
     def holds(self, slot: Slot) -> bool:
         """Whether the truth had this slot when memory was whole, or since.
 
@@ -223,10 +228,13 @@ def complete_at(
 
 
 def merged(memories: Sequence[Memory]) -> Memory:
-    """Several sources seen at one slot, as one memory: complete only if each is."""
+    """Several sources seen at one slot, as one memory: complete only if each is.
+
+    One that is contradicted is not.
+    """
     if not memories:
         return NOTHING_REMEMBERED
-    times = [memory.complete_at for memory in memories]
+    times = [None if memory.contradicted else memory.complete_at for memory in memories]
     siblings: dict[Slot, int] = {}
     for memory in memories:
         siblings |= memory.sibling_deletes
