@@ -94,7 +94,9 @@ def asks_for_content(verdict: Verdict, seen: Seen, delay: Micros) -> bool:
     return ambiguous and bool(seen.consulted) and heard_since_written(seen, delay)
 
 
-def by_content(family: Family, place: str, seen: Seen, content: Content, verdict: Verdict) -> Verdict:
+def by_content(
+    family: Family, place: str, seen: Seen, content: Content, verdict: Verdict
+) -> Verdict:
     """The verdict of an orphan that `asks_for_content`, once that was asked for.
 
     Nobody can read a row whose content is gone, so it may go, unless memory knows that one delete

@@ -39,6 +39,7 @@ class Planter:
         self._statements = Statements(session)
         user = f"oddities-{new_timeuuid().hex[:8]}@example.org"
         self.mailboxid = self.server.create_mailbox(user, "INBOX")
+        self.archive = self.server.create_mailbox(user, "Archive")
         for _ in range(NEIGHBOURS):
             self.message()
 
