@@ -43,7 +43,7 @@ class Contents:
     truth: SerialTruth
     reads: ContentReads
     delay: Micros
-    _refused: bool = False
+    _said: bool = False
 
     def settle(self, projection: Projection, seen: Seen, verdict: Verdict) -> Verdict:
         """The verdict once content was asked for; the same where that settles nothing."""
@@ -55,14 +55,17 @@ class Contents:
 
     def _content_of(self, sources: Sequence[KeyValue]) -> Content:
         if not self.family.truth.contents:
-            return Content.NOT_KNOWN
+            return self._not_known("its tables are not those that this version knows")
         if self.truth.truth_serially(sources):
             return Content.KEPT
         try:
             kept = self.reads.having_content(sources)
         except (Refused, ReadFailed) as why:
-            if not self._refused:
-                log.warning("rows are not judged by their content, it cannot be read: %s", why)
-            self._refused = True
-            return Content.NOT_KNOWN
+            return self._not_known(str(why))
         return Content.KEPT if kept else Content.GONE
+
+    def _not_known(self, why: str) -> Content:
+        if not self._said:
+            log.warning("no row is judged by its content: %s", why)
+        self._said = True
+        return Content.NOT_KNOWN
