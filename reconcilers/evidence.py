@@ -14,7 +14,7 @@ from reconcilers.model import Difference, Kind, Micros, Repair, Report, Slot, Ve
 from reconcilers.seen import Seen
 
 
-class Content(Enum):
+class ContentFound(Enum):
     """What was found of the content of all sources that may claim a row.
 
     Gone: none has a truth row in any group, and then none had content. Not known: content is not
@@ -95,14 +95,14 @@ def asks_for_content(verdict: Verdict, seen: Seen, delay: Micros) -> bool:
 
 
 def by_content(
-    family: Family, place: str, seen: Seen, content: Content, verdict: Verdict
+    family: Family, place: str, seen: Seen, content: ContentFound, verdict: Verdict
 ) -> Verdict:
     """The verdict of an orphan that `asks_for_content`, once that was asked for.
 
     Nobody can read a row whose content is gone, so it may go, unless memory knows that one delete
     took several rows: its user kept this one perhaps, and it is the last trace of the source.
     """
-    if content is not Content.GONE:
+    if content is not ContentFound.GONE:
         return verdict
     source, rows = family.truth.source.label, family.key[-1].plural
     others = _lost(seen) - {seen.slot}

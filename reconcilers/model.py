@@ -220,6 +220,7 @@ class Kind(StrEnum):
     FUTURE_WRITE_TIME = "future_write_time"
     UNGUARDABLE = "unguardable"
     MAILBOX_WITHOUT_TRUTH = "mailbox_without_truth"
+    TRUTH_LOST_ROWS = "truth_lost_rows"
     COUNTER_DRIFT = "counter_drift"
     LARGE_CORRECTION = "large_correction"
     TABLE_REFUSES = "table_refuses"

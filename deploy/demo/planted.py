@@ -79,7 +79,7 @@ def ambiguous_range_delete(planter: Planter) -> None:
     The message lives on in another mailbox, so James keeps its content.
     """
     first = planter.message()
-    planter.server.copy(first, planter.archive)
+    planter.copy_elsewhere(first)
     second = planter.server.copy(first, planter.mailboxid)
     planter.pause()
     planter.server.expunge(first)

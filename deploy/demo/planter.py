@@ -39,7 +39,6 @@ class Planter:
         self._statements = Statements(session)
         user = f"oddities-{new_timeuuid().hex[:8]}@example.org"
         self.mailboxid = self.server.create_mailbox(user, "INBOX")
-        self.archive = self.server.create_mailbox(user, "Archive")
         for _ in range(NEIGHBOURS):
             self.message()
 
@@ -50,6 +49,11 @@ class Planter:
         return self.server.append(
             self.mailboxid, content, Flags(frozenset({"answered"}), frozenset({"kept"}))
         )
+
+    def copy_elsewhere(self, message: Message) -> None:
+        """Copy a message to a mailbox where nothing is planted: so it lives on."""
+        user = f"elsewhere-{new_timeuuid().hex[:8]}@example.org"
+        self.server.copy(message, self.server.create_mailbox(user, "INBOX"))
 
     def pause(self) -> None:
         """Give the reconciler time to see what is there now."""

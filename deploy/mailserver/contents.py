@@ -11,7 +11,7 @@ from deploy.mailserver.mail import Content
 from deploy.mailserver.statements import Statements
 
 
-class Contents:
+class ContentStore:
     """Writes messagev3 as one mail server does; safe for threads."""
 
     def __init__(self, session: Session, keyspace: str) -> None:

@@ -16,7 +16,7 @@ from uuid import UUID
 from cassandra.cluster import Session
 from cassandra.util import uuid_from_time
 
-from deploy.mailserver.contents import Contents
+from deploy.mailserver.contents import ContentStore
 from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS, counter_write, quota_root
 from deploy.mailserver.counting import Counters
 from deploy.mailserver.faults import Faults, StatementTimeoutError
@@ -58,7 +58,7 @@ class MailServer:
         self._statements = Statements(session)
         self._truth = Truth(session, keyspace, clock)
         self._projection = ProjectionWriter(session, keyspace, clock, faults)
-        self._contents = Contents(session, keyspace)
+        self._contents = ContentStore(session, keyspace)
         self._counters = Counters(session, keyspace, faults)
         self._quota_root_of = functools.cache(self._read_quota_root)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from reconcilers.errors import ReadFailed, Refused
-from reconcilers.evidence import Content, asks_for_content, by_content
+from reconcilers.evidence import ContentFound, asks_for_content, by_content
 from reconcilers.family import Family, Projection
 from reconcilers.model import KeyValue, Micros, Row, Verdict
 from reconcilers.seen import Seen
@@ -53,19 +53,19 @@ class Contents:
         content = self._content_of(sorted(seen.consulted, key=str))
         return by_content(self.family, place, seen, content, verdict)
 
-    def _content_of(self, sources: Sequence[KeyValue]) -> Content:
+    def _content_of(self, sources: Sequence[KeyValue]) -> ContentFound:
         if not self.family.truth.contents:
             return self._not_known("its tables are not those that this version knows")
         if self.truth.truth_serially(sources):
-            return Content.KEPT
+            return ContentFound.KEPT
         try:
             kept = self.reads.having_content(sources)
         except (Refused, ReadFailed) as why:
             return self._not_known(str(why))
-        return Content.KEPT if kept else Content.GONE
+        return ContentFound.KEPT if kept else ContentFound.GONE
 
-    def _not_known(self, why: str) -> Content:
+    def _not_known(self, why: str) -> ContentFound:
         if not self._said:
             log.warning("no row is judged by its content: %s", why)
         self._said = True
-        return Content.NOT_KNOWN
+        return ContentFound.NOT_KNOWN

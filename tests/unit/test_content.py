@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
 
 from reconcilers.errors import ReadFailed, Refused
-from reconcilers.evidence import Content, by_content, heard_since_written
+from reconcilers.evidence import ContentFound, by_content, heard_since_written
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import bind, keeping
 from reconcilers.memory import Memory, merged
@@ -128,7 +128,7 @@ LOST = {
 
 @pytest.mark.parametrize("memory", SETTLED.values(), ids=SETTLED.keys())
 def test_a_row_of_which_nothing_is_left_goes(memory: Memory) -> None:
-    verdict = by_content(FAMILY, "messages: UID 7", orphan(memory), Content.GONE, AMBIGUOUS)
+    verdict = by_content(FAMILY, "messages: UID 7", orphan(memory), ContentFound.GONE, AMBIGUOUS)
     assert isinstance(verdict, Repair)
     assert verdict.difference.kind is Kind.EXTRA_ROW
     assert verdict.rests_on_memory
@@ -140,16 +140,16 @@ def test_a_row_of_which_nothing_is_left_goes(memory: Memory) -> None:
 
 @pytest.mark.parametrize("memory", LOST.values(), ids=LOST.keys())
 def test_a_row_that_a_delete_took_with_others_is_the_last_trace(memory: Memory) -> None:
-    verdict = by_content(FAMILY, "messages: UID 7", orphan(memory), Content.GONE, AMBIGUOUS)
+    verdict = by_content(FAMILY, "messages: UID 7", orphan(memory), ContentFound.GONE, AMBIGUOUS)
     assert isinstance(verdict, Report)
     assert verdict.kind is Kind.CONTENT_LOST
     assert verdict.kind in ACCEPTABLE
     assert f"the content of message {MESSAGE_ID} is gone" in verdict.sentence
 
 
-@pytest.mark.parametrize("content", [Content.KEPT, Content.NOT_KNOWN])
+@pytest.mark.parametrize("content", [ContentFound.KEPT, ContentFound.NOT_KNOWN])
 @pytest.mark.parametrize("memory", [*SETTLED.values(), *LOST.values()])
-def test_what_can_be_read_stays(memory: Memory, content: Content) -> None:
+def test_what_can_be_read_stays(memory: Memory, content: ContentFound) -> None:
     assert by_content(FAMILY, "messages: UID 7", orphan(memory), content, AMBIGUOUS) is AMBIGUOUS
 
 
@@ -165,7 +165,7 @@ class Asked:
     fails: Exception | None = None
     order: list[str] = field(default_factory=list)
 
-    def truth_serially(self, sources: Sequence[KeyValue]) -> Mapping[KeyValue, tuple[Row, ...]]:
+    def truth_serially(self, sources: Iterable[KeyValue]) -> Mapping[KeyValue, tuple[Row, ...]]:
         self.order.append("truth")
         return {each: (truth(),) for each in sources} if self.placed else {}
 
@@ -302,7 +302,7 @@ def test_either_table_holds_content_and_the_older_is_asked_first(
 ) -> None:
     ids = [MESSAGE_ID]
     session = ContentSession({"messagev2": ids if old else (), "messagev3": ids if new else ()})
-    tables = ContentTables(session, CassandraSettings(), WITH_CONTENT.truth)  # type: ignore[arg-type]
+    tables = ContentTables(session, CassandraSettings(), WITH_CONTENT.truth)
     assert tables.having_content([MESSAGE_ID, OTHER_ID]) == (frozenset(ids) if kept else set())
     older, newer = (
         f"SELECT messageid FROM apache_james.{table} WHERE messageid = ?" for table in BOTH
