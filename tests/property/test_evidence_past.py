@@ -22,7 +22,7 @@ from reconcilers.model import KeyValue, Kind, Micros, Slot
 from reconcilers.seen import Seen
 from streaming.steps.confirm import Confirmer
 from streaming.steps.contents import Contents
-from tests.property.mail import FAMILY, MAILBOXES, SECOND, Fate, World
+from tests.property.mail import FAMILY, MAILBOXES, Fate, World
 from tests.property.races import Choice, Run
 from tests.property.test_evidence import (
     a_run,

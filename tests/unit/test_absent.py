@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -79,8 +79,10 @@ class Driver:
         metrics = Metrics(CollectorRegistry())
         self.open = OpenFindings(FAMILY, self.journal, metrics, "message", DELAY, held)
 
-    def take(self, findings: Iterable[Finding], action: Action = Action.REPORT) -> None:
+    def take(self, findings: Sequence[Finding], action: Action = Action.REPORT) -> None:
         ended = State.HEALED if action is Action.CLOSE else None
+        for each in findings:
+            self.journal.put(each)
         told = [Outcome(each.slot, action, each, ended, NOW) for each in findings]
         self.open.record_outcomes(told, MOST, NOW)
 
@@ -119,7 +121,6 @@ def test_it_is_no_key_that_is_looked_at_and_stands_after_a_start() -> None:
     driver = Driver()
     driver.take(MANY)
     (found,) = driver.of_the_truth()
-    driver.journal.put(replace(MANY[0], next_look=None))
     driver.open.recall()
     assert driver.open.of(found) is not None
     assert found not in list(driver.open.due(NOW + 1000 * DAY))

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator
 
 from streaming.commands.checks import broker as broker
 from streaming.commands.checks import canary as canaries
-from streaming.commands.checks import capture
-from streaming.commands.checks import content
+from streaming.commands.checks import capture, content
 from streaming.commands.checks import permissions as rights
 from streaming.commands.checks import schema as structure
 from streaming.commands.checks.check import CassandraContext, Check, KafkaContext
