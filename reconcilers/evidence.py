@@ -32,22 +32,26 @@ def evidence_for_removal(family: Family, seen: Seen, delay: Micros) -> str | Non
     What memory says counts only for a row that the truth did not lose before memory was whole.
     ``delay`` is D (µs).
     """
-    memory, slot, others = seen.memory, seen.slot, _lost(seen) - {seen.slot}
-    row, source, group = family.key[-1].label, family.truth.source.label, family.group.label
+    memory, slot = seen.memory, seen.slot
     if memory.heard_of_its_delete:
         return "a delete of this very row was seen"
-    if memory.contradicted:
-        return None
-    if memory.complete_at is None or not (memory.holds(slot) or _came_after(seen)):
+    if memory.contradicted or not (memory.holds(slot) or _came_after(seen)):
         return None
     if memory.complete and slot not in memory.known:
-        return f"the truth never had this {row}"
-    if not heard_since_written(seen, delay):
+        return f"the truth never had this {family.key[-1].label}"
+    if slot not in memory.known or not heard_since_written(seen, delay):
         return None
-    if memory.complete and not others:
+    return _it_was_meant(family, seen)
+
+
+def _it_was_meant(family: Family, seen: Seen) -> str | None:
+    """Why a delete meant this row, of those that the truth had; None where that is not known."""
+    memory = seen.memory
+    row, source, group = family.key[-1].label, family.truth.source.label, family.group.label
+    if memory.complete_at is None:
+        return None
+    if memory.complete and not _lost(seen) - {seen.slot}:
         return f"no other {row} of the {source} was lost in this {group}"
-    if slot not in memory.known:
-        return None
     deletes = sum(deleted > memory.complete_at for deleted in memory.range_deletes)
     spent = _spent(seen)
     return (

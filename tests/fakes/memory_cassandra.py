@@ -28,7 +28,8 @@ SHAPES = {
     r"(?P<stamped_last> USING TIMESTAMP \?)?( IF NOT EXISTS)?",
     "update": r"UPDATE mail\.(?P<table>\w+)(?P<stamped> USING TIMESTAMP \?)? SET (?P<set>.*)"
     r" WHERE (?P<where>.*?)(?P<lightweight> IF modseq = \?)?",
-    "delete": r"DELETE FROM mail\.(?P<table>\w+)(?P<stamped> USING TIMESTAMP \?)? WHERE (?P<where>.*)",
+    "delete": r"DELETE FROM mail\.(?P<table>\w+)(?P<stamped> USING TIMESTAMP \?)?"
+    r" WHERE (?P<where>.*)",
     "select": r"SELECT \S+ FROM mail\.(?P<table>\w+)( WHERE \w+ = \?)?",
 }
 
