@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reconcilers.compare import compare
-from reconcilers.evidence import evidence_for_removal, without_evidence
+from reconcilers.evidence import evidence_for_removal, heard_since_written, without_evidence
 from reconcilers.family import Family, Projection
 from reconcilers.model import (
     Consistent,
@@ -70,7 +70,11 @@ def judge(
         )
     if newest > moment.horizon:
         return LookAgain(difference, "young: written within the delay")
-    if difference.kind is Kind.EXTRA_ROW and not seen.truths and not _absence_is_settled(seen):
+    if (
+        difference.kind is Kind.EXTRA_ROW
+        and not seen.truths
+        and not _absence_is_settled(seen, moment)
+    ):
         why = "absent from the truth, and no delete heard of: it may be on its way"
         return LookAgain(difference, why)
     report = _reported_class(family, projection, seen, difference, moment)
@@ -127,9 +131,9 @@ def _write_times(seen: Seen) -> Iterable[Micros]:
         yield from truth.written.values()
 
 
-def _absence_is_settled(seen: Seen) -> bool:
+def _absence_is_settled(seen: Seen, moment: Moment) -> bool:
     """A tombstone's time cannot be read: its event was heard, or the absence is a delay old."""
-    return seen.memory.heard_of_a_delete or seen.suspected is Kind.EXTRA_ROW
+    return heard_since_written(seen, moment.delay) or seen.suspected is Kind.EXTRA_ROW
 
 
 def _reported_class(

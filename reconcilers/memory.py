@@ -115,11 +115,6 @@ class Memory:
         return bool(self.row_deletes or self.projection_deletes)
 
     @property
-    def heard_of_a_delete(self) -> bool:
-        """Whether any delete that could have taken this row is known."""
-        return bool(self.range_deletes) or self.heard_of_its_delete
-
-    @property
     def complete(self) -> bool:
         """Whether ``known`` was complete before the first delete that could have taken some."""
         if self.complete_at is None:

@@ -450,6 +450,8 @@ def test_an_absence_without_a_delete_is_judged_only_when_it_is_a_delay_old() -> 
     assert isinstance(verdict(replace(known, suspected=None)), LookAgain)
     heard = replace(KNOWN_WHOLE, range_deletes=times(100))
     assert isinstance(verdict(replace(known, suspected=None, memory=heard)), Repair)
+    older = replace(KNOWN_WHOLE, range_deletes=frozenset({LONG_AGO - 3 * DELAY}))
+    assert isinstance(verdict(replace(known, suspected=None, memory=older)), LookAgain)
 
 
 def test_the_sentence_of_a_removal_gives_the_evidence() -> None:
