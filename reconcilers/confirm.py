@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reconcilers.compare import compare
+from reconcilers.evidence import evidence_for_removal, heard_since_written, without_evidence
 from reconcilers.family import Family, Projection
 from reconcilers.model import (
     Consistent,
@@ -69,16 +70,21 @@ def judge(
         )
     if newest > moment.horizon:
         return LookAgain(difference, "young: written within the delay")
-    if difference.kind is Kind.EXTRA_ROW and not seen.truths and not _absence_is_settled(seen):
+    if (
+        difference.kind is Kind.EXTRA_ROW
+        and not seen.truths
+        and not _absence_is_settled(seen, moment)
+    ):
         why = "absent from the truth, and no delete heard of: it may be on its way"
         return LookAgain(difference, why)
-    report = _reported_class(family, projection, seen, difference)
+    report = _reported_class(family, projection, seen, difference, moment)
     if report is None and difference.kind is Kind.MISSING_ROW and not projection.is_index:
         report = _shadowed_delete(seen, moment)
     if report is not None and report.kind not in accepted:
         return report
     on_memory = not projection.is_index and _rests_on_memory(seen, difference, moment, accepted)
-    return Repair(difference, describe(family, projection, seen, difference), on_memory)
+    sentence = describe(family, projection, seen, difference, moment)
+    return Repair(difference, sentence, on_memory)
 
 
 def _rests_on_memory(
@@ -92,7 +98,7 @@ def _rests_on_memory(
     """
     match difference.kind:
         case Kind.EXTRA_ROW:
-            decided = Kind.AMBIGUOUS_RANGE_DELETE in accepted
+            decided = {Kind.AMBIGUOUS_RANGE_DELETE, Kind.ABSENT_WITHOUT_DELETE} & accepted
             return not decided and not seen.memory.heard_of_its_delete
         case Kind.MISSING_ROW:
             near = bool(seen.memory.projection_deletes) or _is_near_a_delete(seen, moment)
@@ -125,13 +131,13 @@ def _write_times(seen: Seen) -> Iterable[Micros]:
         yield from truth.written.values()
 
 
-def _absence_is_settled(seen: Seen) -> bool:
+def _absence_is_settled(seen: Seen, moment: Moment) -> bool:
     """A tombstone's time cannot be read: its event was heard, or the absence is a delay old."""
-    return seen.memory.heard_of_a_delete or seen.suspected is Kind.EXTRA_ROW
+    return heard_since_written(seen, moment.delay) or seen.suspected is Kind.EXTRA_ROW
 
 
 def _reported_class(
-    family: Family, projection: Projection, seen: Seen, difference: Difference
+    family: Family, projection: Projection, seen: Seen, difference: Difference, moment: Moment
 ) -> Report | None:
     if projection.is_index:
         return None if seen.consulted else _unknown(family)
@@ -145,7 +151,7 @@ def _reported_class(
             same = " and ".join(column.label for column in family.key)
             return Report(difference.kind, f"{source.plural} {ids} claim the same {same}")
         case Kind.EXTRA_ROW:
-            return _removal_without_evidence(family, seen)
+            return _removal_without_evidence(family, seen, moment)
         case _:
             return None
 
@@ -182,20 +188,13 @@ def _meant_others(seen: Seen) -> bool:
     return len(memory.range_deletes) <= len(gone)
 
 
-def _removal_without_evidence(family: Family, seen: Seen) -> Report | None:
+def _removal_without_evidence(family: Family, seen: Seen, moment: Moment) -> Report | None:
     """An orphan is removed only if it is known that a delete meant this very row."""
     if not seen.consulted:
         return _unknown(family)
-    if evidence_for_removal(family, seen) is not None:
+    if evidence_for_removal(family, seen, moment.delay) is not None:
         return None
-    row, rows = family.key[-1].label, family.key[-1].plural
-    source = family.truth.source.label
-    return Report(
-        Kind.AMBIGUOUS_RANGE_DELETE,
-        f"the truth lost this {row}, but one delete may have taken several {rows} of the {source}"
-        f" here (known lost: {_listed(_lost(seen))}, deletes seen:"
-        f" {len(seen.memory.range_deletes)}): which one its user meant is not known",
-    )
+    return without_evidence(family, seen, moment.delay)
 
 
 def _unknown(family: Family) -> Report:
@@ -204,47 +203,9 @@ def _unknown(family: Family) -> Report:
     return Report(Kind.UNRESOLVED, sentence)
 
 
-def evidence_for_removal(family: Family, seen: Seen) -> str | None:
-    """Why removing this orphan is what its user did, None when that is not known.
-
-    What memory says counts only for a row that the truth did not lose before memory was whole.
-    """
-    memory, slot, others = seen.memory, seen.slot, _lost(seen) - {seen.slot}
-    row, source, group = family.key[-1].label, family.truth.source.label, family.group.label
-    if memory.heard_of_its_delete:
-        return "a delete of this very row was seen"
-    if memory.complete_at is None or not (memory.holds(slot) or _came_after(seen)):
-        return None
-    if memory.complete and slot not in memory.known:
-        return f"the truth never had this {row}"
-    if memory.complete and not others:
-        return f"no other {row} of the {source} was lost in this {group}"
-    if slot not in memory.known:
-        return None
-    deletes = sum(deleted > memory.complete_at for deleted in memory.range_deletes)
-    spent = sum(max(1, memory.sibling_deletes.get(other, 0)) for other in others)
-    return (
-        f"{deletes} deletes, {spent} of them for other {family.key[-1].plural}"
-        if deletes > spent
-        else None
-    )
-
-
-def _came_after(seen: Seen) -> bool:
-    """Whether the row was written after its message's memory was complete."""
-    oldest = min(seen.actual.written.values(), default=None) if seen.actual is not None else None
-    complete_at = seen.memory.complete_at
-    return complete_at == 0 or (
-        complete_at is not None and oldest is not None and oldest > complete_at
-    )
-
-
-def _lost(seen: Seen) -> frozenset[Slot]:
-    remembered = seen.memory.known | seen.memory.unsure | {seen.slot}
-    return remembered - seen.present
-
-
-def describe(family: Family, projection: Projection, seen: Seen, difference: Difference) -> str:
+def describe(
+    family: Family, projection: Projection, seen: Seen, difference: Difference, moment: Moment
+) -> str:
     """One human sentence: what was seen, what was expected."""
     where = f"{projection.name}: {family.place(seen.slot)}"
     source = family.truth.source
@@ -256,12 +217,7 @@ def describe(family: Family, projection: Projection, seen: Seen, difference: Dif
             state = "has no place here" if seen.truths else "is gone"
             return f"{where} is for a {source.label} that {state}"
         case Kind.EXTRA_ROW:
-            why = evidence_for_removal(family, seen) or "accepted"
+            why = evidence_for_removal(family, seen, moment.delay) or "accepted"
             return f"{where} is not in the truth; {why}"
         case _:
             return f"{where} differs in {', '.join(difference.columns)}"
-
-
-def _listed(slots: frozenset[Slot]) -> str:
-    """Without their group, which is one."""
-    return ", ".join("/".join(str(part) for part in slot.key[1:]) for slot in sorted(slots))

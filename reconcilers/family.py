@@ -69,13 +69,15 @@ class TruthTable:
 
     ``source`` is its partition key: what a row comes from (a message). ``slot`` are the columns
     that lead from a row to its projection rows. ``required`` are those without which a row is
-    incomplete: reported, written nowhere.
+    incomplete: reported, written nowhere. ``contents`` are the tables that hold a source's content
+    by its id, in the order in which newer ones take over from older ones; see `bind`.
     """
 
     table: str
     source: KeyColumn
     slot: tuple[str, ...]
     required: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
 
     def slot_of(self, row: Row) -> Slot:
         """Where a row of it has its projection rows. Raises ValueError without a whole key."""
@@ -212,8 +214,28 @@ def bind(family: Family, schema: Schema) -> Family:
     return replace(
         family,
         tallies=tallies,
-        truth=replace(truth, required=required),
+        truth=replace(truth, required=required, contents=contents_in(truth, schema)),
         projections=tuple(_bind(each, columns, schema) for each in family.projections),
+    )
+
+
+def contents_in(truth: TruthTable, schema: Schema) -> tuple[str, ...]:
+    """The tables of content that a keyspace has; none where it has one that is not declared.
+
+    That one is of a newer James: a source may have its content there, and in no other.
+    """
+    if unknown_contents(truth, schema):
+        return ()
+    return tuple(table for table in truth.contents if table in schema)
+
+
+def unknown_contents(truth: TruthTable, schema: Schema) -> tuple[str, ...]:
+    """Tables that are named like those of content, by another number, and are not declared."""
+    stems = {table.rstrip("0123456789") for table in truth.contents}
+    return tuple(
+        table
+        for table in sorted(schema.keys() - set(truth.contents))
+        if any(table.startswith(stem) for stem in stems)
     )
 
 

@@ -115,16 +115,16 @@ class Memory:
         return bool(self.row_deletes or self.projection_deletes)
 
     @property
-    def heard_of_a_delete(self) -> bool:
-        """Whether any delete that could have taken this row is known."""
-        return bool(self.range_deletes) or self.heard_of_its_delete
-
-    @property
     def complete(self) -> bool:
         """Whether ``known`` was complete before the first delete that could have taken some."""
         if self.complete_at is None:
             return False
         return not self.range_deletes or self.complete_at < min(self.range_deletes)
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether a delete was heard of a source of which no row is known: something was missed."""
+        return bool(self.range_deletes) and not self.known
 
     def holds(self, slot: Slot) -> bool:
         """Whether the truth had this slot when memory was whole, or since.
@@ -223,10 +223,13 @@ def complete_at(
 
 
 def merged(memories: Sequence[Memory]) -> Memory:
-    """Several sources seen at one slot, as one memory: complete only if each is."""
+    """Several sources seen at one slot, as one memory: complete only if each is.
+
+    One that is contradicted is not.
+    """
     if not memories:
         return NOTHING_REMEMBERED
-    times = [memory.complete_at for memory in memories]
+    times = [None if memory.contradicted else memory.complete_at for memory in memories]
     siblings: dict[Slot, int] = {}
     for memory in memories:
         siblings |= memory.sibling_deletes

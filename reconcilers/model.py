@@ -73,6 +73,9 @@ class Slot:
         return self.key[0]
 
 
+EXPIRED = "expired"
+"""Stands for the table of a delete where the TTL of a cell has ended: of that there is no event."""
+
 NO_PROJECTION = ""
 """Of no finding: a key that is only looked at later."""
 
@@ -212,9 +215,12 @@ class Kind(StrEnum):
     SHADOWED_DELETE = "shadowed_delete"
     UNRESOLVED = "unresolved"
     AMBIGUOUS_RANGE_DELETE = "ambiguous_range_delete"
+    ABSENT_WITHOUT_DELETE = "absent_without_delete"
+    CONTENT_LOST = "content_lost"
     FUTURE_WRITE_TIME = "future_write_time"
     UNGUARDABLE = "unguardable"
     MAILBOX_WITHOUT_TRUTH = "mailbox_without_truth"
+    TRUTH_LOST_ROWS = "truth_lost_rows"
     COUNTER_DRIFT = "counter_drift"
     LARGE_CORRECTION = "large_correction"
     TABLE_REFUSES = "table_refuses"
@@ -226,6 +232,8 @@ class Kind(StrEnum):
 ACCEPTABLE = frozenset(
     {
         Kind.AMBIGUOUS_RANGE_DELETE,
+        Kind.ABSENT_WITHOUT_DELETE,
+        Kind.CONTENT_LOST,
         Kind.SHADOWED_DELETE,
         Kind.MAILBOX_WITHOUT_TRUTH,
         Kind.LARGE_CORRECTION,

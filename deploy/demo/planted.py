@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from deploy.demo.planter import Planter, now_us
 from deploy.mailserver.history import ProjectionWrite, Statement
-from deploy.mailserver.ledger import AMBIGUOUS_RANGE_DELETE, VERIFIED
+from deploy.mailserver.ledger import AMBIGUOUS_RANGE_DELETE, CONTENT_LOST, VERIFIED
 from deploy.mailserver.mailserver import insert_write, new_timeuuid
 
 SECOND_US = 1_000_000
@@ -18,6 +18,7 @@ def plant_reported(planter: Planter) -> None:
     duplicate_uid(planter)
     shadowed_delete(planter)
     ambiguous_range_delete(planter)
+    content_lost(planter)
     future_write_time(planter)
 
 
@@ -73,12 +74,25 @@ def shadowed_delete(planter: Planter) -> None:
 
 
 def ambiguous_range_delete(planter: Planter) -> None:
-    """Of two uids of one message one is expunged: the truth loses both, the projection one."""
+    """Of two uids of one message one is expunged: the truth loses both, the projection one.
+
+    The message lives on in another mailbox, so James keeps its content.
+    """
     first = planter.message()
+    planter.copy_elsewhere(first)
     second = planter.server.copy(first, planter.mailboxid)
     planter.pause()
     planter.server.expunge(first)
     planter.note("ambiguous_range_delete", second, AMBIGUOUS_RANGE_DELETE)
+
+
+def content_lost(planter: Planter) -> None:
+    """The same, and the message is nowhere else: James deletes what its user kept."""
+    first = planter.message()
+    second = planter.server.copy(first, planter.mailboxid)
+    planter.pause()
+    planter.server.expunge(first)
+    planter.note("content_lost", second, CONTENT_LOST)
 
 
 def future_write_time(planter: Planter) -> None:

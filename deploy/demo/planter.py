@@ -50,6 +50,11 @@ class Planter:
             self.mailboxid, content, Flags(frozenset({"answered"}), frozenset({"kept"}))
         )
 
+    def copy_elsewhere(self, message: Message) -> None:
+        """Copy a message to a mailbox where nothing is planted: so it lives on."""
+        user = f"elsewhere-{new_timeuuid().hex[:8]}@example.org"
+        self.server.copy(message, self.server.create_mailbox(user, "INBOX"))
+
     def pause(self) -> None:
         """Give the reconciler time to see what is there now."""
         time.sleep(self._pause_s)

@@ -40,6 +40,10 @@ WHY = {
         "one delete took both copies of a message from the truth: which one its user meant to"
         " delete is not known, so the last copy is kept"
     ),
+    "content_lost": (
+        "one delete took both copies, and James has deleted the content since: the row that its"
+        " user kept is the last trace by which the message can be restored"
+    ),
     "future_write_time": (
         "the wrong cell was written by a clock an hour ahead: a guarded write cannot replace it"
         " yet without overriding a user"

@@ -33,6 +33,8 @@ HEALED = "healed"
 For a counter: it is right, and no correction was needed (one fault made up for another).
 """
 AMBIGUOUS_RANGE_DELETE = "ambiguous_range_delete"
+CONTENT_LOST = "content_lost"
+"""The same, once James has deleted the message's content: it is nowhere in the truth any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ def legitimate_endings(history: RowHistory, copies: int) -> tuple[str, ...]:
         endings.append(HEALED)
     deleted = any(write.statement is Statement.DELETE for write in history.meant)
     if deleted and applied and copies > 1:
-        endings.append(AMBIGUOUS_RANGE_DELETE)
+        endings += [AMBIGUOUS_RANGE_DELETE, CONTENT_LOST]
     return tuple(endings)
 
 

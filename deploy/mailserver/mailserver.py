@@ -3,7 +3,8 @@
 Each change goes to the truth (imapuidtable) first and to its projection (messageidtable)
 next; only a delete goes to both in parallel. The index tables and the mailbox's counters come
 with the projection of a new message, and after that of any other change. When all of it went
-well, a listener counts the user's quota.
+well, a listener counts the user's quota, and another deletes the content of a message that is
+nowhere any more. Content is there before the truth's first row.
 """
 
 import functools
@@ -15,6 +16,7 @@ from uuid import UUID
 from cassandra.cluster import Session
 from cassandra.util import uuid_from_time
 
+from deploy.mailserver.contents import ContentStore
 from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS, counter_write, quota_root
 from deploy.mailserver.counting import Counters
 from deploy.mailserver.faults import Faults, StatementTimeoutError
@@ -56,6 +58,7 @@ class MailServer:
         self._statements = Statements(session)
         self._truth = Truth(session, keyspace, clock)
         self._projection = ProjectionWriter(session, keyspace, clock, faults)
+        self._contents = ContentStore(session, keyspace)
         self._counters = Counters(session, keyspace, faults)
         self._quota_root_of = functools.cache(self._read_quota_root)
 
@@ -81,6 +84,7 @@ class MailServer:
 
     def append(self, mailboxid: UUID, content: Content, flags: Flags) -> Message:
         """Store a new message in a mailbox."""
+        self._contents.store(content)
         return self._add("append", content, mailboxid, flags)
 
     def copy(self, message: Message, mailboxid: UUID) -> Message:
@@ -112,6 +116,8 @@ class MailServer:
     def expunge(self, message: Message) -> None:
         """Delete for good. The truth loses all uids that the message has in this mailbox."""
         self._remove("expunge", message)
+        if not self._truth.rows(message.messageid):
+            self._contents.delete(message.messageid)
 
     def _add(self, operation: str, content: Content, mailboxid: UUID, flags: Flags) -> Message:
         message = Message(

@@ -28,10 +28,11 @@ from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.worker import Connections, Job
 from streaming.settings import Settings
 from streaming.steps.confirm import Confirmer
+from streaming.steps.contents import Contents
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.glance import Glance
 from streaming.steps.pauses import PauseWatch
-from streaming.tables import Nodes, Tables, UndecodedTables, connect, levels_of
+from streaming.tables import ContentTables, Nodes, Tables, UndecodedTables, connect, levels_of
 
 
 def job(settings: Settings, family: Family, suspects_topic: str) -> Job:
@@ -87,6 +88,14 @@ def _glance(settings: Settings, tables: Tables, family: Family) -> Glance | None
     return Glance(family, shape, undecoded, lineage)
 
 
+@cache
+def _contents(settings: Settings, of: _ByName) -> Contents:
+    """What asks for content where only that settles a removal; one a process."""
+    reads = ContentTables(connect(settings.cassandra), settings.cassandra, of.family.truth)
+    truth = _connections(settings, of).tables
+    return Contents(of.family, truth, reads, to_micros(settings.stream.delay))
+
+
 def examiner(of: Job, projection: Projection) -> Examiner:
     """Steps 5 to 7 for one projection, over this process's connections."""
     ours, rules = of.connections(), rules_of(of.settings)
@@ -98,6 +107,7 @@ def examiner(of: Job, projection: Projection) -> Examiner:
             *(of.family, projection, ours.tables, ours.lineage),
             delete_clock_tolerance=rules.delete_clock_tolerance,
             delay=rules.delay,
+            contents=_contents(of.settings, _ByName(of.family)),
         ),
         journal=ours.journal,
         publish=of.publish,

@@ -17,9 +17,14 @@ log = logging.getLogger("reconciler")
 REPAIRED_AS = {State.VERIFIED: "verified", State.SUPERSEDED: "superseded"}
 
 
+def count_change(metrics: Metrics, finding: Finding) -> None:
+    """It is new, or it has come to another state; another finding tells of it."""
+    metrics.findings.labels(finding.projection, finding.kind, finding.state).inc()
+
+
 def report_change(metrics: Metrics, finding: Finding) -> None:
     """It is new, or it has come to another state."""
-    metrics.findings.labels(finding.projection, finding.kind, finding.state).inc()
+    count_change(metrics, finding)
     log.info("%s", finding.sentence, extra={"finding": _facts(finding)})
     if finding.state is State.STUCK:
         metrics.repairs.labels(finding.projection, "stuck").inc()

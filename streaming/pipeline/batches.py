@@ -74,7 +74,8 @@ class Batches:
         """Take in what became of the suspects."""
         all_of_them = list(outcomes)
         self.ceiling.settle(all_of_them)
-        self.open_findings.record_outcomes(all_of_them)
+        most = self.admission.breakers.limits.removals_per_minute
+        self.open_findings.record_outcomes(all_of_them, most, self.record.clock())
 
     def later_looks(self, now: Micros) -> list[Wake]:
         """Keys to look at again now: those due, those a person let go, those with expired cells."""

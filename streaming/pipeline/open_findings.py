@@ -13,12 +13,13 @@ from uuid import UUID
 
 from checkpoints.clock import to_seconds
 from checkpoints.journal import Journal
+from reconcilers.absent import truth_lost_rows
 from reconcilers.family import Family
 from reconcilers.finding import Action, Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot, Suspect, Wake, look_again
 from streaming.monitoring.metrics import Metrics
-from streaming.monitoring.report import report_change, report_end, report_looks_again
+from streaming.monitoring.report import count_change, report_change, report_end, report_looks_again
 from streaming.pipeline.held_looks import HeldLooks, Place
 from streaming.steps.outcome import Outcome
 from streaming.steps.permit import ABOVE
@@ -149,16 +150,41 @@ class OpenFindings:
 
     # --- outcomes
 
-    def record_outcomes(self, outcomes: Iterable[Outcome]) -> None:
+    def record_outcomes(self, outcomes: Iterable[Outcome], absent: int, now: Micros) -> None:
         """Take in what became of the suspects, with one sentence a finding.
 
-        That a table refuses, or no longer does, several workers may have found out.
+        That a table refuses, or no longer does, several workers may have found out. Of more rows
+        than ``absent`` that the truth lost without a delete one finding tells. ``now`` is µs.
         """
         all_of_them = list(outcomes)
         for outcome in all_of_them:
             self._take(outcome)
         report_looks_again(outcome.reason for outcome in all_of_them)
+        self._tell_of_absent(absent, now)
         self._show()
+
+    @property
+    def _of_lost_rows(self) -> Finding | None:
+        """The one that tells of many rows that the truth has lost."""
+        found = self.findings.get((self.family.listing.name, self.family.whole_group(None)))
+        return found if found and found.kind is Kind.TRUTH_LOST_ROWS else None
+
+    def _tell_of_absent(self, most: int, now: Micros) -> None:
+        before = self._of_lost_rows
+        found = truth_lost_rows(self.family, self.findings.values(), most, now)
+        if found is None:
+            if before is not None:
+                self.journal.close(before, State.HEALED, now)
+                self.drop(before)
+                report_end(self.metrics, before, State.HEALED)
+        elif before is None:
+            self.journal.put(found)
+            self.keep(found)
+            report_change(self.metrics, found)
+        elif found.sentence != before.sentence:
+            changed = replace(found, found_at=before.found_at)
+            self.journal.touch(changed)
+            self.keep(changed)
 
     def _take(self, outcome: Outcome) -> None:
         finding = outcome.finding
@@ -176,7 +202,10 @@ class OpenFindings:
         self.keep(finding)
         if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
             return
-        report_change(self.metrics, finding)
+        if finding.kind is Kind.ABSENT_WITHOUT_DELETE and self._of_lost_rows is not None:
+            count_change(self.metrics, finding)  # one sentence stands for all of them
+        else:
+            report_change(self.metrics, finding)
         if outcome.action is Action.REPAIR and finding.oldest is not None:
             self.metrics.time_to_repair.observe(to_seconds(outcome.at - finding.oldest))
 

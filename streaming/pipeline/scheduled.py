@@ -6,11 +6,11 @@ They wait in the table of expiries; the driver publishes those that are due.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checkpoints.clock import HOUR, to_micros
 from checkpoints.expiries import KEPT_AFTER_DUE, Expiries, Expiry
-from reconcilers.model import NO_PROJECTION, Micros, Slot, Wake, look_again
+from reconcilers.model import EXPIRED, NO_PROJECTION, Micros, Slot, Wake, look_again
 
 EXPIRIES_KEPT: Micros = to_micros(KEPT_AFTER_DUE.total_seconds())
 
@@ -35,8 +35,14 @@ def spread(slot: Slot, now: Micros, every: Micros) -> Micros:
 
 
 def scheduled_wake(expiry: Expiry) -> Wake:
-    """The key of a look that is due; only what differs is confirmed."""
-    return look_again(expiry.slot, NO_PROJECTION, expiry.source, expiry.due)
+    """The key of a look that is due; only what differs is confirmed.
+
+    Where cells of a source have expired, it tells so: a row that is gone by then was not lost.
+    """
+    wake = look_again(expiry.slot, NO_PROJECTION, expiry.source, expiry.due)
+    if expiry.source is None:
+        return wake
+    return replace(wake, deleted_from=EXPIRED, deleted_at=expiry.due)
 
 
 @dataclass(slots=True)

@@ -10,8 +10,9 @@ from reconcilers.confirm import SECOND
 from reconcilers.errors import ReadFailed, Refused
 from reconcilers.family import Family, Projection
 from reconcilers.memory import NOTHING_REMEMBERED, Entry, Memory, memory_of, merged
-from reconcilers.model import KeyValue, Micros, Row, Slot, Suspect, number_of
+from reconcilers.model import KeyValue, Micros, Row, Slot, Suspect, Verdict, number_of
 from reconcilers.seen import Seen, SlotRows, claimants, is_one_sided, seen_at
+from streaming.steps.contents import Contents
 from streaming.steps.ports import ConfirmTables
 
 
@@ -21,7 +22,10 @@ class Unreadable(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Confirmer:
-    """Reads suspects of one projection again; tolerance and delay (µs) are those of `Moment`."""
+    """Reads suspects of one projection again; tolerance and delay (µs) are those of `Moment`.
+
+    ``contents`` is asked where only the content of a source can settle it; None: it is not read.
+    """
 
     family: Family
     projection: Projection
@@ -29,6 +33,13 @@ class Confirmer:
     lineage: Lineage
     delete_clock_tolerance: Micros = 10 * SECOND
     delay: Micros = 45 * SECOND
+    contents: Contents | None = None
+
+    def settle(self, seen: Seen, verdict: Verdict) -> Verdict:
+        """The verdict on what was read, once content was asked for where that matters."""
+        if self.contents is None:
+            return verdict
+        return self.contents.settle(self.projection, seen, verdict)
 
     def read(self, suspects: Sequence[Suspect]) -> list[Seen]:
         """Each suspect as it is now: projection FIRST, truth SECOND, at serial consistency.

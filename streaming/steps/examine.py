@@ -210,7 +210,8 @@ class Examiner:
         accepted = self.rules.always_accepted
         if previous is not None and previous.accepted:
             accepted |= ACCEPTABLE  # its kind is by now that of the repair
-        return judge(self.family, self.projection, seen, case.moment, accepted)
+        verdict = judge(self.family, self.projection, seen, case.moment, accepted)
+        return self.confirmation.settle(seen, verdict)
 
     def _repair(
         self, case: ConfirmedSuspect, verdict: Repair, step: Step, batch: _Batch

@@ -70,7 +70,7 @@ class Look:
         unscanned = self._resolve_sources(wakes, state)
         for index in self.family.projections[1:]:
             self._read_index(index, state)
-        remembering.partition_deletes(wakes, state)
+        remembering.implied_deletes(wakes, state)
         remembering.rows(wakes, state, now)
         looked = self._compared(wakes, state)
         return replace(looked, suspects=(*looked.suspects, *self._unscanned(unscanned)))

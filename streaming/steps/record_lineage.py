@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from checkpoints.lineage import Lineage
 from reconcilers.family import Family
 from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
-from reconcilers.model import KeyValue, Micros, Slot, Wake
+from reconcilers.model import EXPIRED, KeyValue, Micros, Slot, Wake
 from streaming.steps.look_state import LookState
 
 
@@ -35,6 +35,11 @@ class LineageRecorder:
         if seen:
             self.lineage.remember_deletes(seen)
 
+    def implied_deletes(self, wakes: Sequence[Wake], state: LookState) -> None:
+        """Of rows that no delete has named, and that are gone."""
+        self.partition_deletes(wakes, state)
+        self.expired(wakes, state)
+
     def partition_deletes(self, wakes: Iterable[Wake], state: LookState) -> None:
         """A delete of a source's whole truth partition is one of each row that is gone."""
         seen = [
@@ -45,6 +50,18 @@ class LineageRecorder:
             if wake.source is not None
             for entry in state.remembered.get(wake.source, ())
             if not state.claimed(entry.slot, (entry.source,))
+        ]
+        if seen:
+            self.lineage.remember_deletes(seen)
+
+    def expired(self, wakes: Iterable[Wake], state: LookState) -> None:
+        """A row of which cells have expired, and that is gone, was as good as deleted."""
+        seen = [
+            TruthDelete(wake.source, slot.key, wake.deleted_at)
+            for wake in wakes
+            if wake.deleted_from == EXPIRED and wake.deleted_at is not None
+            if wake.source is not None and (slot := wake.slot) is not None
+            if not state.claimed(slot, (wake.source,))
         ]
         if seen:
             self.lineage.remember_deletes(seen)

@@ -3,6 +3,7 @@
 from streaming.tables.canaries import Canaries
 from streaming.tables.cluster import Cluster, logged_in
 from streaming.tables.collected_flags import CollectedFlags
+from streaming.tables.contents import ContentTables
 from streaming.tables.counters import CounterTables
 from streaming.tables.nodes import Nodes
 from streaming.tables.session import connect, disconnect, levels_of, open_session, schema_of
@@ -13,6 +14,7 @@ __all__ = [
     "Canaries",
     "Cluster",
     "CollectedFlags",
+    "ContentTables",
     "CounterTables",
     "Nodes",
     "Tables",

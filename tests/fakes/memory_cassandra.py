@@ -28,7 +28,8 @@ SHAPES = {
     r"(?P<stamped_last> USING TIMESTAMP \?)?( IF NOT EXISTS)?",
     "update": r"UPDATE mail\.(?P<table>\w+)(?P<stamped> USING TIMESTAMP \?)? SET (?P<set>.*)"
     r" WHERE (?P<where>.*?)(?P<lightweight> IF modseq = \?)?",
-    "delete": r"DELETE FROM mail\.(?P<table>\w+) USING TIMESTAMP \? WHERE (?P<where>.*)",
+    "delete": r"DELETE FROM mail\.(?P<table>\w+)(?P<stamped> USING TIMESTAMP \?)?"
+    r" WHERE (?P<where>.*)",
     "select": r"SELECT \S+ FROM mail\.(?P<table>\w+)( WHERE \w+ = \?)?",
 }
 
@@ -144,8 +145,9 @@ class MemoryCassandra:
         return answer
 
     def _delete(self, table: Table, told: dict[str, str], values: list[Any]) -> Rows:
-        key = _key_of(table, told["where"], values[1:])
-        table.deletes[key[0]].append((key, values[0]))
+        at, *rest = values if told["stamped"] else [_now_us(), *values]
+        key = _key_of(table, told["where"], rest)
+        table.deletes[key[0]].append((key, at))
         return Rows()
 
     def _select(self, table: Table, _: dict[str, str], values: list[Any]) -> Rows:

@@ -133,9 +133,18 @@ class Scene:
             (*bound, *where.values()),
         )
 
+    def write_content(self, place: Place) -> None:
+        """Its message's content, as far as anybody asks for it."""
+        self.execute("INSERT INTO $content (messageid) VALUES (%s)", place.messageid)
+
+    def delete_content(self, place: Place) -> None:
+        """As the mail server does when the truth has no row of the message any more."""
+        self.execute("DELETE FROM $content WHERE messageid = %s", place.messageid)
+
     def execute(self, cql: str, *values: Any) -> Any:
-        """One statement; ``$truth`` and ``$projection`` stand for the tables."""
+        """One statement; ``$truth``, ``$projection`` and ``$content`` stand for the tables."""
         cql = cql.replace("$truth", f"{self.keyspace}.imapuidtable")
+        cql = cql.replace("$content", f"{self.keyspace}.messagev3")
         return self.session.execute(
             cql.replace("$projection", f"{self.keyspace}.messageidtable"), values
         )

@@ -93,6 +93,13 @@ def expunge_the_first(scene: Scene, first: Place, second: Place) -> Odd:
     return seen_now(scene, second, first)
 
 
+def expunge_the_last(scene: Scene, first: Place, second: Place) -> Odd:
+    """The message is nowhere else, so the mail server deletes its content."""
+    odd = expunge_the_first(scene, first, second)
+    scene.delete_content(first)
+    return odd
+
+
 def expunge_both(scene: Scene, first: Place, second: Place) -> Odd:
     """The same twice; the second delete of the projection is lost."""
     odd = expunge_the_first(scene, first, second)
@@ -119,6 +126,7 @@ NEW = (
 COPIED = {
     "ambiguous_range_delete": expunge_the_first,
     "ambiguous_range_delete_that_is_accepted": expunge_the_first,
+    "content_lost": expunge_the_last,
     "double_expunge": expunge_both,
 }
 """What happens to messages that were copied within their mailbox."""
@@ -130,6 +138,7 @@ def odd(scene: Scene) -> dict[str, Odd]:
     emptied, copies = Place(), {name: (first := Place(), replace(first, uid=2)) for name in COPIED}
     older = [emptied, *chain(*copies.values())]
     for each in older:
+        scene.write_content(each)
         scene.write_both(each, cells())
     found = {plant.__name__: plant(scene) for plant in NEW}
     scene.await_remembered(older)
@@ -161,6 +170,7 @@ def decided(scene: Scene, odd: dict[str, Odd]) -> dict[str, Odd]:
         "shadowed_delete",
         "unresolved",
         "ambiguous_range_delete",
+        "content_lost",
         "future_write_time",
         "unguardable",
     ],
@@ -196,6 +206,13 @@ def test_a_duplicate_uid_is_reported_with_both_messages(scene: Scene, odd: dict[
     sentence = scene.reported(here.place.row, "duplicate_uid")["message"]
     for each in (here.place, *here.others):
         assert str(each.messageid) in sentence
+
+
+def test_what_is_left_of_a_lost_message_says_which_it_was(
+    scene: Scene, odd: dict[str, Odd]
+) -> None:
+    here = odd["content_lost"].place
+    assert str(here.messageid) in scene.reported(here.row, "content_lost")["message"]
 
 
 def test_a_double_expunge_is_no_riddle_it_is_repaired(scene: Scene, odd: dict[str, Odd]) -> None:

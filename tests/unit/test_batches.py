@@ -20,7 +20,7 @@ from reconcilers.errors import AlreadyRunning, Unreachable
 from reconcilers.finding import Action, Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.memory import Watching
-from reconcilers.model import NO_PROJECTION, KeyValue, Kind, Micros, Slot, Suspect, Wake
+from reconcilers.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.policy import Breaker, BreakerLimits
 from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import MemoryWatch
@@ -35,7 +35,7 @@ from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.pause_report import PauseReport
-from streaming.pipeline.scheduled import ExpiredCells
+from streaming.pipeline.scheduled import ExpiredCells, scheduled_wake
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
@@ -371,9 +371,7 @@ def test_a_clock_that_steps_back_skips_no_expiry() -> None:
 def test_an_expired_cell_comes_as_a_key_to_be_looked_at_again() -> None:
     decisions = batches(expected(NOW))
     decisions.start()
-    assert decisions.later_looks(NOW) == [
-        Wake((MAILBOX, 0), MESSAGE_ID, oldest=NOW, looked_again=True, projection=NO_PROJECTION)
-    ]
+    assert decisions.later_looks(NOW) == [scheduled_wake(Expiry(Slot(MAILBOX, 0), MESSAGE_ID, NOW))]
 
 
 # --- outcomes ------------------------------------------------------------------------------------

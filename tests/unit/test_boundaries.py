@@ -14,7 +14,7 @@ from reconcilers.model import Consistent, Difference, Kind, Row
 from reconcilers.tally import Sum
 from reconcilers.writes import AddToSet, DeleteRow
 from tests.builders.indexes import APPLICABLE, gathered
-from tests.builders.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row, seen, truth
+from tests.builders.rows import FAMILY, LONG_AGO, MOMENT, NOW, PROJECTION, SLOT, row, seen, truth
 from tests.builders.slots import slots
 
 OURS = LONG_AGO
@@ -66,11 +66,11 @@ def test_nothing_is_added_to_what_is_right_by_now(wrong: int) -> None:
 
 def test_a_removal_that_a_person_accepted_says_so() -> None:
     orphan = seen(row(), memory=Memory(slots(7, 8), range_deletes=frozenset({LONG_AGO})))
-    sentence = describe(FAMILY, PROJECTION, orphan, Difference(Kind.EXTRA_ROW))
+    sentence = describe(FAMILY, PROJECTION, orphan, Difference(Kind.EXTRA_ROW), MOMENT)
     assert sentence.endswith("UID 7 is not in the truth; accepted")
 
 
 def test_the_sentence_of_a_difference_names_its_columns() -> None:
     differs = Difference(Kind.DIFFERING_CELLS, ("flagseen", "modseq"))
-    sentence = describe(FAMILY, PROJECTION, seen(row(), truth()), differs)
+    sentence = describe(FAMILY, PROJECTION, seen(row(), truth()), differs, MOMENT)
     assert sentence.endswith("UID 7 differs in flagseen, modseq")

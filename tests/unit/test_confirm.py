@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from reconcilers.confirm import Moment, evidence_for_removal, judge
+from reconcilers.confirm import Moment, judge
+from reconcilers.evidence import evidence_for_removal
 from reconcilers.memory import Memory
 from reconcilers.model import (
     ACCEPTABLE,
@@ -44,6 +45,7 @@ from tests.builders.slots import slots
 
 SETTLED = MOMENT.horizon
 KNOWN_WHOLE = Memory(known=slots(7), complete_at=LONG_AGO)
+ITS_DELETE_HEARD = replace(KNOWN_WHOLE, range_deletes=frozenset({NOW - 100 * SECOND}))
 
 
 def verdict(one: Seen, accepted: frozenset[Kind] = frozenset()) -> Verdict:
@@ -290,7 +292,6 @@ EVIDENCE = {
         ),
         set(),
     ),
-    "it alone was lost, its delete was not seen": (KNOWN_WHOLE, set()),
     "it alone was lost": (
         Memory(slots(7), complete_at=LONG_AGO, range_deletes=times(100)),
         set(),
@@ -327,7 +328,6 @@ NO_EVIDENCE = {
         set(),
     ),
     "nothing remembered": (Memory(), set()),
-    "memory not complete": (Memory(slots(7)), set()),
     "memory not complete, one delete": (
         Memory(slots(7), range_deletes=times(100)),
         set(),
@@ -373,7 +373,7 @@ def test_an_orphan_with_evidence_is_removed(case: str) -> None:
     answer = verdict(one)
     assert isinstance(answer, Repair)
     assert answer.rests_on_memory is (case not in HEARD)
-    reason = evidence_for_removal(FAMILY, one)
+    reason = evidence_for_removal(FAMILY, one, DELAY)
     assert reason is not None
 
 
@@ -420,7 +420,7 @@ def test_a_row_that_is_there_is_corrected_by_what_is_read() -> None:
 @pytest.mark.parametrize(("memory", "present"), NO_EVIDENCE.values(), ids=NO_EVIDENCE.keys())
 def test_an_orphan_without_evidence_is_kept(memory: Memory, present: set[int]) -> None:
     one = seen(row(), memory=memory, present=slots(*present))
-    assert evidence_for_removal(FAMILY, one) is None
+    assert evidence_for_removal(FAMILY, one, DELAY) is None
     assert reported(one) is Kind.AMBIGUOUS_RANGE_DELETE
 
 
@@ -429,31 +429,33 @@ def test_memory_counts_for_a_row_whose_oldest_cell_is_newer(after: Micros, evide
     """Its other cells were written later still: a flag set yesterday says nothing of its birth."""
     young = row(at=LONG_AGO + DELAY, written={"modseq": LONG_AGO + after})
     one = seen(young, memory=Memory(complete_at=LONG_AGO))
-    assert (evidence_for_removal(FAMILY, one) is not None) is evidence
+    assert (evidence_for_removal(FAMILY, one, DELAY) is not None) is evidence
 
 
 def test_memory_of_all_its_life_counts_for_a_row_of_any_age() -> None:
     one = seen(Row({"mailboxid": MAILBOX, "uid": 7}), memory=Memory(complete_at=0))
-    assert evidence_for_removal(FAMILY, one) == "the truth never had this UID"
+    assert evidence_for_removal(FAMILY, one, DELAY) == "the truth never had this UID"
 
 
 def test_memory_never_counts_for_a_row_whose_age_is_unknown() -> None:
     keys = Row({"mailboxid": MAILBOX, "uid": 7})
     for actual in (keys, None):
         one = seen(actual, memory=Memory(complete_at=LONG_AGO))
-        assert evidence_for_removal(FAMILY, one) is None
+        assert evidence_for_removal(FAMILY, one, DELAY) is None
 
 
 def test_an_absence_without_a_delete_is_judged_only_when_it_is_a_delay_old() -> None:
     known = seen(row(), memory=KNOWN_WHOLE)
-    assert isinstance(verdict(known), Repair)
+    assert isinstance(verdict(known), Report)
     assert isinstance(verdict(replace(known, suspected=None)), LookAgain)
     heard = replace(KNOWN_WHOLE, range_deletes=times(100))
     assert isinstance(verdict(replace(known, suspected=None, memory=heard)), Repair)
+    older = replace(KNOWN_WHOLE, range_deletes=frozenset({LONG_AGO - 3 * DELAY}))
+    assert isinstance(verdict(replace(known, suspected=None, memory=older)), LookAgain)
 
 
 def test_the_sentence_of_a_removal_gives_the_evidence() -> None:
-    answer = verdict(seen(row(), memory=KNOWN_WHOLE))
+    answer = verdict(seen(row(), memory=ITS_DELETE_HEARD))
     assert isinstance(answer, Repair)
     assert answer.sentence.endswith("no other UID of the message was lost in this mailbox")
 

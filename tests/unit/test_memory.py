@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconcilers.evidence import heard_since_written
 from reconcilers.memory import (
     NOTHING_REMEMBERED,
     UUID_EPOCH_100NS,
@@ -24,6 +25,7 @@ from reconcilers.memory import (
     merged,
 )
 from reconcilers.model import Micros, Slot
+from reconcilers.seen import Seen
 from tests.builders.rows import MAILBOX, MESSAGE_ID, SLOT
 from tests.builders.slots import slots
 
@@ -173,7 +175,7 @@ def test_truth_deletes_of_this_uid_of_the_whole_range_and_of_others() -> None:
     memory = memory_of(SLOT, MESSAGE_ID, [], deletes, {}, None)
     assert memory.row_deletes == {1}
     assert memory.range_deletes == {2, 3}
-    assert memory.heard_of_a_delete
+    assert heard_since_written(Seen(SLOT, None, (), memory=memory), DELAY)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +190,7 @@ def test_truth_deletes_of_this_uid_of_the_whole_range_and_of_others() -> None:
     ids=["of the message here", "of its UID", "of its row", "of another row", "none"],
 )
 def test_any_delete_that_could_have_taken_the_row_is_heard_of(memory: Memory, heard: bool) -> None:
-    assert memory.heard_of_a_delete is heard
+    assert heard_since_written(Seen(SLOT, None, (), memory=memory), DELAY) is heard
 
 
 def test_projection_deletes_of_this_row_and_how_many_of_its_siblings() -> None:

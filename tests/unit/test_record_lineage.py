@@ -10,7 +10,7 @@ import pytest
 
 from checkpoints.memory import MemoryLineage
 from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
-from reconcilers.model import Micros, Slot, Wake
+from reconcilers.model import EXPIRED, Micros, Slot, Wake
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder
 from tests.builders.rows import (
@@ -177,6 +177,38 @@ def test_a_row_that_was_made_again_since_is_not_lost() -> None:
 def test_what_is_no_delete_of_a_whole_message_takes_no_row(wake: Wake) -> None:
     lineage = WrittenLineage()
     recorder(lineage).partition_deletes([wake], remembered(entry()))
+    assert lineage.calls == []
+
+
+# --- cells that have expired ---------------------------------------------------------------------
+
+HAS_EXPIRED = replace(deleted(EXPIRED), looked_again=True)
+
+
+def test_a_row_that_has_expired_and_is_gone_was_as_good_as_deleted() -> None:
+    lineage = WrittenLineage()
+    recorder(lineage).implied_deletes([HAS_EXPIRED], remembered(entry()))
+    assert lineage.deletes == [TruthDelete(MESSAGE_ID, (MAILBOX, 7), NOW)]
+
+
+@pytest.mark.parametrize(
+    "wake",
+    [
+        pytest.param(replace(HAS_EXPIRED, deleted_from=TRUTH), id="a delete that comes round"),
+        pytest.param(replace(HAS_EXPIRED, source=None), id="without a message"),
+        pytest.param(replace(HAS_EXPIRED, key=(MAILBOX, None)), id="without a row"),
+    ],
+)
+def test_what_has_not_expired_takes_no_row(wake: Wake) -> None:
+    lineage = WrittenLineage()
+    recorder(lineage).implied_deletes([wake], remembered(entry()))
+    assert lineage.calls == []
+
+
+def test_a_row_of_which_only_a_cell_has_expired_is_there() -> None:
+    state, lineage = remembered(entry()), WrittenLineage()
+    state.claims[SLOT] = [(MESSAGE_ID, truth())]
+    recorder(lineage).implied_deletes([HAS_EXPIRED], state)
     assert lineage.calls == []
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from checkpoints.expiries import Expiry
-from reconcilers.model import NO_PROJECTION, Micros, Slot, Wake
+from reconcilers.model import EXPIRED, NO_PROJECTION, Micros, Slot, Wake
 from streaming.pipeline.scheduled import looks_after_expiry, scheduled_wake, spread
 from tests.builders.rows import DELAY, MAILBOX, MESSAGE_ID, NOW, SECOND, SLOT
 
@@ -53,6 +53,8 @@ def test_slots_are_spread_over_the_period() -> None:
 
 def test_a_scheduled_look_confirms_only_what_differs() -> None:
     due = EXPIRES + 2 * DELAY
-    assert scheduled_wake(Expiry(SLOT, MESSAGE_ID, due)) == Wake(
-        (MAILBOX, 7), MESSAGE_ID, oldest=due, looked_again=True, projection=NO_PROJECTION
+    wake = Wake((MAILBOX, 7), None, oldest=due, looked_again=True, projection=NO_PROJECTION)
+    assert scheduled_wake(Expiry(SLOT, None, due)) == wake
+    assert scheduled_wake(Expiry(SLOT, MESSAGE_ID, due)) == replace(
+        wake, source=MESSAGE_ID, deleted_from=EXPIRED, deleted_at=due
     )

@@ -18,6 +18,7 @@ from deploy.mailserver.history import (
 )
 from deploy.mailserver.ledger import (
     AMBIGUOUS_RANGE_DELETE,
+    CONTENT_LOST,
     HEALED,
     VERIFIED,
     Ledger,
@@ -113,7 +114,7 @@ def test_a_lost_delete_of_one_of_two_copies_may_be_ambiguous() -> None:
     ledger.applied(copy, 2)
     ledger.fault("fault-1", "not_sent", DELETE)
     [entry] = ledger.entries()
-    assert entry.accepts == (VERIFIED, AMBIGUOUS_RANGE_DELETE)
+    assert entry.accepts == (VERIFIED, AMBIGUOUS_RANGE_DELETE, CONTENT_LOST)
 
 
 def test_a_statement_without_an_answer_may_end_either_way() -> None:

@@ -47,7 +47,14 @@ class Scene:
         return self.server.append(mailboxid or self.mailboxid, content, flags)
 
     def sent(self, operation: Callable[[], object]) -> list[tuple[str, list[Any]]]:
-        """What an operation writes: CQL without the keyspace, and values without write times."""
+        """What an operation writes: CQL without the keyspace, and values without write times.
+
+        Not what it writes of content: that is `with_content`.
+        """
+        return [each for each in self.with_content(operation) if _table(each[0]) != "messagev3"]
+
+    def with_content(self, operation: Callable[[], object]) -> list[tuple[str, list[Any]]]:
+        """The same with what it writes of content."""
         begun = len(self.session.log)
         operation()
         log = self.session.log[begun:]
@@ -75,6 +82,45 @@ def _table(cql: str) -> str:
 def first_statement(projection: str, kind: FaultKind) -> Faults:
     """A fault of this kind strikes the first statement to this projection."""
     return Faults([FaultPlan(1, 1, 1, (kind,), projection=projection)])
+
+
+# --- content
+
+CONTENT = "messagev3"
+
+
+def content_writes(scene: Scene, operation: Callable[[], object]) -> list[tuple[int, str]]:
+    """Which statements of an operation are to content, and whether it adds or deletes."""
+    sent = [cql for cql, _ in scene.with_content(operation)]
+    return [(at, cql.split()[0]) for at, cql in enumerate(sent) if _table(cql) == CONTENT]
+
+
+def test_content_is_written_before_the_truth_and_once_for_all_copies() -> None:
+    scene = Scene()
+    assert content_writes(scene, scene.append) == [(0, "INSERT")]
+    message = scene.append()
+    assert content_writes(scene, lambda: scene.server.copy(message, scene.mailboxid)) == []
+
+
+def test_content_goes_last_and_only_when_the_truth_has_no_row_anywhere() -> None:
+    scene = Scene()
+    message = scene.append()
+    there = scene.server.copy(message, scene.server.create_mailbox("bob@example.org", "Archive"))
+    assert content_writes(scene, lambda: scene.server.expunge(message)) == []
+    written = scene.with_content(lambda: scene.server.expunge(there))
+    assert written[-1] == ("DELETE FROM messagev3 WHERE messageid = ?", [message.messageid])
+
+
+def test_content_stays_where_the_expunge_has_failed_for_its_user() -> None:
+    scene = Scene(first_statement(MESSAGES, FaultKind.NOT_SENT))
+    content = random_content(random.Random(1))
+    message = MailServer(scene.session, KEYSPACE).append(scene.mailboxid, content, FULL)
+
+    def failing() -> None:
+        with pytest.raises(StatementTimeoutError):
+            scene.server.expunge(message)
+
+    assert content_writes(scene, failing) == []
 
 
 # --- statements

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reconcilers.errors import Refused
-from reconcilers.family import Family, Projection, Schema, tallies_in
+from reconcilers.family import Family, Projection, Schema, contents_in, tallies_in
 from reconcilers.model import NEVER_WRITTEN
 from reconcilers.tally import Tally
 from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem, warning
@@ -49,6 +49,7 @@ def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> fr
         repaired: Iterable[Projection | Tally]
         repaired = (*family.projections, *tallies_in(family, schema))
         read = (family.truth.table, *family.reads, *(each.table for each in repaired))
+        read += contents_in(family.truth, schema) if family.projections else ()
         rights |= {Right("SELECT", james, table) for table in read}
         rights |= {Right("MODIFY", james, each.table) for each in repaired}
     absent = {each for each in rights if each.keyspace == james and each.table not in schema}
@@ -104,10 +105,11 @@ def _judged(context: CassandraContext, name: str, grants: Grants) -> Iterator[Ch
     rights = needed(context.settings, context.families, context.schema)
     missing = sorted(each for each in rights if not each.granted(grants))
     counts = any(tallies_in(each, context.schema) for each in context.families)
+    contents = {table for each in context.families for table in each.truth.contents}
     for each in missing:
         only_doctor = each.keyspace == "system_views" and not counts  # pending hints are there
         yield Check(
-            Level.WARNING if only_doctor else Level.PROBLEM,
+            Level.WARNING if only_doctor or each.table in contents else Level.PROBLEM,
             f"role {name} lacks {each.permission} on {each.resource.lower()}",
             "an admin grants it: --fix",
             cql=(f'GRANT {each.permission} ON {each.resource} TO "{name}"',),

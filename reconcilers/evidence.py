@@ -1,0 +1,147 @@
+"""Which removals are what a user did: the evidence for taking an orphan out of the listing. Pure.
+
+An orphan is a row that the truth does not have. `evidence_for_removal` says why it may go; where
+nothing does, `without_evidence` says under which class it waits for a person. What only the
+source's (message's) content can settle is asked for afterwards, see `by_content`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from reconcilers.family import Family
+from reconcilers.model import Difference, Kind, Micros, Repair, Report, Slot, Verdict
+from reconcilers.seen import Seen
+
+
+class ContentFound(Enum):
+    """What was found of the content of all sources that may claim a row.
+
+    Gone: none has a truth row in any group, and then none had content. Not known: content is not
+    read here, or could not be.
+    """
+
+    KEPT = auto()
+    GONE = auto()
+    NOT_KNOWN = auto()
+
+
+def evidence_for_removal(family: Family, seen: Seen, delay: Micros) -> str | None:
+    """Why removing this orphan is what its user did, None when that is not known.
+
+    What memory says counts only for a row that the truth did not lose before memory was whole.
+    ``delay`` is D (µs).
+    """
+    memory, slot = seen.memory, seen.slot
+    if memory.heard_of_its_delete:
+        return "a delete of this very row was seen"
+    if memory.contradicted or not (memory.holds(slot) or _came_after(seen)):
+        return None
+    if memory.complete and slot not in memory.known:
+        return f"the truth never had this {family.key[-1].label}"
+    if slot not in memory.known or not heard_since_written(seen, delay):
+        return None
+    return _it_was_meant(family, seen)
+
+
+def _it_was_meant(family: Family, seen: Seen) -> str | None:
+    """Why a delete meant this row, of those that the truth had; None where that is not known."""
+    memory = seen.memory
+    row, source, group = family.key[-1].label, family.truth.source.label, family.group.label
+    if memory.complete_at is None:
+        return None
+    if memory.complete and not _lost(seen) - {seen.slot}:
+        return f"no other {row} of the {source} was lost in this {group}"
+    deletes = sum(deleted > memory.complete_at for deleted in memory.range_deletes)
+    spent = _spent(seen)
+    return (
+        f"{deletes} deletes, {spent} of them for other {family.key[-1].plural}"
+        if deletes > spent
+        else None
+    )
+
+
+def heard_since_written(seen: Seen, delay: Micros) -> bool:
+    """Whether a delete was heard that could have taken the truth's row.
+
+    James writes the listing after the truth, within a delay D (µs), and two clocks differ by less
+    than another: a delete that is older than that came before the row.
+    """
+    if seen.memory.heard_of_its_delete:
+        return True
+    written = seen.actual.written.values() if seen.actual is not None else ()
+    since = min(written, default=0) - 2 * delay
+    return any(deleted >= since for deleted in seen.memory.range_deletes)
+
+
+def without_evidence(family: Family, seen: Seen, delay: Micros) -> Report:
+    """The class under which an orphan without evidence waits for a person."""
+    row, rows = family.key[-1].label, family.key[-1].plural
+    source, group = family.truth.source.label, family.group.label
+    if seen.slot in seen.memory.known and not heard_since_written(seen, delay):
+        return Report(
+            Kind.ABSENT_WITHOUT_DELETE,
+            f"the truth had this {row} and lost it, and no delete of the {source} in this {group}"
+            " was heard since: the truth was restored from an older copy, or events were lost",
+        )
+    return Report(
+        Kind.AMBIGUOUS_RANGE_DELETE,
+        f"the truth lost this {row}, but one delete may have taken several {rows} of the {source}"
+        f" here (known lost: {_listed(_lost(seen))}, deletes seen:"
+        f" {len(seen.memory.range_deletes)}): which one its user meant is not known",
+    )
+
+
+def asks_for_content(verdict: Verdict, seen: Seen, delay: Micros) -> bool:
+    """Whether only content can settle it: a delete was heard, and whom it meant is not known."""
+    ambiguous = isinstance(verdict, Report) and verdict.kind is Kind.AMBIGUOUS_RANGE_DELETE
+    return ambiguous and bool(seen.consulted) and heard_since_written(seen, delay)
+
+
+def by_content(
+    family: Family, place: str, seen: Seen, content: ContentFound, verdict: Verdict
+) -> Verdict:
+    """The verdict of an orphan that `asks_for_content`, once that was asked for.
+
+    Nobody can read a row whose content is gone, so it may go, unless memory knows that one delete
+    took several rows: its user kept this one perhaps, and it is the last trace of the source.
+    """
+    if content is not ContentFound.GONE:
+        return verdict
+    source, rows = family.truth.source.label, family.key[-1].plural
+    others = _lost(seen) - {seen.slot}
+    if others and len(seen.memory.range_deletes) <= _spent(seen):
+        ids = ", ".join(sorted(str(each) for each in seen.consulted))
+        return Report(
+            Kind.CONTENT_LOST,
+            f"one delete took several {rows} of the {source} here (known lost:"
+            f" {_listed(_lost(seen))}), this one is still listed, and the content of {source} {ids}"
+            " is gone: restore it by that id, from a backup",
+        )
+    why = f"a delete of its {source} here was heard, and the {source}'s content is gone"
+    return Repair(Difference(Kind.EXTRA_ROW), f"{place} is not in the truth; {why}", True)
+
+
+def _spent(seen: Seen) -> int:
+    """How many deletes the source's other lost rows account for: each for one at least."""
+    others, heard = _lost(seen) - {seen.slot}, seen.memory.sibling_deletes
+    return sum(max(1, heard.get(other, 0)) for other in others)
+
+
+def _came_after(seen: Seen) -> bool:
+    """Whether the row was written after its message's memory was complete."""
+    oldest = min(seen.actual.written.values(), default=None) if seen.actual is not None else None
+    complete_at = seen.memory.complete_at
+    return complete_at == 0 or (
+        complete_at is not None and oldest is not None and oldest > complete_at
+    )
+
+
+def _lost(seen: Seen) -> frozenset[Slot]:
+    remembered = seen.memory.known | seen.memory.unsure | {seen.slot}
+    return remembered - seen.present
+
+
+def _listed(slots: frozenset[Slot]) -> str:
+    """Without their group, which is one."""
+    return ", ".join("/".join(str(part) for part in slot.key[1:]) for slot in sorted(slots))

@@ -1,0 +1,39 @@
+"""Whether sources (messages) have content: existence only, at the level of James's own reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cassandra.cluster import Session
+
+from reconcilers.family import TruthTable
+from reconcilers.model import KeyValue
+from streaming.settings import CassandraSettings
+from streaming.tables.statement_cache import StatementCache
+
+
+class ContentTables:
+    """The tables of content of one truth, in one keyspace. Not shared between threads."""
+
+    def __init__(self, session: Session, settings: CassandraSettings, truth: TruthTable) -> None:
+        self._statements = StatementCache(session)
+        self._keyspace = settings.keyspace
+        self._truth = truth
+
+    def having_content(self, sources: Sequence[KeyValue]) -> frozenset[KeyValue]:
+        """Those of these sources that have content.
+
+        The older table is read first: what is moved between the two reads is found in the newer.
+        Raises `reconcilers.errors.Refused` where a table may not be read.
+        """
+        return frozenset(
+            each for table in self._truth.contents for each in self._in(table, sources)
+        )
+
+    def _in(self, table: str, sources: Sequence[KeyValue]) -> Iterator[KeyValue]:
+        source = self._truth.source.name
+        query = self._statements.prepared(
+            f"SELECT {source} FROM {self._keyspace}.{table} WHERE {source} = ?"
+        )
+        for rows in self._statements.each(query, ((each,) for each in sources)):
+            yield from (row[source] for row in rows)
