@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST ?= $(BIN)/python -m pytest
 ARGS   ?=
-LONG_PARTS := races counters-crashes counters-losses kills checkpoints servers capture loads fire
+LONG_PARTS := races counters-crashes counters-losses past kills checkpoints servers capture loads fire
 SECOND := tests/stack/test_p[ar]*.py tests/stack/test_ra*.py tests/stack/test_str*.py
 THIRD := tests/unit tests/property tests/spark tests/stack/test_[t-z]*.py
 OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes counters canary poison)
@@ -78,6 +78,7 @@ $(LONG_PARTS:%=test-long-%): test-long-%: setup
 test-long-races: ## 300,000 random interleavings of users and repairs; writers' clocks ahead
 test-long-counters-crashes: ## counters in random runs: faults, crashes, two instances, pauses
 test-long-counters-losses: ## counters in random runs: read repair, lost events, missing rows
+test-long-past: ## four thousand random runs each beside mail that is older than the stream
 test-long-kills: ## kill -9 of the stream at every step
 test-long-checkpoints: ## damaged checkpoints, a second stream
 test-long-servers: ## Kafka, Cassandra or the agent gone; Cassandra 4.1, passwords, containers

@@ -8,7 +8,7 @@ kept for `KEPT_AFTER_LOSS` more, because late writes come.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Protocol
 
@@ -17,6 +17,8 @@ from reconcilers.model import KeyValue, Micros, Slot
 from reconcilers.raw import RawKey, RawRow
 
 KEPT_AFTER_LOSS = timedelta(days=20)
+SourceInGroup = tuple[KeyValue, KeyValue]
+"""A source, and a group that it has slots in."""
 
 
 class Lineage(Protocol):
@@ -44,6 +46,12 @@ class Lineage(Protocol):
 
     def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
         """These deletes were seen: sent together."""
+
+    def keep_deletes(self, slots: Mapping[SourceInGroup, Collection[Slot]]) -> None:
+        """Keep for good what was heard of deletes of a source in a group, and of these its slots.
+
+        A delete that is remembered again afterwards may be forgotten again.
+        """
 
     def truth_deletes(self, source: KeyValue, group: KeyValue) -> Deletes:
         """The truth deletes seen for this source in this group."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
@@ -16,6 +16,7 @@ from checkpoints.bookmarks import Bookmark, after
 from checkpoints.clock import now_micros
 from checkpoints.expiries import Expiry
 from checkpoints.failing import FailingSlice
+from checkpoints.lineage import SourceInGroup
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
@@ -117,11 +118,12 @@ def _place(finding: Finding) -> Place:
 
 
 class MemoryLineage:
-    """`checkpoints.lineage.Lineage` in dictionaries; what expires only says so."""
+    """`checkpoints.lineage.Lineage` in dictionaries; what expires does so in `forget`."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[KeyValue, Slot], Entry] = {}
-        self._deletes: set[TruthDelete | ProjectionDelete] = set()
+        self._deletes: dict[TruthDelete | ProjectionDelete, bool] = {}
+        """By whether it is kept for good."""
         self._watching: Watching | None = None
 
     def of_sources(self, sources: Sequence[KeyValue]) -> dict[KeyValue, list[Entry]]:
@@ -170,7 +172,27 @@ class MemoryLineage:
 
     def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
         """Deletes were seen."""
-        self._deletes.update(deletes)
+        self._deletes |= dict.fromkeys(deletes, False)
+
+    def keep_deletes(self, slots: Mapping[SourceInGroup, Collection[Slot]]) -> None:
+        """Deletes that are not to be forgotten."""
+        rows = {slot for each in slots.values() for slot in each}
+        for each in self._deletes:
+            match each:
+                case TruthDelete(source, (group, *_)) if (source, group) in slots:
+                    self._deletes[each] = True
+                case ProjectionDelete(slot) if slot in rows:
+                    self._deletes[each] = True
+
+    def forget(self, kinds: tuple[type, ...] = (TruthDelete, ProjectionDelete, Entry)) -> None:
+        """The time of what is not kept for good has come; of deletes some may go before others."""
+        self._deletes = {
+            each: kept
+            for each, kept in self._deletes.items()
+            if kept or not isinstance(each, kinds)
+        }
+        if Entry in kinds:
+            self._entries = {key: each for key, each in self._entries.items() if not each.expiring}
 
     def truth_deletes(self, source: KeyValue, group: KeyValue) -> Deletes:
         """The truth deletes seen for this source in this group."""

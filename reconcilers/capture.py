@@ -6,7 +6,7 @@ again has not, but each change of its settings has a time of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 
 def text_of(tables: Mapping[str, str]) -> str:
@@ -25,6 +25,11 @@ def unchanged(before: str, now: str | None) -> bool:
     was, is_now = _tables(before), _tables(now)
     both = was.keys() & is_now.keys()
     return bool(both) and all(was[table] == is_now[table] for table in both)
+
+
+def rests_on(text: str, tables: Collection[str]) -> bool:
+    """Whether any of these tables is captured by this text; of none (empty) that is not known."""
+    return not text or not _tables(text).keys().isdisjoint(tables)
 
 
 def _tables(text: str) -> dict[str, str]:

@@ -7,13 +7,14 @@ only where an event named no slot. Writes are grouped; many are in flight.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from cassandra.query import PreparedStatement
 
+from checkpoints.cassandra.kept_deletes import KeptDeletes
 from checkpoints.cassandra.store import Request, Store, in_groups
-from checkpoints.lineage import KEPT_AFTER_LOSS
+from checkpoints.lineage import KEPT_AFTER_LOSS, SourceInGroup
 from checkpoints.memory_tables import MemoryTables, equal, marks, names
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family
@@ -57,6 +58,7 @@ class CassandraLineage:
         tables = MemoryTables(family)
         self._prepare_reads(store, tables)
         self._prepare_deletes(store, tables)
+        self._kept_deletes = KeptDeletes(store, family)
         place = [self._source, *self._key]
         self._by_source_writes = prepared_writes(store, tables.by_source, place)
         self._by_row_writes = prepared_writes(store, tables.by_row, place)
@@ -198,6 +200,10 @@ class CassandraLineage:
                 yield self._group_delete, (key[0], at, kept)
             case ProjectionDelete(slot, at):
                 yield self._projection_delete, (*slot.key, at, kept)
+
+    def keep_deletes(self, slots: Mapping[SourceInGroup, Collection[Slot]]) -> None:
+        """Deletes that are not to be forgotten."""
+        self._kept_deletes.keep(slots)
 
     def truth_deletes(self, source: KeyValue, group: KeyValue) -> Deletes:
         """The truth deletes seen for this source in this group."""

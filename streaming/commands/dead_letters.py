@@ -9,10 +9,17 @@ record that cannot be decoded again makes another letter.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streaming.settings import KafkaSettings, Settings
-from streaming.topics import Record, Watcher, publish_again
+from streaming.topics import (
+    SHARED_GROUP,
+    Record,
+    Watcher,
+    publish_again,
+    shared_dead_letters,
+)
 
 AT_ONCE = 500
 COMPARE = "a full comparison is needed: James's own consistency task"
@@ -37,7 +44,7 @@ def retry(settings: Settings) -> int:
     """Publish again what the letters since the last call stand for; returns 1 if some is gone."""
     watcher = Watcher(settings.kafka)
     try:
-        tried, gone = DeadLetterRetry(watcher, settings.kafka).all()
+        tried, gone = DeadLetterRetry(watcher, settings.kafka, shared_dead_letters(settings)).all()
     finally:
         watcher.close()
     print(f"{tried - gone} published again, {gone} cannot be" if tried else "no new dead letters")
@@ -46,23 +53,23 @@ def retry(settings: Settings) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterRetry:
-    """One call's way through the dead-letter topic."""
+    """One call's way through the topic of dead letters, and the ``shared`` one of before."""
 
     watcher: Watcher
     kafka: KafkaSettings
-
-    @property
-    def group(self) -> str:
-        """The consumer group that remembers up to where letters were tried."""
-        return f"{self.kafka.group}.dead-letters"
+    shared: tuple[str, ...] = ()
 
     def all(self) -> tuple[int, int]:
         """How many letters were tried, and of how many the record is gone."""
-        topic = self.kafka.dead_letters_topic
-        if self.watcher.missing([topic]):
-            return 0, 0
+        topics = (self.kafka.dead_letters_topic, *self.shared)
+        there = [each for each in topics if not self.watcher.missing([each])]
+        counts = [self._of_topic(each) for each in there]
+        return sum(tried for tried, _ in counts), sum(gone for _, gone in counts)
+
+    def _of_topic(self, topic: str) -> tuple[int, int]:
         tried = gone = 0
-        done = self.watcher.committed(self.group).get(topic, {})
+        before = self._done(SHARED_GROUP, topic) if topic in self.shared else {}
+        done = {**before, **self._done(self.kafka.group, topic)}
         oldest = self.watcher.beginning_offsets([topic])[topic]
         for partition, end in self.watcher.end_offsets([topic])[topic].items():
             at = max(done.get(partition, 0), oldest[partition])
@@ -71,9 +78,12 @@ class DeadLetterRetry:
                 letters = list(self.watcher.records(topic, partition, at, upto))
                 gone += sum(not self._published(each) for each in letters)
                 tried += len(letters)
-                self.watcher.commit(self.group, {topic: {partition: upto}})
+                self.watcher.commit(group_of(self.kafka.group), {topic: {partition: upto}})
                 at = upto
         return tried, gone
+
+    def _done(self, group: str, topic: str) -> Mapping[int, int]:
+        return self.watcher.committed(group_of(group)).get(topic, {})
 
     def _published(self, letter: Record) -> bool:
         place = place_of(letter)
@@ -98,6 +108,11 @@ class DeadLetterRetry:
             return None
         after = place.offset + 1
         return next(self.watcher.records(place.topic, place.partition, place.offset, after), None)
+
+
+def group_of(group: str) -> str:
+    """The consumer group that remembers up to where letters were tried."""
+    return f"{group}.dead-letters"
 
 
 def place_of(letter: Record) -> Place | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ from streaming.commands.checks import ON_CASSANDRA, ON_KAFKA
 from streaming.commands.checks.check import CassandraContext, Check, KafkaContext, Level, problem
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import Cluster, logged_in
-from streaming.tables.own_keyspace import finish, refuse_another
+from streaming.tables.own_keyspace import end_memory_of, finish, refuse_another
 from streaming.topics import Watcher
 
 POLL_SECONDS = 2.0
@@ -164,6 +164,8 @@ def _carried_out(settings: Settings, admin: CassandraSettings, found: list[Check
         with logged_in(admin) as cluster:
             if own:
                 finish(cluster.store(admin), admin, lambda line: print(f"done     {line}"))
+            watched = _watched(settings, cluster.schema(admin.keyspace))
+            _end_memory(cluster, admin, watched - _captured(settings, cluster))
             _run(cluster, statements)
     if topics:
         watcher = Watcher(settings.kafka)
@@ -179,16 +181,42 @@ def _run(cluster: Cluster, statements: Iterable[str]) -> None:
         print(f"done     {' '.join(statement.split())}", flush=True)
 
 
+def _watched(settings: Settings, there: Container[str]) -> set[str]:
+    """The watched tables, of those that are there."""
+    watched = (table for family in settings.families() for table in family.wakes_on)
+    return {table for table in watched if table in there}
+
+
+def _captured(settings: Settings, cluster: Cluster) -> frozenset[str]:
+    """The tables of James's keyspace that have change capture on."""
+    return cluster.tables_with_cdc(settings.cassandra.keyspace)
+
+
+def _end_memory(cluster: Cluster, settings: CassandraSettings, off: set[str]) -> None:
+    """Also where no stream runs: the next one would believe that it has heard everything."""
+    if not off:
+        return
+    try:
+        ended = end_memory_of(cluster.store(settings), off, "change capture is turned off or on")
+    except Refused as refused:
+        print(
+            f"look     memory could not be ended: {refused}; where a stream has run before, start"
+            " the next one with --events-lost"
+        )
+        return
+    if ended:
+        print("done     memory has ended: it begins anew with the stream", flush=True)
+
+
 # --- --off ----------------------------------------------------------------------------------------
 
 
 def _off(settings: Settings, admin: CassandraSettings | None, wait: float) -> int:
     """CDC off, cdc_raw emptied, then the agents: stopping those first loses events or mail."""
-    watched = dict.fromkeys(table for family in settings.families() for table in family.wakes_on)
     with logged_in(admin or settings.cassandra) as cluster:
-        keyspace = settings.cassandra.keyspace
-        captured = cluster.tables_with_cdc(keyspace) & watched.keys()
-        off = [f"{keyspace}.{each}" for each in sorted(captured)]
+        keyspace, now = settings.cassandra.keyspace, _captured(settings, cluster)
+        watched = _watched(settings, now)
+        off = [f"{keyspace}.{each}" for each in sorted(watched)]
         canaries = settings.canary.keyspace
         off += [f"{canaries}.{each}" for each in cluster.tables_with_cdc(canaries)]
         statements = [f"ALTER TABLE {each} WITH cdc = false" for each in off]
@@ -196,6 +224,7 @@ def _off(settings: Settings, admin: CassandraSettings | None, wait: float) -> in
         if admin is None:
             _print_way_out(statements, places)
             return 0
+        _end_memory(cluster, admin, watched)
         _run(cluster, statements)
     print("next     on each node: nodetool flush")
     empty = [_emptied(node, directory, wait) for node, directory in places.items()]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from reconcilers.family import Family
 from streaming.settings import Mode, Settings
+from streaming.topics import suspects_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,8 @@ class StreamNames:
         """Those of the stream that these settings describe."""
         kafka, keyspace = settings.kafka, settings.cassandra.keyspace
         where = f"{settings.stream.checkpoint_dir.rstrip('/')}/{keyspace}/{mode}"
-        if mode is Mode.REPAIR:
-            topic, group = kafka.suspects_topic, kafka.group
-        else:
-            topic, group = kafka.observe_suspects_topic, f"{kafka.group}-{mode}"
-        return cls(mode, topic, group, where, keyspace)
+        group = kafka.group if mode is Mode.REPAIR else f"{kafka.group}-{mode}"
+        return cls(mode, suspects_of(kafka, mode), group, where, keyspace)
 
     @property
     def lease(self) -> str:

@@ -29,7 +29,7 @@ from streaming.commands.mode import StreamNames
 from streaming.monitoring.lag import PartitionLag, lags, longest
 from streaming.settings import Mode, Settings
 from streaming.tables.own_keyspace import OwnStores, open_own
-from streaming.topics import Watcher, event_topics
+from streaming.topics import Watcher, event_topics, shared_suspects
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,8 @@ def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Ite
             lag: tuple[PartitionLag, ...] = ()
             if watcher is not None:
                 events = event_topics(settings, family, watcher.missing)
-                topics = (*events, names.suspects_topic)
+                shared = shared_suspects(settings, mode, watcher.missing)
+                topics = (*events, names.suspects_topic, *shared)
                 lag = tuple(lags(watcher, topics, nested(newest.settled) if newest else {}))
             yield stream_status(mode, newest, holder, lag)
 

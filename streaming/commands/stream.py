@@ -34,7 +34,7 @@ from streaming.settings import Mode, Settings, refuse_unsafe
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import end_memory, make_own
 from streaming.tables.replication import refuse_guessed_levels
-from streaming.topics import Watcher, event_topics, own_topics
+from streaming.topics import Watcher, event_topics, own_topics, shared_suspects
 
 log = logging.getLogger("reconciler")
 
@@ -118,7 +118,9 @@ def _topics(
             " write all events to one topic? `reconcile doctor --fix` makes it (deploy/runbook.md,"
             " *One topic for all tables*)"
         )
-    return (*event_topics(settings, family, watcher.missing), names.suspects_topic)
+    events = event_topics(settings, family, watcher.missing)
+    shared = shared_suspects(settings, names.mode, watcher.missing)
+    return (*events, names.suspects_topic, *shared)
 
 
 def _table_topics(opened: OpenedStream) -> TableTopics:

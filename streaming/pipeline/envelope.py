@@ -18,9 +18,9 @@ from reconcilers.family import Family
 from reconcilers.key import INTEGERS, TIMED, UUIDS, KeyColumn
 from reconcilers.model import PUBLISHED, Kind
 from streaming.pipeline.sources import echo, is_wanted, once
+from streaming.topics import SHARED_SUSPECTS
 
 BAD_RECORD_BYTES = 65_536
-
 _UUID = "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$"
 _TIMED = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-1[0-9a-fA-F]{3}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 _BOUND = "STRUCT<values: ARRAY<STRUCT<name: STRING, value: STRING>>>"
@@ -100,7 +100,7 @@ def decoder(
         *_PLACE,
         "key",
         "value",
-        (F.col("topic") == suspects_topic).alias("looked_again"),
+        F.col("topic").isin(suspects_topic, *SHARED_SUSPECTS.values()).alias("looked_again"),
         F.from_json(F.col("key").cast("string"), key_schema(family), _OPTIONS).alias("k"),
         once(F.from_json(F.col("value").cast("string"), value_schema(family), _OPTIONS)).alias("v"),
     )

@@ -1,7 +1,8 @@
-"""Topics of single tables, which agents wrote before version 0.2: read to their end, then deleted.
+"""Topics of before version 0.2: read to their end, then deleted.
 
-They are read like any other as long as they exist. An operator deletes them when all agents write
-to one topic. What such a topic held cannot be asked for then, so it is noted while it is there.
+Agents wrote one for each table, and every installation published its keys to the same one. They are
+read like any other as long as they exist. An operator deletes them when nobody writes to them any
+more. What such a topic held cannot be asked for then, so it is noted while it is there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from checkpoints.bookmarks import Bookmark, Bookmarks, Place, flat
 from reconcilers.errors import Retryable
 from streaming.pipeline.starting import KafkaPositions
+from streaming.topics import SHARED_SUSPECTS
 
 log = logging.getLogger("reconciler")
 
@@ -21,7 +23,7 @@ READ_TO_END = "topics of single tables, read to their end"
 
 @dataclass(frozen=True, slots=True)
 class TableTopics:
-    """Those of one stream: topics whose name begins with ``prefix`` and a dot."""
+    """Those of one stream: the shared one, and those named by ``prefix`` and a dot."""
 
     kafka: KafkaPositions
     bookmarks: Bookmarks
@@ -74,6 +76,6 @@ class TableTopics:
     def _of_tables(self, bookmark: Bookmark) -> dict[str, list[Place]]:
         found: dict[str, list[Place]] = {}
         for place in bookmark.settled:
-            if place[0].startswith(f"{self.prefix}."):
+            if place[0].startswith(f"{self.prefix}.") or place[0] in SHARED_SUSPECTS.values():
                 found.setdefault(place[0], []).append(place)
         return found

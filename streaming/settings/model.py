@@ -41,6 +41,12 @@ class Settings(Section):
         return tuple(family for family in kept if family.repaired)
 
     @model_validator(mode="after")
+    def _name_the_keyspace(self) -> Settings:
+        """Two installations on one Kafka do not share topics, nor a group."""
+        object.__setattr__(self, "kafka", self.kafka.of(self.cassandra.keyspace))
+        return self
+
+    @model_validator(mode="after")
     def _delay_spans_windows(self) -> Settings:
         if self.stream.window > self.stream.delay:
             raise ValueError("stream.window must not be longer than stream.delay")

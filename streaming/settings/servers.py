@@ -8,6 +8,8 @@ from pydantic import Field
 
 from streaming.settings.section import Count, Seconds, Section
 
+KEYSPACE = "{keyspace}"
+
 
 class CassandraSettings(Section):
     """James's Cassandra cluster, and the reconciler's own keyspace in it."""
@@ -44,21 +46,33 @@ class CassandraSettings(Section):
 
 
 class KafkaSettings(Section):
-    """Where the Debezium agent publishes, and the reconciler's own topics."""
+    """Where the agents publish, and our own topics and group; `{keyspace}` is James's keyspace."""
 
     bootstrap_servers: str = Field("127.0.0.1:9092", description="comma-separated brokers")
     topic_prefix: str = Field(
         "james", description="the agent's topic.prefix, and the one topic of all its events"
     )
-    suspects_topic: str = Field("reconciler.suspects", description="keys to look at again")
-    observe_suspects_topic: str = Field(
-        "reconciler.suspects.observe", description="the same for observe mode"
+    suspects_topic: str = Field(
+        "reconciler.{keyspace}.suspects", description="keys to look at again"
     )
-    dead_letters_topic: str = Field("reconciler.dead-letters", description="undecodable events")
-    group: str = Field("reconciler", description="consumer group that offsets are committed to")
+    observe_suspects_topic: str = Field(
+        "reconciler.{keyspace}.suspects.observe", description="the same for observe mode"
+    )
+    dead_letters_topic: str = Field(
+        "reconciler.{keyspace}.dead-letters", description="undecodable events"
+    )
+    group: str = Field(
+        "reconciler.{keyspace}", description="consumer group that offsets are committed to"
+    )
     max_offsets_per_batch: Count = Field(
         150_000, description="most records read in one batch, over all topics"
     )
+
+    def of(self, keyspace: str) -> KafkaSettings:
+        """With the name of James's keyspace in those of our own topics and group."""
+        ours = ("suspects_topic", "observe_suspects_topic", "dead_letters_topic", "group")
+        named = {name: getattr(self, name).replace(KEYSPACE, keyspace) for name in ours}
+        return self.model_copy(update=named)
 
 
 class AgentSettings(Section):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from checkpoints.lineage import Lineage
+from checkpoints.lineage import Lineage, SourceInGroup
 from reconcilers.family import Family
 from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
 from reconcilers.model import EXPIRED, KeyValue, Micros, Slot, Wake
@@ -73,34 +74,53 @@ class LineageRecorder:
         that came and went within this look is written, and let go at once: nothing else wakes it.
         """
         seen = (*self._projected(state), *self._told(wakes, state), *self._read(state, now))
-        new = {_place(entry): entry for entry in seen}
+        new = {_named(entry): entry for entry in seen}
         if new:
             self.lineage.remember(new.values())
         absent = state.targets.keys() - state.rows.keys()
-        known = {_place(entry): entry for slot in absent for entry in state.entries.get(slot, ())}
+        known = {_named(entry): entry for slot in absent for entry in state.entries.get(slot, ())}
         known |= {place: entry for place, entry in new.items() if entry.slot in absent}
         gone = [
             entry
             for entry in known.values()
             if not entry.expiring and not state.claimed(entry.slot, (entry.source,))
         ]
-        if gone:
-            self.lineage.expire(self._forgettable(gone))
+        self._let_go(gone, self._one_sided(state))
 
-    def _forgettable(self, gone: Sequence[Entry]) -> Iterator[Entry]:
-        """Those of sources that are gone from the group with all their rows.
+    def _let_go(self, gone: Sequence[Entry], undecided: Collection[SourceInGroup]) -> None:
+        """Of sources that are gone from the group with all their rows.
 
-        While one is left, what became of the others is evidence about it.
+        While a row is left, what became of the others is evidence about it: so nothing that is
+        remembered of them is forgotten then, nor the deletes that were heard.
         """
-        going = {_place(entry) for entry in gone}
-        left: set[tuple[KeyValue, KeyValue]] = set()
-        for entries in self.lineage.of_sources(list({each.source for each in gone})).values():
-            left |= {
-                (each.source, each.slot.group)
-                for each in entries
-                if not each.expiring and _place(each) not in going
-            }
-        yield from (each for each in gone if (each.source, each.slot.group) not in left)
+        going = {_named(entry) for entry in gone}
+        sources = {each.source for each in gone} | {source for source, _group in undecided}
+        remembered = self.lineage.of_sources(list(sources)) if sources else {}
+        entries = [each for some in remembered.values() for each in some]
+        partly = {
+            _place(each) for each in entries if not each.expiring and _named(each) not in going
+        } & {_place(each) for each in gone}
+        kept: dict[SourceInGroup, list[Entry]] = defaultdict(list)
+        for each in entries:
+            if _place(each) in partly or _place(each) in undecided:
+                kept[_place(each)].append(each)
+        if renewed := [each for some in kept.values() for each in some if each.expiring]:
+            self.lineage.remember(renewed)
+        if kept:
+            self.lineage.keep_deletes(
+                {place: [each.slot for each in some] for place, some in kept.items()}
+            )
+        if forgettable := [each for each in gone if _place(each) not in kept]:
+            self.lineage.expire(forgettable)
+
+    def _one_sided(self, state: LookState) -> set[SourceInGroup]:
+        """Of rows that only one side has: which delete has meant them is asked, now or later."""
+        return {
+            (source, slot.group)
+            for slot, target in state.targets.items()
+            for source in target.sources
+            if bool(state.claimed(slot, (source,))) != (slot in state.rows)
+        }
 
     def _projected(self, state: LookState) -> Iterator[Entry]:
         for slot, row in state.rows.items():
@@ -130,5 +150,9 @@ class LineageRecorder:
         return before.recorded_at is None or before.recorded_at < (self.watched_since or 0)
 
 
-def _place(entry: Entry) -> tuple[KeyValue, Slot]:
+def _named(entry: Entry) -> tuple[KeyValue, Slot]:
     return entry.source, entry.slot
+
+
+def _place(entry: Entry) -> SourceInGroup:
+    return entry.source, entry.slot.group

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, CassandraOwner, Store
 from checkpoints.schema.upgrade import SchemaGap, SchemaStore, read_gap, upgrade
+from reconcilers.capture import rests_on
 from reconcilers.errors import Misconfigured, Refused
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import connect, levels_of
@@ -89,6 +90,18 @@ def end_memory(store: Store, why: str) -> None:
     """
     log.error("changes may have been missed: %s; memory begins anew", why)
     CassandraLineage(store).stop_watching()
+
+
+def end_memory_of(store: Store, tables: Collection[str], why: str) -> bool:
+    """End memory if it rests on the capture of one of these tables; whether it did.
+
+    Raises `Unreachable`, `Refused`.
+    """
+    watching = CassandraLineage(store).watching()
+    if watching is None or not rests_on(watching.captured, tables):
+        return False
+    end_memory(store, why)
+    return True
 
 
 def finish(store: SchemaStore, settings: CassandraSettings, told: Callable[[str], None]) -> None:

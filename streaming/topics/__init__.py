@@ -6,16 +6,25 @@ Nothing else of ours imports the Kafka client.
 from streaming.topics.few import FewRecords
 from streaming.topics.lanes import Lanes
 from streaming.topics.names import (
+    SHARED_DEAD_LETTERS,
+    SHARED_GROUP,
+    SHARED_SUSPECTS,
     batch_options,
     event_topics,
     own_topics,
+    shared_dead_letters,
+    shared_suspects,
     stream_options,
+    suspects_of,
     table_topics,
 )
 from streaming.topics.publishing import publish_again, publish_dead_letters, publish_wakes
 from streaming.topics.watcher import Record, Watcher
 
 __all__ = [
+    "SHARED_DEAD_LETTERS",
+    "SHARED_GROUP",
+    "SHARED_SUSPECTS",
     "FewRecords",
     "Lanes",
     "Record",
@@ -26,6 +35,9 @@ __all__ = [
     "publish_again",
     "publish_dead_letters",
     "publish_wakes",
+    "shared_dead_letters",
+    "shared_suspects",
     "stream_options",
+    "suspects_of",
     "table_topics",
 ]

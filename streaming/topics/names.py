@@ -7,7 +7,41 @@ from collections.abc import Callable, Iterable, Mapping
 
 from checkpoints.bookmarks import Place, nested
 from reconcilers.family import Family
-from streaming.settings import KafkaSettings, Settings
+from streaming.settings import KafkaSettings, Mode, Settings
+
+SHARED_SUSPECTS = {
+    Mode.REPAIR: "reconciler.suspects",
+    Mode.OBSERVE: "reconciler.suspects.observe",
+}
+SHARED_DEAD_LETTERS = "reconciler.dead-letters"
+SHARED_GROUP = "reconciler"
+"""The defaults of before version 0.2, which named no keyspace: what is left there is read, too."""
+
+
+def shared_suspects(
+    settings: Settings, mode: Mode, missing: Callable[[Iterable[str]], list[str]]
+) -> tuple[str, ...]:
+    """The topic that every installation published keys to before version 0.2, if it is there.
+
+    Only where our own is named as by default: else it was named before, too.
+    """
+    by_default = KafkaSettings().of(settings.cassandra.keyspace)
+    if suspects_of(settings.kafka, mode) != suspects_of(by_default, mode):
+        return ()
+    shared = SHARED_SUSPECTS[mode]
+    return () if missing([shared]) else (shared,)
+
+
+def shared_dead_letters(settings: Settings) -> tuple[str, ...]:
+    """The topic of every installation's dead letters of before version 0.2, in the same way."""
+    by_default = KafkaSettings().of(settings.cassandra.keyspace)
+    ours = settings.kafka.dead_letters_topic
+    return (SHARED_DEAD_LETTERS,) if ours == by_default.dead_letters_topic else ()
+
+
+def suspects_of(settings: KafkaSettings, mode: Mode) -> str:
+    """The topic of keys that a stream in this mode publishes, and reads again."""
+    return settings.suspects_topic if mode is Mode.REPAIR else settings.observe_suspects_topic
 
 
 def own_topics(settings: KafkaSettings) -> tuple[str, ...]:

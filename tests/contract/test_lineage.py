@@ -2,6 +2,7 @@
 
 import uuid
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -11,6 +12,7 @@ from checkpoints.memory import MemoryLineage
 from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete, Watching
 from reconcilers.model import KeyValue, Slot
 from tests.builders.slots import mailbox_of, uid_of
+from tests.stack.streams import until
 
 AT = 1_700_000_000_000_000
 
@@ -179,6 +181,30 @@ def test_truth_deletes_of_a_mailbox_between_two_times(lineage: Lineage) -> None:
     assert not lineage.truth_deletes_in_group(mailbox, AT + 1, AT + 100)
     assert not lineage.truth_deletes_in_group(mailbox, AT - 100, AT - 1)
     assert not lineage.truth_deletes_in_group(uuid.uuid1(), AT - 5, AT + 5)
+
+
+def test_deletes_that_are_kept_outlive_the_others(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    lineage: Lineage = MemoryLineage()
+    if kind != "memory":
+        store = request.getfixturevalue("store")
+        lineage = CassandraLineage(store, deletes_kept=timedelta(seconds=15))
+    mailbox, left, gone = uuid.uuid1(), uuid.uuid1(), uuid.uuid1()
+    row, sibling, other = (Slot(mailbox, uid) for uid in (1, 2, 3))
+    for each in (left, gone):
+        lineage.remember_deletes([TruthDelete(each, (mailbox, None), AT)])
+    lineage.remember_deletes([TruthDelete(left, (mailbox, 1), AT + 1)])
+    lineage.remember_deletes([ProjectionDelete(each, AT + 2) for each in (row, sibling, other)])
+    lineage.keep_deletes({(left, mailbox): [row, sibling]})
+    if isinstance(lineage, MemoryLineage):
+        lineage.forget()
+    until("the others are forgotten", lambda: not lineage.projection_deletes(other))
+    until("the others are forgotten", lambda: not lineage.truth_deletes(gone, mailbox).ranges)
+    assert lineage.truth_deletes(left, mailbox) == Deletes(
+        frozenset({AT}), {row: frozenset({AT + 1})}
+    )
+    assert lineage.projection_deletes(row) == lineage.projection_deletes(sibling) == {AT + 2}
 
 
 def test_watching_begins_anew_and_no_sweep_from_before_counts(lineage: Lineage) -> None:

@@ -15,7 +15,7 @@ from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
 from streaming.topics.publishing import _suspect
 
-KEYSPACE, SUSPECTS = "apache_james", "reconciler.suspects"
+KEYSPACE, SUSPECTS = "apache_james", "reconciler.apache_james.suspects"
 TOPIC, CANARIES = "james", "reconciler_canary"
 COLUMNS = "topic string, partition int, offset long, key binary, value binary"
 

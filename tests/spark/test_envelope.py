@@ -15,7 +15,7 @@ from streaming.pipeline.envelope import decoder
 from streaming.topics import Record as KafkaRecord
 from tests.spark.records import settled
 
-KEYSPACE, SUSPECTS = "apache_james", "reconciler.suspects"
+KEYSPACE, SUSPECTS = "apache_james", "reconciler.apache_james.suspects"
 TOPIC, CANARIES = "james", "reconciler_canary"
 MAILBOX = "11111111-0000-1000-8000-000000000001"
 MESSAGEID = "22222222-0000-1000-8000-000000000002"
@@ -124,6 +124,23 @@ def test_what_is_looked_at_again_without_a_projection_is_of_the_first(spark: Spa
     assert (unnamed.projection, named.projection) == ("messages", "unseen_uids")
     (changed,) = decoded(spark, event(TRUTH, "d", {"messageid": MESSAGEID}))
     assert changed.projection is None
+
+
+@pytest.mark.parametrize(
+    ("topic", "again"),
+    [
+        (SUSPECTS, True),
+        ("reconciler.suspects", True),
+        ("reconciler.suspects.observe", True),
+        ("reconciler.other.suspects", False),
+    ],
+)
+def test_keys_on_our_topic_and_on_those_of_before_are_looked_at_again(
+    spark: SparkSession, topic: str, again: bool
+) -> None:
+    value = {"family": "message", "wake": {"mailboxid": MAILBOX, "uid": 7}}
+    (row,) = decoded(spark, (topic, 0, 1, b"", json.dumps(value).encode()))
+    assert (row.looked_again, row.reason is None) == (again, again)
 
 
 def absurd(ts_ms: int, ts_us: int) -> tuple[Any, ...]:

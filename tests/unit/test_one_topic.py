@@ -20,7 +20,7 @@ from streaming.tables import canary_schema
 from streaming.topics import event_topics, table_topics
 
 ONE, TRUTH, LISTING = "cdc", "cdc.mail.imapuidtable", "cdc.mail.messageidtable"
-AGAIN = "reconciler.suspects"
+AGAIN = "reconciler.one.suspects"
 INDEXED = keeping(MESSAGE, [each.name for each in MESSAGE.projections])
 SETTINGS = Settings(
     kafka=KafkaSettings(topic_prefix=ONE), cassandra=CassandraSettings(keyspace="mail")

@@ -1,0 +1,59 @@
+"""Deletes that lineage was told of, kept for good where what they took is still asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+
+from cassandra.query import PreparedStatement
+
+from checkpoints.cassandra.store import Request, Store
+from checkpoints.lineage import SourceInGroup
+from checkpoints.memory_tables import MemoryTables, equal, marks, names
+from reconcilers.family import Family
+from reconcilers.key import KeyColumn
+from reconcilers.model import Slot
+
+PARTITIONS_A_BATCH = 10
+
+
+class KeptDeletes:
+    """Reads them, and writes each again as it stands, without a time to live."""
+
+    def __init__(self, store: Store, family: Family) -> None:
+        tables, self._store = MemoryTables(family), store
+        source, group, *rest = self._truth = [family.truth.source, *family.key]
+        self._listed = list(family.key)
+        read = partial(_read, store)
+        self._of_truth = read(tables.truth_deletes, self._truth, [source, group])
+        self._of_row = read(tables.projection_deletes, self._listed, [group, *rest])
+        self._keep_truth = _write(store, tables.truth_deletes, self._truth)
+        self._keep_row = _write(store, tables.projection_deletes, self._listed)
+
+    def keep(self, slots: Mapping[SourceInGroup, Collection[Slot]]) -> None:
+        """Those of a source in a group, and of these its slots."""
+        doing = "keeping deletes"
+        truth = ((self._of_truth, place) for place in slots)
+        rows = ((self._of_row, slot.key) for each in slots.values() for slot in each)
+        self._again(self._keep_truth, self._store.gather(doing, truth))
+        self._again(self._keep_row, self._store.gather(doing, rows))
+
+    def _again(self, statement: PreparedStatement, found: Iterator[tuple[object, ...]]) -> None:
+        single: Iterator[list[Request]] = ([(statement, tuple(row))] for row in list(found))
+        self._store.run("keeping deletes", self._store.by_replica(single, PARTITIONS_A_BATCH))
+
+
+def _read(
+    store: Store, table: str, columns: list[KeyColumn], partition: list[KeyColumn]
+) -> PreparedStatement:
+    return store.prepare(
+        f"SELECT {names(columns)}, deleted_at FROM $ks.{table} WHERE {equal(partition)}"
+    )
+
+
+def _write(store: Store, table: str, columns: list[KeyColumn]) -> PreparedStatement:
+    """The table's own time to live does not apply."""
+    return store.prepare(
+        f"INSERT INTO $ks.{table} ({names(columns)}, deleted_at)"
+        f" VALUES ({marks(columns)}, ?) USING TTL 0"
+    )
