@@ -137,3 +137,15 @@ def correction(wrong: Sums, now: Sums) -> Sums:
         if (drift > 0) == (bound > 0) and drift:
             deltas[each] = -min(bound, drift, key=abs)
     return deltas
+
+
+LIST_MAY_LACK_ROWS = "the list may lack rows: a full comparison is needed"
+"""Why a counter is not lowered: a message that nobody names may be in the truth all the same."""
+
+
+def raising(deltas: Sums) -> Sums:
+    """Those that add. Every message that the list names was held against the truth.
+
+    So a sum below theirs is too low for sure; one above it may count a message that nobody names.
+    """
+    return {each: delta for each, delta in deltas.items() if delta > 0}

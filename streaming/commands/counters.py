@@ -23,6 +23,7 @@ from streaming.counters.observe import CounterObserver
 from streaming.counters.ports import FrontierMarks
 from streaming.counters.progress import CounterProgress
 from streaming.counters.schedule import CounterScheduler, LookRules
+from streaming.counters.whole import WholeMailboxes
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.nodes import NodesWatch
 from streaming.monitoring.report import report_change, report_end
@@ -60,6 +61,7 @@ def build_counter_loop(
         trouble=trouble,
         pauses=ours.pauses.why,
         steady=time_awake_or_asleep,
+        whole=WholeMailboxes(ours.lineage, to_micros(settings.stream.delay)).covers,
     )
     observer = CounterObserver(tables, counting, owners, rounds, canaries, now_micros)
     progress = CounterProgress(metrics)

@@ -28,8 +28,9 @@ from streaming.counters.counter_findings import CorrectionLimits, CounterFinding
 from streaming.counters.counter_row import CounterRow, CounterRows, Owners
 from streaming.counters.observe import CounterObserver
 from streaming.counters.schedule import CounterScheduler, LookRules
+from streaming.counters.whole import WholeMailboxes
 from streaming.steps.parking import Parking
-from tests.builders.rows import DELAY, FAMILY, MAILBOX, NOW, SECOND, truth
+from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND, truth
 
 L: Micros = 10 * SECOND
 GATHER: Micros = 60 * SECOND
@@ -149,8 +150,8 @@ def truth_of(mailboxid: UUID, each: Listed, **cells: Value) -> Row:
 class Bench:
     """The watch of one installation: mailbox `MAILBOX` of user bob, two messages, one unseen.
 
-    Its counters are right. ``trouble`` says why nobody may correct. ``steady`` is what a clock that
-    nobody sets shows, where it is another than ``now``.
+    Its counters are right, and its memory is whole. ``trouble`` says why nobody may correct.
+    ``steady`` is what a clock that nobody sets shows, where it is another than ``now``.
     """
 
     families: tuple[Family, ...] = FAMILIES
@@ -179,6 +180,8 @@ class Bench:
         self.set_counter(count=2, unseen=1)
         self.set_quota(count=2, size=200)
         self.journal = MemoryJournal(self.clock)
+        self.lineage.watch_from(LONG_AGO)
+        self.lineage.mark_swept(LONG_AGO)
         self.begin()
 
     def begin(self) -> None:
@@ -209,6 +212,7 @@ class Bench:
             trouble=lambda: self.trouble,
             pauses=self.pauses,
             steady=lambda: (self.now if self.steady is None else self.steady) / 1e6,
+            whole=WholeMailboxes(self.lineage, DELAY).covers,
         )
 
     def _watch(self) -> CounterScheduler:

@@ -33,6 +33,8 @@ from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally, summed
 from streaming.counters.batch_summary import BatchSummary
 from tests.property.mail import MAILBOXES, MILLISECOND, SECOND, START, time_uuid
 
+HOUR: Micros = 3_600 * SECOND
+
 FAMILIES = (MAILBOX_TALLY, replace(USER_TALLY, tallies=(CURRENT_QUOTA,)))
 ROOT = QuotaRoot("#private", "bob")
 WIDTH = 4
@@ -138,6 +140,7 @@ class World:
     _leaving: set[Place] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.lineage.watch_from(START - HOUR)  # the mailboxes were made since: all is remembered
         self.captured_in = self.climate.latest
         for key, tally in self.rows():
             self.counters[key] = Counter(dict.fromkeys(tally.cells, 0))

@@ -32,6 +32,7 @@ from streaming.counters.schedule import (
     PendingCounter,
     WaitingLook,
 )
+from streaming.counters.whole import WholeMailboxes
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
 from tests.builders.permits import nothing_paused
@@ -133,6 +134,7 @@ class Instance:
             trouble=lambda: None,
             pauses=nothing_paused,
             steady=lambda: world.now / 1e6,
+            whole=WholeMailboxes(world.lineage, world.climate.delay).covers,
         )
         climate = world.climate
         watch = Observed(

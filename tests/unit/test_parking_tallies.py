@@ -88,6 +88,7 @@ class Desk:
             trouble=lambda: None,
             pauses=nothing_paused,
             steady=lambda: self.now / 1e6,
+            whole=lambda _: True,
         )
 
     def correct(self, mailbox: UUID) -> None:
