@@ -20,6 +20,7 @@ from streaming.counters.counter_findings import CorrectionLimits, CounterFinding
 from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
+from streaming.counters.open_messages import OpenMessages
 from streaming.counters.ports import FrontierMarks
 from streaming.counters.progress import CounterProgress
 from streaming.counters.schedule import CounterScheduler, LookRules
@@ -84,15 +85,17 @@ def _counting(opened: OpenedStream, tables: CounterTables) -> MailboxCounter:
     settings, family, ours = opened.settings, opened.job.family, opened.job.connections()
     slow = {"rows_per_second": settings.tally.rows_per_second}
     paced = settings.cassandra.model_copy(update=slow)
+    truth = Tables(connect(settings.cassandra), paced, family)
     return MailboxCounter(
         family=family,
         lists=tables,
-        truth=Tables(connect(settings.cassandra), paced, family),
+        truth=truth,
         lineage=ours.lineage,
         tallies=ours.tallies,
         clock=now_micros,
         width=settings.tally.chunk,
         slack=to_micros(settings.stream.delay) // 2,
+        open=OpenMessages(family, tables, truth, ours.lineage),
     )
 
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from checkpoints.clock import to_seconds
 from checkpoints.tallies import Rounds
-from reconcilers.drift import LIST_MAY_LACK_ROWS, correction, raising
+from reconcilers.drift import LIST_MAY_LACK_ROWS, Observation, correction, raising
 from reconcilers.errors import Deferred, Refused, Retryable, Soon
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Micros, Row
@@ -68,14 +68,16 @@ class Corrector:
         if self.findings.is_anothers(self.findings.open_at(counter)):
             return
         before = self.tables.stored(counter.tally, counter.key)
-        right = self.counting.anew(looked.mailboxes)
+        listed = self.counting.anew(looked.mailboxes)
+        margin = self.counting.open.margin(looked.mailboxes)
         after = self.tables.stored(counter.tally, counter.key)
         if before != after:
             raise Soon("it changes while it is counted")
         if after is None and not counter.tally.may_create_row:
             return
         stored = after or dict.fromkeys(counter.tally.cells, 0)
-        drift = {each: stored[each] - right[each] for each in stored}
+        drift = Observation(self.clock(), looked.round, stored, listed, margin=margin).off
+        right = {each: stored[each] - drift[each] for each in stored}
         proven = correction(looked.wrong, drift)
         if not proven:
             return

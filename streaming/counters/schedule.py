@@ -25,7 +25,7 @@ from reconcilers.drift import (
 from reconcilers.errors import Deferred, Soon
 from reconcilers.frontier import Marks
 from reconcilers.model import Micros
-from reconcilers.tally import NOTHING, Sums, Tally
+from reconcilers.tally import Sums, Tally
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.correct import Conclusion, Corrector
 from streaming.counters.counter_findings import CounterFindings
@@ -95,6 +95,7 @@ class CounterScheduler:
         What comes out when a look is complete was not under way when it was made.
         """
         before, self._batch = self._batch, batch
+        self.observer.counting.open.take(batch.open_messages)
         for each in self._pending.values():
             look = each.waiting
             if look is None or look.marks.passed(before.proven):
@@ -141,17 +142,15 @@ class CounterScheduler:
         mailboxes = self._mailboxes(pending)
         if not mailboxes:
             return
-        stored = self.observer.stored(counter)
-        if stored is None and not tally.may_create_row:
+        if not tally.may_create_row and self.observer.stored(counter) is None:
             self._gone(pending)
             return
-        expected = self.observer.listed(mailboxes)
-        agrees = all(value == expected[each] for each, value in (stored or NOTHING).items())
-        if agrees and not pending.looks and not self.findings.open_at(counter):
-            self.count(tally, "agrees")
-            self._drop(pending)
-            return
         try:
+            off = any(self.observer.glance(counter, mailboxes).values())
+            if not off and not pending.looks and not self.findings.open_at(counter):
+                self.count(tally, "agrees")
+                self._drop(pending)
+                return
             self._look(pending, mailboxes)
         except Deferred as why:
             self._deferred(pending, why)
@@ -230,8 +229,7 @@ class CounterScheduler:
             self.observer.count_again(pending.mailboxes)
             pending.due = self.clock() + refused_for
             return False
-        if pending.mailboxes & self._batch.mailboxes_with_findings:
-            raise Deferred("a message there has an open finding")
+        self.observer.counting.open.check(pending.mailboxes)
         self.correcting.may_correct(self._batch.paused_because)
         return True
 

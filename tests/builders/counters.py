@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from reconcilers.finding import Finding, State
 from reconcilers.frontier import Marks, Proven
 from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Micros, Row, Slot, Value
+from reconcilers.open_message import OpenMessage
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
@@ -27,6 +28,7 @@ from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRow, CounterRows, Owners
 from streaming.counters.observe import CounterObserver
+from streaming.counters.open_messages import OpenMessages
 from streaming.counters.schedule import CounterScheduler, LookRules
 from streaming.counters.whole import WholeMailboxes
 from streaming.steps.parking import Parking
@@ -45,6 +47,7 @@ OF_MAILBOX = CounterRow(MAILBOX_TALLY.name, MAILBOX_COUNTERS, MAILBOX)
 OF_BOB = CounterRow(USER_TALLY.name, CURRENT_QUOTA, str(BOB), BOB)
 NODE = "node"
 NO_CHANGES: Mapping[UUID, int] = {}
+NONE_OPEN: Mapping[UUID, Sequence[OpenMessage]] = {}
 
 
 def message(uid: int, *, seen: bool = False, size: int = 100) -> Listed:
@@ -166,6 +169,7 @@ class Bench:
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
     rounds: MemoryRounds = field(default_factory=MemoryRounds)
     canaries: CanariesByHand = field(default_factory=CanariesByHand)
+    open_messages: OpenMessages = field(init=False)
     journal: MemoryJournal = field(init=False)
     owners: Owners = field(init=False)
     findings: CounterFindings = field(init=False)
@@ -187,6 +191,7 @@ class Bench:
     def begin(self) -> None:
         """A new process, over what was kept."""
         self.owners = Owners(self.tables)
+        self.open_messages = OpenMessages(FAMILY, self.tables, self.tables, self.lineage)
         limits = CorrectionLimits(3, self.first, AGAIN, prompt=DELAY, observe=self.observe)
         self.findings = self._findings(limits)
         self.correcting = self._correcting(limits)
@@ -242,6 +247,7 @@ class Bench:
             self.clock,
             WIDTH,
             slack=DELAY // 2,
+            open=self.open_messages,
         )
 
     @property
@@ -292,12 +298,12 @@ class Bench:
         self,
         changes: Mapping[UUID, int] = NO_CHANGES,
         refused: str | None = None,
-        unsettled: Iterable[UUID] = (),
+        open_messages: Mapping[UUID, Sequence[OpenMessage]] = NONE_OPEN,
     ) -> None:
         """Time passes, and all that was under way comes out of the stream."""
         self.now += DELAY + 3 * L
         proven = self.canaries.sing()
-        self.watch.take(BatchSummary(changes, proven, refused, frozenset(unsettled)))
+        self.watch.take(BatchSummary(changes, proven, refused, open_messages))
 
     def look(self, times: int = 1, **came: object) -> None:
         """Whole looks: a glance, the wait, the judgement."""

@@ -25,6 +25,7 @@ from streaming.counters.counter_findings import CorrectionLimits, CounterFinding
 from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
+from streaming.counters.open_messages import OpenMessages
 from streaming.counters.progress import CounterProgress
 from streaming.counters.schedule import (
     CounterScheduler,
@@ -117,6 +118,7 @@ class Instance:
             clock=clock,
             width=WIDTH,
             slack=world.climate.delay // 2,
+            open=OpenMessages(FAMILY, self.ports, self.ports, world.lineage),
         )
         owners = Owners(self.ports)
         parking = {each.name: Parking(each, self.journal, clock) for each in FAMILIES}

@@ -10,6 +10,7 @@ import pytest
 from reconcilers.errors import Refused, Retryable, Unreachable
 from reconcilers.finding import Finding, State, retried
 from reconcilers.model import Kind, Row
+from reconcilers.open_message import OpenMessage, Standing
 from reconcilers.tally import Sum
 from reconcilers.writes import AddToCounter
 from streaming.counters.correct import Conclusion
@@ -61,13 +62,18 @@ def test_while_the_breaker_is_open_it_waits(wrong: Bench) -> None:
     assert "breaker repairs" in held(wrong).sentence
 
 
-def test_while_a_message_there_has_an_open_finding_it_waits(wrong: Bench) -> None:
-    wrong.look(K, unsettled={MAILBOX})
-    assert "a message there has an open finding" in held(wrong).sentence
+def test_while_a_message_there_is_being_repaired_it_waits_and_says_nothing(wrong: Bench) -> None:
+    repaired = OpenMessage(1, None, Kind.DIFFERING_CELLS, Standing.BEING_REPAIRED)
+    wrong.look(2 * K, open_messages={MAILBOX: [repaired]})
+    assert wrong.tables.added == []
+    assert wrong.finding() is None
+    wrong.look(2 * K)
+    assert wrong.counter() == (2, 1)
 
 
 def test_an_open_finding_in_another_mailbox_does_not_matter(wrong: Bench) -> None:
-    wrong.look(K, unsettled={OTHER})
+    repaired = OpenMessage(1, None, Kind.DIFFERING_CELLS, Standing.BEING_REPAIRED)
+    wrong.look(K, open_messages={OTHER: [repaired]})
     assert wrong.counter() == (2, 1)
 
 
