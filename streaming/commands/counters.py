@@ -23,6 +23,7 @@ from streaming.counters.observe import CounterObserver
 from streaming.counters.open_messages import OpenMessages
 from streaming.counters.ports import FrontierMarks
 from streaming.counters.progress import CounterProgress
+from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import CounterScheduler, LookRules
 from streaming.counters.whole import WholeMailboxes
 from streaming.monitoring.metrics import Metrics
@@ -64,7 +65,8 @@ def build_counter_loop(
         steady=time_awake_or_asleep,
         whole=WholeMailboxes(ours.lineage, to_micros(settings.stream.delay)).covers,
     )
-    observer = CounterObserver(tables, counting, owners, rounds, canaries, now_micros)
+    recent = RecentChanges(_late_by(settings), time_awake_or_asleep)
+    observer = CounterObserver(tables, counting, owners, rounds, canaries, now_micros, recent)
     progress = CounterProgress(metrics)
     scheduler = CounterScheduler(
         observer, findings, correcting, now_micros, _rules(settings), progress.observed
@@ -106,6 +108,12 @@ def _rules(settings: Settings) -> LookRules:
         window=to_micros(tally.window),
         evidence=Evidence(tally.looks, 2 * tally.looks),
     )
+
+
+def _late_by(settings: Settings) -> float:
+    """How long (s) after its change has come out a counter may be written: 0 where it never is."""
+    lag = settings.tally.max_update_lag
+    return lag if lag > settings.stream.delay else 0.0
 
 
 def _limits(settings: Settings, mode: Mode) -> CorrectionLimits:

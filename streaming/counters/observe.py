@@ -13,13 +13,15 @@ from reconcilers.tally import Sums
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_row import CounterRow, Owners
 from streaming.counters.ports import FrontierMarks, StoredTables
+from streaming.counters.recent_changes import RecentChanges
 
 
 @dataclass(frozen=True, slots=True)
 class CounterObserver:
     """Reads counters, and counts what they should be.
 
-    ``frontier`` knows when all changes before an observation have come out.
+    ``frontier`` knows when all changes before an observation have come out, ``recent`` which had
+    lately.
     """
 
     tables: StoredTables
@@ -28,6 +30,7 @@ class CounterObserver:
     rounds: Rounds
     frontier: FrontierMarks
     clock: Callable[[], Micros]
+    recent: RecentChanges
 
     def mailboxes(self, counter: CounterRow) -> frozenset[UUID]:
         """The mailboxes that a counter sums up; none when it does not exist (any more).

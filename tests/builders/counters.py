@@ -29,6 +29,7 @@ from streaming.counters.counter_findings import CorrectionLimits, CounterFinding
 from streaming.counters.counter_row import CounterRow, CounterRows, Owners
 from streaming.counters.observe import CounterObserver
 from streaming.counters.open_messages import OpenMessages
+from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import CounterScheduler, LookRules
 from streaming.counters.whole import WholeMailboxes
 from streaming.steps.parking import Parking
@@ -154,13 +155,15 @@ class Bench:
     """The watch of one installation: mailbox `MAILBOX` of user bob, two messages, one unseen.
 
     Its counters are right, and its memory is whole. ``trouble`` says why nobody may correct.
-    ``steady`` is what a clock that nobody sets shows, where it is another than ``now``.
+    ``steady`` is what a clock that nobody sets shows, where it is another than ``now``; ``lag`` how
+    late a counter may be written (s), 0 for within the delay.
     """
 
     families: tuple[Family, ...] = FAMILIES
     observe: bool = False
     first: Sums = field(default_factory=lambda: {Sum.COUNT: 100, Sum.SIZE: 10_000})
     now: Micros = NOW
+    lag: float = 0.0
     trouble: str | None = None
     paused: list[str | None] = field(default_factory=lambda: [None])
     steady: Micros | None = None
@@ -229,6 +232,7 @@ class Bench:
                 self.rounds,
                 self.canaries,
                 self.clock,
+                RecentChanges(self.lag, lambda: self.now / 1e6),
             ),
             findings=self.findings,
             correcting=self.correcting,

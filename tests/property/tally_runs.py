@@ -27,6 +27,7 @@ from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
 from streaming.counters.open_messages import OpenMessages
 from streaming.counters.progress import CounterProgress
+from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import (
     CounterScheduler,
     LookRules,
@@ -139,8 +140,11 @@ class Instance:
             whole=WholeMailboxes(world.lineage, world.climate.delay).covers,
         )
         climate = world.climate
+        recent = RecentChanges(0.0, lambda: world.now / 1e6)
         watch = Observed(
-            observer=CounterObserver(self.ports, counting, owners, self.rounds, self.ports, clock),
+            observer=CounterObserver(
+                self.ports, counting, owners, self.rounds, self.ports, clock, recent
+            ),
             findings=findings,
             correcting=correcting,
             clock=clock,
