@@ -233,6 +233,15 @@ class World:
             for each in self.counters[key]:
                 self.counters[key][each] = self.right(key)[each]
 
+    def forget_the_past(self, unlisted: float) -> None:
+        """Watching begins now: of the mail that there is nothing is known, and some has no row."""
+        self.lineage = MemoryLineage()
+        self.lineage.watch_from(self.now)
+        for place in self.truth:
+            if self.rng.random() < unlisted:
+                self.listed.pop(place)
+                self.met["lost long ago"] += 1
+
     def _new(self, mailbox: UUID, messageid: UUID) -> Listed:
         self._uids[mailbox] += self.rng.choice((1, 1, 1, WIDTH))
         size = self.rng.randrange(1, 1000)
