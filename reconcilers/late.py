@@ -33,7 +33,7 @@ def under_way(past: Past, since: Mapping[UUID, int]) -> int | None:
 
     None when that cannot be told.
     """
-    late = [box for box in past.changes | since if _all(past, since, box) > MANY]
+    late = [box for box in {*past.changes, *since} if _all(past, since, box) > MANY]
     if late and not past.complete:
         return None
     return sum(since.values()) + sum(past.changes.get(box, 0) for box in late)

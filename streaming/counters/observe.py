@@ -48,12 +48,8 @@ class CounterObserver:
         """What its row holds, None when there is none."""
         return self.tables.stored(counter.tally, counter.key)
 
-    def glance(self, counter: CounterRow, mailboxes: Collection[UUID]) -> Sums:
-        """By how much it is off, as far as is known: only chunks that changed are read.
-
-        No row counts as zero.
-        """
-        stored = self.stored(counter) or dict.fromkeys(counter.tally.cells, 0)
+    def glance(self, stored: Sums, mailboxes: Collection[UUID]) -> Sums:
+        """By how much it is off, as far as is known: only chunks that changed are read."""
         listed, margin = self.counting.sums(mailboxes), self.counting.open.margin(mailboxes)
         return Observation(self.clock(), 0, stored, listed, margin=margin).off
 

@@ -147,12 +147,14 @@ class CounterScheduler:
         mailboxes = self._mailboxes(pending)
         if not mailboxes:
             return
-        if not tally.may_create_row and self.observer.stored(counter) is None:
+        stored = self.observer.stored(counter)
+        if stored is None and not tally.may_create_row:
             self._gone(pending)
             return
         try:
-            off = any(self.observer.glance(counter, mailboxes).values())
-            if not off and not pending.looks and not self.findings.open_at(counter):
+            held = stored or dict.fromkeys(tally.cells, 0)
+            off = self.observer.glance(held, mailboxes)
+            if not any(off.values()) and not pending.looks and not self.findings.open_at(counter):
                 self.count(tally, "agrees")
                 self._drop(pending)
                 return

@@ -242,8 +242,6 @@ def with_a_past(seed: int) -> Run:
     run.peace(K)
     lowered = [each for each in run.sent if min(each.deltas.values()) < 0]
     assert not lowered, f"the list lacks rows: {lowered[0]}"
-    low = {row: error for row, error in run.wrong().items() if min(error.values()) < 0}
-    assert not low, f"still too low: {low}"
     for each in run.open_findings():
         assert each.state is State.HELD
         assert each.sentence.endswith(drift.LIST_MAY_LACK_ROWS)
