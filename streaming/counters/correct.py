@@ -67,16 +67,10 @@ class Corrector:
         self.findings.read_again(counter)
         if self.findings.is_anothers(self.findings.open_at(counter)):
             return
-        before = self.tables.stored(counter.tally, counter.key)
-        listed = self.counting.anew(looked.mailboxes)
-        margin = self.counting.open.margin(looked.mailboxes)
-        after = self.tables.stored(counter.tally, counter.key)
-        if before != after:
-            raise Soon("it changes while it is counted")
-        if after is None and not counter.tally.may_create_row:
+        last = self._counted_now(counter, looked)
+        if last is None:
             return
-        stored = after or dict.fromkeys(counter.tally.cells, 0)
-        drift = Observation(self.clock(), looked.round, stored, listed, margin=margin).off
+        stored, drift = last.stored, last.off
         right = {each: stored[each] - drift[each] for each in stored}
         proven = correction(looked.wrong, drift)
         if not proven:
@@ -108,6 +102,19 @@ class Corrector:
         why = refused or self.trouble()
         if why is not None:
             raise Deferred(why)
+
+    def _counted_now(self, counter: CounterRow, looked: Conclusion) -> Observation | None:
+        """The last count; None where there is no row, and none may be made."""
+        before = self.tables.stored(counter.tally, counter.key)
+        listed = self.counting.anew(looked.mailboxes)
+        margin = self.counting.open.margin(looked.mailboxes)
+        after = self.tables.stored(counter.tally, counter.key)
+        if before != after:
+            raise Soon("it changes while it is counted")
+        if after is None and not counter.tally.may_create_row:
+            return None
+        stored = after or dict.fromkeys(counter.tally.cells, 0)
+        return Observation(self.clock(), looked.round, stored, listed, margin=margin)
 
     def _sure(self, mailboxes: Collection[UUID], proven: Sums) -> Sums:
         """What is wrong for sure, whatever the list lacks."""

@@ -20,7 +20,7 @@ from reconcilers.open_message import (
 )
 from reconcilers.tally import Listed, Sum
 from streaming.counters.open_messages import MOST
-from tests.builders.counters import OF_BOB, OF_MAILBOX, Bench, K, message, truth_of
+from tests.builders.counters import OF_BOB, OF_MAILBOX, OTHER, Bench, K, message, truth_of
 from tests.builders.rows import MAILBOX, NOW
 
 REPAIRS = (Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW)
@@ -283,3 +283,21 @@ def test_with_very_many_of_them_it_waits() -> None:
     found = made.finding()
     assert found is not None
     assert found.sentence.endswith(f"{MOST + 1} messages there have open findings")
+
+
+BEING_REPAIRED = [opened(Kind.DIFFERING_CELLS, Standing.BEING_REPAIRED, uid=1)]
+
+
+def test_while_a_message_there_is_being_repaired_it_waits_and_says_nothing() -> None:
+    made = stores(Bench(), 3, 1)
+    made.look(2 * K, open_messages={MAILBOX: BEING_REPAIRED})
+    assert made.tables.added == []
+    assert made.finding() is None
+    made.look(2 * K)
+    assert made.counter() == (2, 1)
+
+
+def test_an_open_finding_in_another_mailbox_does_not_matter() -> None:
+    made = stores(Bench(), 3, 1)
+    made.look(K, open_messages={OTHER: BEING_REPAIRED})
+    assert made.counter() == (2, 1)

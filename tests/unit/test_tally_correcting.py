@@ -10,7 +10,6 @@ import pytest
 from reconcilers.errors import Refused, Retryable, Unreachable
 from reconcilers.finding import Finding, State, retried
 from reconcilers.model import Kind, Row
-from reconcilers.open_message import OpenMessage, Standing
 from reconcilers.tally import Sum
 from reconcilers.writes import AddToCounter
 from streaming.counters.correct import Conclusion
@@ -18,7 +17,6 @@ from streaming.counters.counter_findings import CounterFindings
 from tests.builders.counters import (
     AGAIN,
     OF_MAILBOX,
-    OTHER,
     Bench,
     K,
     message,
@@ -60,21 +58,6 @@ def test_while_a_node_is_away_it_waits_and_says_so(wrong: Bench) -> None:
 def test_while_the_breaker_is_open_it_waits(wrong: Bench) -> None:
     wrong.look(K, refused="breaker repairs: 1200 in a minute")
     assert "breaker repairs" in held(wrong).sentence
-
-
-def test_while_a_message_there_is_being_repaired_it_waits_and_says_nothing(wrong: Bench) -> None:
-    repaired = OpenMessage(1, None, Kind.DIFFERING_CELLS, Standing.BEING_REPAIRED)
-    wrong.look(2 * K, open_messages={MAILBOX: [repaired]})
-    assert wrong.tables.added == []
-    assert wrong.finding() is None
-    wrong.look(2 * K)
-    assert wrong.counter() == (2, 1)
-
-
-def test_an_open_finding_in_another_mailbox_does_not_matter(wrong: Bench) -> None:
-    repaired = OpenMessage(1, None, Kind.DIFFERING_CELLS, Standing.BEING_REPAIRED)
-    wrong.look(K, open_messages={OTHER: [repaired]})
-    assert wrong.counter() == (2, 1)
 
 
 def test_a_message_that_the_projection_lacks_comes_first(wrong: Bench) -> None:
