@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 import pytest
 
+from reconcilers.errors import ReadFailed
 from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Slot
+from reconcilers.model import KeyValue, Kind, Row, Slot
 from reconcilers.open_message import (
     ANY_SIZE,
     Margin,
@@ -301,3 +302,22 @@ def test_an_open_finding_in_another_mailbox_does_not_matter() -> None:
     made = stores(Bench(), 3, 1)
     made.look(K, open_messages={OTHER: BEING_REPAIRED})
     assert made.counter() == (2, 1)
+
+
+def test_a_message_that_cannot_be_read_is_not_read_with_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = bench()
+    read = made.tables.truth_rows
+
+    def refusing(messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        asked = list(messageids)
+        if message(3).messageid in asked:
+            raise ReadFailed("too many tombstones")
+        return read(asked)
+
+    monkeypatch.setattr(made.tables, "truth_rows", refusing)
+    made.come(open_messages=here(Kind.UNREADABLE))
+    stores(made, 6, 5)
+    made.look(2 * K, open_messages=here(Kind.UNREADABLE))
+    assert made.counter() == (3, 2)
