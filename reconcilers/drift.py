@@ -4,7 +4,8 @@ Increments commute, so adding the true error is right whatever happens at the sa
 to know the error. A look compares a counter with what it should be, and both are unsteady: the mail
 server writes the truth first and the counter last, and what changed lately may not be summed up
 yet. With c the changes that may be under way, a look yields the **interval** [drift − c, drift + c]
-in which the true error lies. (That several looks show the same sign proves nothing: the noise has
+in which the true error lies. A message that nobody has decided on widens it
+(`reconcilers.open_message`). (That several looks show the same sign proves nothing: the noise has
 one.)
 
 Only when K intervals, at least one delay apart, lie on one side of zero is the counter wrong for
@@ -22,6 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reconcilers.model import Micros
+from reconcilers.open_message import NO_MARGIN, Margin
 from reconcilers.tally import Sum, Sums
 
 
@@ -31,6 +33,7 @@ class Observation:
 
     ``stored`` stood still while it was made. ``round`` is the number of corrections that had been
     claimed before it: a later one makes it worthless. ``whole``: everything was counted anew.
+    ``margin``: by so much more the mailboxes may hold than ``expected``, what they list.
     """
 
     at: Micros
@@ -38,11 +41,26 @@ class Observation:
     stored: Sums
     expected: Sums
     whole: bool = False
+    margin: Margin = NO_MARGIN
 
     @property
     def drift(self) -> Sums:
         """Stored minus expected, for each sum that the row holds."""
         return {each: value - self.expected[each] for each, value in self.stored.items()}
+
+    @property
+    def off(self) -> Sums:
+        """By how much the counter is off at least, as if nothing was under way."""
+        return {each: self.bound(each, 0) for each in self.stored}
+
+    def bound(self, of: Sum, changes: int) -> int:
+        """The bound nearest to zero of where the error is, 0 if the interval contains zero."""
+        if changes and of is Sum.SIZE:
+            return 0  # how large the messages are that are under way is not known
+        drift = self.drift[of]
+        least = drift - self.margin.most[of] - changes
+        most = drift - self.margin.least[of] + changes
+        return least if least > 0 else min(most, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +84,8 @@ class Interval:
 
 def interval_of(look: Observation, changes: int) -> Interval:
     """The look, given how many changes may have been under way (each of one message)."""
-    bound = {each: _bound(each, drift, changes) for each, drift in look.drift.items()}
+    bound = {each: look.bound(each, changes) for each in look.stored}
     return Interval(look.at, look.round, bound, changes == 0, look.whole)
-
-
-def _bound(of: Sum, drift: int, changes: int) -> int:
-    if changes and of is Sum.SIZE:
-        return 0  # how large the messages are that are under way is not known
-    if abs(drift) <= changes:
-        return 0
-    return drift - changes if drift > 0 else drift + changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +137,9 @@ def _one_side(of: Sum, looks: Iterable[Interval], enough: int) -> int:
 
 
 def correction(wrong: Sums, now: Sums) -> Sums:
-    """What to add, given the drift now: never more than either shows, nothing if they differ.
+    """What to add, given how far it is off now: never more than either shows.
 
-    It is a while since the looks were made: somebody else may have corrected it.
+    Nothing if they differ: the looks are a while ago, somebody else may have corrected it.
     """
     deltas = {}
     for each, bound in wrong.items():
@@ -137,3 +147,15 @@ def correction(wrong: Sums, now: Sums) -> Sums:
         if (drift > 0) == (bound > 0) and drift:
             deltas[each] = -min(bound, drift, key=abs)
     return deltas
+
+
+LIST_MAY_LACK_ROWS = "the list may lack rows: a full comparison is needed"
+"""Why a counter is not lowered: a message that nobody names may be in the truth all the same."""
+
+
+def raising(deltas: Sums) -> Sums:
+    """Those that add. Every message that the list names was held against the truth.
+
+    So a sum below theirs is too low for sure; one above it may count a message that nobody names.
+    """
+    return {each: delta for each, delta in deltas.items() if delta > 0}

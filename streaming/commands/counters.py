@@ -20,9 +20,12 @@ from streaming.counters.counter_findings import CorrectionLimits, CounterFinding
 from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
+from streaming.counters.open_messages import OpenMessages
 from streaming.counters.ports import FrontierMarks
 from streaming.counters.progress import CounterProgress
+from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import CounterScheduler, LookRules
+from streaming.counters.whole import WholeMailboxes
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.nodes import NodesWatch
 from streaming.monitoring.report import report_change, report_end
@@ -60,8 +63,10 @@ def build_counter_loop(
         trouble=trouble,
         pauses=ours.pauses.why,
         steady=time_awake_or_asleep,
+        whole=WholeMailboxes(ours.lineage, to_micros(settings.stream.delay)).covers,
     )
-    observer = CounterObserver(tables, counting, owners, rounds, canaries, now_micros)
+    recent = RecentChanges(_late_by(settings), time_awake_or_asleep)
+    observer = CounterObserver(tables, counting, owners, rounds, canaries, now_micros, recent)
     progress = CounterProgress(metrics)
     scheduler = CounterScheduler(
         observer, findings, correcting, now_micros, _rules(settings), progress.observed
@@ -82,15 +87,17 @@ def _counting(opened: OpenedStream, tables: CounterTables) -> MailboxCounter:
     settings, family, ours = opened.settings, opened.job.family, opened.job.connections()
     slow = {"rows_per_second": settings.tally.rows_per_second}
     paced = settings.cassandra.model_copy(update=slow)
+    truth = Tables(connect(settings.cassandra), paced, family)
     return MailboxCounter(
         family=family,
         lists=tables,
-        truth=Tables(connect(settings.cassandra), paced, family),
+        truth=truth,
         lineage=ours.lineage,
         tallies=ours.tallies,
         clock=now_micros,
         width=settings.tally.chunk,
         slack=to_micros(settings.stream.delay) // 2,
+        open=OpenMessages(family, tables, truth, ours.lineage),
     )
 
 
@@ -101,6 +108,12 @@ def _rules(settings: Settings) -> LookRules:
         window=to_micros(tally.window),
         evidence=Evidence(tally.looks, 2 * tally.looks),
     )
+
+
+def _late_by(settings: Settings) -> float:
+    """How long (s) after its change has come out a counter may be written: 0 where it never is."""
+    lag = settings.tally.max_update_lag
+    return lag if lag > settings.stream.delay else 0.0
 
 
 def _limits(settings: Settings, mode: Mode) -> CorrectionLimits:

@@ -113,7 +113,7 @@ def batches(
     summaries = counters and BatchSummaries(
         take=counters,
         paused_because=admission.paused_because,
-        mailboxes=findings.mailboxes,
+        open_messages=findings.messages,
     )
     record = BatchRecord(family.name, position, frontier, metrics, now_micros, summaries)
     return Batches(

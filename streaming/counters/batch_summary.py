@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from reconcilers.frontier import Proven
+from reconcilers.open_message import OpenMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,11 +15,11 @@ class BatchSummary:
     """How many changes of each mailbox came out of the settle window.
 
     ``proven`` is the frontier: up to which canary of each node everything has come out by now.
-    ``paused_because`` says why nothing may be repaired now, ``mailboxes_with_findings`` which
-    mailboxes have an open finding of a message.
+    ``paused_because`` says why nothing may be repaired now, ``open_messages`` which
+    messages of each mailbox have an open finding.
     """
 
     changes: Mapping[UUID, int] = field(default_factory=dict)
     proven: Proven = field(default_factory=dict)
     paused_because: str | None = None
-    mailboxes_with_findings: frozenset[UUID] = frozenset()
+    open_messages: Mapping[UUID, Sequence[OpenMessage]] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from checkpoints.clock import to_seconds
 from checkpoints.tallies import Rounds
-from reconcilers.drift import correction
+from reconcilers.drift import LIST_MAY_LACK_ROWS, Observation, correction, raising
 from reconcilers.errors import Deferred, Refused, Retryable, Soon
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Micros, Row
@@ -43,6 +43,7 @@ class Corrector:
     """Corrections of tallies; ``trouble`` says why nobody may correct now (a node is away).
 
     ``pauses`` says why a person has paused what it names, as of a second ago at most.
+    ``whole`` says whether all messages of these mailboxes are known: only then is a sum lowered.
     ``steady`` is a clock that only goes up (seconds), also while the machine sleeps.
     """
 
@@ -55,6 +56,7 @@ class Corrector:
     trouble: Callable[[], str | None]
     pauses: Callable[[Collection[str]], str | None]
     steady: Callable[[], float]
+    whole: Callable[[Collection[UUID]], bool]
 
     def correct(self, counter: CounterRow, looked: Conclusion, refused: str | None) -> None:
         """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
@@ -65,17 +67,18 @@ class Corrector:
         self.findings.read_again(counter)
         if self.findings.is_anothers(self.findings.open_at(counter)):
             return
-        before = self.tables.stored(counter.tally, counter.key)
-        right = self.counting.anew(looked.mailboxes)
-        after = self.tables.stored(counter.tally, counter.key)
-        if before != after:
-            raise Soon("it changes while it is counted")
-        if after is None and not counter.tally.may_create_row:
+        last = self._counted_now(counter, looked)
+        if last is None:
             return
-        stored = after or dict.fromkeys(counter.tally.cells, 0)
-        drift = {each: stored[each] - right[each] for each in stored}
-        deltas = correction(looked.wrong, drift)
+        stored, drift = last.stored, last.off
+        right = {each: stored[each] - drift[each] for each in stored}
+        proven = correction(looked.wrong, drift)
+        if not proven:
+            return
+        deltas = self._sure(looked.mailboxes, proven)
         if not deltas:
+            self._supersede(counter, self._same(counter, proven, drift))
+            self._hold_lowering(self._found(counter, stored, right, proven))
             return
         same = self._same(counter, deltas, drift)
         finding = self._found(counter, stored, right, deltas)
@@ -99,6 +102,32 @@ class Corrector:
         why = refused or self.trouble()
         if why is not None:
             raise Deferred(why)
+
+    def _counted_now(self, counter: CounterRow, looked: Conclusion) -> Observation | None:
+        """The last count; None where there is no row, and none may be made."""
+        before = self.tables.stored(counter.tally, counter.key)
+        listed = self.counting.anew(looked.mailboxes)
+        margin = self.counting.open.margin(looked.mailboxes)
+        after = self.tables.stored(counter.tally, counter.key)
+        if before != after:
+            raise Soon("it changes while it is counted")
+        if after is None and not counter.tally.may_create_row:
+            return None
+        stored = after or dict.fromkeys(counter.tally.cells, 0)
+        return Observation(self.clock(), looked.round, stored, listed, margin=margin)
+
+    def _sure(self, mailboxes: Collection[UUID], proven: Sums) -> Sums:
+        """What is wrong for sure, whatever the list lacks."""
+        raised = raising(proven)
+        return proven if raised == proven or self.whole(mailboxes) else raised
+
+    def _hold_lowering(self, finding: Finding) -> None:
+        """It may be right: a message that was never heard of may be missing in the list."""
+        state, held = State.HELD, "held"
+        if self.limits.observe:
+            state, held = State.OBSERVED, "would be held"
+        told = f"{finding.sentence}; {held}: {LIST_MAY_LACK_ROWS}"
+        self.findings.hold(replace(finding, state=state, sentence=told))
 
     def _found(self, counter: CounterRow, stored: Sums, right: Sums, deltas: Sums) -> Finding:
         """The finding of this correction."""

@@ -13,6 +13,7 @@ from reconcilers.errors import Deferred, Soon
 from reconcilers.family import Family
 from reconcilers.model import KeyValue, Micros, Row, Slot
 from reconcilers.tally import Listed, Sums, by_chunk, summed, total
+from streaming.counters.open_messages import OpenMessages
 from streaming.counters.ports import ListTables
 from streaming.steps.ports import TruthTables
 
@@ -26,6 +27,7 @@ class MailboxCounter:
     """Counts the mailboxes of one keyspace.
 
     ``width`` is how many UIDs a chunk spans; two clocks differ by less than ``slack`` (µs).
+    Messages with an ``open`` finding count as they are listed: their margin is added by who asks.
     """
 
     family: Family
@@ -36,6 +38,7 @@ class MailboxCounter:
     clock: Callable[[], Micros]
     width: int
     slack: Micros
+    open: OpenMessages
 
     def sums(self, mailboxids: Collection[UUID]) -> Sums:
         """What these mailboxes list, as far as is known: only chunks that changed are read."""
@@ -70,7 +73,7 @@ class MailboxCounter:
         return self.lists.listed(mailboxid, first, first + self.width - 1)
 
     def recounted(self, mailboxids: Collection[UUID]) -> Sums:
-        """What these mailboxes hold, every message held against the truth.
+        """What these mailboxes hold, every message without an open finding held against the truth.
 
         Raises `Deferred` where a mailbox differs from the truth: that is to be repaired first.
         """
@@ -81,13 +84,15 @@ class MailboxCounter:
         listed = {each.uid: each for each in self.lists.listed(mailboxid)}
         ids: set[KeyValue] = {each.messageid for each in listed.values()}
         ids.update(messageid for _slot, messageid in self.lineage.of_group(mailboxid))
-        true = self._true(mailboxid, list(ids))
-        if true != listed:
-            wrong = {uid for uid in true.keys() | listed if true.get(uid) != listed.get(uid)}
+        true = self._true(mailboxid, list(ids - self.open.unreadable(mailboxid)))
+        apart = self.open.uids(mailboxid)
+        held = {uid: each for uid, each in listed.items() if uid not in apart}
+        if true != held:
+            wrong = {uid for uid in true.keys() | held if true.get(uid) != held.get(uid)}
             self._still_differ(mailboxid, wrong)
             raise Soon(f"mailbox {mailboxid} changes while it is counted")
         self.tallies.counted_whole(mailboxid, by_chunk(listed.values(), self.width), began)
-        return summed(true.values())
+        return summed(listed.values())
 
     def _still_differ(self, mailboxid: UUID, uids: Collection[int]) -> None:
         """Raises `Deferred` where one of these differs when it is read once more."""
@@ -106,13 +111,14 @@ class MailboxCounter:
         return [(slot, entry.source) for entry in entries]
 
     def _true(self, mailboxid: UUID, messageids: list[KeyValue]) -> dict[int, Listed]:
-        mailbox = self.family.truth.slot[0]
+        mailbox, uid = self.family.truth.slot
+        apart = self.open.uids(mailboxid)
         true: dict[int, Listed] = {}
         for start in range(0, len(messageids), IDS_A_READ):
             found = self.truth.truth_rows(messageids[start : start + IDS_A_READ])
             rows = (row for truths in found.values() for row in truths)
             for row in rows:
-                if row.get(mailbox) != mailboxid:
+                if row.get(mailbox) != mailboxid or row.get(uid) in apart:
                     continue
                 message = self._message(row, mailboxid)
                 if message.uid in true:

@@ -13,13 +13,15 @@ from reconcilers.tally import Sums
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_row import CounterRow, Owners
 from streaming.counters.ports import FrontierMarks, StoredTables
+from streaming.counters.recent_changes import RecentChanges
 
 
 @dataclass(frozen=True, slots=True)
 class CounterObserver:
     """Reads counters, and counts what they should be.
 
-    ``frontier`` knows when all changes before an observation have come out.
+    ``frontier`` knows when all changes before an observation have come out, ``recent`` which had
+    lately.
     """
 
     tables: StoredTables
@@ -28,6 +30,7 @@ class CounterObserver:
     rounds: Rounds
     frontier: FrontierMarks
     clock: Callable[[], Micros]
+    recent: RecentChanges
 
     def mailboxes(self, counter: CounterRow) -> frozenset[UUID]:
         """The mailboxes that a counter sums up; none when it does not exist (any more).
@@ -45,30 +48,38 @@ class CounterObserver:
         """What its row holds, None when there is none."""
         return self.tables.stored(counter.tally, counter.key)
 
-    def listed(self, mailboxes: Collection[UUID]) -> Sums:
-        """What these mailboxes list, as far as is known: only chunks that changed are read."""
-        return self.counting.sums(mailboxes)
+    def glance(self, stored: Sums, mailboxes: Collection[UUID]) -> Sums:
+        """By how much it is off, as far as is known: only chunks that changed are read."""
+        listed, margin = self.counting.sums(mailboxes), self.counting.open.margin(mailboxes)
+        return Observation(self.clock(), 0, stored, listed, margin=margin).off
 
     def by_chunks(self, counter: CounterRow, mailboxes: Collection[UUID]) -> Observation | None:
         """A look that counts the chunks that changed; None when the counter moved meanwhile."""
-        return self._observe(counter, lambda: self.counting.sums(mailboxes))
+        return self._observe(counter, mailboxes, self.counting.sums)
 
     def whole(self, counter: CounterRow, mailboxes: Collection[UUID]) -> Observation | None:
         """A look that compares every message with the truth; None when the counter moved meanwhile.
 
         Raises `Deferred` where a mailbox differs from the truth.
         """
-        observed = self._observe(counter, lambda: self.counting.recounted(mailboxes))
+        observed = self._observe(counter, mailboxes, self.counting.recounted)
         return None if observed is None else replace(observed, whole=True)
 
     def count_again(self, mailboxes: Collection[UUID]) -> None:
         """Mark these mailboxes: after a restart they are looked at, though nothing has changed."""
         self.counting.tallies.mark(dict.fromkeys(mailboxes, ()), self.clock())
 
-    def _observe(self, counter: CounterRow, count: Callable[[], Sums]) -> Observation | None:
+    def _observe(
+        self,
+        counter: CounterRow,
+        mailboxes: Collection[UUID],
+        count: Callable[[Collection[UUID]], Sums],
+    ) -> Observation | None:
         began = self.clock()
         round_ = self.rounds.current(counter.tally.name, str(counter.key))  # before it is read
-        before, expected, after = self.stored(counter), count(), self.stored(counter)
+        before, expected = self.stored(counter), count(mailboxes)
+        margin, after = self.counting.open.margin(mailboxes), self.stored(counter)
         if before != after:
             return None
-        return Observation(began, round_, after or dict.fromkeys(counter.tally.cells, 0), expected)
+        stored = after or dict.fromkeys(counter.tally.cells, 0)
+        return Observation(began, round_, stored, expected, margin=margin)

@@ -2,13 +2,15 @@
 
 A look is worth something only with the changes that may have been under way when it was made. All
 of those come out of the settle window after it: what came out before is at least one delay old, so
-its counter was written (L is no longer than the delay) and its chunk marked. So a look waits until
-everything that was written by its end has come out, and counts it. That it has come out is measured
-(`reconcilers.frontier`), however long capture and the stream may take.
+its chunk is marked and its counter written, unless it is one of many, of a command that may still
+be running (`reconcilers.late`). So a look waits until everything that was written by its end has
+come out, and counts it. That it has come out is measured (`reconcilers.frontier`), however long
+capture and the stream may take.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -24,8 +26,9 @@ from reconcilers.drift import (
 )
 from reconcilers.errors import Deferred, Soon
 from reconcilers.frontier import Marks
+from reconcilers.late import Past, under_way
 from reconcilers.model import Micros
-from reconcilers.tally import NOTHING, Sums, Tally
+from reconcilers.tally import Sums, Tally
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.correct import Conclusion, Corrector
 from streaming.counters.counter_findings import CounterFindings
@@ -52,12 +55,13 @@ class LookRules:
 class WaitingLook:
     """A look that waits until the frontier has passed its ``marks``.
 
-    Since it was made so many ``changes`` have come out.
+    Before it was made the ``past`` had come out, and these ``changes`` since.
     """
 
     observation: Observation
     marks: Marks
-    changes: int = 0
+    past: Past
+    changes: Counter[UUID] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)
@@ -95,11 +99,13 @@ class CounterScheduler:
         What comes out when a look is complete was not under way when it was made.
         """
         before, self._batch = self._batch, batch
+        self.observer.counting.open.take(batch.open_messages)
+        self.observer.recent.take(batch.changes)
         for each in self._pending.values():
             look = each.waiting
             if look is None or look.marks.passed(before.proven):
                 continue
-            look.changes += sum(batch.changes.get(one, 0) for one in each.mailboxes)
+            look.changes.update({one: batch.changes.get(one, 0) for one in each.mailboxes})
             if look.marks.passed(batch.proven):
                 each.due = self.clock()
 
@@ -145,13 +151,13 @@ class CounterScheduler:
         if stored is None and not tally.may_create_row:
             self._gone(pending)
             return
-        expected = self.observer.listed(mailboxes)
-        agrees = all(value == expected[each] for each, value in (stored or NOTHING).items())
-        if agrees and not pending.looks and not self.findings.open_at(counter):
-            self.count(tally, "agrees")
-            self._drop(pending)
-            return
         try:
+            held = stored or dict.fromkeys(tally.cells, 0)
+            off = self.observer.glance(held, mailboxes)
+            if not any(off.values()) and not pending.looks and not self.findings.open_at(counter):
+                self.count(tally, "agrees")
+                self._drop(pending)
+                return
             self._look(pending, mailboxes)
         except Deferred as why:
             self._deferred(pending, why)
@@ -164,6 +170,7 @@ class CounterScheduler:
         if whole and not self._may_correct(pending):
             return
         look = self.observer.whole if whole else self.observer.by_chunks
+        past = self.observer.recent.past(mailboxes)
         observed = look(pending.counter, mailboxes)
         if observed is None:
             self._void(pending, "moved")
@@ -172,7 +179,7 @@ class CounterScheduler:
         if marks is None:
             self._void(pending, "no canary")
             return
-        pending.waiting = WaitingLook(observed, marks)
+        pending.waiting = WaitingLook(observed, marks, past)
         self.put_off(pending, by=max(self.rules.delay, CHECK_EVERY))
 
     def _mailboxes(self, pending: PendingCounter) -> frozenset[UUID]:
@@ -205,9 +212,13 @@ class CounterScheduler:
     # --- what it has shown
 
     def _judge(self, pending: PendingCounter, look: WaitingLook) -> None:
+        changes = under_way(look.past, look.changes)
+        if changes is None:
+            self._void(pending, "just started")
+            return
         pending.waiting = None
         pending.due = max(look.observation.at + self.rules.delay, self.clock())
-        shown = interval_of(look.observation, look.changes)
+        shown = interval_of(look.observation, changes)
         pending.looks = remembered(pending.looks, shown, self.rules.evidence)
         wrong = proven_drift(pending.looks, self.rules.evidence)
         if shown.agrees:
@@ -230,8 +241,7 @@ class CounterScheduler:
             self.observer.count_again(pending.mailboxes)
             pending.due = self.clock() + refused_for
             return False
-        if pending.mailboxes & self._batch.mailboxes_with_findings:
-            raise Deferred("a message there has an open finding")
+        self.observer.counting.open.check(pending.mailboxes)
         self.correcting.may_correct(self._batch.paused_because)
         return True
 

@@ -6,7 +6,7 @@ In this order: told twice only widens a counter's interval, and what is settled 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from uuid import UUID
@@ -16,6 +16,7 @@ from checkpoints.clock import to_seconds
 from reconcilers.errors import Retryable
 from reconcilers.frontier import Echo, Lane, Proven
 from reconcilers.model import Micros
+from reconcilers.open_message import OpenMessage
 from streaming.canary.watch import FrontierWatch
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.metrics import Metrics
@@ -77,13 +78,13 @@ class StreamPosition:
 class BatchSummaries:
     """Tells the counters of each slice: ``take`` is given its summary.
 
-    ``paused_because`` says why nothing may be repaired, ``mailboxes`` which have an open finding of
-    a message.
+    ``paused_because`` says why nothing may be repaired, ``open_messages`` which messages of
+    each mailbox have an open finding.
     """
 
     take: Callable[[BatchSummary], None]
     paused_because: Callable[[], str | None]
-    mailboxes: Callable[[], frozenset[UUID]]
+    open_messages: Callable[[], Mapping[UUID, Sequence[OpenMessage]]]
 
     def tell(self, look: BatchLook, proven: Proven) -> None:
         """A slice is done, and so far everything has come out."""
@@ -91,7 +92,7 @@ class BatchSummaries:
             changes=look.changes,
             proven=proven,
             paused_because=self.paused_because(),
-            mailboxes_with_findings=self.mailboxes(),
+            open_messages=self.open_messages(),
         )
         self.take(summary)
 

@@ -6,7 +6,7 @@ of which each that changes something is reported once: in the log, and by metric
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from uuid import UUID
@@ -18,6 +18,7 @@ from reconcilers.family import Family
 from reconcilers.finding import Action, Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot, Suspect, Wake, look_again
+from reconcilers.open_message import OpenMessage, open_message
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.report import count_change, report_change, report_end, report_looks_again
 from streaming.pipeline.held_looks import HeldLooks, Place
@@ -137,11 +138,15 @@ class OpenFindings:
             for finding in self.findings.values()
         )
 
-    def mailboxes(self) -> frozenset[UUID]:
-        """Those with an open finding of a message; findings of an index do not count."""
+    def messages(self) -> dict[UUID, list[OpenMessage]]:
+        """The messages with an open finding, by mailbox; findings of an index do not count."""
+        found: dict[UUID, list[OpenMessage]] = defaultdict(list)
         listing = self.family.listing.name
-        groups = (slot.group for name, slot in self.findings if name == listing and slot.key)
-        return frozenset(each for each in groups if isinstance(each, UUID))
+        for (name, slot), finding in self.findings.items():
+            message = open_message(finding) if name == listing and slot.key else None
+            if message is not None and isinstance(slot.group, UUID):
+                found[slot.group].append(message)
+        return found
 
     def unreadable(self) -> frozenset[Slot]:
         """Where a finding tells that the server does not read it."""

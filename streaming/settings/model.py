@@ -29,11 +29,6 @@ class Settings(Section):
     agent: AgentSettings = AgentSettings()
     canary: CanarySettings = CanarySettings()
 
-    @property
-    def max_update_lag(self) -> float:
-        """L, in seconds."""
-        return self.tally.max_update_lag or self.stream.delay
-
     def families(self) -> tuple[Family, ...]:
         """Each family with the projections or tallies that are named; the first is of messages."""
         named = (*self.repair.projections, *self.tally.projections)
@@ -52,6 +47,4 @@ class Settings(Section):
             raise ValueError("stream.window must not be longer than stream.delay")
         if (self.stream.trigger or 0) > self.stream.window:
             raise ValueError("stream.trigger must not be longer than stream.window")
-        if self.tally.projections and self.max_update_lag > self.stream.delay:
-            raise ValueError("tally.max_update_lag must not be longer than stream.delay")
         return self

@@ -66,8 +66,8 @@ def dangers(settings: Settings) -> Iterator[str]:
         )
     if tally.projections and tally.looks < FEWEST_LOOKS:
         yield f"tally.looks is {tally.looks}: one look cannot tell an error from what is under way"
-    if tally.projections and settings.max_update_lag < SHORTEST_LAG:
+    if tally.projections and tally.max_update_lag < SHORTEST_LAG:
         yield (
-            f"tally.max_update_lag is {settings.max_update_lag:g} s: James writes counters later"
+            f"tally.max_update_lag is {tally.max_update_lag:g} s: James writes counters later"
             " than that"
         )

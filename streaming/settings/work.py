@@ -100,10 +100,10 @@ class TallySettings(Section):
         description="what is kept right",
     )
     window: Seconds = Field(60.0, description="a mailbox that changes is counted once in this time")
-    max_update_lag: MaybeSeconds = Field(
-        None,
-        description="L: James writes a counter within it, after the truth; at most, and without it:"
-        " stream.delay",
+    max_update_lag: Seconds = Field(
+        1800.0,
+        description="L: James writes a counter within it, after the truth: longer than the longest"
+        " copy or expunge takes",
     )
     looks: Count = Field(3, description="K: looks on one side, a delay apart, before a correction")
     chunk: Count = Field(1000, description="UIDs counted together; another value: all anew")

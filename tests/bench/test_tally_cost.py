@@ -17,6 +17,7 @@ from reconcilers.families.message import MESSAGE
 from reconcilers.family import bind
 from reconcilers.tally import Sum
 from streaming.counters.count import MailboxCounter
+from streaming.counters.open_messages import OpenMessages
 from streaming.settings import Settings
 from streaming.tables import CounterTables, Tables, connect, schema_of
 from tests.bench.report import publish, table
@@ -107,15 +108,18 @@ def _cost(settings: Settings, keyspace: str, mailboxid: UUID, size: int) -> tupl
     store = Store(session.session, f"{keyspace}_own")
     tallies = CassandraTallies(store, WIDTH)
     tables: Any = session
+    lists = CounterTables(tables, settings.cassandra, family, 10_000_000)
+    truth, lineage = Tables(session.session, settings.cassandra, family), CassandraLineage(store)
     counting = MailboxCounter(
         family=family,
-        lists=CounterTables(tables, settings.cassandra, family, 10_000_000),
-        truth=Tables(session.session, settings.cassandra, family),
-        lineage=CassandraLineage(store),
+        lists=lists,
+        truth=truth,
+        lineage=lineage,
         tallies=tallies,
         clock=now_micros,
         width=WIDTH,
         slack=0,
+        open=OpenMessages(family, lists, truth, lineage),
     )
     assert counting.sums([mailboxid])[Sum.COUNT] == size
     tallies.mark({mailboxid: {size // 2 // WIDTH}}, now_micros())

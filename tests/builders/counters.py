@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from reconcilers.finding import Finding, State
 from reconcilers.frontier import Marks, Proven
 from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Micros, Row, Slot, Value
+from reconcilers.open_message import OpenMessage
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
@@ -27,9 +28,12 @@ from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRow, CounterRows, Owners
 from streaming.counters.observe import CounterObserver
+from streaming.counters.open_messages import OpenMessages
+from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import CounterScheduler, LookRules
+from streaming.counters.whole import WholeMailboxes
 from streaming.steps.parking import Parking
-from tests.builders.rows import DELAY, FAMILY, MAILBOX, NOW, SECOND, truth
+from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND, truth
 
 L: Micros = 10 * SECOND
 GATHER: Micros = 60 * SECOND
@@ -44,6 +48,7 @@ OF_MAILBOX = CounterRow(MAILBOX_TALLY.name, MAILBOX_COUNTERS, MAILBOX)
 OF_BOB = CounterRow(USER_TALLY.name, CURRENT_QUOTA, str(BOB), BOB)
 NODE = "node"
 NO_CHANGES: Mapping[UUID, int] = {}
+NONE_OPEN: Mapping[UUID, Sequence[OpenMessage]] = {}
 
 
 def message(uid: int, *, seen: bool = False, size: int = 100) -> Listed:
@@ -149,14 +154,16 @@ def truth_of(mailboxid: UUID, each: Listed, **cells: Value) -> Row:
 class Bench:
     """The watch of one installation: mailbox `MAILBOX` of user bob, two messages, one unseen.
 
-    Its counters are right. ``trouble`` says why nobody may correct. ``steady`` is what a clock that
-    nobody sets shows, where it is another than ``now``.
+    Its counters are right, and its memory is whole. ``trouble`` says why nobody may correct.
+    ``steady`` is what a clock that nobody sets shows, where it is another than ``now``; ``lag`` how
+    late a counter may be written (s), 0 for within the delay.
     """
 
     families: tuple[Family, ...] = FAMILIES
     observe: bool = False
     first: Sums = field(default_factory=lambda: {Sum.COUNT: 100, Sum.SIZE: 10_000})
     now: Micros = NOW
+    lag: float = 0.0
     trouble: str | None = None
     paused: list[str | None] = field(default_factory=lambda: [None])
     steady: Micros | None = None
@@ -165,6 +172,7 @@ class Bench:
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
     rounds: MemoryRounds = field(default_factory=MemoryRounds)
     canaries: CanariesByHand = field(default_factory=CanariesByHand)
+    open_messages: OpenMessages = field(init=False)
     journal: MemoryJournal = field(init=False)
     owners: Owners = field(init=False)
     findings: CounterFindings = field(init=False)
@@ -179,11 +187,14 @@ class Bench:
         self.set_counter(count=2, unseen=1)
         self.set_quota(count=2, size=200)
         self.journal = MemoryJournal(self.clock)
+        self.lineage.watch_from(LONG_AGO)
+        self.lineage.mark_swept(LONG_AGO)
         self.begin()
 
     def begin(self) -> None:
         """A new process, over what was kept."""
         self.owners = Owners(self.tables)
+        self.open_messages = OpenMessages(FAMILY, self.tables, self.tables, self.lineage)
         limits = CorrectionLimits(3, self.first, AGAIN, prompt=DELAY, observe=self.observe)
         self.findings = self._findings(limits)
         self.correcting = self._correcting(limits)
@@ -209,6 +220,7 @@ class Bench:
             trouble=lambda: self.trouble,
             pauses=self.pauses,
             steady=lambda: (self.now if self.steady is None else self.steady) / 1e6,
+            whole=WholeMailboxes(self.lineage, DELAY).covers,
         )
 
     def _watch(self) -> CounterScheduler:
@@ -220,6 +232,7 @@ class Bench:
                 self.rounds,
                 self.canaries,
                 self.clock,
+                RecentChanges(self.lag, lambda: self.now / 1e6),
             ),
             findings=self.findings,
             correcting=self.correcting,
@@ -238,6 +251,7 @@ class Bench:
             self.clock,
             WIDTH,
             slack=DELAY // 2,
+            open=self.open_messages,
         )
 
     @property
@@ -288,12 +302,12 @@ class Bench:
         self,
         changes: Mapping[UUID, int] = NO_CHANGES,
         refused: str | None = None,
-        unsettled: Iterable[UUID] = (),
+        open_messages: Mapping[UUID, Sequence[OpenMessage]] = NONE_OPEN,
     ) -> None:
         """Time passes, and all that was under way comes out of the stream."""
         self.now += DELAY + 3 * L
         proven = self.canaries.sing()
-        self.watch.take(BatchSummary(changes, proven, refused, frozenset(unsettled)))
+        self.watch.take(BatchSummary(changes, proven, refused, open_messages))
 
     def look(self, times: int = 1, **came: object) -> None:
         """Whole looks: a glance, the wait, the judgement."""

@@ -33,6 +33,8 @@ from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally, summed
 from streaming.counters.batch_summary import BatchSummary
 from tests.property.mail import MAILBOXES, MILLISECOND, SECOND, START, time_uuid
 
+HOUR: Micros = 3_600 * SECOND
+
 FAMILIES = (MAILBOX_TALLY, replace(USER_TALLY, tallies=(CURRENT_QUOTA,)))
 ROOT = QuotaRoot("#private", "bob")
 WIDTH = 4
@@ -138,6 +140,7 @@ class World:
     _leaving: set[Place] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.lineage.watch_from(START - HOUR)  # the mailboxes were made since: all is remembered
         self.captured_in = self.climate.latest
         for key, tally in self.rows():
             self.counters[key] = Counter(dict.fromkeys(tally.cells, 0))
@@ -229,6 +232,15 @@ class World:
         for key, _ in self.rows():
             for each in self.counters[key]:
                 self.counters[key][each] = self.right(key)[each]
+
+    def forget_the_past(self, unlisted: float) -> None:
+        """Watching begins now: of the mail that there is nothing is known, and some has no row."""
+        self.lineage = MemoryLineage()
+        self.lineage.watch_from(self.now)
+        for place in self.truth:
+            if self.rng.random() < unlisted:
+                self.listed.pop(place)
+                self.met["lost long ago"] += 1
 
     def _new(self, mailbox: UUID, messageid: UUID) -> Listed:
         self._uids[mailbox] += self.rng.choice((1, 1, 1, WIDTH))

@@ -25,13 +25,16 @@ from streaming.counters.counter_findings import CorrectionLimits, CounterFinding
 from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
+from streaming.counters.open_messages import OpenMessages
 from streaming.counters.progress import CounterProgress
+from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import (
     CounterScheduler,
     LookRules,
     PendingCounter,
     WaitingLook,
 )
+from streaming.counters.whole import WholeMailboxes
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
 from tests.builders.permits import nothing_paused
@@ -116,6 +119,7 @@ class Instance:
             clock=clock,
             width=WIDTH,
             slack=world.climate.delay // 2,
+            open=OpenMessages(FAMILY, self.ports, self.ports, world.lineage),
         )
         owners = Owners(self.ports)
         parking = {each.name: Parking(each, self.journal, clock) for each in FAMILIES}
@@ -133,10 +137,14 @@ class Instance:
             trouble=lambda: None,
             pauses=nothing_paused,
             steady=lambda: world.now / 1e6,
+            whole=WholeMailboxes(world.lineage, world.climate.delay).covers,
         )
         climate = world.climate
+        recent = RecentChanges(0.0, lambda: world.now / 1e6)
         watch = Observed(
-            observer=CounterObserver(self.ports, counting, owners, self.rounds, self.ports, clock),
+            observer=CounterObserver(
+                self.ports, counting, owners, self.rounds, self.ports, clock, recent
+            ),
             findings=findings,
             correcting=correcting,
             clock=clock,

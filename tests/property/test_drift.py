@@ -234,6 +234,20 @@ def with_rows_missing(seed: int) -> Run:
     return nothing_is_corrected(run)
 
 
+def with_a_past(seed: int) -> Run:
+    """Old mail that nobody remembers, of which the list lacks some: no counter is lowered."""
+    run = a_run(seed, FAULTS, FAULTS)
+    run.world.forget_the_past(0.3)
+    run.play(traffic(run))
+    run.peace(K)
+    lowered = [each for each in run.sent if min(each.deltas.values()) < 0]
+    assert not lowered, f"the list lacks rows: {lowered[0]}"
+    for each in run.open_findings():
+        assert each.state is State.HELD
+        assert each.sentence.endswith(drift.LIST_MAY_LACK_ROWS)
+    return run
+
+
 def with_stale_tallies(seed: int) -> Run:
     """What chunks were last counted to is wrong, whatever the reason."""
     run = a_run(seed)
@@ -294,6 +308,7 @@ EVERY: dict[Property, dict[str, int]] = {
     beside_wrong_read_repair: {"stuck": 5},
     with_events_lost: {"unseen by capture": 20, "wrong": 20},
     with_rows_missing: {"unlisted": 20, "wrong": 10, "deferred": 2},
+    with_a_past: {"corrected": 10, "held": 10, "lost long ago": 10},
     with_stale_tallies: {"wrong": 20},
     with_all_of_it: {"corrected": 30},
 }
@@ -399,6 +414,11 @@ def any_time(*limits: object) -> CorrectionLimits:
     return replace(CorrectionLimits(*limits), prompt=HOUR)  # type: ignore[arg-type]
 
 
+def lowered_all_the_same(deltas: Sums) -> Sums:
+    """Whatever the list may lack."""
+    return deltas
+
+
 def as_often_as_it_takes(*limits: object) -> CorrectionLimits:
     """Nothing is ever stuck."""
     return replace(CorrectionLimits(*limits), attempts=1_000)  # type: ignore[arg-type]
@@ -414,6 +434,7 @@ BROKEN: tuple[tuple[object, str, object, Property], ...] = (
     (PointedRounds, "claim", always, with_two_instances),
     (tally_runs, "CorrectionLimits", any_time, with_two_instances),
     (tally_runs, "CorrectionLimits", as_often_as_it_takes, beside_wrong_read_repair),
+    (correcting_module, "raising", lowered_all_the_same, with_a_past),
     (MailboxCounter, "recounted", MailboxCounter.sums, with_events_lost),
     (MailboxCounter, "recounted", MailboxCounter.sums, with_rows_missing),
     (MailboxCounter, "recounted", MailboxCounter.sums, with_stale_tallies),

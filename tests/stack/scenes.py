@@ -102,6 +102,10 @@ class Scene:
     own: str
     stream: Stream
 
+    def mark_swept(self) -> None:
+        """As at the end of a sweep: what is remembered is all that there is."""
+        CassandraLineage(Store(self.session, self.own)).mark_swept(now_micros())
+
     # --- writing behind the mail server's back
 
     def write_truth(self, place: Place, values: Cells, at: int | None = None) -> None:

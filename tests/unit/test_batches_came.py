@@ -42,7 +42,7 @@ class Told:
         summaries = BatchSummaries(
             take=self.came.append,
             paused_because=lambda: self.trouble,
-            mailboxes=self.findings.mailboxes,
+            open_messages=self.findings.messages,
         )
         position = StreamPosition("message", MemoryBookmarks(), KafkaIds, lambda offsets: None)
         self.record = BatchRecord(
@@ -79,13 +79,13 @@ def test_the_changes_of_each_mailbox_are_told(told: Told) -> None:
     assert told.end(BatchLook(changes=changes)).changes == changes
 
 
-def test_mailboxes_with_an_open_finding_of_a_message_are_told_and_of_an_index_not(
+def test_messages_with_an_open_finding_are_told_and_of_an_index_not(
     told: Told,
 ) -> None:
     other = Slot(UUID(int=1), 5)
     told.findings.keep(HELD)
     told.findings.keep(replace(HELD, projection="deleted_uids", slot=other))
-    assert told.end().mailboxes_with_findings == {MAILBOX}
+    assert list(told.end().open_messages) == [MAILBOX]
 
 
 def test_why_nothing_may_be_repaired_is_told(told: Told) -> None:

@@ -128,6 +128,7 @@ def test_what_the_journal_holds_is_read_anew() -> None:
 
 def test_a_mailbox_has_a_finding_where_the_list_of_messages_differs() -> None:
     other = replace(OF_AN_INDEX, slot=Slot(OTHER_MAILBOX, 7))
-    assert keeping(FOUND, ELSEWHERE, other).mailboxes() == frozenset({MAILBOX})
-    assert keeping(other).mailboxes() == frozenset()
-    assert keeping(FOUND, OF_A_TABLE).mailboxes() == frozenset({MAILBOX})
+    found = keeping(FOUND, ELSEWHERE, other).messages()
+    assert {box: [each.uid for each in some] for box, some in found.items()} == {MAILBOX: [7, 8]}
+    assert keeping(other).messages() == {}
+    assert list(keeping(FOUND, OF_A_TABLE).messages()) == [MAILBOX]

@@ -16,6 +16,7 @@ from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.finding import Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros
+from reconcilers.open_message import NO_MARGIN, Margin
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Sum, Sums, Tally
 from reconcilers.writes import AddToCounter
@@ -51,8 +52,17 @@ class Counters:
         self.added[write.key] = write.deltas[Sum.COUNT]
 
 
+class NothingOpen:
+    """No message has an open finding."""
+
+    def margin(self, mailboxids: Collection[UUID]) -> Margin:
+        return NO_MARGIN
+
+
 class Right:
     """What it should be."""
+
+    open = NothingOpen()
 
     def anew(self, mailboxids: Collection[UUID]) -> Sums:
         return TRUE
@@ -88,6 +98,7 @@ class Desk:
             trouble=lambda: None,
             pauses=nothing_paused,
             steady=lambda: self.now / 1e6,
+            whole=lambda _: True,
         )
 
     def correct(self, mailbox: UUID) -> None:

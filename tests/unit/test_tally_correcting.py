@@ -17,7 +17,6 @@ from streaming.counters.counter_findings import CounterFindings
 from tests.builders.counters import (
     AGAIN,
     OF_MAILBOX,
-    OTHER,
     Bench,
     K,
     message,
@@ -59,16 +58,6 @@ def test_while_a_node_is_away_it_waits_and_says_so(wrong: Bench) -> None:
 def test_while_the_breaker_is_open_it_waits(wrong: Bench) -> None:
     wrong.look(K, refused="breaker repairs: 1200 in a minute")
     assert "breaker repairs" in held(wrong).sentence
-
-
-def test_while_a_message_there_has_an_open_finding_it_waits(wrong: Bench) -> None:
-    wrong.look(K, unsettled={MAILBOX})
-    assert "a message there has an open finding" in held(wrong).sentence
-
-
-def test_an_open_finding_in_another_mailbox_does_not_matter(wrong: Bench) -> None:
-    wrong.look(K, unsettled={OTHER})
-    assert wrong.counter() == (2, 1)
 
 
 def test_a_message_that_the_projection_lacks_comes_first(wrong: Bench) -> None:

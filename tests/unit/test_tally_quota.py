@@ -64,7 +64,8 @@ def test_what_waits_for_a_person_does_so_through_other_reasons_to_wait() -> None
     bench = wrong_quota(Bench(), 200, 200)
     bench.look(K)
     bench.expect(OF_BOB)
-    bench.look(K, unsettled={MAILBOX})
+    bench.trouble = "node 10.0.0.2 is down"
+    bench.look(K)
     found = bench.finding(OF_BOB)
     assert found is not None
     assert found.kind is Kind.LARGE_CORRECTION

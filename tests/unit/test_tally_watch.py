@@ -59,7 +59,7 @@ def test_the_next_look_is_a_delay_after_the_last_however_soon_that_was_judged(wr
     wrong.work()
     made = wrong.now
     wrong.now += SECOND
-    wrong.watch.take(BatchSummary({}, wrong.canaries.sing(), None, frozenset()))
+    wrong.watch.take(BatchSummary({}, wrong.canaries.sing()))
     wrong.work()
     assert wrong.watch.ready() == []
     wrong.now = made + DELAY

@@ -1,0 +1,101 @@
+"""The messages with an open finding: what they count is read from both sides, each time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from checkpoints.lineage import Lineage
+from reconcilers.errors import Deferred, Soon
+from reconcilers.family import Family
+from reconcilers.model import KeyValue, Kind, Row, Slot
+from reconcilers.open_message import (
+    NO_MARGIN,
+    Margin,
+    OpenMessage,
+    Standing,
+    margin_of,
+    total_margin,
+)
+from reconcilers.tally import Listed
+from streaming.counters.ports import ListTables
+from streaming.steps.ports import TruthTables
+
+MOST = 500
+"""With more of them in its mailboxes a counter waits: each is read at each look."""
+
+
+@dataclass(slots=True)
+class OpenMessages:
+    """Those that the stream told of with its last batch. Used by one thread."""
+
+    family: Family
+    lists: ListTables
+    truth: TruthTables
+    lineage: Lineage
+    _of: Mapping[UUID, Sequence[OpenMessage]] = field(default_factory=dict)
+
+    def take(self, of: Mapping[UUID, Sequence[OpenMessage]]) -> None:
+        """These are open now, by mailbox."""
+        self._of = of
+
+    def check(self, mailboxes: Collection[UUID]) -> None:
+        """Raises `Deferred` where a correction has to wait for them."""
+        found = [each for mailbox in mailboxes for each in self._of.get(mailbox, ())]
+        if len(found) > MOST:
+            raise Deferred(f"{len(found)} messages there have open findings")
+        if any(each.standing is Standing.BEING_REPAIRED for each in found):
+            raise Soon("a message there is being repaired")
+
+    def uids(self, mailboxid: UUID) -> frozenset[int]:
+        """Where they are in a mailbox."""
+        return frozenset(each.uid for each in self._of.get(mailboxid, ()))
+
+    def unreadable(self, mailboxid: UUID) -> frozenset[UUID]:
+        """The messages of which the server would not read the truth."""
+        found = (each for each in self._of.get(mailboxid, ()) if each.kind is Kind.UNREADABLE)
+        return frozenset(each.source for each in found if each.source is not None)
+
+    def margin(self, mailboxes: Collection[UUID]) -> Margin:
+        """What these mailboxes may hold beyond what they list. Raises `Deferred` above `MOST`."""
+        found = [(one, self._of[one]) for one in mailboxes if self._of.get(one)]
+        if not found:
+            return NO_MARGIN
+        if sum(len(some) for _, some in found) > MOST:
+            self.check(mailboxes)
+        return total_margin([self._of_mailbox(mailboxid, some) for mailboxid, some in found])
+
+    def _of_mailbox(self, mailboxid: UUID, some: Sequence[OpenMessage]) -> Margin:
+        listed = {each.uid: list(self.lists.listed(mailboxid, each.uid, each.uid)) for each in some}
+        readable = [each for each in some if each.kind is not Kind.UNREADABLE]
+        true = self._true(mailboxid, readable, listed)
+        return total_margin([margin_of(each, listed[each.uid], true[each.uid]) for each in some])
+
+    def _true(
+        self, mailboxid: UUID, some: Iterable[OpenMessage], listed: Mapping[int, Sequence[Listed]]
+    ) -> Mapping[int, Sequence[Listed | None]]:
+        """The truth rows that claim each UID, of every message that was ever seen there."""
+        ids: set[KeyValue] = set()
+        for each in some:
+            ids.update(() if each.source is None else (each.source,))
+            ids.update(one.messageid for one in listed[each.uid])
+        slots = [Slot(mailboxid, each.uid) for each in some]
+        for entries in self.lineage.of_slots(slots).values():
+            ids.update(entry.source for entry in entries)
+        mailbox, uid = self.family.truth.slot
+        true: dict[int, list[Listed | None]] = defaultdict(list)
+        for rows in self.truth.truth_rows(sorted(ids, key=str)).values():
+            for row in rows:
+                at = row.get(uid)
+                if row.get(mailbox) == mailboxid and isinstance(at, int):
+                    true[at].append(self._listed(row, at))
+        return true
+
+    def _listed(self, row: Row, uid: int) -> Listed | None:
+        """As it counts; None where its size is not known."""
+        size, source = row.get("fullcontentoctets"), row.get(self.family.truth.source.name)
+        if type(size) is not int or not isinstance(source, UUID):
+            return None
+        return Listed(uid, source, row.get("flagseen") is True, size)
