@@ -12,9 +12,11 @@ from checkpoints.tallies import marks_begin
 from reconcilers.drift import Evidence
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
-from reconcilers.tally import Sum
+from reconcilers.policy import OF_COUNTERS, Breaker, BreakerLimits
+from reconcilers.tally import Sum, Tally
 from streaming.commands.opened import OpenedStream
 from streaming.counters.correct import Corrector
+from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRows, Owners
@@ -26,7 +28,8 @@ from streaming.counters.schedule import CounterScheduler, LookRules
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.nodes import NodesWatch
 from streaming.monitoring.report import report_change, report_end
-from streaming.settings import Mode, Settings
+from streaming.pipeline.breakers import BreakerWatch
+from streaming.settings import Mode, Settings, TallySettings
 from streaming.steps.parking import Parking
 from streaming.tables import CounterTables, Nodes, Tables, connect
 
@@ -42,7 +45,7 @@ def build_counter_loop(
     tables = _tables(settings, opened.job.family)
     owners, rounds = Owners(tables), CassandraRounds(opened.store)
     counting, limits = _counting(opened, tables), _limits(settings, opened.names.mode)
-    trouble = _trouble(settings, opened.lease)
+    trouble, breaker = _trouble(settings, opened.lease), _breaker(opened)
     findings = CounterFindings(
         journal=ours.journal,
         parking={each.name: Parking(each, ours.journal, now_micros) for each in families},
@@ -57,6 +60,7 @@ def build_counter_loop(
         rounds=rounds,
         clock=now_micros,
         limits=limits,
+        breaker=breaker,
         trouble=trouble,
         pauses=ours.pauses.why,
         steady=time_awake_or_asleep,
@@ -64,7 +68,12 @@ def build_counter_loop(
     observer = CounterObserver(tables, counting, owners, rounds, canaries, now_micros)
     progress = CounterProgress(metrics)
     scheduler = CounterScheduler(
-        observer, findings, correcting, now_micros, _rules(settings), progress.observed
+        observer,
+        findings,
+        correcting,
+        now_micros,
+        _rules(settings),
+        partial(_looked, progress, breaker),
     )
     counters = CounterRows(families, owners)
     marked = partial(ours.tallies.marked_since, marks_begin(now_micros()))
@@ -104,12 +113,48 @@ def _rules(settings: Settings) -> LookRules:
 
 
 def _limits(settings: Settings, mode: Mode) -> CorrectionLimits:
-    first = {
-        Sum.COUNT: settings.tally.first_correction_max_messages,
-        Sum.SIZE: settings.tally.first_correction_max_octets,
+    tally = settings.tally
+    most = {
+        Sum.COUNT: tally.correction_max_messages,
+        Sum.UNSEEN: tally.correction_max_messages,
+        Sum.SIZE: tally.correction_max_octets,
     }
     again, prompt = to_micros(settings.repair.recheck_interval), to_micros(settings.stream.delay)
-    return CorrectionLimits(settings.repair.attempts, first, again, prompt, mode is Mode.OBSERVE)
+    return CorrectionLimits(
+        settings.repair.attempts,
+        most,
+        again,
+        prompt,
+        mode is Mode.OBSERVE,
+        at_once=max(tally.corrections_per_minute // 4, 1),  # asked for twice a minute
+    )
+
+
+def _breaker(opened: OpenedStream) -> CorrectionBreaker:
+    """What was open stays so."""
+    tally, journal = opened.settings.tally, opened.job.connections().journal
+    watch = BreakerWatch(journal, limits_of_corrections(tally), opened.metrics, own=OF_COUNTERS)
+    watch.recall()
+    again = max(tally.corrections_per_minute // 2, 1)
+    return CorrectionBreaker(watch, now_micros, time_awake_or_asleep, again)
+
+
+def limits_of_corrections(tally: TallySettings) -> BreakerLimits:
+    """When the breaker of corrections opens, from the settings."""
+    return BreakerLimits(
+        suspects_per_minute=tally.corrections_per_minute,
+        suspect_share=tally.correction_share,
+        share_min_keys=tally.share_min_looks,
+        opens=Breaker.CORRECTIONS,
+        keys="counters",
+    )
+
+
+def _looked(
+    progress: CounterProgress, breaker: CorrectionBreaker, tally: Tally, outcome: str
+) -> None:
+    progress.observed(tally, outcome)
+    breaker.looked(outcome)
 
 
 def _trouble(settings: Settings, lease: Lease | None) -> Callable[[], str | None]:

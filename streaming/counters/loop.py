@@ -143,8 +143,10 @@ class CounterLoop:
         if time.monotonic() - self._recalled_at < RECALL_EVERY:
             return
         found = self.findings.recall()
+        left = self.findings.limits.at_once
         for finding in self.findings.due():
-            self.scheduler.expect(self.counters.of_finding(finding))
+            if left > 0:
+                left -= self.scheduler.expect(self.counters.of_finding(finding))
         counts = Counter((each.projection, each.kind.value, each.state.value) for each in found)
         self.progress.open(counts)
         self.trouble()

@@ -103,13 +103,14 @@ class CounterScheduler:
             if look.marks.passed(batch.proven):
                 each.due = self.clock()
 
-    def expect(self, counters: Iterable[CounterRow]) -> None:
-        """These are due soon: what changes within the window makes one look."""
-        due = self.clock() + self.rules.window
+    def expect(self, counters: Iterable[CounterRow]) -> int:
+        """These are due soon: what changes within the window makes one look. How many are new."""
+        due, before = self.clock() + self.rules.window, len(self._pending)
         for counter in counters:
             self._pending.setdefault(
                 (counter.tally.name, counter.key), PendingCounter(counter, due)
             )
+        return len(self._pending) - before
 
     def ready(self) -> list[PendingCounter]:
         """The counters to work on now: looks that are complete, then those due first."""

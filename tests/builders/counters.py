@@ -17,6 +17,7 @@ from reconcilers.finding import Finding, State
 from reconcilers.frontier import Marks, Proven
 from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Micros, Row, Slot, Value
+from reconcilers.policy import BreakerLimits
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
@@ -29,6 +30,7 @@ from streaming.counters.counter_row import CounterRow, CounterRows, Owners
 from streaming.counters.observe import CounterObserver
 from streaming.counters.schedule import CounterScheduler, LookRules
 from streaming.steps.parking import Parking
+from tests.builders.counter_breakers import NOTHING_OPENS, correction_breaker
 from tests.builders.rows import DELAY, FAMILY, MAILBOX, NOW, SECOND, truth
 
 L: Micros = 10 * SECOND
@@ -155,7 +157,11 @@ class Bench:
 
     families: tuple[Family, ...] = FAMILIES
     observe: bool = False
-    first: Sums = field(default_factory=lambda: {Sum.COUNT: 100, Sum.SIZE: 10_000})
+    most: Sums = field(
+        default_factory=lambda: {Sum.COUNT: 100, Sum.UNSEEN: 100, Sum.SIZE: 10_000}
+    )
+    breaks: BreakerLimits = NOTHING_OPENS
+    back_a_minute: int = 10**9
     now: Micros = NOW
     trouble: str | None = None
     paused: list[str | None] = field(default_factory=lambda: [None])
@@ -184,7 +190,7 @@ class Bench:
     def begin(self) -> None:
         """A new process, over what was kept."""
         self.owners = Owners(self.tables)
-        limits = CorrectionLimits(3, self.first, AGAIN, prompt=DELAY, observe=self.observe)
+        limits = CorrectionLimits(3, self.most, AGAIN, prompt=DELAY, observe=self.observe)
         self.findings = self._findings(limits)
         self.correcting = self._correcting(limits)
         self.watch = self._watch()
@@ -206,6 +212,7 @@ class Bench:
             rounds=self.rounds,
             clock=self.clock,
             limits=limits,
+            breaker=correction_breaker(self.journal, self.clock, self.breaks, self.back_a_minute),
             trouble=lambda: self.trouble,
             pauses=self.pauses,
             steady=lambda: (self.now if self.steady is None else self.steady) / 1e6,
@@ -225,8 +232,12 @@ class Bench:
             correcting=self.correcting,
             clock=self.clock,
             rules=LookRules(DELAY, GATHER, Evidence(K, 2 * K)),
-            count=lambda tally, outcome: self.counts.update([outcome]),
+            count=self._looked,
         )
+
+    def _looked(self, tally: Tally, outcome: str) -> None:
+        self.counts.update([outcome])
+        self.correcting.breaker.looked(outcome)
 
     def counting(self) -> MailboxCounter:
         return MailboxCounter(

@@ -34,6 +34,7 @@ from streaming.counters.schedule import (
 )
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
+from tests.builders.counter_breakers import correction_breaker
 from tests.builders.permits import nothing_paused
 from tests.property.faults import CrashError
 from tests.property.mail import FAMILY, SECOND, time_uuid
@@ -130,6 +131,7 @@ class Instance:
             rounds=self.rounds,
             clock=clock,
             limits=limits,
+            breaker=correction_breaker(self.journal, clock, metrics=metrics()),
             trouble=lambda: None,
             pauses=nothing_paused,
             steady=lambda: world.now / 1e6,

@@ -63,7 +63,7 @@ TALLIES: Mapping[str, Any] = {
     "window": 5,
     "max_update_lag": LATEST,
     "after_outage": 1,
-    "first_correction_max_messages": 50,
+    "correction_max_messages": 50,
 }
 """The section [tally] of a stream whose delay is as long.
 
