@@ -67,6 +67,7 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path, pace: Pa
             "projections": list(COUNTER_TABLES),
             "window": pace.window,
             "max_update_lag": pace.delay,
+            "max_quota_lag": pace.delay,
             "after_outage": pace.delay,
             "correction_max_messages": 10_000,
             "correction_max_octets": 10**12,

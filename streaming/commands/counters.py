@@ -24,7 +24,8 @@ from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
 from streaming.counters.ports import FrontierMarks
 from streaming.counters.progress import CounterProgress
-from streaming.counters.schedule import CounterScheduler, LookRules
+from streaming.counters.look_rules import LookRules
+from streaming.counters.schedule import CounterScheduler
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.nodes import NodesWatch
 from streaming.monitoring.report import report_change, report_end
@@ -109,6 +110,7 @@ def _rules(settings: Settings) -> LookRules:
         delay=to_micros(settings.stream.delay),
         window=to_micros(tally.window),
         evidence=Evidence(tally.looks, 2 * tally.looks),
+        root_lag=to_micros(tally.max_quota_lag),
     )
 
 

@@ -61,7 +61,7 @@ class ChangedMailboxes:
             if time.monotonic() > end:
                 return
             try:
-                self.scheduler.expect(self.counters.of_mailbox(mailboxid))
+                self.scheduler.changed(self.counters.of_mailbox(mailboxid))
             except Refused as refused:
                 log.warning("whose mailboxes are is not known: %s", refused)
                 return

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from reconcilers.drift import (
-    Evidence,
     Interval,
     Observation,
     interval_of,
@@ -25,27 +24,17 @@ from reconcilers.drift import (
 from reconcilers.errors import Deferred, Soon
 from reconcilers.frontier import Marks
 from reconcilers.model import Micros
+from reconcilers.stillness import Stillness, stillness_after
 from reconcilers.tally import NOTHING, Sums, Tally
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.correct import Conclusion, Corrector
 from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRow
+from streaming.counters.look_rules import LookRules
 from streaming.counters.observe import CounterObserver
 
 CHECK_EVERY: Micros = 60_000_000
 """A look that waits is asked so often whether it waits for something that is gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class LookRules:
-    """When looks are made (µs), and which ``evidence`` of them proves an error.
-
-    ``delay`` is D, ``window`` how long changes are gathered for one glance.
-    """
-
-    delay: Micros
-    window: Micros
-    evidence: Evidence
 
 
 @dataclass(slots=True)
@@ -70,6 +59,7 @@ class PendingCounter:
     waiting: WaitingLook | None = None
     mailboxes: frozenset[UUID] = frozenset()
     in_doubt: bool = False
+    still: Stillness | None = None
 
 
 @dataclass(slots=True)
@@ -96,10 +86,13 @@ class CounterScheduler:
         """
         before, self._batch = self._batch, batch
         for each in self._pending.values():
+            came = sum(batch.changes.get(one, 0) for one in each.mailboxes)
+            if came and each.still is not None:
+                each.still = each.still.heard(came, self.clock())
             look = each.waiting
             if look is None or look.marks.passed(before.proven):
                 continue
-            look.changes += sum(batch.changes.get(one, 0) for one in each.mailboxes)
+            look.changes += came
             if look.marks.passed(batch.proven):
                 each.due = self.clock()
 
@@ -111,6 +104,15 @@ class CounterScheduler:
                 (counter.tally.name, counter.key), PendingCounter(counter, due)
             )
         return len(self._pending) - before
+
+    def changed(self, counters: Iterable[CounterRow]) -> None:
+        """These have just changed: what is written late is first looked at when it may be there."""
+        rows = tuple(counters)
+        self.expect(rows)
+        for row in rows:
+            pending, lag = self._pending[row.tally.name, row.key], self.rules.lag(row.tally)
+            if pending.still is None and lag:
+                pending.due = max(pending.due, self.clock() + lag)
 
     def ready(self) -> list[PendingCounter]:
         """The counters to work on now: looks that are complete, then those due first."""
@@ -160,7 +162,7 @@ class CounterScheduler:
     def _look(self, pending: PendingCounter, mailboxes: frozenset[UUID]) -> None:
         """The last one counts everything. Raises `Deferred` where that would be of no use."""
         if pending.mailboxes != mailboxes:
-            pending.looks, pending.mailboxes = (), mailboxes
+            pending.looks, pending.mailboxes, pending.still = (), mailboxes, None
         whole = whole_count_is_due(pending.looks, self.rules.evidence)
         if whole and not self._may_correct(pending):
             return
@@ -174,6 +176,7 @@ class CounterScheduler:
             self._void(pending, "no canary")
             return
         pending.waiting = WaitingLook(observed, marks)
+        pending.still = stillness_after(observed, pending.still)
         self.put_off(pending, by=max(self.rules.delay, CHECK_EVERY))
 
     def _mailboxes(self, pending: PendingCounter) -> frozenset[UUID]:
@@ -207,18 +210,25 @@ class CounterScheduler:
 
     def _judge(self, pending: PendingCounter, look: WaitingLook) -> None:
         pending.waiting = None
-        pending.due = max(look.observation.at + self.rules.delay, self.clock())
-        shown = interval_of(look.observation, look.changes)
-        pending.looks = remembered(pending.looks, shown, self.rules.evidence)
+        tally, at = pending.counter.tally, look.observation.at
+        pending.due = max(at + self.rules.apart(tally), self.clock())
+        lag, still = self.rules.lag(tally), pending.still
+        stood, changes = True, look.changes
+        if lag and still is not None:
+            stood, changes = still.lasts(at, lag), max(changes, still.changes_since(at - lag))
+        shown = interval_of(look.observation, changes)
+        kept = remembered(pending.looks, shown, self.rules.evidence)
+        pending.looks = kept if stood else ()  # what is behind the event bus may still come
         wrong = proven_drift(pending.looks, self.rules.evidence)
         if shown.agrees:
-            self.count(pending.counter.tally, "agrees")
+            self.count(tally, "agrees")
             self.findings.close_as_right(pending.counter)
             self._drop(pending)
         elif not wrong:
-            self.count(pending.counter.tally, "wrong" if any(shown.bound.values()) else "unsure")
+            one_side = pending.looks and any(shown.bound.values())
+            self.count(tally, "wrong" if one_side else "unsure")
         else:
-            self.count(pending.counter.tally, "wrong")
+            self.count(tally, "wrong")
             self._correct(pending, wrong)
 
     def _may_correct(self, pending: PendingCounter) -> bool:

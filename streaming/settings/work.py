@@ -105,6 +105,11 @@ class TallySettings(Section):
         description="L: James writes a counter within it, after the truth; at most, and without it:"
         " stream.delay",
     )
+    max_quota_lag: Seconds = Field(
+        1_800.0,
+        description="James updates a quota within it, after the truth: longer than the longest"
+        " backlog of his event bus; a quota that has not stood still for so long is not corrected",
+    )
     looks: Count = Field(3, description="K: looks on one side, a delay apart, before a correction")
     chunk: Count = Field(1000, description="UIDs counted together; another value: all anew")
     rows_per_second: Count = Field(5_000, description="most rows read per second to be counted")

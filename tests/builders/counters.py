@@ -28,7 +28,8 @@ from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRow, CounterRows, Owners
 from streaming.counters.observe import CounterObserver
-from streaming.counters.schedule import CounterScheduler, LookRules
+from streaming.counters.look_rules import LookRules
+from streaming.counters.schedule import CounterScheduler
 from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import NOTHING_OPENS, correction_breaker
 from tests.builders.rows import DELAY, FAMILY, MAILBOX, NOW, SECOND, truth
@@ -160,6 +161,7 @@ class Bench:
     most: Sums = field(
         default_factory=lambda: {Sum.COUNT: 100, Sum.UNSEEN: 100, Sum.SIZE: 10_000}
     )
+    root_lag: Micros = 0
     breaks: BreakerLimits = NOTHING_OPENS
     back_a_minute: int = 10**9
     now: Micros = NOW
@@ -231,7 +233,7 @@ class Bench:
             findings=self.findings,
             correcting=self.correcting,
             clock=self.clock,
-            rules=LookRules(DELAY, GATHER, Evidence(K, 2 * K)),
+            rules=LookRules(DELAY, GATHER, Evidence(K, 2 * K), self.root_lag),
             count=self._looked,
         )
 

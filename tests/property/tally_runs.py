@@ -23,15 +23,11 @@ from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRows, Owners
+from streaming.counters.look_rules import LookRules
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
 from streaming.counters.progress import CounterProgress
-from streaming.counters.schedule import (
-    CounterScheduler,
-    LookRules,
-    PendingCounter,
-    WaitingLook,
-)
+from streaming.counters.schedule import CounterScheduler, PendingCounter, WaitingLook
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import correction_breaker
@@ -142,7 +138,7 @@ class Instance:
             findings=findings,
             correcting=correcting,
             clock=clock,
-            rules=LookRules(climate.delay, climate.gather, Evidence(K, 2 * K)),
+            rules=LookRules(climate.delay, climate.gather, Evidence(K, 2 * K), climate.listener),
             count=self._count,
         )
         counters = CounterRows(FAMILIES, owners)

@@ -62,6 +62,7 @@ TALLIES: Mapping[str, Any] = {
     "projections": ["mailbox_counters", "current_quota"],
     "window": 5,
     "max_update_lag": LATEST,
+    "max_quota_lag": LATEST,
     "after_outage": 1,
     "correction_max_messages": 50,
 }
