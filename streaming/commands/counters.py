@@ -20,11 +20,11 @@ from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRows, Owners
+from streaming.counters.look_rules import LookRules
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
 from streaming.counters.ports import FrontierMarks
 from streaming.counters.progress import CounterProgress
-from streaming.counters.look_rules import LookRules
 from streaming.counters.schedule import CounterScheduler
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.nodes import NodesWatch

@@ -58,7 +58,7 @@ class CounterFindings:
         return found
 
     def due(self) -> list[Finding]:
-        """Findings of rows whose counters are to be looked at now, those that wait longest first."""
+        """Findings of rows that are to be looked at now; those that wait longest first."""
         times = {key: each.next_look or 0 for key, each in self._open.items()}
         due = [key for key, at in times.items() if at <= self.clock()]
         return [self._open[key] for key in sorted(due, key=times.__getitem__)]

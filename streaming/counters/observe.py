@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import UUID
 
 from checkpoints.tallies import Rounds
@@ -13,6 +13,23 @@ from reconcilers.tally import Sums
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_row import CounterRow, Owners
 from streaming.counters.ports import FrontierMarks, StoredTables
+from streaming.counters.recount import Recount
+
+
+@dataclass(slots=True)
+class WholeLook:
+    """A look that counts everything, in as many turns as it takes; it began at a time (µs).
+
+    ``before`` is what the counter held at the last turn. So many ``changes`` have come out since
+    the first one.
+    """
+
+    recount: Recount
+    at: Micros
+    round: int
+    before: Sums | None = None
+    turns: int = 0
+    changes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +70,28 @@ class CounterObserver:
         """A look that counts the chunks that changed; None when the counter moved meanwhile."""
         return self._observe(counter, lambda: self.counting.sums(mailboxes))
 
-    def whole(self, counter: CounterRow, mailboxes: Collection[UUID]) -> Observation | None:
-        """A look that compares every message with the truth; None when the counter moved meanwhile.
+    def begin_whole(self, counter: CounterRow, mailboxes: Collection[UUID]) -> WholeLook:
+        """A look that compares every message with the truth."""
+        began = self.clock()
+        round_ = self.rounds.current(counter.tally.name, str(counter.key))  # before it is read
+        return WholeLook(Recount(self.counting, sorted(mailboxes)), began, round_)
 
-        Raises `Deferred` where a mailbox differs from the truth.
+    def go_on(self, counter: CounterRow, look: WholeLook) -> Observation | None:
+        """One turn of it; None while more is left, and when the counter moved in this last turn.
+
+        In the turns before it may have moved: what changed since the look began counts as under
+        way. Raises `Deferred` where a mailbox differs from the truth.
         """
-        observed = self._observe(counter, lambda: self.counting.recounted(mailboxes))
-        return None if observed is None else replace(observed, whole=True)
+        look.turns += 1
+        look.before = self.stored(counter)
+        look.recount.step()
+        if look.recount.left:
+            return None
+        after = self.stored(counter)
+        if look.before != after:
+            return None
+        stored = after or dict.fromkeys(counter.tally.cells, 0)
+        return Observation(look.at, look.round, stored, look.recount.sums, whole=True)
 
     def count_again(self, mailboxes: Collection[UUID]) -> None:
         """Mark these mailboxes: after a restart they are looked at, though nothing has changed."""

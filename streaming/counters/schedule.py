@@ -14,17 +14,15 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from reconcilers.drift import (
-    Interval,
     Observation,
     interval_of,
     proven_drift,
     remembered,
     whole_count_is_due,
 )
-from reconcilers.errors import Deferred, Soon
-from reconcilers.frontier import Marks
+from reconcilers.errors import Deferred, Soon, Unfinished
 from reconcilers.model import Micros
-from reconcilers.stillness import Stillness, stillness_after
+from reconcilers.stillness import stillness_after
 from reconcilers.tally import NOTHING, Sums, Tally
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.correct import Conclusion, Corrector
@@ -32,34 +30,10 @@ from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRow
 from streaming.counters.look_rules import LookRules
 from streaming.counters.observe import CounterObserver
+from streaming.counters.pending import PendingCounter, WaitingLook
 
 CHECK_EVERY: Micros = 60_000_000
 """A look that waits is asked so often whether it waits for something that is gone."""
-
-
-@dataclass(slots=True)
-class WaitingLook:
-    """A look that waits until the frontier has passed its ``marks``.
-
-    Since it was made so many ``changes`` have come out.
-    """
-
-    observation: Observation
-    marks: Marks
-    changes: int = 0
-
-
-@dataclass(slots=True)
-class PendingCounter:
-    """A counter that is due at a time (µs); its looks so far, and the one that waits."""
-
-    counter: CounterRow
-    due: Micros
-    looks: tuple[Interval, ...] = ()
-    waiting: WaitingLook | None = None
-    mailboxes: frozenset[UUID] = frozenset()
-    in_doubt: bool = False
-    still: Stillness | None = None
 
 
 @dataclass(slots=True)
@@ -89,6 +63,8 @@ class CounterScheduler:
             came = sum(batch.changes.get(one, 0) for one in each.mailboxes)
             if came and each.still is not None:
                 each.still = each.still.heard(came, self.clock())
+            if each.counting is not None:
+                each.counting.changes += came
             look = each.waiting
             if look is None or look.marks.passed(before.proven):
                 continue
@@ -128,7 +104,10 @@ class CounterScheduler:
         """One step of one counter. Raises `Retryable` when the surroundings fail."""
         look = pending.waiting
         if look is None:
-            self._glance(pending)
+            try:
+                self._glance(pending)
+            except Unfinished:
+                self.put_off(pending, by=0)  # behind the others that are due
         elif self.observer.frontier.watched() != look.marks.watched:
             self._void(pending, "nodes changed")
         elif look.marks.passed(self._batch.proven):
@@ -162,12 +141,17 @@ class CounterScheduler:
     def _look(self, pending: PendingCounter, mailboxes: frozenset[UUID]) -> None:
         """The last one counts everything. Raises `Deferred` where that would be of no use."""
         if pending.mailboxes != mailboxes:
-            pending.looks, pending.mailboxes, pending.still = (), mailboxes, None
-        whole = whole_count_is_due(pending.looks, self.rules.evidence)
-        if whole and not self._may_correct(pending):
+            pending.looks, pending.mailboxes = (), mailboxes
+            pending.still, pending.counting = None, None
+        changes = 0
+        if whole_count_is_due(pending.looks, self.rules.evidence):
+            if not self._may_correct(pending):
+                return
+            observed, changes = self._count_whole(pending)
+        else:
+            observed = self.observer.by_chunks(pending.counter, mailboxes)
+        if pending.counting is not None:
             return
-        look = self.observer.whole if whole else self.observer.by_chunks
-        observed = look(pending.counter, mailboxes)
         if observed is None:
             self._void(pending, "moved")
             return
@@ -175,9 +159,22 @@ class CounterScheduler:
         if marks is None:
             self._void(pending, "no canary")
             return
-        pending.waiting = WaitingLook(observed, marks)
+        pending.waiting = WaitingLook(observed, marks, changes)
         pending.still = stillness_after(observed, pending.still)
         self.put_off(pending, by=max(self.rules.delay, CHECK_EVERY))
+
+    def _count_whole(self, pending: PendingCounter) -> tuple[Observation | None, int]:
+        """A turn of it, and how many changes have come out in all of them."""
+        look = pending.counting
+        if look is None:
+            look = self.observer.begin_whole(pending.counter, pending.mailboxes)
+        pending.counting = look
+        observed = self.observer.go_on(pending.counter, look)
+        if observed is None and (look.recount.left or look.turns > 1):
+            self.put_off(pending, by=0)
+        else:
+            pending.counting = None
+        return observed, look.changes
 
     def _mailboxes(self, pending: PendingCounter) -> frozenset[UUID]:
         """Nothing to be looked at: of a counter that is gone, or in doubt."""
@@ -264,7 +261,7 @@ class CounterScheduler:
 
     def _deferred(self, pending: PendingCounter, why: Deferred) -> None:
         self.count(pending.counter.tally, "deferred")
-        pending.looks = ()
+        pending.looks, pending.counting = (), None
         pending.due = self.clock() + self.rules.delay
         if not isinstance(why, Soon):
             self.findings.defer(pending.counter, str(why))

@@ -27,8 +27,9 @@ from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRow, CounterRows, Owners
-from streaming.counters.observe import CounterObserver
 from streaming.counters.look_rules import LookRules
+from streaming.counters.observe import CounterObserver
+from streaming.counters.recount import Recount
 from streaming.counters.schedule import CounterScheduler
 from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import NOTHING_OPENS, correction_breaker
@@ -158,9 +159,7 @@ class Bench:
 
     families: tuple[Family, ...] = FAMILIES
     observe: bool = False
-    most: Sums = field(
-        default_factory=lambda: {Sum.COUNT: 100, Sum.UNSEEN: 100, Sum.SIZE: 10_000}
-    )
+    most: Sums = field(default_factory=lambda: {Sum.COUNT: 100, Sum.UNSEEN: 100, Sum.SIZE: 10_000})
     root_lag: Micros = 0
     breaks: BreakerLimits = NOTHING_OPENS
     back_a_minute: int = 10**9
@@ -252,6 +251,13 @@ class Bench:
             WIDTH,
             slack=DELAY // 2,
         )
+
+    def recounted(self, *mailboxids: UUID) -> Sums:
+        """All of these against the truth."""
+        recount = Recount(self.counting(), list(mailboxids))
+        while recount.left:
+            recount.step()
+        return recount.sums
 
     @property
     def subjects(self) -> CounterRows:

@@ -26,8 +26,9 @@ from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.look_rules import LookRules
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
+from streaming.counters.pending import PendingCounter, WaitingLook
 from streaming.counters.progress import CounterProgress
-from streaming.counters.schedule import CounterScheduler, PendingCounter, WaitingLook
+from streaming.counters.schedule import CounterScheduler
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import correction_breaker

@@ -202,7 +202,9 @@ def test_what_a_first_batch_opens_stays_open_and_nothing_else_does(case: str) ->
     new = [each for each in batch.suspects if each.kind]
     assert (later[0] is not None) is (len(new) > MOST)
     assert later[1] == removals
-    opened = {each for each, why in zip((Breaker.REPAIRS, Breaker.REMOVALS), later, strict=True) if why}
+    opened = {
+        each for each, why in zip((Breaker.REPAIRS, Breaker.REMOVALS), later, strict=True) if why
+    }
     assert set(desk.journal.breakers()) == opened
     assert desk.shown() == {each.value for each in opened}
 

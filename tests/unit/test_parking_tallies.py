@@ -71,7 +71,9 @@ class Desk:
     def __post_init__(self) -> None:
         self.journal = MemoryJournal(lambda: self.now)
         self.parking = Parking(MAILBOX_TALLY, self.journal, lambda: self.now)
-        limits = CorrectionLimits(attempts=3, most=dict.fromkeys(Sum, 100), again=AGAIN, prompt=SECOND)
+        limits = CorrectionLimits(
+            attempts=3, most=dict.fromkeys(Sum, 100), again=AGAIN, prompt=SECOND
+        )
         self.open = CounterFindings(
             journal=self.journal,
             parking={MAILBOX_TALLY.name: self.parking},
