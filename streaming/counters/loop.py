@@ -16,8 +16,9 @@ from reconcilers.errors import ReadFailed, ReconcilerError, Refused
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRows
+from streaming.counters.pending import PendingCounter
 from streaming.counters.progress import CounterProgress
-from streaming.counters.schedule import CounterScheduler, PendingCounter
+from streaming.counters.schedule import CounterScheduler
 
 log = logging.getLogger("reconciler")
 

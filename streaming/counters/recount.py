@@ -20,7 +20,7 @@ class Recount:
 
     counting: MailboxCounter
     left: list[UUID]
-    sums: Sums = field(default_factory=NOTHING.copy)
+    sums: Sums = NOTHING
     _began: Micros = 0
     _first: int = 0
     _chunks: Mapping[int, Sums] = field(default_factory=dict)
@@ -34,6 +34,8 @@ class Recount:
         while self.left and messages < ROWS_A_RANGE:
             before = self.sums[Sum.COUNT]
             self._range()
+            if self._first:
+                return
             messages += self.sums[Sum.COUNT] - before
 
     def _range(self) -> None:
