@@ -26,6 +26,7 @@ from streaming.counters.observe import CounterObserver
 from streaming.counters.ports import FrontierMarks
 from streaming.counters.progress import CounterProgress
 from streaming.counters.schedule import CounterScheduler
+from streaming.counters.unmarked import LossRules, WatchedTallies
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.nodes import NodesWatch
 from streaming.monitoring.report import report_change, report_end
@@ -45,7 +46,8 @@ def build_counter_loop(
     settings, ours, metrics = opened.settings, opened.job.connections(), opened.metrics
     tables = _tables(settings, opened.job.family)
     owners, rounds = Owners(tables), CassandraRounds(opened.store)
-    counting, limits = _counting(opened, tables), _limits(settings, opened.names.mode)
+    tallies, limits = _tallies(opened, canaries), _limits(settings, opened.names.mode)
+    counting = _counting(opened, tables, tallies)
     trouble, breaker = _trouble(settings, opened.lease), _breaker(opened)
     findings = CounterFindings(
         journal=ours.journal,
@@ -66,7 +68,9 @@ def build_counter_loop(
         pauses=ours.pauses.why,
         steady=time_awake_or_asleep,
     )
-    observer = CounterObserver(tables, counting, owners, rounds, canaries, now_micros)
+    observer = CounterObserver(
+        tables, counting, owners, rounds, canaries, now_micros, tallies.heard
+    )
     progress = CounterProgress(metrics)
     scheduler = CounterScheduler(
         observer,
@@ -87,7 +91,24 @@ def _tables(settings: Settings, listed: Family) -> CounterTables:
     return CounterTables(session, settings.cassandra, listed, pace)
 
 
-def _counting(opened: OpenedStream, tables: CounterTables) -> MailboxCounter:
+def _tallies(opened: OpenedStream, canaries: FrontierMarks) -> WatchedTallies:
+    """A loss that they prove has no node: any may be the one."""
+    ours, delay = opened.job.connections(), to_micros(opened.settings.stream.delay)
+    made = WatchedTallies(
+        kept=ours.tallies,
+        lineage=ours.lineage,
+        frontier=canaries,
+        clock=now_micros,
+        rules=LossRules(slack=delay // 2, expiries=4 * delay),
+        lost=opened.metrics.lost_spans.labels("unknown").inc,
+    )
+    made.begin()
+    return made
+
+
+def _counting(
+    opened: OpenedStream, tables: CounterTables, tallies: WatchedTallies
+) -> MailboxCounter:
     """Reads the truth, too, at the budget of counting, not at that of the stream."""
     settings, family, ours = opened.settings, opened.job.family, opened.job.connections()
     slow = {"rows_per_second": settings.tally.rows_per_second}
@@ -97,7 +118,7 @@ def _counting(opened: OpenedStream, tables: CounterTables) -> MailboxCounter:
         lists=tables,
         truth=Tables(connect(settings.cassandra), paced, family),
         lineage=ours.lineage,
-        tallies=ours.tallies,
+        tallies=tallies,
         clock=now_micros,
         width=settings.tally.chunk,
         slack=to_micros(settings.stream.delay) // 2,

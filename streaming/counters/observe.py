@@ -8,6 +8,7 @@ from uuid import UUID
 
 from checkpoints.tallies import Rounds
 from reconcilers.drift import Observation
+from reconcilers.frontier import Proven
 from reconcilers.model import Micros
 from reconcilers.tally import Sums
 from streaming.counters.count import MailboxCounter
@@ -36,7 +37,8 @@ class WholeLook:
 class CounterObserver:
     """Reads counters, and counts what they should be.
 
-    ``frontier`` knows when all changes before an observation have come out.
+    ``frontier`` knows when all changes before an observation have come out, ``heard`` is told up
+    to where they have.
     """
 
     tables: StoredTables
@@ -45,6 +47,7 @@ class CounterObserver:
     rounds: Rounds
     frontier: FrontierMarks
     clock: Callable[[], Micros]
+    heard: Callable[[Proven], None]
 
     def mailboxes(self, counter: CounterRow) -> frozenset[UUID]:
         """The mailboxes that a counter sums up; none when it does not exist (any more).

@@ -20,7 +20,7 @@ class Recount:
 
     counting: MailboxCounter
     left: list[UUID]
-    sums: Sums = NOTHING
+    sums: Sums = field(default_factory=lambda: NOTHING)
     _began: Micros = 0
     _first: int = 0
     _chunks: Mapping[int, Sums] = field(default_factory=dict)

@@ -59,6 +59,7 @@ class CounterScheduler:
         What comes out when a look is complete was not under way when it was made.
         """
         before, self._batch = self._batch, batch
+        self.observer.heard(batch.proven)
         for each in self._pending.values():
             came = sum(batch.changes.get(one, 0) for one in each.mailboxes)
             if came and each.still is not None:

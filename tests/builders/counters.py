@@ -228,6 +228,7 @@ class Bench:
                 self.rounds,
                 self.canaries,
                 self.clock,
+                lambda proven: None,
             ),
             findings=self.findings,
             correcting=self.correcting,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from threading import Event
@@ -29,6 +30,7 @@ from streaming.counters.observe import CounterObserver
 from streaming.counters.pending import PendingCounter, WaitingLook
 from streaming.counters.progress import CounterProgress
 from streaming.counters.schedule import CounterScheduler
+from streaming.counters.unmarked import LossRules, WatchedTallies
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import correction_breaker
@@ -104,7 +106,7 @@ class Instance:
         self.inbox = Inbox(world)
         world.streams.append(self.inbox.put)
         clock = lambda: world.now  # noqa: E731
-        tallies = SlowTallies(self.ports)
+        tallies = self._tallies(clock)
         counting = MailboxCounter(
             family=FAMILY,
             lists=self.ports,
@@ -135,7 +137,9 @@ class Instance:
         )
         climate = world.climate
         watch = Observed(
-            observer=CounterObserver(self.ports, counting, owners, self.rounds, self.ports, clock),
+            observer=CounterObserver(
+                self.ports, counting, owners, self.rounds, self.ports, clock, tallies.heard
+            ),
             findings=findings,
             correcting=correcting,
             clock=clock,
@@ -151,6 +155,17 @@ class Instance:
             trouble=lambda: None,
             progress=CounterProgress(metrics()),
             _queue=self.inbox,  # type: ignore[arg-type]
+        )
+
+    def _tallies(self, clock: Callable[[], Micros]) -> WatchedTallies:
+        delay = self.ports.world.climate.delay
+        return WatchedTallies(
+            kept=SlowTallies(self.ports),
+            lineage=self.ports.world.lineage,
+            frontier=self.ports,
+            clock=clock,
+            rules=LossRules(slack=delay // 2, expiries=delay),
+            lost=lambda: self.counts.update(["loss proven"]),
         )
 
     def _marked(self) -> list[UUID]:
@@ -203,6 +218,7 @@ class Run:
     def __post_init__(self) -> None:
         rng = random.Random(self.seed)
         self.world = World(self.climate, self.weather, rng)
+        self.world.lineage.watch_from(self.world.now)
         if rng.random() < 0.3:
             self.world.mailboxes = self.world.mailboxes[:1]
         self.world.fill(rng.randrange(13))
