@@ -78,7 +78,8 @@ class MailboxCounter:
     def _anew(self, mailboxid: UUID) -> Sums:
         book = self.tallies.of_mailbox(mailboxid)
         known = sum(each.sums[Sum.COUNT] for each in book.chunks.values() if each.sums)
-        return self._mailbox(mailboxid) if known > VERY_LARGE else self._whole(mailboxid)
+        large = book.whole and known > VERY_LARGE
+        return self._mailbox(mailboxid) if large else self._whole(mailboxid)
 
     def _whole(self, mailboxid: UUID) -> Sums:
         began = self.clock()

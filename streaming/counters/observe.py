@@ -22,12 +22,13 @@ class WholeLook:
     """A look that counts everything, in as many turns as it takes; it began at a time (µs).
 
     ``before`` is what the counter held at the last turn. So many ``changes`` have come out since
-    the first one.
+    the first one, when the nodes and tables were as ``watched``.
     """
 
     recount: Recount
     at: Micros
     round: int
+    watched: str | None
     before: Sums | None = None
     turns: int = 0
     changes: int = 0
@@ -77,7 +78,8 @@ class CounterObserver:
         """A look that compares every message with the truth."""
         began = self.clock()
         round_ = self.rounds.current(counter.tally.name, str(counter.key))  # before it is read
-        return WholeLook(Recount(self.counting, sorted(mailboxes)), began, round_)
+        recount = Recount(self.counting, sorted(mailboxes))
+        return WholeLook(recount, began, round_, self.frontier.watched())
 
     def go_on(self, counter: CounterRow, look: WholeLook) -> Observation | None:
         """One turn of it; None while more is left, and when the counter moved in this last turn.

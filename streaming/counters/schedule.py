@@ -171,6 +171,9 @@ class CounterScheduler:
             look = self.observer.begin_whole(pending.counter, pending.mailboxes)
         pending.counting = look
         observed = self.observer.go_on(pending.counter, look)
+        if look.watched != self.observer.frontier.watched():
+            pending.counting = None
+            return None, 0
         if observed is None and (look.recount.left or look.turns > 1):
             self.put_off(pending, by=0)
         else:

@@ -244,6 +244,16 @@ def test_a_counter_that_moves_between_its_turns_does_not_make_it_void(bench: Ben
     assert bench.counter() == (MESSAGES + 1, MESSAGES + 1)
 
 
+def test_where_nodes_change_between_its_turns_it_begins_anew(bench: Bench) -> None:
+    wrong_large(bench)
+    bench.work()
+    bench.canaries.nodes = "two nodes"
+    bench.work()
+    assert bench.counts["moved"] == 1
+    bench.now += DELAY
+    assert until_counted(bench) == MESSAGES // (ROWS - 1) + 1
+
+
 def test_where_it_differs_from_the_truth_it_ends(bench: Bench) -> None:
     wrong_large(bench)
     bench.work()
