@@ -64,7 +64,9 @@ TALLIES: Mapping[str, Any] = {
     "max_update_lag": LATEST,
     "max_quota_lag": LATEST,
     "after_outage": 1,
-    "correction_max_messages": 50,
+    "correction_max_messages": 500,
+    "corrections_per_minute": 1000,
+    "correction_share": 1.0,
 }
 """The section [tally] of a stream whose delay is as long.
 
