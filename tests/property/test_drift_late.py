@@ -1,4 +1,4 @@
-"""Counters again: behind a queue, in ranges, and beside lost events, in the runs of `test_drift`."""
+"""Counters behind a queue, in ranges, and beside lost events, in the runs of `test_drift`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from reconcilers.tally import Tally
 from streaming.counters import count as count_module
 from streaming.counters import recount as recount_module
 from streaming.counters.look_rules import LookRules
-from streaming.counters.observe import WholeLook
 from streaming.counters.unmarked import WatchedTallies
 from tests.property.mail import SECOND
 from tests.property.tally_runs import K, Run
@@ -111,18 +110,9 @@ def at_the_counts_end(lost: WatchedTallies, proven: Proven) -> None:
     lost._doubts.clear()
 
 
-def nothing_in_between(look: WholeLook, name: str, value: object) -> None:
-    """What comes out between the turns of a whole look does not count."""
-    if name != "changes":
-        object.__setattr__(look, name, value)
-    else:
-        object.__setattr__(look, name, 0)
-
-
 BROKEN = (
     (LookRules, "lag", at_once, with_a_listener_behind),
     (WatchedTallies, "heard", at_the_counts_end, with_faults),
-    (WholeLook, "__setattr__", nothing_in_between, with_recounts_in_ranges),
 )
 
 
