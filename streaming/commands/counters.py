@@ -43,19 +43,13 @@ def build_counter_loop(
 
     ``canaries`` tell it what to wait for.
     """
-    settings, ours, metrics = opened.settings, opened.job.connections(), opened.metrics
+    settings, ours = opened.settings, opened.job.connections()
     tables = _tables(settings, opened.job.family)
     owners, rounds = Owners(tables), CassandraRounds(opened.store)
     tallies, limits = _tallies(opened, canaries), _limits(settings, opened.names.mode)
     counting = _counting(opened, tables, tallies)
     trouble, breaker = _trouble(settings, opened.lease), _breaker(opened)
-    findings = CounterFindings(
-        journal=ours.journal,
-        parking={each.name: Parking(each, ours.journal, now_micros) for each in families},
-        clock=now_micros,
-        limits=limits,
-        told=partial(_told, metrics),
-    )
+    findings = _findings(opened, families, limits)
     correcting = Corrector(
         findings=findings,
         tables=tables,
@@ -71,7 +65,7 @@ def build_counter_loop(
     observer = CounterObserver(
         tables, counting, owners, rounds, canaries, now_micros, tallies.heard
     )
-    progress = CounterProgress(metrics)
+    progress = CounterProgress(opened.metrics)
     scheduler = CounterScheduler(
         observer,
         findings,
@@ -84,6 +78,19 @@ def build_counter_loop(
     marked = partial(ours.tallies.marked_since, marks_begin(now_micros()))
     changed = ChangedMailboxes(scheduler, counters, marked)
     return CounterLoop(scheduler, changed, counters, findings, trouble, progress)
+
+
+def _findings(
+    opened: OpenedStream, families: tuple[Family, ...], limits: CorrectionLimits
+) -> CounterFindings:
+    journal = opened.job.connections().journal
+    return CounterFindings(
+        journal=journal,
+        parking={each.name: Parking(each, journal, now_micros) for each in families},
+        clock=now_micros,
+        limits=limits,
+        told=partial(_told, opened.metrics),
+    )
 
 
 def _tables(settings: Settings, listed: Family) -> CounterTables:
