@@ -103,7 +103,8 @@ class WatchedTallies:
         before = self.of_mailbox(mailboxid)
         self.kept.counted_whole(mailboxid, sums, began)
         ask_at = self.clock() + self.rules.expiries
-        for number, counted_at in unmarked(before, sums, self.rules.slack):
+        until = began - self.rules.slack
+        for number, counted_at in unmarked(before, sums, self.rules.slack, until):
             if len(self._doubts) < MOST_DOUBTS:
                 self._doubts.append(Doubt(mailboxid, number, counted_at, ask_at))
 
@@ -154,14 +155,17 @@ class WatchedTallies:
 
 
 def unmarked(
-    before: ChunkSums, sums: Mapping[int, Sums], slack: Micros
+    before: ChunkSums, sums: Mapping[int, Sums], slack: Micros, until: Micros
 ) -> Iterator[tuple[int, Micros]]:
-    """The chunks that were counted to something else before, and when, if nobody marked them."""
+    """The chunks that were counted to something else before, and when, if nobody marked them.
+
+    Before ``until``: what was counted while the whole count went on may be newer than that.
+    """
     if not before.whole or before.whole_at is None:
         return
     for number in before.chunks.keys() | sums.keys():
         had = before.chunks.get(number) or Chunk(NOTHING, before.whole_at)
-        if had.counted_at is None or had.stale(slack):
+        if had.counted_at is None or had.counted_at >= until or had.stale(slack):
             continue
         if (had.sums or NOTHING) != sums.get(number, NOTHING):
             yield number, had.counted_at

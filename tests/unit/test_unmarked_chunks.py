@@ -141,6 +141,20 @@ def test_a_mark_that_clocks_may_have_put_before_the_count_is_a_mark(desk: Desk) 
     assert not desk.ended()
 
 
+def test_what_was_counted_after_a_whole_count_began_may_be_newer_and_proves_nothing(
+    desk: Desk,
+) -> None:
+    """A whole count of a large mailbox takes many turns; a marked chunk is counted in between."""
+    began = desk.now
+    desk.now += HOUR
+    desk.kept.mark({MAILBOX: [0]}, desk.now)
+    desk.now += SLACK + 1
+    desk.tallies.counted(MAILBOX, {0: TWO}, desk.now)
+    desk.tallies.counted_whole(MAILBOX, {0: ONE, 3: ONE}, began)
+    desk.wait()
+    assert not desk.ended()
+
+
 def test_an_older_mark_is_none(desk: Desk) -> None:
     desk.kept.mark({MAILBOX: [0]}, desk.now - HOUR - SLACK - 1)
     desk.count(chunk0=TWO)
