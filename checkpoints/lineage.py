@@ -33,6 +33,9 @@ class Lineage(Protocol):
     def of_group(self, group: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
         """Every slot of a group with a source seen there (paged)."""
 
+    def of_group_from(self, group: KeyValue, first: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
+        """The same from a value of the second key column on, in its order."""
+
     def remember(self, entries: Iterable[Entry]) -> None:
         """Write entries, both ways round; idempotent; renews one that was expiring.
 

@@ -150,6 +150,13 @@ class MemoryLineage:
             if entry.slot.group == group:
                 yield entry.slot, entry.source
 
+    def of_group_from(self, group: KeyValue, first: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
+        """In the order of the second key column."""
+        seen = [(slot.key[1], slot, source) for slot, source in self.of_group(group)]
+        for value, slot, source in sorted(seen, key=lambda each: each[0]):
+            if value >= first:  # type: ignore[operator]
+                yield slot, source
+
     def remember(self, entries: Iterable[Entry]) -> None:
         """Keep entries for good."""
         for entry in entries:

@@ -18,7 +18,13 @@ class MemoryTallies:
     def __init__(self) -> None:
         self._chunks: dict[UUID, dict[int, Chunk]] = {}
         self._noted: dict[UUID, Micros] = {}
-        self._whole: set[UUID] = set()
+        self._whole: dict[UUID, Micros] = {}
+        self._since: Micros | None = None
+
+    def marked_in_this_width_since(self, now: Micros) -> Micros:
+        """There is one width only: since the first time that somebody asks."""
+        self._since = now if self._since is None else self._since
+        return self._since
 
     def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
         """These chunks have changed; a mailbox is noted without any, too."""
@@ -37,7 +43,8 @@ class MemoryTallies:
 
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         """What is known of a mailbox."""
-        return ChunkSums(dict(self._chunks.get(mailboxid, {})), mailboxid in self._whole)
+        chunks, whole_at = dict(self._chunks.get(mailboxid, {})), self._whole.get(mailboxid)
+        return ChunkSums(chunks, whole_at is not None, whole_at)
 
     def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
         """Chunks were counted."""
@@ -51,7 +58,7 @@ class MemoryTallies:
         """All chunks were counted."""
         others = self._chunks.get(mailboxid, {}).keys() - sums.keys()
         self.counted(mailboxid, {**dict.fromkeys(others, NOTHING), **sums}, began)
-        self._whole.add(mailboxid)
+        self._whole[mailboxid] = max(began, self._whole.get(mailboxid, began))
 
 
 class MemoryRounds:

@@ -10,7 +10,7 @@ Implementations: `CassandraTallies`, `CassandraRounds` in `checkpoints.cassandra
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
@@ -47,14 +47,24 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class ChunkSums:
-    """The chunks of a mailbox by number; ``whole`` when all that it had were counted once."""
+    """The chunks of a mailbox by number; ``whole`` when all that it had were counted once.
+
+    ``whole_at`` is when that began (µs): a chunk without a number was empty then.
+    """
 
     chunks: Mapping[int, Chunk]
     whole: bool
+    whole_at: Micros | None = field(default=None, compare=False)
 
 
 class Tallies(Protocol):
     """What mailboxes were counted to."""
+
+    def marked_in_this_width_since(self, now: Micros) -> Micros:
+        """Since when all marks are made in chunks of this width; since now, if they were not.
+
+        Asked by whoever counts, when it begins.
+        """
 
     def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
         """These chunks of these mailboxes have changed; durable when it returns."""

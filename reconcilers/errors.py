@@ -10,6 +10,7 @@
     ├── Refused              the server will refuse this again until a person acts
     ├── Deferred             a correction has to wait: the message says for what
     │   └── Soon             … and only for a moment: the next look may do
+    ├── Unfinished           a count goes on with the next turn, where it is now
     ├── SparkDied            the JVM is gone: only a new process can go on
     ├── NotGuarded           a write that could override a user's was asked for: a bug, never sent
     └── Misconfigured        settings or surroundings are wrong: one clear line, exit code 2
@@ -51,6 +52,10 @@ class Deferred(ReconcilerError):
 
 class Soon(Deferred):
     """A correction has to wait for a moment only."""
+
+
+class Unfinished(ReconcilerError):
+    """So much was counted in one turn; the next one goes on from there."""
 
 
 class NotGuarded(ReconcilerError):

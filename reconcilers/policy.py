@@ -1,8 +1,8 @@
 """What may be repaired: the circuit breaker, and the refusal of a single repair. Pure.
 
 The breaker counts suspects *before* anything is written. While it is open, observing goes on and
-what would have been repaired is held. Removals have their own, lower limits. It never closes by
-itself.
+what would have been repaired is held. Removals have their own, lower limits; so have corrections of
+counters, which count for nothing else. It never closes by itself.
 """
 
 from __future__ import annotations
@@ -18,10 +18,16 @@ from reconcilers.model import Kind, Micros, Repair, Suspect
 
 
 class Breaker(StrEnum):
-    """What can be paused: all repairs, or removals only."""
+    """What can be paused: all repairs of rows, removals only, or corrections of counters."""
 
     REPAIRS = "repairs"
     REMOVALS = "removals"
+    CORRECTIONS = "corrections"
+
+
+OF_ROWS = frozenset({Breaker.REPAIRS, Breaker.REMOVALS})
+"""Those that the suspects of slices open."""
+OF_COUNTERS = frozenset({Breaker.CORRECTIONS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,7 @@ class BreakerLimits:
     """How much is believable: repairs a minute, and a share of the keys that have changed.
 
     The share is of the last minute, or of the last ``share_min_keys``, however long those took.
+    ``opens`` is the breaker that suspects open; ``keys`` is what a sentence calls the keys.
     """
 
     suspects_per_minute: int = 1000
@@ -36,6 +43,8 @@ class BreakerLimits:
     removals_per_minute: int = 100
     removal_share: float = 0.01
     share_min_keys: int = 1000
+    opens: Breaker = Breaker.REPAIRS
+    keys: str = "keys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +152,7 @@ def _excesses(recent: tuple[Count, ...], limits: BreakerLimits) -> Iterable[tupl
     minute = [each for each in recent if abs(each.at - last) < MINUTE]
     checks = (
         (
-            Breaker.REPAIRS,
+            limits.opens,
             sum(each.suspects + each.again for each in minute),
             limits.suspects_per_minute,
             sum(each.suspects for each in recent),
@@ -162,7 +171,7 @@ def _excesses(recent: tuple[Count, ...], limits: BreakerLimits) -> Iterable[tupl
         if written > per_minute:
             yield breaker, f"{written} in a minute, the limit is {per_minute}"
         elif keys >= limits.share_min_keys and found > share * keys:
-            told = f"{found} of {keys} keys {_span(recent)}, the limit is {share:.1%}"
+            told = f"{found} of {keys} {limits.keys} {_span(recent)}, the limit is {share:.1%}"
             yield breaker, told
 
 

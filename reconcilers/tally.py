@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -99,8 +98,17 @@ def summed(messages: Iterable[Listed]) -> Sums:
 
 
 def by_chunk(messages: Iterable[Listed], chunk_size: int) -> dict[int, Sums]:
-    """The sums of each chunk of UIDs that has messages."""
-    chunks: dict[int, list[Listed]] = defaultdict(list)
+    """The sums of each chunk of UIDs that has messages; keeps none of the messages."""
+    chunks: dict[int, Sums] = {}
     for each in messages:
-        chunks[each.uid // chunk_size].append(each)
-    return {number: summed(some) for number, some in chunks.items()}
+        number = each.uid // chunk_size
+        chunks[number] = total([chunks.get(number, NOTHING), summed([each])])
+    return chunks
+
+
+def together(some: Mapping[int, Sums], others: Mapping[int, Sums]) -> dict[int, Sums]:
+    """The sums of chunks of which two parts were counted."""
+    added = {
+        each: total([some[each], sums]) if each in some else sums for each, sums in others.items()
+    }
+    return {**some, **added}

@@ -73,9 +73,9 @@ class CassandraLineage:
         self._by_slot = store.prepare(
             f"SELECT {entry} FROM $ks.{tables.by_row} WHERE {leading}{key[-1].name} IN ?"
         )
-        self._by_group = store.prepare(
-            f"SELECT {names([*key, source])} FROM $ks.{tables.by_row} WHERE {equal([group])}"
-        )
+        of_group = f"SELECT {names([*key, source])} FROM $ks.{tables.by_row} WHERE {equal([group])}"
+        self._by_group = store.prepare(of_group)
+        self._by_group_from = store.prepare(f"{of_group} AND {rest[0].name} >= ?")
         self._truth_deletes = store.prepare(
             f"SELECT {names([group, *rest])}, deleted_at FROM $ks.{tables.truth_deletes}"
             f" WHERE {equal([source, group])}"
@@ -142,6 +142,12 @@ class CassandraLineage:
         """Every slot of a group with a source seen there, page by page."""
         rows = self._store.rows("reading a group's lineage", self._by_group, group)
         for *key, source in rows:
+            yield Slot(*key), source
+
+    def of_group_from(self, group: KeyValue, first: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
+        """As the rows of the group's partition are sorted."""
+        doing = "reading a part of a group's lineage"
+        for *key, source in self._store.rows(doing, self._by_group_from, group, first):
             yield Slot(*key), source
 
     def remember(self, entries: Iterable[Entry]) -> None:

@@ -17,6 +17,8 @@ from reconcilers.tally import NOTHING, Sum, Sums
 BUCKETS = 16
 ALL_OF_IT = -1
 """Stands for a chunk: the mailbox was counted whole."""
+NO_MAILBOX = UUID(int=0)
+"""Its row, of no width, says which width is marked, and since when."""
 CHUNKS_A_BATCH = 10
 """More partitions than that in a batch make Cassandra warn."""
 KEPT = int(timedelta(days=MARKS_KEPT_DAYS).total_seconds())
@@ -51,6 +53,16 @@ class CassandraTallies:
             " size = ? WHERE mailboxid = ? AND width = ? AND chunk = ?"
         )
 
+    def marked_in_this_width_since(self, now: Micros) -> Micros:
+        """Noted in a row that is no mailbox's."""
+        doing = "reading the width of tallies"
+        for chunk, _, since, width, *_ in self._store.rows(doing, self._read, NO_MAILBOX, 0):
+            if chunk == ALL_OF_IT and width == self._width and since is not None:
+                return int(since)
+        values = (now, now, self._width, 0, 0, NO_MAILBOX, 0, ALL_OF_IT)
+        self._store.run("recording the width of tallies", [(self._counted, values)])
+        return now
+
     def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
         """The chunks first: a mailbox that is noted has its marks."""
         marks = (
@@ -80,7 +92,8 @@ class CassandraTallies:
         ):
             sums = {Sum.COUNT: messages, Sum.UNSEEN: unseen, Sum.SIZE: size}
             chunks[chunk] = Chunk(None if counted is None else sums, counted, marked)
-        return ChunkSums(chunks, whole=chunks.pop(ALL_OF_IT, None) is not None)
+        whole = chunks.pop(ALL_OF_IT, None)
+        return ChunkSums(chunks, whole is not None, None if whole is None else whole.counted_at)
 
     def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
         """Older than what stands there, it changes nothing."""

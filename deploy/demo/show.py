@@ -40,7 +40,7 @@ def block(scene: Scene) -> list[str]:
             f"{sight.open(finding):>7}"
         )
     lines.append(f"  reported, left as they are: {reported(sight)}")
-    return lines + [f"  breaker {name} is OPEN: repairs pause" for name in sight.breakers]
+    return lines + [f"  breaker {name} is OPEN: {name} pause" for name in sight.breakers]
 
 
 def line(scene: Scene) -> str:

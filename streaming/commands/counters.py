@@ -12,24 +12,29 @@ from checkpoints.tallies import marks_begin
 from reconcilers.drift import Evidence
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
-from reconcilers.tally import Sum
+from reconcilers.policy import OF_COUNTERS, Breaker, BreakerLimits
+from reconcilers.tally import Sum, Tally
 from streaming.commands.opened import OpenedStream
 from streaming.counters.correct import Corrector
+from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRows, Owners
+from streaming.counters.look_rules import LookRules
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
 from streaming.counters.open_messages import OpenMessages
 from streaming.counters.ports import FrontierMarks
 from streaming.counters.progress import CounterProgress
 from streaming.counters.recent_changes import RecentChanges
-from streaming.counters.schedule import CounterScheduler, LookRules
+from streaming.counters.schedule import CounterScheduler
+from streaming.counters.unmarked import LossRules, WatchedTallies
 from streaming.counters.whole import WholeMailboxes
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.nodes import NodesWatch
 from streaming.monitoring.report import report_change, report_end
-from streaming.settings import Mode, Settings
+from streaming.pipeline.breakers import BreakerWatch
+from streaming.settings import Mode, Settings, TallySettings
 from streaming.steps.parking import Parking
 from streaming.tables import CounterTables, Nodes, Tables, connect
 
@@ -41,18 +46,13 @@ def build_counter_loop(
 
     ``canaries`` tell it what to wait for.
     """
-    settings, ours, metrics = opened.settings, opened.job.connections(), opened.metrics
+    settings, ours = opened.settings, opened.job.connections()
     tables = _tables(settings, opened.job.family)
     owners, rounds = Owners(tables), CassandraRounds(opened.store)
-    counting, limits = _counting(opened, tables), _limits(settings, opened.names.mode)
-    trouble = _trouble(settings, opened.lease)
-    findings = CounterFindings(
-        journal=ours.journal,
-        parking={each.name: Parking(each, ours.journal, now_micros) for each in families},
-        clock=now_micros,
-        limits=limits,
-        told=partial(_told, metrics),
-    )
+    tallies, limits = _tallies(opened, canaries), _limits(settings, opened.names.mode)
+    counting = _counting(opened, tables, tallies)
+    trouble, breaker = _trouble(settings, opened.lease), _breaker(opened)
+    findings = _findings(opened, families, limits)
     correcting = Corrector(
         findings=findings,
         tables=tables,
@@ -60,16 +60,24 @@ def build_counter_loop(
         rounds=rounds,
         clock=now_micros,
         limits=limits,
+        breaker=breaker,
         trouble=trouble,
         pauses=ours.pauses.why,
         steady=time_awake_or_asleep,
         whole=WholeMailboxes(ours.lineage, to_micros(settings.stream.delay)).covers,
     )
     recent = RecentChanges(_late_by(settings), time_awake_or_asleep)
-    observer = CounterObserver(tables, counting, owners, rounds, canaries, now_micros, recent)
-    progress = CounterProgress(metrics)
+    observer = CounterObserver(
+        tables, counting, owners, rounds, canaries, now_micros, recent, tallies.heard
+    )
+    progress = CounterProgress(opened.metrics)
     scheduler = CounterScheduler(
-        observer, findings, correcting, now_micros, _rules(settings), progress.observed
+        observer,
+        findings,
+        correcting,
+        now_micros,
+        _rules(settings),
+        partial(_looked, progress, breaker),
     )
     counters = CounterRows(families, owners)
     marked = partial(ours.tallies.marked_since, marks_begin(now_micros()))
@@ -77,12 +85,42 @@ def build_counter_loop(
     return CounterLoop(scheduler, changed, counters, findings, trouble, progress)
 
 
+def _findings(
+    opened: OpenedStream, families: tuple[Family, ...], limits: CorrectionLimits
+) -> CounterFindings:
+    journal = opened.job.connections().journal
+    return CounterFindings(
+        journal=journal,
+        parking={each.name: Parking(each, journal, now_micros) for each in families},
+        clock=now_micros,
+        limits=limits,
+        told=partial(_told, opened.metrics),
+    )
+
+
 def _tables(settings: Settings, listed: Family) -> CounterTables:
     session, pace = connect(settings.cassandra), settings.tally.rows_per_second
     return CounterTables(session, settings.cassandra, listed, pace)
 
 
-def _counting(opened: OpenedStream, tables: CounterTables) -> MailboxCounter:
+def _tallies(opened: OpenedStream, canaries: FrontierMarks) -> WatchedTallies:
+    """A loss that they prove has no node: any may be the one."""
+    ours, delay = opened.job.connections(), to_micros(opened.settings.stream.delay)
+    made = WatchedTallies(
+        kept=ours.tallies,
+        lineage=ours.lineage,
+        frontier=canaries,
+        clock=now_micros,
+        rules=LossRules(slack=delay // 2, expiries=4 * delay),
+        lost=opened.metrics.lost_spans.labels("unknown").inc,
+    )
+    made.begin()
+    return made
+
+
+def _counting(
+    opened: OpenedStream, tables: CounterTables, tallies: WatchedTallies
+) -> MailboxCounter:
     """Reads the truth, too, at the budget of counting, not at that of the stream."""
     settings, family, ours = opened.settings, opened.job.family, opened.job.connections()
     slow = {"rows_per_second": settings.tally.rows_per_second}
@@ -93,7 +131,7 @@ def _counting(opened: OpenedStream, tables: CounterTables) -> MailboxCounter:
         lists=tables,
         truth=truth,
         lineage=ours.lineage,
-        tallies=ours.tallies,
+        tallies=tallies,
         clock=now_micros,
         width=settings.tally.chunk,
         slack=to_micros(settings.stream.delay) // 2,
@@ -107,6 +145,7 @@ def _rules(settings: Settings) -> LookRules:
         delay=to_micros(settings.stream.delay),
         window=to_micros(tally.window),
         evidence=Evidence(tally.looks, 2 * tally.looks),
+        root_lag=to_micros(tally.max_quota_lag),
     )
 
 
@@ -117,12 +156,48 @@ def _late_by(settings: Settings) -> float:
 
 
 def _limits(settings: Settings, mode: Mode) -> CorrectionLimits:
-    first = {
-        Sum.COUNT: settings.tally.first_correction_max_messages,
-        Sum.SIZE: settings.tally.first_correction_max_octets,
+    tally = settings.tally
+    most = {
+        Sum.COUNT: tally.correction_max_messages,
+        Sum.UNSEEN: tally.correction_max_messages,
+        Sum.SIZE: tally.correction_max_octets,
     }
     again, prompt = to_micros(settings.repair.recheck_interval), to_micros(settings.stream.delay)
-    return CorrectionLimits(settings.repair.attempts, first, again, prompt, mode is Mode.OBSERVE)
+    return CorrectionLimits(
+        settings.repair.attempts,
+        most,
+        again,
+        prompt,
+        mode is Mode.OBSERVE,
+        at_once=max(tally.corrections_per_minute // 4, 1),  # asked for twice a minute
+    )
+
+
+def _breaker(opened: OpenedStream) -> CorrectionBreaker:
+    """What was open stays so."""
+    tally, journal = opened.settings.tally, opened.job.connections().journal
+    watch = BreakerWatch(journal, limits_of_corrections(tally), opened.metrics, own=OF_COUNTERS)
+    watch.recall()
+    again = max(tally.corrections_per_minute // 2, 1)
+    return CorrectionBreaker(watch, now_micros, time_awake_or_asleep, again)
+
+
+def limits_of_corrections(tally: TallySettings) -> BreakerLimits:
+    """When the breaker of corrections opens, from the settings."""
+    return BreakerLimits(
+        suspects_per_minute=tally.corrections_per_minute,
+        suspect_share=tally.correction_share,
+        share_min_keys=tally.share_min_looks,
+        opens=Breaker.CORRECTIONS,
+        keys="counters",
+    )
+
+
+def _looked(
+    progress: CounterProgress, breaker: CorrectionBreaker, tally: Tally, outcome: str
+) -> None:
+    progress.observed(tally, outcome)
+    breaker.looked(outcome)
 
 
 def _trouble(settings: Settings, lease: Lease | None) -> Callable[[], str | None]:

@@ -8,19 +8,21 @@ answer) costs K fresh looks and nothing else.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from checkpoints.clock import to_seconds
 from checkpoints.tallies import Rounds
+from reconcilers.correction_limit import NOT_AGREED, above_limit
 from reconcilers.drift import LIST_MAY_LACK_ROWS, Observation, correction, raising
 from reconcilers.errors import Deferred, Refused, Retryable, Soon
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Micros, Row
 from reconcilers.pause import covering_tally
-from reconcilers.tally import Sums
+from reconcilers.tally import Sum, Sums
 from reconcilers.writes import AddToCounter
+from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRow
@@ -42,6 +44,8 @@ class Conclusion:
 class Corrector:
     """Corrections of tallies; ``trouble`` says why nobody may correct now (a node is away).
 
+    ``breaker`` counts each before it is sent.
+
     ``pauses`` says why a person has paused what it names, as of a second ago at most.
     ``whole`` says whether all messages of these mailboxes are known: only then is a sum lowered.
     ``steady`` is a clock that only goes up (seconds), also while the machine sleeps.
@@ -53,6 +57,7 @@ class Corrector:
     rounds: Rounds
     clock: Callable[[], Micros]
     limits: CorrectionLimits
+    breaker: CorrectionBreaker
     trouble: Callable[[], str | None]
     pauses: Callable[[Collection[str]], str | None]
     steady: Callable[[], float]
@@ -83,9 +88,10 @@ class Corrector:
         same = self._same(counter, deltas, drift)
         finding = self._found(counter, stored, right, deltas)
         if same is not None:
-            finding = replace(finding, attempts=same.attempts)
-        if self._waits_for_a_person(counter, looked, deltas, finding, same):
+            finding = replace(finding, attempts=same.attempts, accepted=same.accepted)
+        if self._waits_for_a_person(counter, finding, deltas, same):
             return
+        self._admit(counter, looked)
         claimed = self.steady()
         if not self.rounds.claim(counter.tally.name, str(counter.key), looked.round):
             log.info("somebody else has corrected %s: looking again", counter)
@@ -99,7 +105,7 @@ class Corrector:
 
     def may_correct(self, refused: str | None) -> None:
         """Raises `Deferred` when nothing may be corrected now."""
-        why = refused or self.trouble()
+        why = refused or self.trouble() or self.breaker.why()
         if why is not None:
             raise Deferred(why)
 
@@ -129,6 +135,14 @@ class Corrector:
         told = f"{finding.sentence}; {held}: {LIST_MAY_LACK_ROWS}"
         self.findings.hold(replace(finding, state=state, sentence=told))
 
+    def _admit(self, counter: CounterRow, looked: Conclusion) -> None:
+        """Raises `Deferred` where the breaker of corrections holds it back."""
+        name = f"{counter.tally.name} {counter.key} {looked.round + 1}"
+        if self.findings.open_at(counter) is None:
+            self.breaker.admit_new(name)
+        else:
+            self.breaker.admit_again(name)
+
     def _found(self, counter: CounterRow, stored: Sums, right: Sums, deltas: Sums) -> Finding:
         """The finding of this correction."""
         told = ", ".join(f"{each} {stored[each]} should be {right[each]}" for each in deltas)
@@ -140,6 +154,7 @@ class Corrector:
         )
         return replace(
             finding,
+            accepted=False,
             before=Row({str(each): value for each, value in stored.items()}),
             truth=(Row({str(each): value for each, value in right.items()}),),
         )
@@ -160,16 +175,11 @@ class Corrector:
             self.findings.close(before, State.SUPERSEDED)
 
     def _waits_for_a_person(
-        self,
-        counter: CounterRow,
-        looked: Conclusion,
-        deltas: Sums,
-        finding: Finding,
-        same: Finding | None,
+        self, counter: CounterRow, finding: Finding, deltas: Sums, same: Finding | None
     ) -> bool:
         """Where it is not sent, the finding says why."""
-        first = looked.round == 0 and counter.tally.per_quota_root and not finding.accepted
-        too_large = [each for each in deltas if abs(deltas[each]) > self.limits.first.get(each, 0)]
+        agreed = _shown(same, deltas) if same is not None and same.accepted else NOT_AGREED
+        too_large = above_limit(deltas, _shown(finding, deltas), self.limits.most, agreed)
         if self.limits.observe:
             finding = replace(finding, state=State.OBSERVED)
         elif finding.attempts >= self.limits.attempts:
@@ -180,12 +190,14 @@ class Corrector:
                 sentence=f"{finding.sentence}; {finding.attempts} such corrections did not hold:"
                 " who else corrects it? then `reconcile findings --retry`",
             )
-        elif first and too_large:
+        elif too_large:
+            told = " and ".join(f"{self.limits.most.get(each, 0)} of {each}" for each in too_large)
             finding = replace(
                 finding,
                 kind=Kind.LARGE_CORRECTION,
                 state=State.HELD,
-                sentence=f"{finding.sentence}; the first correction of this root, and a large one",
+                accepted=False,
+                sentence=f"{finding.sentence}; a person decides on an error above {told}",
             )
         else:
             return False
@@ -232,9 +244,17 @@ def _has_held(tried: Finding, deltas: Sums, drift: Sums) -> bool:
     """
     if tried.state is State.STUCK or tried.before is None or not tried.truth:
         return False
-    stored, right = tried.before.cells, tried.truth[0].cells
-    before = {each: int(str(stored[each])) - int(str(right[each])) for each in deltas}
+    before = _shown(tried, deltas)
     return all(abs(drift[each]) < abs(before[each]) for each in deltas)
+
+
+def _shown(finding: Finding, sums: Iterable[Sum]) -> Sums:
+    """The error that a finding has shown, stored minus right; none of a sum that it does not."""
+    if finding.before is None or not finding.truth:
+        return NOT_AGREED
+    stored, right = finding.before.cells, finding.truth[0].cells
+    told = [each for each in sums if each in stored and each in right]
+    return {each: int(str(stored[each])) - int(str(right[each])) for each in told}
 
 
 def _said(deltas: Sums) -> str:

@@ -1,25 +1,51 @@
-"""Counting mailboxes: by chunks, which is cheap and raises suspicion; whole, against the truth."""
+"""Counting mailboxes: by chunks, which is cheap and raises suspicion; whole, against the truth.
+
+Whatever reads a whole mailbox does so by ranges of UIDs, and keeps no more than one of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from uuid import UUID
 
 from checkpoints.lineage import Lineage
 from checkpoints.tallies import Tallies
 from reconcilers.compare import is_incomplete
-from reconcilers.errors import Deferred, Soon
+from reconcilers.errors import Deferred, Soon, Unfinished
 from reconcilers.family import Family
 from reconcilers.model import KeyValue, Micros, Row, Slot
-from reconcilers.tally import Listed, Sums, by_chunk, summed, total
+from reconcilers.tally import Listed, Sum, Sums, by_chunk, summed, together, total
 from streaming.counters.open_messages import OpenMessages
 from streaming.counters.ports import ListTables
 from streaming.steps.ports import TruthTables
 
 IDS_A_READ = 500
+ROWS_A_RANGE = 5_000
+"""Rows of the listing, and of lineage, that a range of UIDs has at most."""
+VERY_LARGE = 100_000
+"""Messages; of a mailbox with more the last count before a correction reads marked chunks only."""
+LAST_UID = 2**63 - 1
 READ_AGAIN = 20
 """Of the messages that differ, so many are read once more: users write meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRange:
+    """The chunks of a range of UIDs; the next one begins at ``after``, None at the end."""
+
+    chunks: Mapping[int, Sums]
+    after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BegunCount:
+    """The first count of a mailbox: what was counted below ``first`` (a UID) since ``began``."""
+
+    began: Micros
+    first: int = 0
+    chunks: Mapping[int, Sums] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +65,24 @@ class MailboxCounter:
     width: int
     slack: Micros
     open: OpenMessages
+    _begun: dict[UUID, BegunCount] = field(default_factory=dict)
 
     def sums(self, mailboxids: Collection[UUID]) -> Sums:
-        """What these mailboxes list, as far as is known: only chunks that changed are read."""
+        """What these mailboxes list, as far as is known: only chunks that changed are read.
+
+        Raises `Unfinished` where a large mailbox is counted for the first time.
+        """
         return total([self._mailbox(each) for each in mailboxids])
 
     def anew(self, mailboxids: Collection[UUID]) -> Sums:
         """What these mailboxes list now, changes included that have not come out yet."""
-        return total([self._whole(each) for each in mailboxids])
+        return total([self._anew(each) for each in mailboxids])
+
+    def _anew(self, mailboxid: UUID) -> Sums:
+        book = self.tallies.of_mailbox(mailboxid)
+        known = sum(each.sums[Sum.COUNT] for each in book.chunks.values() if each.sums)
+        large = book.whole and known > VERY_LARGE
+        return self._mailbox(mailboxid) if large else self._whole(mailboxid)
 
     def _whole(self, mailboxid: UUID) -> Sums:
         began = self.clock()
@@ -54,10 +90,22 @@ class MailboxCounter:
         self.tallies.counted_whole(mailboxid, chunks, began)
         return total(list(chunks.values()))
 
+    def _first_time(self, mailboxid: UUID) -> Sums:
+        """A range, and where it was the last one, all of them."""
+        begun = self._begun.get(mailboxid) or BegunCount(self.clock())
+        rows = list(islice(self.lists.listed(mailboxid, begun.first), ROWS_A_RANGE))
+        chunks = together(begun.chunks, by_chunk(rows, self.width))
+        if len(rows) == ROWS_A_RANGE:
+            self._begun[mailboxid] = BegunCount(begun.began, rows[-1].uid + 1, chunks)
+            raise Unfinished(f"mailbox {mailboxid} was counted up to UID {rows[-1].uid}")
+        self.tallies.counted_whole(mailboxid, chunks, begun.began)
+        self._begun.pop(mailboxid, None)
+        return total(list(chunks.values()))
+
     def _mailbox(self, mailboxid: UUID) -> Sums:
         began, book = self.clock(), self.tallies.of_mailbox(mailboxid)
         if not book.whole:
-            return self._whole(mailboxid)
+            return self._first_time(mailboxid)
         counted = {
             number: summed(self._chunk(mailboxid, number))
             for number, chunk in book.chunks.items()
@@ -72,43 +120,52 @@ class MailboxCounter:
         first = number * self.width
         return self.lists.listed(mailboxid, first, first + self.width - 1)
 
-    def recounted(self, mailboxids: Collection[UUID]) -> Sums:
-        """What these mailboxes hold, every message without an open finding held against the truth.
+    def range_against_truth(self, mailboxid: UUID, first: int) -> CountedRange:
+        """What a mailbox holds from a UID on; messages without an open finding as the truth has it.
 
-        Raises `Deferred` where a mailbox differs from the truth: that is to be repaired first.
+        Raises `Deferred` where one differs: that is to be repaired first.
         """
-        return total([self._against_truth(each) for each in mailboxids])
-
-    def _against_truth(self, mailboxid: UUID) -> Sums:
-        began = self.clock()
-        listed = {each.uid: each for each in self.lists.listed(mailboxid)}
+        rows = list(islice(self.lists.listed(mailboxid, first), ROWS_A_RANGE))
+        known = list(islice(self._known_from(mailboxid, first), ROWS_A_RANGE))
+        last = min(_end([each.uid for each in rows], first), _end([uid for uid, _ in known], first))
+        listed = {each.uid: each for each in rows if each.uid <= last}
         ids: set[KeyValue] = {each.messageid for each in listed.values()}
-        ids.update(messageid for _slot, messageid in self.lineage.of_group(mailboxid))
+        ids.update(messageid for uid, messageid in known if uid <= last)
         true = self._true(mailboxid, list(ids - self.open.unreadable(mailboxid)))
+        others = {uid: self._listed_at(mailboxid, uid) for uid in true if not first <= uid <= last}
         apart = self.open.uids(mailboxid)
-        held = {uid: each for uid, each in listed.items() if uid not in apart}
-        if true != held:
-            wrong = {uid for uid in true.keys() | held if true.get(uid) != held.get(uid)}
-            self._still_differ(mailboxid, wrong)
+        there = others | {uid: each for uid, each in listed.items() if uid not in apart}
+        wrong = {uid for uid in true.keys() | there if true.get(uid) != there.get(uid)}
+        if wrong:
+            self._still_differ(mailboxid, wrong, true)
             raise Soon(f"mailbox {mailboxid} changes while it is counted")
-        self.tallies.counted_whole(mailboxid, by_chunk(listed.values(), self.width), began)
-        return summed(listed.values())
+        after = None if last == LAST_UID else last + 1
+        return CountedRange(by_chunk(listed.values(), self.width), after)
 
-    def _still_differ(self, mailboxid: UUID, uids: Collection[int]) -> None:
+    def _still_differ(
+        self, mailboxid: UUID, uids: Collection[int], claimed: Mapping[int, Listed]
+    ) -> None:
         """Raises `Deferred` where one of these differs when it is read once more."""
         for uid in sorted(uids)[:READ_AGAIN]:
-            listed = {each.uid: each for each in self.lists.listed(mailboxid, uid, uid)}
-            known: set[KeyValue] = {each.messageid for each in listed.values()}
-            known.update(messageid for _slot, messageid in self._known_at(mailboxid, uid))
-            true = self._true(mailboxid, list(known))
-            if true.get(uid) != listed.get(uid):
+            listed = self._listed_at(mailboxid, uid)
+            named = {each.messageid for each in (listed, claimed.get(uid)) if each is not None}
+            true = self._true(mailboxid, [*named, *self._known_at(mailboxid, uid) - named])
+            if true.get(uid) != listed:
                 wrong = f"{len(uids)} messages of mailbox {mailboxid} differ from the truth"
                 raise Deferred(f"{wrong}, UID {uid} among them")
 
-    def _known_at(self, mailboxid: UUID, uid: int) -> list[tuple[Slot, KeyValue]]:
+    def _listed_at(self, mailboxid: UUID, uid: int) -> Listed | None:
+        return next(iter(self.lists.listed(mailboxid, uid, uid)), None)
+
+    def _known_at(self, mailboxid: UUID, uid: int) -> set[KeyValue]:
         slot = Slot(mailboxid, uid)
-        entries = self.lineage.of_slots([slot]).get(slot, ())
-        return [(slot, entry.source) for entry in entries]
+        return {entry.source for entry in self.lineage.of_slots([slot]).get(slot, ())}
+
+    def _known_from(self, mailboxid: UUID, first: int) -> Iterator[tuple[int, KeyValue]]:
+        for slot, messageid in self.lineage.of_group_from(mailboxid, first):
+            uid = slot.key[1]
+            assert isinstance(uid, int)
+            yield uid, messageid
 
     def _true(self, mailboxid: UUID, messageids: list[KeyValue]) -> dict[int, Listed]:
         mailbox, uid = self.family.truth.slot
@@ -136,3 +193,8 @@ class MailboxCounter:
         if is_incomplete(self.family, row):
             raise Deferred(f"the truth row of UID {uid} of mailbox {mailboxid} is incomplete")
         return Listed(uid, messageid, row.get("flagseen") is True, size if type(size) is int else 0)
+
+
+def _end(uids: Sequence[int], first: int) -> int:
+    """Up to which UID a read from ``first`` on is complete: of the last one there may be more."""
+    return LAST_UID if len(uids) < ROWS_A_RANGE else max(uids[-1] - 1, first)

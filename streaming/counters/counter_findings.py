@@ -17,17 +17,19 @@ from streaming.steps.parking import Parking
 
 @dataclass(frozen=True, slots=True)
 class CorrectionLimits:
-    """``attempts`` of the same correction, and how large a root's first may be without a person.
+    """``attempts`` of the same correction; how large an error is ``most`` without a person.
 
     ``observe``: nothing is corrected; ``again`` (µs): how long a refusing table is left alone;
-    ``prompt`` (µs): how long after its claim a delta may be sent, less than any look takes.
+    ``prompt`` (µs): how long after its claim a delta may be sent, less than any look takes;
+    ``at_once``: so many counters that wait are asked for together.
     """
 
     attempts: int
-    first: Sums
+    most: Sums
     again: Micros
     prompt: Micros
     observe: bool = False
+    at_once: int = 1_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,11 +58,10 @@ class CounterFindings:
         return found
 
     def due(self) -> list[Finding]:
-        """Findings of rows whose counters are to be looked at now."""
-        now = self.clock()
-        return [
-            each for each in self._open.values() if each.next_look is None or each.next_look <= now
-        ]
+        """Findings of rows that are to be looked at now; those that wait longest first."""
+        times = {key: each.next_look or 0 for key, each in self._open.items()}
+        due = [key for key, at in times.items() if at <= self.clock()]
+        return [self._open[key] for key in sorted(due, key=times.__getitem__)]
 
     def open_at(self, counter: CounterRow) -> Finding | None:
         """The open finding of a counter."""

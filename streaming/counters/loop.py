@@ -16,8 +16,9 @@ from reconcilers.errors import ReadFailed, ReconcilerError, Refused
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRows
+from streaming.counters.pending import PendingCounter
 from streaming.counters.progress import CounterProgress
-from streaming.counters.schedule import CounterScheduler, PendingCounter
+from streaming.counters.schedule import CounterScheduler
 
 log = logging.getLogger("reconciler")
 
@@ -61,7 +62,7 @@ class ChangedMailboxes:
             if time.monotonic() > end:
                 return
             try:
-                self.scheduler.expect(self.counters.of_mailbox(mailboxid))
+                self.scheduler.changed(self.counters.of_mailbox(mailboxid))
             except Refused as refused:
                 log.warning("whose mailboxes are is not known: %s", refused)
                 return
@@ -143,8 +144,10 @@ class CounterLoop:
         if time.monotonic() - self._recalled_at < RECALL_EVERY:
             return
         found = self.findings.recall()
+        left = self.findings.limits.at_once
         for finding in self.findings.due():
-            self.scheduler.expect(self.counters.of_finding(finding))
+            if left > 0:
+                left -= self.scheduler.expect(self.counters.of_finding(finding))
         counts = Counter((each.projection, each.kind.value, each.state.value) for each in found)
         self.progress.open(counts)
         self.trouble()

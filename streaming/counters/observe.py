@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from checkpoints.tallies import Rounds
 from reconcilers.drift import Observation
+from reconcilers.frontier import Proven
+from reconcilers.late import Past
 from reconcilers.model import Micros
 from reconcilers.tally import Sums
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_row import CounterRow, Owners
 from streaming.counters.ports import FrontierMarks, StoredTables
 from streaming.counters.recent_changes import RecentChanges
+from streaming.counters.recount import Recount
+
+
+@dataclass(slots=True)
+class WholeLook:
+    """A look that counts everything, in as many turns as it takes; it began at a time (µs).
+
+    ``before`` is what the counter held at the last turn. Before the first one the ``past`` had come
+    out, and since then these ``changes``; the nodes and tables were as ``watched``.
+    """
+
+    recount: Recount
+    at: Micros
+    round: int
+    watched: str | None
+    past: Past
+    before: Sums | None = None
+    turns: int = 0
+    changes: Counter[UUID] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +43,7 @@ class CounterObserver:
     """Reads counters, and counts what they should be.
 
     ``frontier`` knows when all changes before an observation have come out, ``recent`` which had
-    lately.
+    lately, ``heard`` is told up to where they have.
     """
 
     tables: StoredTables
@@ -31,6 +53,7 @@ class CounterObserver:
     frontier: FrontierMarks
     clock: Callable[[], Micros]
     recent: RecentChanges
+    heard: Callable[[Proven], None]
 
     def mailboxes(self, counter: CounterRow) -> frozenset[UUID]:
         """The mailboxes that a counter sums up; none when it does not exist (any more).
@@ -57,13 +80,34 @@ class CounterObserver:
         """A look that counts the chunks that changed; None when the counter moved meanwhile."""
         return self._observe(counter, mailboxes, self.counting.sums)
 
-    def whole(self, counter: CounterRow, mailboxes: Collection[UUID]) -> Observation | None:
-        """A look that compares every message with the truth; None when the counter moved meanwhile.
+    def begin_whole(self, counter: CounterRow, mailboxes: Collection[UUID]) -> WholeLook:
+        """A look that compares every message with the truth."""
+        began = self.clock()
+        round_ = self.rounds.current(counter.tally.name, str(counter.key))  # before it is read
+        recount = Recount(self.counting, sorted(mailboxes))
+        return WholeLook(
+            recount, began, round_, self.frontier.watched(), self.recent.past(mailboxes)
+        )
 
-        Raises `Deferred` where a mailbox differs from the truth.
+    def go_on(
+        self, counter: CounterRow, mailboxes: Collection[UUID], look: WholeLook
+    ) -> Observation | None:
+        """One turn of it; None while more is left, and when the counter moved in this last turn.
+
+        In the turns before it may have moved: what changed since the look began counts as under
+        way. Raises `Deferred` where a mailbox differs from the truth.
         """
-        observed = self._observe(counter, mailboxes, self.counting.recounted)
-        return None if observed is None else replace(observed, whole=True)
+        look.turns += 1
+        look.before = self.stored(counter)
+        look.recount.step()
+        if look.recount.left:
+            return None
+        margin, after = self.counting.open.margin(mailboxes), self.stored(counter)
+        if look.before != after:
+            return None
+        stored = after or dict.fromkeys(counter.tally.cells, 0)
+        sums = look.recount.sums
+        return Observation(look.at, look.round, stored, sums, whole=True, margin=margin)
 
     def count_again(self, mailboxes: Collection[UUID]) -> None:
         """Mark these mailboxes: after a restart they are looked at, though nothing has changed."""

@@ -16,64 +16,27 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from reconcilers.drift import (
-    Evidence,
-    Interval,
     Observation,
     interval_of,
     proven_drift,
     remembered,
     whole_count_is_due,
 )
-from reconcilers.errors import Deferred, Soon
-from reconcilers.frontier import Marks
-from reconcilers.late import Past, under_way
+from reconcilers.errors import Deferred, Soon, Unfinished
+from reconcilers.late import under_way
 from reconcilers.model import Micros
+from reconcilers.stillness import stillness_after
 from reconcilers.tally import Sums, Tally
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.correct import Conclusion, Corrector
 from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRow
-from streaming.counters.observe import CounterObserver
+from streaming.counters.look_rules import LookRules
+from streaming.counters.observe import CounterObserver, WholeLook
+from streaming.counters.pending import PendingCounter, WaitingLook
 
 CHECK_EVERY: Micros = 60_000_000
 """A look that waits is asked so often whether it waits for something that is gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class LookRules:
-    """When looks are made (µs), and which ``evidence`` of them proves an error.
-
-    ``delay`` is D, ``window`` how long changes are gathered for one glance.
-    """
-
-    delay: Micros
-    window: Micros
-    evidence: Evidence
-
-
-@dataclass(slots=True)
-class WaitingLook:
-    """A look that waits until the frontier has passed its ``marks``.
-
-    Before it was made the ``past`` had come out, and these ``changes`` since.
-    """
-
-    observation: Observation
-    marks: Marks
-    past: Past
-    changes: Counter[UUID] = field(default_factory=Counter)
-
-
-@dataclass(slots=True)
-class PendingCounter:
-    """A counter that is due at a time (µs); its looks so far, and the one that waits."""
-
-    counter: CounterRow
-    due: Micros
-    looks: tuple[Interval, ...] = ()
-    waiting: WaitingLook | None = None
-    mailboxes: frozenset[UUID] = frozenset()
-    in_doubt: bool = False
 
 
 @dataclass(slots=True)
@@ -101,21 +64,37 @@ class CounterScheduler:
         before, self._batch = self._batch, batch
         self.observer.counting.open.take(batch.open_messages)
         self.observer.recent.take(batch.changes)
+        self.observer.heard(batch.proven)
         for each in self._pending.values():
+            came = {one: batch.changes[one] for one in each.mailboxes if one in batch.changes}
+            if came and each.still is not None:
+                each.still = each.still.heard(sum(came.values()), self.clock())
+            if each.counting is not None:
+                each.counting.changes.update(came)
             look = each.waiting
             if look is None or look.marks.passed(before.proven):
                 continue
-            look.changes.update({one: batch.changes.get(one, 0) for one in each.mailboxes})
+            look.changes.update(came)
             if look.marks.passed(batch.proven):
                 each.due = self.clock()
 
-    def expect(self, counters: Iterable[CounterRow]) -> None:
-        """These are due soon: what changes within the window makes one look."""
-        due = self.clock() + self.rules.window
+    def expect(self, counters: Iterable[CounterRow]) -> int:
+        """These are due soon: what changes within the window makes one look. How many are new."""
+        due, before = self.clock() + self.rules.window, len(self._pending)
         for counter in counters:
             self._pending.setdefault(
                 (counter.tally.name, counter.key), PendingCounter(counter, due)
             )
+        return len(self._pending) - before
+
+    def changed(self, counters: Iterable[CounterRow]) -> None:
+        """These have just changed: what is written late is first looked at when it may be there."""
+        rows = tuple(counters)
+        self.expect(rows)
+        for row in rows:
+            pending, lag = self._pending[row.tally.name, row.key], self.rules.lag(row.tally)
+            if pending.still is None and lag:
+                pending.due = max(pending.due, self.clock() + lag)
 
     def ready(self) -> list[PendingCounter]:
         """The counters to work on now: looks that are complete, then those due first."""
@@ -131,7 +110,10 @@ class CounterScheduler:
         """One step of one counter. Raises `Retryable` when the surroundings fail."""
         look = pending.waiting
         if look is None:
-            self._glance(pending)
+            try:
+                self._glance(pending)
+            except Unfinished:
+                self.put_off(pending, by=0)  # behind the others that are due
         elif self.observer.frontier.watched() != look.marks.watched:
             self._void(pending, "nodes changed")
         elif look.marks.passed(self._batch.proven):
@@ -166,12 +148,17 @@ class CounterScheduler:
         """The last one counts everything. Raises `Deferred` where that would be of no use."""
         if pending.mailboxes != mailboxes:
             pending.looks, pending.mailboxes = (), mailboxes
-        whole = whole_count_is_due(pending.looks, self.rules.evidence)
-        if whole and not self._may_correct(pending):
+            pending.still, pending.counting = None, None
+        past, changes = self.observer.recent.past(mailboxes), Counter[UUID]()
+        if whole_count_is_due(pending.looks, self.rules.evidence):
+            if not self._may_correct(pending):
+                return
+            observed, look = self._count_whole(pending)
+            past, changes = look.past, look.changes
+        else:
+            observed = self.observer.by_chunks(pending.counter, mailboxes)
+        if pending.counting is not None:
             return
-        look = self.observer.whole if whole else self.observer.by_chunks
-        past = self.observer.recent.past(mailboxes)
-        observed = look(pending.counter, mailboxes)
         if observed is None:
             self._void(pending, "moved")
             return
@@ -179,8 +166,25 @@ class CounterScheduler:
         if marks is None:
             self._void(pending, "no canary")
             return
-        pending.waiting = WaitingLook(observed, marks, past)
+        pending.waiting = WaitingLook(observed, marks, past, changes)
+        pending.still = stillness_after(observed, pending.still)
         self.put_off(pending, by=max(self.rules.delay, CHECK_EVERY))
+
+    def _count_whole(self, pending: PendingCounter) -> tuple[Observation | None, WholeLook]:
+        """A turn of it."""
+        look = pending.counting
+        if look is None:
+            look = self.observer.begin_whole(pending.counter, pending.mailboxes)
+        pending.counting = look
+        observed = self.observer.go_on(pending.counter, pending.mailboxes, look)
+        if look.watched != self.observer.frontier.watched():
+            pending.counting = None
+            return None, look
+        if observed is None and (look.recount.left or look.turns > 1):
+            self.put_off(pending, by=0)
+        else:
+            pending.counting = None
+        return observed, look
 
     def _mailboxes(self, pending: PendingCounter) -> frozenset[UUID]:
         """Nothing to be looked at: of a counter that is gone, or in doubt."""
@@ -217,18 +221,24 @@ class CounterScheduler:
             self._void(pending, "just started")
             return
         pending.waiting = None
-        pending.due = max(look.observation.at + self.rules.delay, self.clock())
+        tally, at = pending.counter.tally, look.observation.at
+        pending.due = max(at + self.rules.apart(tally), self.clock())
+        lag, still, stood = self.rules.lag(tally), pending.still, True
+        if lag and still is not None:
+            stood, changes = still.lasts(at, lag), max(changes, still.changes_since(at - lag))
         shown = interval_of(look.observation, changes)
-        pending.looks = remembered(pending.looks, shown, self.rules.evidence)
+        kept = remembered(pending.looks, shown, self.rules.evidence)
+        pending.looks = kept if stood else ()  # what is behind the event bus may still come
         wrong = proven_drift(pending.looks, self.rules.evidence)
         if shown.agrees:
-            self.count(pending.counter.tally, "agrees")
+            self.count(tally, "agrees")
             self.findings.close_as_right(pending.counter)
             self._drop(pending)
         elif not wrong:
-            self.count(pending.counter.tally, "wrong" if any(shown.bound.values()) else "unsure")
+            one_side = pending.looks and any(shown.bound.values())
+            self.count(tally, "wrong" if one_side else "unsure")
         else:
-            self.count(pending.counter.tally, "wrong")
+            self.count(tally, "wrong")
             self._correct(pending, wrong)
 
     def _may_correct(self, pending: PendingCounter) -> bool:
@@ -263,7 +273,7 @@ class CounterScheduler:
 
     def _deferred(self, pending: PendingCounter, why: Deferred) -> None:
         self.count(pending.counter.tally, "deferred")
-        pending.looks = ()
+        pending.looks, pending.counting = (), None
         pending.due = self.clock() + self.rules.delay
         if not isinstance(why, Soon):
             self.findings.defer(pending.counter, str(why))

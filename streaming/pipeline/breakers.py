@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from checkpoints.journal import Journal
 from reconcilers.ceiling import MINUTE
 from reconcilers.model import Micros, Slot, Suspect
-from reconcilers.policy import Breaker, BreakerLimits, BreakerState, Count, after_batch
+from reconcilers.policy import (
+    OF_ROWS,
+    Breaker,
+    BreakerLimits,
+    BreakerState,
+    Count,
+    after_batch,
+)
 from streaming.monitoring.metrics import Metrics
 
 log = logging.getLogger("reconciler")
@@ -20,18 +27,20 @@ class BreakerWatch:
     """Counts, and opens in the journal before anything is decided by it.
 
     What comes back counts once in ``once_in`` (µs): a removal takes two looks, a delay apart.
+    ``own`` are the breakers that it opens; of others it knows nothing.
     """
 
     journal: Journal
     limits: BreakerLimits
     metrics: Metrics
     once_in: Micros = 2 * MINUTE
+    own: Collection[Breaker] = OF_ROWS
     _counted: dict[tuple[str, Slot], Micros] = field(default_factory=dict)
     _state: BreakerState = field(default_factory=BreakerState)
 
     def recall(self) -> None:
         """Read from the journal which are open: at the start."""
-        self._state = BreakerState(self.journal.breakers())
+        self._state = BreakerState(self._open_now())
         self._show()
 
     @property
@@ -47,9 +56,10 @@ class BreakerWatch:
             reason = after.opened[breaker]
             self.journal.open_breaker(breaker, reason, count.at)
             log.error(
-                "breaker %s opened: %s; repairs pause until `reconcile resume`",
+                "breaker %s opened: %s; %s pause until `reconcile resume`",
                 breaker.value,
                 reason,
+                breaker.value,
             )
         self._state = after  # only now: what the journal does not hold would look closed
         self._show()
@@ -71,13 +81,16 @@ class BreakerWatch:
 
     def was_resumed(self) -> bool:
         """Whether somebody has closed them since the last call; they count anew then."""
-        if not self._state.opened or self.journal.breakers():
+        if not self._state.opened or self._open_now():
             return False
         self._state = BreakerState()
         self._show()
         log.info("breakers closed: looking again at what was held")
         return True
 
+    def _open_now(self) -> dict[Breaker, str]:
+        return {each: why for each, why in self.journal.breakers().items() if each in self.own}
+
     def _show(self) -> None:
-        for breaker in Breaker:
+        for breaker in self.own:
             self.metrics.breaker.labels(breaker.value).set(breaker in self._state.opened)

@@ -15,7 +15,7 @@ from streaming.settings.servers import (
     MetricsSettings,
 )
 from streaming.settings.unsafe import refuse_unsafe
-from streaming.settings.work import Mode, RepairSettings, StreamSettings
+from streaming.settings.work import Mode, RepairSettings, StreamSettings, TallySettings
 
 __all__ = [
     "LISTS",
@@ -31,6 +31,7 @@ __all__ = [
     "Section",
     "Settings",
     "StreamSettings",
+    "TallySettings",
     "load",
     "refuse_unsafe",
 ]

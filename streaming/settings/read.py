@@ -31,8 +31,8 @@ RENAMED = {
     ("repair", "held_mailbox_rows"): "empty_truth_min_rows",
     ("repair", "shadow"): "delete_clock_tolerance",
     ("tally", "latest"): "max_update_lag",
-    ("tally", "first_messages"): "first_correction_max_messages",
-    ("tally", "first_octets"): "first_correction_max_octets",
+    ("tally", "first_messages"): "correction_max_messages",
+    ("tally", "first_octets"): "correction_max_octets",
 }
 """Settings of version 0.1 by section and old name; see CHANGELOG.md."""
 

@@ -12,6 +12,7 @@ SHORTEST_DELAY = 35.0
 """Seconds: James retries a write for up to 31 s, and clocks differ by some more."""
 FEWEST_LOOKS = 2
 SHORTEST_LAG = 1.0
+SHORTEST_QUOTA_LAG = 60.0
 """Seconds."""
 
 
@@ -70,4 +71,9 @@ def dangers(settings: Settings) -> Iterator[str]:
         yield (
             f"tally.max_update_lag is {tally.max_update_lag:g} s: James writes counters later"
             " than that"
+        )
+    if tally.projections and tally.max_quota_lag < SHORTEST_QUOTA_LAG:
+        yield (
+            f"tally.max_quota_lag is {tally.max_quota_lag:g} s: a backlog of James's event bus,"
+            " which is longer, would look like an error of every quota"
         )

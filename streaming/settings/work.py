@@ -105,18 +105,28 @@ class TallySettings(Section):
         description="L: James writes a counter within it, after the truth: longer than the longest"
         " copy or expunge takes",
     )
+    max_quota_lag: Seconds = Field(
+        1_800.0,
+        description="James updates a quota within it, after the truth: longer than the longest"
+        " backlog of his event bus; a quota that has not stood still for so long is not corrected",
+    )
     looks: Count = Field(3, description="K: looks on one side, a delay apart, before a correction")
     chunk: Count = Field(1000, description="UIDs counted together; another value: all anew")
     rows_per_second: Count = Field(5_000, description="most rows read per second to be counted")
     after_outage: Seconds = Field(
         600.0, description="no correction while a node is down, nor this long after"
     )
-    first_correction_max_messages: Count = Field(
-        1_000, description="a quota root's first correction above it waits for a person, messages"
+    correction_max_messages: Count = Field(
+        1_000, description="a counter that is wrong by more waits for a person, messages"
     )
-    first_correction_max_octets: Count = Field(
-        100_000_000, description="the same for its size, octets"
+    correction_max_octets: Count = Field(
+        100_000_000, description="the same for the size of a quota, octets"
     )
+    corrections_per_minute: Count = Field(60, description="breaker: most corrections a minute")
+    correction_share: Share = Field(
+        0.05, description="breaker: largest share of corrections among the counters looked at"
+    )
+    share_min_looks: Count = Field(1000, description="that share counts from so many looks on")
 
     @field_validator("projections")
     @classmethod

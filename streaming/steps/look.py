@@ -220,7 +220,7 @@ class Look:
             examined=len(state.targets),
             unresolved=len(lost),
             changes=_changes(wakes, state),
-            touched=tuple(each.slot for each in state.targets.values() if each.changes),
+            touched=tuple(each.slot for each in state.targets.values() if each.touched),
             later=tuple(state.targets) if state.unread else (),
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 
 from reconcilers.memory import Entry
-from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.model import NO_PROJECTION, KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 
 
 @dataclass(slots=True)
@@ -31,6 +31,11 @@ class Target:
         else:
             before = self.looked_again.get(wake.projection)
             self.looked_again[wake.projection] = before or wake.suspected
+
+    @property
+    def touched(self) -> bool:
+        """Whether it has changed, or may have without any event: a cell of it has expired."""
+        return self.changes > 0 or NO_PROJECTION in self.looked_again
 
     def suspect(self, projection: str, kind: Kind | None) -> Suspect:
         """It is to be confirmed in this projection."""

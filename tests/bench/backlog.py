@@ -84,6 +84,7 @@ EVERYTHING: dict[str, dict[str, Any]] = {
         "projections": ["mailbox_counters", "current_quota"],
         "window": 5,
         "max_update_lag": 2,
+        "max_quota_lag": 2,
     },
 }
 """The settings with which all systems are kept."""

@@ -18,6 +18,7 @@ from reconcilers.frontier import Marks, Proven
 from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Micros, Row, Slot, Value
 from reconcilers.open_message import OpenMessage
+from reconcilers.policy import BreakerLimits
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
@@ -27,12 +28,15 @@ from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRow, CounterRows, Owners
+from streaming.counters.look_rules import LookRules
 from streaming.counters.observe import CounterObserver
 from streaming.counters.open_messages import OpenMessages
 from streaming.counters.recent_changes import RecentChanges
-from streaming.counters.schedule import CounterScheduler, LookRules
+from streaming.counters.recount import Recount
+from streaming.counters.schedule import CounterScheduler
 from streaming.counters.whole import WholeMailboxes
 from streaming.steps.parking import Parking
+from tests.builders.counter_breakers import NOTHING_OPENS, correction_breaker
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND, truth
 
 L: Micros = 10 * SECOND
@@ -161,7 +165,10 @@ class Bench:
 
     families: tuple[Family, ...] = FAMILIES
     observe: bool = False
-    first: Sums = field(default_factory=lambda: {Sum.COUNT: 100, Sum.SIZE: 10_000})
+    most: Sums = field(default_factory=lambda: {Sum.COUNT: 100, Sum.UNSEEN: 100, Sum.SIZE: 10_000})
+    root_lag: Micros = 0
+    breaks: BreakerLimits = NOTHING_OPENS
+    back_a_minute: int = 10**9
     now: Micros = NOW
     lag: float = 0.0
     trouble: str | None = None
@@ -195,7 +202,7 @@ class Bench:
         """A new process, over what was kept."""
         self.owners = Owners(self.tables)
         self.open_messages = OpenMessages(FAMILY, self.tables, self.tables, self.lineage)
-        limits = CorrectionLimits(3, self.first, AGAIN, prompt=DELAY, observe=self.observe)
+        limits = CorrectionLimits(3, self.most, AGAIN, prompt=DELAY, observe=self.observe)
         self.findings = self._findings(limits)
         self.correcting = self._correcting(limits)
         self.watch = self._watch()
@@ -217,6 +224,7 @@ class Bench:
             rounds=self.rounds,
             clock=self.clock,
             limits=limits,
+            breaker=correction_breaker(self.journal, self.clock, self.breaks, self.back_a_minute),
             trouble=lambda: self.trouble,
             pauses=self.pauses,
             steady=lambda: (self.now if self.steady is None else self.steady) / 1e6,
@@ -233,13 +241,18 @@ class Bench:
                 self.canaries,
                 self.clock,
                 RecentChanges(self.lag, lambda: self.now / 1e6),
+                lambda proven: None,
             ),
             findings=self.findings,
             correcting=self.correcting,
             clock=self.clock,
-            rules=LookRules(DELAY, GATHER, Evidence(K, 2 * K)),
-            count=lambda tally, outcome: self.counts.update([outcome]),
+            rules=LookRules(DELAY, GATHER, Evidence(K, 2 * K), self.root_lag),
+            count=self._looked,
         )
+
+    def _looked(self, tally: Tally, outcome: str) -> None:
+        self.counts.update([outcome])
+        self.correcting.breaker.looked(outcome)
 
     def counting(self) -> MailboxCounter:
         return MailboxCounter(
@@ -253,6 +266,13 @@ class Bench:
             slack=DELAY // 2,
             open=self.open_messages,
         )
+
+    def recounted(self, *mailboxids: UUID) -> Sums:
+        """All of these against the truth."""
+        recount = Recount(self.counting(), list(mailboxids))
+        while recount.left:
+            recount.step()
+        return recount.sums
 
     @property
     def subjects(self) -> CounterRows:

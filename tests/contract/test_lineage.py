@@ -45,6 +45,16 @@ def test_what_was_remembered_is_found_both_ways_round(lineage: Lineage) -> None:
     assert list(lineage.of_group(entry.slot.group)) == [(slot, entry.source)]
 
 
+def test_a_part_of_a_group_comes_in_the_order_of_its_second_key_column(lineage: Lineage) -> None:
+    entries = [an_entry(uid) for uid in (9, 2, 30, 4)]
+    mailbox = entries[0].slot.group
+    entries = [replace(each, slot=Slot(mailbox, uid_of(each.slot))) for each in entries]
+    lineage.remember([*entries, an_entry(5)])
+    found = [uid_of(slot) for slot, _ in lineage.of_group_from(mailbox, 4)]
+    assert found == [4, 9, 30]
+    assert list(lineage.of_group_from(mailbox, 31)) == []
+
+
 def test_what_was_not_is_left_out(lineage: Lineage) -> None:
     entry = an_entry()
     lineage.remember([entry])

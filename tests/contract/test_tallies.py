@@ -175,6 +175,31 @@ def test_a_late_whole_count_empties_nothing_that_was_counted_since(
     assert book.chunks == {0: Chunk(sums(5), AT + 10), 1: Chunk(sums(6), AT + 10)}
 
 
+def test_when_a_mailbox_was_counted_whole(tallies: Tallies, mailbox: UUID) -> None:
+    assert tallies.of_mailbox(mailbox).whole_at is None
+    tallies.counted_whole(mailbox, {0: sums(1)}, AT)
+    tallies.counted(mailbox, {0: sums(2)}, AT + 5)
+    assert tallies.of_mailbox(mailbox).whole_at == AT
+    tallies.counted_whole(mailbox, {}, AT + 7)
+    assert tallies.of_mailbox(mailbox).whole_at == AT + 7
+
+
+def test_marks_are_of_one_width_since_it_was_first_asked_for(tallies: Tallies) -> None:
+    at = time.time_ns() // 1000
+    assert tallies.marked_in_this_width_since(at) == at
+    assert tallies.marked_in_this_width_since(at + 1) == at
+
+
+def test_another_width_begins_anew_and_so_does_the_first_after_it(store: Store) -> None:
+    """What was counted in between is not marked in the first."""
+    at = time.time_ns() // 1000
+    narrow, wide = CassandraTallies(store, 77), CassandraTallies(store, 777)
+    assert narrow.marked_in_this_width_since(at) == at
+    assert wide.marked_in_this_width_since(at + 1) == at + 1
+    assert wide.marked_in_this_width_since(at + 2) == at + 1
+    assert narrow.marked_in_this_width_since(at + 3) == at + 3
+
+
 # --- marks by time -------------------------------------------------------------------------------
 
 

@@ -55,7 +55,8 @@ RowKey = tuple[str, UUID | str]
 class Climate:
     """D, W, the time that capture takes at most, that changes are gathered for one look; µs.
 
-    ``written`` is how long after the truth a counter is written at the latest: no more than D.
+    ``written`` is how long after the truth a counter is written at the latest: no more than D. A
+    quota is written by a listener, which may be ``listener`` behind, and is looked at accordingly.
     """
 
     delay: Micros
@@ -63,6 +64,7 @@ class Climate:
     latest: Micros
     gather: Micros
     written: Micros
+    listener: Micros = 0
 
     @property
     def cycle(self) -> Micros:
@@ -133,6 +135,8 @@ class World:
     canary: Micros = 0
     """The number of the newest that can be read."""
     straggles: Callable[[], Micros] = lambda: 0
+    listens_in: Callable[[], Micros] = lambda: 0
+    """How long after it could a quota is written: the backlog before its listener."""
     met: Counter[str] = field(default_factory=Counter)
     _in_flight: list[tuple[Micros, int, Callable[[], None]]] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=lambda: count(1))
@@ -313,7 +317,8 @@ class World:
             if key[1] not in (mailbox, str(ROOT)):
                 continue
             ours = {each: deltas[each] for each in tally.cells if deltas[each]}
-            after = [max(listed_in, self.within(self.climate.written)) + self.straggles()]
+            behind = self.listens_in() if key[1] == str(ROOT) else 0
+            after = [max(listed_in, self.within(self.climate.written)) + self.straggles() + behind]
             fate = self._fate()
             if fate is Fate.LOST:
                 after = []

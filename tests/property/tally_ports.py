@@ -191,6 +191,9 @@ class SlowTallies:
 
     ports: Ports
 
+    def marked_in_this_width_since(self, now: Micros) -> Micros:
+        return self.ports.world.tallies.marked_in_this_width_since(0)
+
     def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
         self.ports.world.tallies.mark(touched, at)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from threading import Event
@@ -23,20 +24,19 @@ from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRows, Owners
+from streaming.counters.look_rules import LookRules
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
 from streaming.counters.open_messages import OpenMessages
+from streaming.counters.pending import PendingCounter, WaitingLook
 from streaming.counters.progress import CounterProgress
 from streaming.counters.recent_changes import RecentChanges
-from streaming.counters.schedule import (
-    CounterScheduler,
-    LookRules,
-    PendingCounter,
-    WaitingLook,
-)
+from streaming.counters.schedule import CounterScheduler
+from streaming.counters.unmarked import LossRules, WatchedTallies
 from streaming.counters.whole import WholeMailboxes
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
+from tests.builders.counter_breakers import correction_breaker
 from tests.builders.permits import nothing_paused
 from tests.property.faults import CrashError
 from tests.property.mail import FAMILY, SECOND, time_uuid
@@ -109,7 +109,7 @@ class Instance:
         self.inbox = Inbox(world)
         world.streams.append(self.inbox.put)
         clock = lambda: world.now  # noqa: E731
-        tallies = SlowTallies(self.ports)
+        tallies = self._tallies(clock)
         counting = MailboxCounter(
             family=FAMILY,
             lists=self.ports,
@@ -134,6 +134,7 @@ class Instance:
             rounds=self.rounds,
             clock=clock,
             limits=limits,
+            breaker=correction_breaker(self.journal, clock, metrics=metrics()),
             trouble=lambda: None,
             pauses=nothing_paused,
             steady=lambda: world.now / 1e6,
@@ -143,12 +144,19 @@ class Instance:
         recent = RecentChanges(0.0, lambda: world.now / 1e6)
         watch = Observed(
             observer=CounterObserver(
-                self.ports, counting, owners, self.rounds, self.ports, clock, recent
+                self.ports,
+                counting,
+                owners,
+                self.rounds,
+                self.ports,
+                clock,
+                recent,
+                tallies.heard,
             ),
             findings=findings,
             correcting=correcting,
             clock=clock,
-            rules=LookRules(climate.delay, climate.gather, Evidence(K, 2 * K)),
+            rules=LookRules(climate.delay, climate.gather, Evidence(K, 2 * K), climate.listener),
             count=self._count,
         )
         counters = CounterRows(FAMILIES, owners)
@@ -160,6 +168,17 @@ class Instance:
             trouble=lambda: None,
             progress=CounterProgress(metrics()),
             _queue=self.inbox,  # type: ignore[arg-type]
+        )
+
+    def _tallies(self, clock: Callable[[], Micros]) -> WatchedTallies:
+        delay = self.ports.world.climate.delay
+        return WatchedTallies(
+            kept=SlowTallies(self.ports),
+            lineage=self.ports.world.lineage,
+            frontier=self.ports,
+            clock=clock,
+            rules=LossRules(slack=delay // 2, expiries=delay),
+            lost=lambda: self.counts.update(["loss proven"]),
         )
 
     def _marked(self) -> list[UUID]:
@@ -212,6 +231,7 @@ class Run:
     def __post_init__(self) -> None:
         rng = random.Random(self.seed)
         self.world = World(self.climate, self.weather, rng)
+        self.world.lineage.watch_from(self.world.now)
         if rng.random() < 0.3:
             self.world.mailboxes = self.world.mailboxes[:1]
         self.world.fill(rng.randrange(13))

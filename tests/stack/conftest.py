@@ -62,8 +62,11 @@ TALLIES: Mapping[str, Any] = {
     "projections": ["mailbox_counters", "current_quota"],
     "window": 5,
     "max_update_lag": LATEST,
+    "max_quota_lag": LATEST,
     "after_outage": 1,
-    "first_correction_max_messages": 50,
+    "correction_max_messages": 500,
+    "corrections_per_minute": 1000,
+    "correction_share": 1.0,
 }
 """The section [tally] of a stream whose delay is as long.
 

@@ -144,7 +144,7 @@ def test_each_correction_came_nearer_to_the_truth(burning: Burning) -> None:
 
 
 def test_when_the_mail_rests_everything_is_exact(burning: Burning) -> None:
-    """Once a person has accepted the first corrections of the quota roots, which are large."""
+    """Once a person has accepted the corrections that are large."""
 
     def exact() -> bool:
         burning.accept_large_corrections()

@@ -64,6 +64,7 @@ KEPT: Mapping[str, Mapping[str, Any]] = {
         "projections": ["mailbox_counters", "current_quota"],
         "window": 1,
         "max_update_lag": LATEST,
+        "max_quota_lag": LATEST,
         "looks": 3,
         "after_outage": 1,
     },

@@ -21,7 +21,7 @@ from reconcilers.finding import Action, Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.memory import Watching
 from reconcilers.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
-from reconcilers.policy import Breaker, BreakerLimits
+from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits
 from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import MemoryWatch
 from streaming.canary.watch import FrontierWatch
@@ -209,7 +209,7 @@ def test_of_two_breakers_the_second_is_journalled_too_by_the_batch_executed_agai
     with pytest.raises(Unreachable):
         decisions.admit(look, PIECE)
     decisions.admit(look, PIECE)
-    assert set(ports.journal.breakers()) == set(Breaker)
+    assert set(ports.journal.breakers()) == OF_ROWS
 
 
 def test_what_was_held_is_looked_at_again_when_a_person_closes_the_breakers() -> None:

@@ -17,7 +17,7 @@ from reconcilers.finding import Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot, Suspect
 from reconcilers.pause import ALL, Pause
-from reconcilers.policy import Breaker, BreakerLimits
+from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.slices import Slice
@@ -90,7 +90,7 @@ def test_what_has_no_write_yet_counts_when_it_comes_back(
 
 
 def test_what_comes_back_without_a_finding_counts() -> None:
-    assert opened_by(batches(MemoryPorts(MemoryJournal(lambda: NOW)))) == set(Breaker)
+    assert opened_by(batches(MemoryPorts(MemoryJournal(lambda: NOW)))) == OF_ROWS
 
 
 def test_where_nothing_may_be_written_nothing_that_comes_back_counts() -> None:
@@ -118,7 +118,7 @@ def test_what_a_person_has_paused_counts_when_it_comes_back(what: str) -> None:
     ports.pauses.end(pause, Resumed(NOW, "bob", ""))
     ports.asked += 2
     decisions.admit(back, piece(2))
-    assert set(ports.journal.breakers()) == set(Breaker)
+    assert set(ports.journal.breakers()) == OF_ROWS
 
 
 def test_both_looks_of_a_removal_count_once_and_one_that_goes_on_coming_counts_again() -> None:
@@ -131,7 +131,7 @@ def test_both_looks_of_a_removal_count_once_and_one_that_goes_on_coming_counts_a
     (first, second) = decisions.admission.breakers._state.recent
     assert (first.again, second.again) == (MOST - 1, 0)
     decisions.admit(coming_back(MOST + 1), piece(2, NOW + 2 * MINUTE))
-    assert set(ports.journal.breakers()) == set(Breaker)
+    assert set(ports.journal.breakers()) == OF_ROWS
 
 
 def test_removals_that_are_held_do_not_count_as_repairs() -> None:
@@ -149,7 +149,7 @@ def test_what_waits_for_a_table_that_refuses_counts_when_it_takes_writes() -> No
     assert opened_by(decisions) == set()
     decisions.open_findings.drop(parked)
     decisions.admit(coming_back(MOST + 1), piece(2))
-    assert set(decisions.admission.breakers.journal.breakers()) == set(Breaker)
+    assert set(decisions.admission.breakers.journal.breakers()) == OF_ROWS
 
 
 # --- at which pace -------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ STATES = "intended stuck reported held observed verified superseded healed parke
         (Kind, KINDS),
         (State, STATES),
         (Action, "nothing look_again look_later close keep report repair stick"),
-        (Breaker, "repairs removals"),
+        (Breaker, "repairs removals corrections"),
         (Sum, "count unseen size"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

@@ -8,9 +8,11 @@ from uuid import UUID
 
 import pytest
 
+from checkpoints.expiries import Expiry
 from checkpoints.memory import MemoryLineage
 from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from streaming.pipeline.scheduled import scheduled_wake
 from streaming.steps.look import Look, LookResult
 from streaming.steps.look_state import LookState, Target
 from streaming.steps.looks import Looks
@@ -74,6 +76,12 @@ def test_the_changes_of_each_mailbox_are_counted_and_their_uids_told() -> None:
 def test_a_look_again_is_no_change() -> None:
     looked = look(AGAIN)
     assert (looked.changes, looked.touched, looked.examined) == ({}, (), 1)
+
+
+def test_a_slot_whose_cell_has_expired_is_touched_and_is_no_change() -> None:
+    """No event tells of an expiry, and its chunk would stand as it was counted."""
+    looked = look(scheduled_wake(Expiry(SLOT, MESSAGE_ID, NOW)))
+    assert (looked.changes, looked.touched) == ({}, (SLOT,))
 
 
 def test_a_delete_that_names_no_uid_counts_once_more_than_what_it_led_to() -> None:

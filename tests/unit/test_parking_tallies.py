@@ -25,6 +25,7 @@ from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRow
 from streaming.steps.parking import Parking
+from tests.builders.counter_breakers import correction_breaker
 from tests.builders.permits import nothing_paused
 from tests.builders.rows import NOW, SECOND
 
@@ -80,7 +81,9 @@ class Desk:
     def __post_init__(self) -> None:
         self.journal = MemoryJournal(lambda: self.now)
         self.parking = Parking(MAILBOX_TALLY, self.journal, lambda: self.now)
-        limits = CorrectionLimits(attempts=3, first={}, again=AGAIN, prompt=SECOND)
+        limits = CorrectionLimits(
+            attempts=3, most=dict.fromkeys(Sum, 100), again=AGAIN, prompt=SECOND
+        )
         self.open = CounterFindings(
             journal=self.journal,
             parking={MAILBOX_TALLY.name: self.parking},
@@ -95,6 +98,7 @@ class Desk:
             rounds=self.rounds,
             clock=lambda: self.now,
             limits=limits,
+            breaker=correction_breaker(self.journal, lambda: self.now),
             trouble=lambda: None,
             pauses=nothing_paused,
             steady=lambda: self.now / 1e6,

@@ -122,7 +122,7 @@ def test_a_recount_that_agrees_with_the_truth_replaces_what_chunks_were_counted_
     counted(bench)
     bench.tables.hold(MAILBOX, message(1))
     assert counted(bench) == sums(4, 3, 400)
-    assert bench.counting().recounted([MAILBOX]) == sums(1, 1, 100)
+    assert bench.recounted(MAILBOX) == sums(1, 1, 100)
     assert counted(bench) == sums(1, 1, 100)
     assert bench.tables.read == []
 
@@ -130,7 +130,7 @@ def test_a_recount_that_agrees_with_the_truth_replaces_what_chunks_were_counted_
 def test_rows_of_other_mailboxes_do_not_count(bench: Bench) -> None:
     each = message(1)
     bench.tables.truths[each.messageid].append(truth_of(OTHER, each))
-    assert bench.counting().recounted([MAILBOX]) == sums(4, 3, 400)
+    assert bench.recounted(MAILBOX) == sums(4, 3, 400)
 
 
 def test_a_message_that_only_lineage_knows_is_asked_for(bench: Bench) -> None:
@@ -138,18 +138,18 @@ def test_a_message_that_only_lineage_knows_is_asked_for(bench: Bench) -> None:
     bench.tables.truths[lost.messageid] = [truth_of(MAILBOX, lost)]
     bench.remember(MAILBOX, lost)
     with pytest.raises(Deferred, match=r"1 messages of mailbox .* differ"):
-        bench.counting().recounted([MAILBOX])
+        bench.recounted(MAILBOX)
 
 
 def test_a_message_that_lineage_remembers_and_nobody_has_any_more_is_none(bench: Bench) -> None:
     bench.remember(MAILBOX, message(3))
-    assert bench.counting().recounted([MAILBOX]) == sums(4, 3, 400)
+    assert bench.recounted(MAILBOX) == sums(4, 3, 400)
 
 
 def test_a_row_that_the_truth_does_not_have_is_a_difference(bench: Bench) -> None:
     del bench.tables.truths[message(1).messageid]
     with pytest.raises(Deferred, match="differ"):
-        bench.counting().recounted([MAILBOX])
+        bench.recounted(MAILBOX)
 
 
 @pytest.mark.parametrize("cells", [{"flagseen": True}, {"fullcontentoctets": 5}, {"uid": 2}])
@@ -157,38 +157,38 @@ def test_a_message_that_differs_defers_its_mailbox(bench: Bench, cells: dict[str
     each = message(1)
     bench.tables.truths[each.messageid] = [truth_of(MAILBOX, each, **cells)]
     with pytest.raises(Deferred, match="differ"):
-        bench.counting().recounted([MAILBOX])
+        bench.recounted(MAILBOX)
 
 
 def test_a_difference_in_one_of_a_users_mailboxes_defers_them_all(bench: Bench) -> None:
     bench.tables.listing[OTHER] = [message(40)]
     with pytest.raises(Deferred, match=str(OTHER)):
-        bench.counting().recounted([MAILBOX, OTHER])
+        bench.recounted(MAILBOX, OTHER)
 
 
 def test_an_incomplete_truth_row_of_another_mailbox_does_not_matter(bench: Bench) -> None:
     each = message(1)
     bench.tables.truths[each.messageid].append(truth_of(OTHER, each, modseq=None))
-    assert bench.counting().recounted([MAILBOX]) == sums(4, 3, 400)
+    assert bench.recounted(MAILBOX) == sums(4, 3, 400)
 
 
 def test_a_seen_flag_that_is_null_means_unseen(bench: Bench) -> None:
     each = message(1)
     bench.tables.truths[each.messageid] = [truth_of(MAILBOX, each, flagseen=None)]
-    assert bench.counting().recounted([MAILBOX]) == sums(4, 3, 400)
+    assert bench.recounted(MAILBOX) == sums(4, 3, 400)
 
 
 def test_more_messages_than_one_read_asks_for_are_all_counted(bench: Bench) -> None:
     many = [message(uid) for uid in range(1, IDS_A_READ + 2)]
     bench.tables.hold(MAILBOX, *many)
-    assert bench.counting().recounted([MAILBOX])[Sum.COUNT] == IDS_A_READ + 1
+    assert bench.recounted(MAILBOX)[Sum.COUNT] == IDS_A_READ + 1
 
 
 def test_a_message_listed_twice_under_two_uids_is_two(bench: Bench) -> None:
     first, copy = message(1), replace(message(1), uid=2)
     bench.tables.hold(MAILBOX, first, copy)
     bench.tables.truths[first.messageid] = [truth_of(MAILBOX, each) for each in (first, copy)]
-    assert bench.counting().recounted([MAILBOX]) == sums(2, 2, 200)
+    assert bench.recounted(MAILBOX) == sums(2, 2, 200)
 
 
 # --- sums -----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Quotas: a row for a user's mailboxes together, the first large correction of it for a person."""
+"""Quotas: a row for a user's mailboxes together, a large correction of it for a person."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.finding import State, accepted
+from reconcilers.finding import State
 from reconcilers.model import Kind
 from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
 from reconcilers.tally import Sum
@@ -23,7 +23,7 @@ def wrong_quota(bench: Bench, count: int = 3, size: int = 300) -> Bench:
 
 
 @pytest.mark.parametrize(("count", "size"), [(103, 200), (2, 10_201), (-99, 200)])
-def test_the_first_large_correction_of_a_root_waits_for_a_person(count: int, size: int) -> None:
+def test_a_large_correction_of_a_root_waits_for_a_person(count: int, size: int) -> None:
     bench = wrong_quota(Bench(), count, size)
     bench.look(2 * K)
     found = bench.finding(OF_BOB)
@@ -41,25 +41,6 @@ def test_what_waits_for_a_person_is_let_go_until_its_next_look() -> None:
     assert len(bench.watch) == 0
 
 
-def test_it_goes_on_when_it_is_accepted_and_later_ones_are_not_asked_for() -> None:
-    bench = wrong_quota(Bench(), 200, 200)
-    bench.look(K)
-    found = bench.finding(OF_BOB)
-    assert found is not None
-    bench.journal.put(accepted(found, bench.now))
-    bench.recall()
-    bench.expect(OF_BOB)
-    bench.look(K + 1)
-    assert bench.finding(OF_BOB) is None
-    bench.set_quota(300, 200)
-    bench.expect(OF_BOB)
-    bench.look(K)
-    assert [write.deltas for write in bench.tables.added] == [
-        {Sum.COUNT: -198},
-        {Sum.COUNT: -298},
-    ]
-
-
 def test_what_waits_for_a_person_does_so_through_other_reasons_to_wait() -> None:
     bench = wrong_quota(Bench(), 200, 200)
     bench.look(K)
@@ -71,7 +52,7 @@ def test_what_waits_for_a_person_does_so_through_other_reasons_to_wait() -> None
     assert found.kind is Kind.LARGE_CORRECTION
 
 
-def test_a_small_first_correction_of_a_root_waits_for_nobody() -> None:
+def test_a_small_correction_of_a_root_waits_for_nobody() -> None:
     bench = wrong_quota(Bench(), 102, 10_200)
     bench.look(K)
     assert [write.deltas for write in bench.tables.added] == [{Sum.COUNT: -100, Sum.SIZE: -10_000}]

@@ -97,7 +97,7 @@ def test_an_observer_writes_no_reason_why_it_waits() -> None:
 
 
 def test_what_a_person_accepts_while_looks_are_made_is_carried_out() -> None:
-    bench = Bench(first={Sum.COUNT: 0, Sum.SIZE: 0})
+    bench = Bench(most={Sum.COUNT: 0, Sum.SIZE: 0})
     bench.set_quota(count=3, size=200)
     bench.expect(OF_BOB)
     bench.look(K)

@@ -20,6 +20,7 @@ DANGEROUS: list[tuple[dict[str, Any], str]] = [
     ({"cassandra": {"request_timeout": 46}}, "cassandra.request_timeout is 46 s, longer than"),
     ({"tally": {"looks": 1}}, "tally.looks is 1: one look cannot tell"),
     ({"tally": {"max_update_lag": 0.5}}, "tally.max_update_lag is 0.5 s"),
+    ({"tally": {"max_quota_lag": 59}}, "tally.max_quota_lag is 59 s: a backlog of James"),
 ]
 
 
@@ -47,6 +48,7 @@ def test_it_is_taken_by_an_observer_and_where_it_is_meant(
         {"stream": {"delay": 35}},
         {"tally": {"looks": 1, "projections": []}},
         {"stream": {"delay": 3600}, "tally": {"max_update_lag": 1}},
+        {"tally": {"max_quota_lag": 60}},
     ],
 )
 def test_what_is_safe_is_taken(sections: dict[str, Any]) -> None:

@@ -1,0 +1,45 @@
+"""A counter that is due, and what is known of it by now: its looks, and those under way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from reconcilers.drift import Interval, Observation
+from reconcilers.frontier import Marks
+from reconcilers.late import Past
+from reconcilers.model import Micros
+from reconcilers.stillness import Stillness
+from streaming.counters.counter_row import CounterRow
+from streaming.counters.observe import WholeLook
+
+
+@dataclass(slots=True)
+class WaitingLook:
+    """A look that waits until the frontier has passed its ``marks``.
+
+    Before it was made the ``past`` had come out, and these ``changes`` since.
+    """
+
+    observation: Observation
+    marks: Marks
+    past: Past
+    changes: Counter[UUID] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class PendingCounter:
+    """A counter that is due at a time (µs); its looks so far, and the one that waits.
+
+    ``still`` is since when neither side has moved, ``counting`` a whole count that goes on.
+    """
+
+    counter: CounterRow
+    due: Micros
+    looks: tuple[Interval, ...] = ()
+    waiting: WaitingLook | None = None
+    mailboxes: frozenset[UUID] = frozenset()
+    in_doubt: bool = False
+    still: Stillness | None = None
+    counting: WholeLook | None = None

@@ -1,0 +1,52 @@
+"""A recount of mailboxes against the truth, by ranges of UIDs: a turn counts some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from reconcilers.model import Micros
+from reconcilers.tally import NOTHING, Sum, Sums, together, total
+from streaming.counters.count import ROWS_A_RANGE, MailboxCounter
+
+
+@dataclass(slots=True)
+class Recount:
+    """Mailboxes that are ``left`` to be counted; ``sums`` are those of what was counted.
+
+    What a range holds is kept; of its messages nothing. After an error it goes on where it was.
+    """
+
+    counting: MailboxCounter
+    left: list[UUID]
+    sums: Sums = field(default_factory=lambda: NOTHING)
+    _began: Micros = 0
+    _first: int = 0
+    _chunks: Mapping[int, Sums] = field(default_factory=dict)
+
+    def step(self) -> None:
+        """Count some ranges: of several small mailboxes, or one of a large one.
+
+        Raises `Deferred` where a mailbox differs from the truth, `Retryable`.
+        """
+        messages = 0
+        while self.left and messages < ROWS_A_RANGE:
+            before = self.sums[Sum.COUNT]
+            self._range()
+            if self._first:
+                return
+            messages += self.sums[Sum.COUNT] - before
+
+    def _range(self) -> None:
+        mailboxid = self.left[0]
+        if not self._first:
+            self._began = self.counting.clock()
+        counted = self.counting.range_against_truth(mailboxid, self._first)
+        chunks = together(self._chunks, counted.chunks)
+        if counted.after is None:
+            self.counting.tallies.counted_whole(mailboxid, chunks, self._began)
+            self.left.pop(0)
+            chunks = {}
+        self.sums = total([self.sums, *counted.chunks.values()])
+        self._chunks, self._first = chunks, counted.after or 0
