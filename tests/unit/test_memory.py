@@ -26,7 +26,7 @@ from reconcilers.memory import (
 )
 from reconcilers.model import Micros, Slot
 from reconcilers.seen import Seen
-from tests.builders.rows import DELAY, MAILBOX, MESSAGE_ID, SLOT
+from tests.builders.rows import MAILBOX, MESSAGE_ID, SLOT
 from tests.builders.slots import slots
 
 BORN: Micros = 1_700_000_000_000_000
