@@ -102,7 +102,7 @@ def without_faults(seed: int) -> Run:
 def with_a_straggler(seed: int) -> Run:
     """A counter that is written later than is agreed misleads all looks but the last of K."""
     run = a_run(seed)
-    strikes = now_and_then(run, 0.2, most=10)
+    strikes = now_and_then(run, 0.4, most=20)
     climate, looks = run.climate, (K - 1) * run.climate.delay
     most = climate.delay + looks - climate.written
     late = partial(run.world.rng.randrange, climate.delay, most)
