@@ -12,10 +12,8 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 
 from checkpoints import codec
-from checkpoints.bookmarks import Bookmark, after
 from checkpoints.clock import now_micros
 from checkpoints.expiries import Expiry
-from checkpoints.failing import FailingSlice
 from checkpoints.lineage import SourceInGroup
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family
@@ -236,54 +234,6 @@ class MemoryLineage:
         """A sweep counts; nothing does while nobody watches."""
         if self._watching is not None:
             self._watching = replace(self._watching, swept_at=at)
-
-
-class MemoryBookmarks:
-    """`checkpoints.bookmarks.Bookmarks` in dictionaries; nothing is left of older versions."""
-
-    def __init__(self, clock: Callable[[], Micros] = now_micros) -> None:
-        self._clock = clock
-        self._recorded: dict[str, Bookmark] = {}
-        self._named: dict[tuple[str, str], Bookmark] = {}
-
-    def record(self, bookmark: Bookmark) -> Bookmark:
-        """Keep it as the newest."""
-        newest = self.newest(bookmark.stream)
-        at = after(newest.recorded_at if newest else None, self._clock())
-        self._recorded[bookmark.stream] = replace(bookmark, recorded_at=at)
-        return self._recorded[bookmark.stream]
-
-    def newest(self, stream: str) -> Bookmark | None:
-        """The one recorded last."""
-        return self._recorded.get(stream)
-
-    def name(self, bookmark: Bookmark, name: str) -> Bookmark:
-        """Keep it under a name."""
-        self._named[bookmark.stream, name] = replace(bookmark, name=name)
-        return self._named[bookmark.stream, name]
-
-    def named(self, stream: str, name: str) -> Bookmark | None:
-        """The bookmark with this name."""
-        return self._named.get((stream, name))
-
-
-class MemoryFailingSlices:
-    """`checkpoints.failing.FailingSlices` in a dictionary."""
-
-    def __init__(self) -> None:
-        self._of: dict[str, FailingSlice] = {}
-
-    def of(self, stream: str) -> FailingSlice | None:
-        """What this stream has left."""
-        return self._of.get(stream)
-
-    def keep(self, stream: str, failing: FailingSlice) -> None:
-        """Replace it."""
-        self._of[stream] = failing
-
-    def forget(self, stream: str) -> None:
-        """Nothing fails."""
-        self._of.pop(stream, None)
 
 
 class MemoryExpiries:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from checkpoints.bookmarks import Place, Positions
 from checkpoints.failing import FailingSlice, FailingSlices
-from checkpoints.memory import MemoryFailingSlices
+from checkpoints.memory_progress import MemoryFailingSlices
 from reconcilers.errors import Refused, Retryable
 from reconcilers.model import Micros
 from streaming.pipeline.slices import Slice

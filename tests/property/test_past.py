@@ -63,10 +63,6 @@ def test_messages_beside_a_past() -> None:
     assert not rare, f"the runs hardly meet {rare}: they prove little"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="rule 3 removes a row of which no delete was heard; seed 2, and about one in eight",
-)
 def test_messages_where_the_truth_was_restored() -> None:
     played(with_a_truth_restored, range(300))
 
@@ -80,7 +76,6 @@ def test_messages_beside_a_past_in_many_more_runs() -> None:
 
 
 @pytest.mark.long(part="past")
-@pytest.mark.xfail(strict=True, reason="as above")
 def test_messages_where_the_truth_was_restored_in_many_more_runs() -> None:
     played(with_a_truth_restored, MANY_MORE)
 

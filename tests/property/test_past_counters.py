@@ -125,19 +125,11 @@ def test_counters_beside_a_past() -> None:
     assert met["corrected"] >= 5, met
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a counter is lowered though nobody knows all of its messages; seed 0, most seeds",
-)
 def test_counters_where_old_rows_are_not_listed() -> None:
     met = played(with_rows_lost, range(24))
     assert met["lost rows"] >= 20, met
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a quota is judged after D, though its listener may be minutes behind; most seeds",
-)
 def test_quotas_whose_listener_is_minutes_behind() -> None:
     played(with_a_late_listener, range(24))
 

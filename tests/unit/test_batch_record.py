@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import KafkaIds, Offsets, Place
-from checkpoints.memory import MemoryBookmarks
+from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.errors import Unreachable
 from reconcilers.model import Micros
 from streaming.monitoring.metrics import Metrics

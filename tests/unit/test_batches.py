@@ -13,9 +13,10 @@ from prometheus_client import CollectorRegistry
 from checkpoints.bookmarks import Bookmark, KafkaIds
 from checkpoints.expiries import KEPT_AFTER_DUE, Expiry
 from checkpoints.lease import Holder, Lease
-from checkpoints.memory import MemoryBookmarks, MemoryExpiries, MemoryJournal, MemoryLineage
+from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
 from checkpoints.memory_lease import MemoryLease
 from checkpoints.memory_pauses import MemoryPauses
+from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.errors import AlreadyRunning, Unreachable
 from reconcilers.finding import Action, Finding, State
 from reconcilers.key import WHOLE_TABLE

@@ -11,7 +11,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import KafkaIds, Place
-from checkpoints.memory import MemoryBookmarks, MemoryJournal
+from checkpoints.memory import MemoryJournal
+from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.errors import Unreachable
 from reconcilers.frontier import Echo
 from reconcilers.model import Slot

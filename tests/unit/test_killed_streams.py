@@ -10,7 +10,7 @@ import pytest
 
 from checkpoints.bookmarks import Place
 from checkpoints.failing import FailingSlice
-from checkpoints.memory import MemoryFailingSlices
+from checkpoints.memory_progress import MemoryFailingSlices
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.model import Micros
 from streaming.commands import workers

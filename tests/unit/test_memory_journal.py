@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from checkpoints.bookmarks import Bookmark, KafkaIds
-from checkpoints.memory import MemoryBookmarks, MemoryJournal, MemoryLineage
+from checkpoints.memory import MemoryJournal, MemoryLineage
+from checkpoints.memory_progress import MemoryBookmarks
 from checkpoints.memory_tallies import MemoryTallies
 from checkpoints.tallies import Chunk
 from reconcilers.families.message import MESSAGE

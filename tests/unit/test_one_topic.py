@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from checkpoints.bookmarks import Bookmark, KafkaIds, Place
-from checkpoints.memory import MemoryBookmarks
+from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.errors import EventsLost, Unreachable
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, keeping

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from checkpoints.bookmarks import Bookmark, Offsets
-from checkpoints.memory import MemoryBookmarks
+from checkpoints.memory_progress import MemoryBookmarks
 from streaming.commands.dead_letters import DeadLetterRetry
 from streaming.commands.mode import StreamNames
 from streaming.pipeline.table_topics import TableTopics
