@@ -46,14 +46,13 @@ def evidence_for_removal(family: Family, seen: Seen, delay: Micros) -> str | Non
 
 def _it_was_meant(family: Family, seen: Seen) -> str | None:
     """Why a delete meant this row, of those that the truth had; None where that is not known."""
-    memory = seen.memory
+    memory, spent = seen.memory, _spent(seen)
     row, source, group = family.key[-1].label, family.truth.source.label, family.group.label
     if memory.complete_at is None:
         return None
-    if memory.complete and not _lost(seen) - {seen.slot}:
+    if memory.complete and not spent:
         return f"no other {row} of the {source} was lost in this {group}"
     deletes = sum(deleted > memory.complete_at for deleted in memory.range_deletes)
-    spent = _spent(seen)
     return (
         f"{deletes} deletes, {spent} of them for other {family.key[-1].plural}"
         if deletes > spent
@@ -123,9 +122,14 @@ def by_content(
 
 
 def _spent(seen: Seen) -> int:
-    """How many deletes the source's other lost rows account for: each for one at least."""
+    """How many deletes the source's other rows account for: each lost one for one at least.
+
+    One that is there accounts for those of the listing that were heard: a truth that was restored
+    may have it again.
+    """
     others, heard = _lost(seen) - {seen.slot}, seen.memory.sibling_deletes
-    return sum(max(1, heard.get(other, 0)) for other in others)
+    lost = sum(max(1, heard.get(other, 0)) for other in others)
+    return lost + sum(count for other, count in heard.items() if other in seen.present)
 
 
 def _came_after(seen: Seen) -> bool:

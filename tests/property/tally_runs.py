@@ -231,7 +231,6 @@ class Run:
     def __post_init__(self) -> None:
         rng = random.Random(self.seed)
         self.world = World(self.climate, self.weather, rng)
-        self.world.lineage.watch_from(self.world.now)
         if rng.random() < 0.3:
             self.world.mailboxes = self.world.mailboxes[:1]
         self.world.fill(rng.randrange(13))

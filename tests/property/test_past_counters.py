@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -101,6 +102,7 @@ def with_rows_lost(seed: int) -> Run:
 def with_a_late_listener(seed: int) -> Run:
     """A quota that is minutes behind is not wrong."""
     run = a_run(seed, LateListener)
+    run.world.climate = replace(run.climate, listener=10 * MINUTE + run.climate.written)
     run.play(30 * run.climate.cycle)
     run.live(30 * MINUTE)
     return nothing_is_corrected(run)
