@@ -13,6 +13,7 @@ from checkpoints.codec import finding_to_json
 from checkpoints.journal import Journal
 from deploy.comparison.full_comparison import differences
 from deploy.comparison.snapshot import read_whole
+from deploy.demo.old_mail import OldMail
 from deploy.demo.pace import Pace
 from deploy.demo.planted import missing_row
 from deploy.demo.planter import Planter
@@ -58,13 +59,16 @@ class Play:
             session = open_things.enter_context(connected("127.0.0.1", stack.cassandra_port))
             self.screen.say(f"creating James's tables in keyspace {stack.keyspace}")
             create_schema(session, stack.keyspace)
+            ledger = Ledger(self.folder / "ledger.jsonl")
+            self.screen.say("mail is there already, and some of it was damaged long ago")
+            old = OldMail(Planter(session, stack.keyspace, ledger, self.workload.seed))
             self.screen.say("starting `reconcile stream --mode repair`")
             stream = open_things.enter_context(Stream(stack.config, self.folder, self.pace))
             self.screen.say("turning change capture on, so that the agent sees the tables")
             stack.capture_tables()
             stream.wait_until_watching()
-            ledger = Ledger(self.folder / "ledger.jsonl")
             self._lose_a_first_row(session, stack.keyspace, stream, ledger)
+            old.open()
             self._let_users_work(session, stack.keyspace, stream, ledger)
             entries = ledger.settle()
             with journal_of(stream.config) as journal:

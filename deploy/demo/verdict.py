@@ -16,7 +16,14 @@ from deploy.demo.sight import REPAIRED, REPORTED
 from deploy.mailserver.counters import COUNTER_TABLES, CURRENT_QUOTA, MAILBOX_COUNTERS
 from deploy.mailserver.history import MESSAGES, NO_UID, Place, counter_row
 from deploy.mailserver.indexes import APPLICABLE_FLAGS, BY_PROJECTION
-from deploy.mailserver.ledger import HEALED, VERIFIED, LedgerEntry, held_rows, judge
+from deploy.mailserver.ledger import (
+    BEFORE_THE_STREAM,
+    HEALED,
+    VERIFIED,
+    LedgerEntry,
+    held_rows,
+    judge,
+)
 
 NOT_FINE = "NOT FINE"
 BESIDE = "beside_a_reported_row"
@@ -48,7 +55,7 @@ class Exhibits:
 class Verdict:
     """How each entry ended, and everything that is not as it should be, in words.
 
-    `remaining` are the reported rows that still differ, `beside` the index rows and counters that
+    `remaining` are the rows that still differ and may, `beside` the index rows and counters that
     nobody can judge for them.
     """
 
@@ -56,6 +63,16 @@ class Verdict:
     remaining: frozenset[Place]
     beside: frozenset[Place]
     problems: Sequence[str]
+
+    @property
+    def waiting(self) -> frozenset[Place]:
+        """The rows of mail older than the stream that wait for a full comparison."""
+        return frozenset(
+            place
+            for entry, ending in self.endings
+            if ending == BEFORE_THE_STREAM
+            for place in entry.places
+        )
 
     @property
     def fine(self) -> bool:

@@ -1,0 +1,40 @@
+"""Mail that is older than the stream, and damaged: no event tells of it until it is touched."""
+
+from deploy.demo.planter import Planter
+from deploy.mailserver.ledger import BEFORE_THE_STREAM, VERIFIED
+from deploy.mailserver.mail import Flags, Message
+
+
+class OldMail:
+    """A mailbox of which rows were lost or left long ago. Its owner opens some of the messages."""
+
+    def __init__(self, planter: Planter) -> None:
+        self._planter = planter
+        self._opened = [self._lost(VERIFIED), self._stale(VERIFIED)]
+        self._lost(BEFORE_THE_STREAM)
+        self._stale(BEFORE_THE_STREAM)
+        self._orphan(BEFORE_THE_STREAM)
+
+    def open(self) -> None:
+        """Its owner flags two of them: now there are events of these."""
+        for message in self._opened:
+            flags = Flags(message.flags.system | {"flagged"}, message.flags.user)
+            self._planter.server.set_flags(message, flags)
+
+    def _lost(self, ending: str) -> Message:
+        message = self._planter.message()
+        self._planter.unproject(message)
+        self._planter.note("old_missing_row", message, ending)
+        return message
+
+    def _stale(self, ending: str) -> Message:
+        message = self._planter.message()
+        self._planter.set_cells(message, flagseen=True)
+        self._planter.note("old_stale_flag", message, ending)
+        return message
+
+    def _orphan(self, ending: str) -> None:
+        message = self._planter.message()
+        self._planter.server.expunge(message)
+        self._planter.project(message)
+        self._planter.note("old_orphan", message, ending)
