@@ -1,6 +1,9 @@
 """The whole stack: one object to start, look at, disturb and stop it."""
 
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -135,6 +138,15 @@ class Stack:
         Returns when the agent sees them all. Raises EmbeddedError, cql.UNREACHABLE.
         """
         self.start_agent()
+
+    @contextmanager
+    def unsupervised(self) -> Iterator[None]:
+        """Meanwhile no table that appears is captured, and nothing that died is started."""
+        self._supervisor.send(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._supervisor.send(signal.SIGCONT)
 
     def uncaptured(self, session: Any) -> frozenset[str]:
         """The tables that the agent does not see yet; empty: every change from now on is captured.

@@ -6,7 +6,7 @@ kept: so that a copy of 100,000 mails is as cheap as one of 100.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import cast
 from uuid import UUID
@@ -21,7 +21,7 @@ from reconcilers.model import Micros
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Sum, Sums
 from streaming.counters.batch_summary import BatchSummary
-from streaming.counters.count import MailboxCounter
+from streaming.counters.count import CountedRange, MailboxCounter
 from streaming.counters.open_messages import OpenMessages
 from streaming.counters.recent_changes import RecentChanges
 from tests.builders.counters import NODE, OF_MAILBOX, Bench, K
@@ -63,11 +63,15 @@ class Listing:
     messages: list[int]
     open: OpenMessages
     tallies: MemoryTallies
+    clock: Callable[[], Micros]
 
     def sums(self, mailboxids: Collection[UUID]) -> Sums:
         return {Sum.COUNT: self.messages[0], Sum.UNSEEN: 0, Sum.SIZE: 0}
 
-    anew = recounted = sums
+    anew = sums
+
+    def range_against_truth(self, mailboxid: UUID, first: int) -> CountedRange:
+        return CountedRange({0: self.sums([mailboxid])})
 
 
 @dataclass
@@ -75,6 +79,7 @@ class Large(Bench):
     """A mailbox with ``old`` messages and a counter that is wrong by ``error``."""
 
     lag: float = L
+    most: Sums = field(default_factory=lambda: dict.fromkeys(Sum, 10**9))
     old: int = 50_000
     error: int = 0
     commands: tuple[Command, ...] = ()
@@ -88,7 +93,9 @@ class Large(Bench):
         self.set_counter(self.old + self.error, 0)
 
     def counting(self) -> MailboxCounter:
-        return cast(MailboxCounter, Listing(self.messages, self.open_messages, self.tallies))
+        return cast(
+            MailboxCounter, Listing(self.messages, self.open_messages, self.tallies, self.clock)
+        )
 
     # --- time
 
