@@ -73,7 +73,7 @@ def judge(
     if (
         difference.kind is Kind.EXTRA_ROW
         and not seen.truths
-        and not _absence_is_settled(seen, moment)
+        and not _absence_is_settled(family, seen, moment)
     ):
         why = "absent from the truth, and no delete heard of: it may be on its way"
         return LookAgain(difference, why)
@@ -131,9 +131,9 @@ def _write_times(seen: Seen) -> Iterable[Micros]:
         yield from truth.written.values()
 
 
-def _absence_is_settled(seen: Seen, moment: Moment) -> bool:
+def _absence_is_settled(family: Family, seen: Seen, moment: Moment) -> bool:
     """A tombstone's time cannot be read: its event was heard, or the absence is a delay old."""
-    return heard_since_written(seen, moment.delay) or seen.suspected is Kind.EXTRA_ROW
+    return heard_since_written(family, seen, moment.delay) or seen.suspected is Kind.EXTRA_ROW
 
 
 def _reported_class(

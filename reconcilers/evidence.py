@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum, auto
 
 from reconcilers.family import Family
-from reconcilers.model import Difference, Kind, Micros, Repair, Report, Slot, Verdict
+from reconcilers.model import Difference, Kind, Micros, Repair, Report, Row, Slot, Verdict
 from reconcilers.seen import Seen
 
 
@@ -39,7 +39,7 @@ def evidence_for_removal(family: Family, seen: Seen, delay: Micros) -> str | Non
         return None
     if memory.complete and slot not in memory.known:
         return f"the truth never had this {family.key[-1].label}"
-    if slot not in memory.known or not heard_since_written(seen, delay):
+    if slot not in memory.known or not heard_since_written(family, seen, delay):
         return None
     return _it_was_meant(family, seen)
 
@@ -60,24 +60,31 @@ def _it_was_meant(family: Family, seen: Seen) -> str | None:
     )
 
 
-def heard_since_written(seen: Seen, delay: Micros) -> bool:
+def heard_since_written(family: Family, seen: Seen, delay: Micros) -> bool:
     """Whether a delete was heard that could have taken the truth's row.
 
     James writes the listing after the truth, within a delay D (µs), and two clocks differ by less
-    than another: a delete that is older than that came before the row.
+    than another: a delete that is older than that came before the row. A row that names no source
+    was not written so: it is what a late change of a flag has left, after whatever delete.
     """
     if seen.memory.heard_of_its_delete:
         return True
-    written = seen.actual.written.values() if seen.actual is not None else ()
+    named = seen.actual is not None and _names_its_source(family, seen.actual)
+    written = seen.actual.written.values() if named and seen.actual is not None else ()
     since = min(written, default=0) - 2 * delay
     return any(deleted >= since for deleted in seen.memory.range_deletes)
+
+
+def _names_its_source(family: Family, row: Row) -> bool:
+    identity = family.listing.identity
+    return identity in family.listing.key or row.get(str(identity)) is not None
 
 
 def without_evidence(family: Family, seen: Seen, delay: Micros) -> Report:
     """The class under which an orphan without evidence waits for a person."""
     row, rows = family.key[-1].label, family.key[-1].plural
     source, group = family.truth.source.label, family.group.label
-    if seen.slot in seen.memory.known and not heard_since_written(seen, delay):
+    if seen.slot in seen.memory.known and not heard_since_written(family, seen, delay):
         return Report(
             Kind.ABSENT_WITHOUT_DELETE,
             f"the truth had this {row} and lost it, and no delete of the {source} in this {group}"
@@ -91,10 +98,10 @@ def without_evidence(family: Family, seen: Seen, delay: Micros) -> Report:
     )
 
 
-def asks_for_content(verdict: Verdict, seen: Seen, delay: Micros) -> bool:
+def asks_for_content(family: Family, verdict: Verdict, seen: Seen, delay: Micros) -> bool:
     """Whether only content can settle it: a delete was heard, and whom it meant is not known."""
     ambiguous = isinstance(verdict, Report) and verdict.kind is Kind.AMBIGUOUS_RANGE_DELETE
-    return ambiguous and bool(seen.consulted) and heard_since_written(seen, delay)
+    return ambiguous and bool(seen.consulted) and heard_since_written(family, seen, delay)
 
 
 def by_content(

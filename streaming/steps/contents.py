@@ -47,7 +47,7 @@ class Contents:
 
     def settle(self, projection: Projection, seen: Seen, verdict: Verdict) -> Verdict:
         """The verdict once content was asked for; the same where that settles nothing."""
-        if projection.is_index or not asks_for_content(verdict, seen, self.delay):
+        if projection.is_index or not asks_for_content(self.family, verdict, seen, self.delay):
             return verdict
         place = f"{projection.name}: {self.family.place(seen.slot)}"
         content = self._content_of(sorted(seen.consulted, key=str))

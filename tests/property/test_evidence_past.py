@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from reconcilers import evidence
 from reconcilers.errors import Refused
+from reconcilers.family import Family
 from reconcilers.memory import Memory
 from reconcilers.model import KeyValue, Kind, Micros, Slot
 from reconcilers.seen import Seen
@@ -245,7 +246,7 @@ def test_content_that_may_not_be_read_settles_nothing_and_is_told_once(
 # --- the rules, broken on purpose ----------------------------------------------------------------
 
 
-def any_delete(seen: Seen, delay: Micros) -> bool:
+def any_delete(family: Family, seen: Seen, delay: Micros) -> bool:
     """Whenever a delete was heard, it could have taken any row; so could one that was not."""
     return True
 

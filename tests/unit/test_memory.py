@@ -26,7 +26,7 @@ from reconcilers.memory import (
 )
 from reconcilers.model import Micros, Slot
 from reconcilers.seen import Seen
-from tests.builders.rows import MAILBOX, MESSAGE_ID, SLOT
+from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SLOT
 from tests.builders.slots import slots
 
 BORN: Micros = 1_700_000_000_000_000
@@ -175,7 +175,7 @@ def test_truth_deletes_of_this_uid_of_the_whole_range_and_of_others() -> None:
     memory = memory_of(SLOT, MESSAGE_ID, [], deletes, {}, None)
     assert memory.row_deletes == {1}
     assert memory.range_deletes == {2, 3}
-    assert heard_since_written(Seen(SLOT, None, (), memory=memory), DELAY)
+    assert heard_since_written(FAMILY, Seen(SLOT, None, (), memory=memory), DELAY)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_truth_deletes_of_this_uid_of_the_whole_range_and_of_others() -> None:
     ids=["of the message here", "of its UID", "of its row", "of another row", "none"],
 )
 def test_any_delete_that_could_have_taken_the_row_is_heard_of(memory: Memory, heard: bool) -> None:
-    assert heard_since_written(Seen(SLOT, None, (), memory=memory), DELAY) is heard
+    assert heard_since_written(FAMILY, Seen(SLOT, None, (), memory=memory), DELAY) is heard
 
 
 def test_projection_deletes_of_this_row_and_how_many_of_its_siblings() -> None:
