@@ -1,8 +1,13 @@
 """Mail that is older than the stream, and damaged: no event tells of it until it is touched."""
 
+from cassandra.cluster import Session
+
 from deploy.demo.planter import Planter
 from deploy.mailserver.ledger import BEFORE_THE_STREAM, VERIFIED
 from deploy.mailserver.mail import Flags, Message
+
+PIECES, PIECE = 20, 2**19
+"""10 MiB: more than two segments of the embedded Cassandra's commit log."""
 
 
 class OldMail:
@@ -38,3 +43,20 @@ class OldMail:
         self._planter.server.expunge(message)
         self._planter.project(message)
         self._planter.note("old_orphan", message, ending)
+
+
+def end_segment(session: Session) -> None:
+    """Fill the commit log's open segment.
+
+    The agent sends whatever stands in a segment that also has a captured change, older writes too.
+    """
+    session.execute(
+        "CREATE KEYSPACE IF NOT EXISTS demo_scratch WITH replication ="
+        " {'class': 'SimpleStrategy', 'replication_factor': 1}"
+    )
+    session.execute("CREATE TABLE IF NOT EXISTS demo_scratch.junk (id int PRIMARY KEY, junk blob)")
+    for number in range(PIECES):
+        session.execute(
+            "INSERT INTO demo_scratch.junk (id, junk) VALUES (%s, %s)", (number, bytes(PIECE))
+        )
+    session.execute("DROP KEYSPACE demo_scratch")

@@ -13,7 +13,7 @@ from checkpoints.codec import finding_to_json
 from checkpoints.journal import Journal
 from deploy.comparison.full_comparison import differences
 from deploy.comparison.snapshot import read_whole
-from deploy.demo.old_mail import OldMail
+from deploy.demo.old_mail import OldMail, end_segment
 from deploy.demo.pace import Pace
 from deploy.demo.planted import missing_row
 from deploy.demo.planter import Planter
@@ -63,6 +63,7 @@ class Play:
                 create_schema(session, stack.keyspace)
                 self.screen.say("mail is there already, and some of it was damaged long ago")
                 old = OldMail(Planter(session, stack.keyspace, ledger, self.workload.seed))
+                end_segment(session)
             self.screen.say("starting `reconcile stream --mode repair`")
             stream = open_things.enter_context(Stream(stack.config, self.folder, self.pace))
             self.screen.say("turning change capture on, so that the agent sees the tables")
