@@ -60,7 +60,12 @@ WHOLE_RANGE = -1
 """Stood for the UID of a truth delete that named none."""
 DELAY = 15
 """D, seconds: long, for a counter is judged only while batches come faster than this."""
-NEWER_KINDS = {Kind.UNREADABLE}
+NEWER_KINDS = {
+    Kind.UNREADABLE,
+    Kind.ABSENT_WITHOUT_DELETE,
+    Kind.TRUTH_LOST_ROWS,
+    Kind.CONTENT_LOST,
+}
 """Those that the version which left the rows did not have."""
 SLOW = 600.0
 """Seconds to wait for what takes a start of Spark and its first batch, on a busy machine too."""
