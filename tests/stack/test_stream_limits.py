@@ -1,6 +1,7 @@
-"""The truth is suddenly empty: removals are held, the breaker opens, and a person decides.
+"""Many rows leave the truth at once: a mailbox is held, the breaker opens, a person decides.
 
-TRUNCATE makes no event: that the truth is gone is only seen when a key is looked at again.
+Where deletes were heard, limits keep what is removed small. TRUNCATE makes no event: that the truth
+is gone is only seen when a key is looked at again, and then nothing is removed at all.
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ def mailbox(rows: int) -> list[Place]:
 
 @dataclass
 class Mailboxes:
-    """Rows that were consistent until the truth was emptied."""
+    """Rows that were consistent until the truth lost them."""
 
     small: list[Place]
     large: list[Place]
@@ -34,16 +35,34 @@ class Mailboxes:
 
 @pytest.fixture(scope="module")
 def mailboxes(scene: Scene) -> Iterator[Mailboxes]:
-    """Examined while all was well; then the truth is emptied. Leaves the breaker closed."""
-    many = [place for _ in range(30) for place in mailbox(5)]
-    found = Mailboxes(mailbox(5), mailbox(12), many)
-    for place in (*found.small, *found.large, *found.many):
-        scene.write_both(place, cells())
-    scene.await_remembered([*found.small, *found.large, *found.many])
-    scene.await_all_examined()
-    scene.session.execute(f"TRUNCATE {scene.keyspace}.imapuidtable")
+    """Examined while all was well. Leaves the breaker closed."""
+    found = Mailboxes(mailbox(5), mailbox(12), many_mailboxes())
+    examined(scene, [*found.small, *found.large, *found.many])
     yield found
     scene.command("resume")
+
+
+def many_mailboxes() -> list[Place]:
+    """More rows than a minute's removals may be, in mailboxes that may lose all of theirs."""
+    return [place for _ in range(21) for place in mailbox(5)]
+
+
+def examined(scene: Scene, places: list[Place]) -> None:
+    """Write these messages, as they should be, and wait until each was examined."""
+    for place in places:
+        scene.write_both(place, cells())
+    scene.await_remembered(places)
+    scene.await_all_examined()
+
+
+def delete_from_the_truth(scene: Scene, places: list[Place]) -> None:
+    """As the mail server expunges; its deletes in the projection are all lost."""
+    query = scene.session.prepare(
+        f"DELETE FROM {scene.keyspace}.imapuidtable WHERE messageid = ? AND mailboxid = ?"
+    )
+    execute_concurrent_with_args(
+        scene.session, query, [(place.messageid, place.mailboxid) for place in places]
+    )
 
 
 def touch(scene: Scene, places: list[Place]) -> None:
@@ -62,7 +81,7 @@ def left(scene: Scene, places: list[Place]) -> list[Place]:
 def test_a_small_mailbox_is_emptied_and_one_of_ten_rows_or_more_is_held(
     scene: Scene, mailboxes: Mailboxes
 ) -> None:
-    touch(scene, [*mailboxes.small, *mailboxes.large])
+    delete_from_the_truth(scene, [*mailboxes.small, *mailboxes.large])
     for place in mailboxes.large:
         scene.reported(place.row, "mailbox_without_truth")
     until("the small mailbox is empty", lambda: not left(scene, mailboxes.small))
@@ -73,7 +92,7 @@ def test_a_small_mailbox_is_emptied_and_one_of_ten_rows_or_more_is_held(
 @pytest.fixture(scope="module")
 def opened(scene: Scene, mailboxes: Mailboxes) -> Mailboxes:
     """More removals than a minute may have: the breaker is open."""
-    touch(scene, mailboxes.many)
+    delete_from_the_truth(scene, mailboxes.many)
     until("the breaker opens", lambda: scene.stream.said("breaker removals opened"))
     rows = {(str(place.mailboxid), place.uid) for place in mailboxes.many}
     until("all were examined", lambda: rows <= found_so_far(scene))
@@ -129,3 +148,21 @@ def test_a_held_mailbox_is_emptied_when_a_person_accepts_it(
     until("the large mailbox is empty", lambda: not left(scene, opened.large))
     for place in opened.large:
         scene.await_verified(place.row)
+
+
+def test_of_a_truth_that_was_emptied_without_deletes_nothing_is_removed(
+    scene: Scene, opened: Mailboxes
+) -> None:
+    places = many_mailboxes()
+    examined(scene, places)
+    scene.session.execute(f"TRUNCATE {scene.keyspace}.imapuidtable")
+    touch(scene, places)
+    for place in places:
+        scene.reported(place.row, "absent_without_delete")
+    lost = until("one finding tells of all", lambda: lost_rows(scene))
+    assert "was it restored from an older copy?" in lost[0]["message"]
+    assert left(scene, places) == places
+
+
+def lost_rows(scene: Scene) -> list[dict[str, str]]:
+    return scene.stream.findings(kind="truth_lost_rows", state="reported")
