@@ -75,7 +75,7 @@ TESTS_LEFT_OUT = (
     "tests/unit/test_house.py",
     "tests/unit/test_limits.py",
     "tests/property/test_races.py::"
-    "test_ten_thousand_interleavings_keep_the_promises_and_meet_everything",
+    "test_many_interleavings_keep_the_promises_and_meet_everything",
 )
 """The first read source and settings and run nothing of the product, the last takes minutes."""
 

@@ -46,9 +46,9 @@ def runs(seeds: Iterable[int]) -> Iterator[Run]:
             raise
 
 
-def test_ten_thousand_interleavings_keep_the_promises_and_meet_everything() -> None:
+def test_many_interleavings_keep_the_promises_and_meet_everything() -> None:
     met: Counter[str] = Counter()
-    for run in runs(range(10_000)):
+    for run in runs(range(4_000)):
         met.update(planned.kind for planned in run.kept.planned)
         met.update(finding.kind for finding in run.kept.journal.open_findings(FAMILY))
         met.update(state for _, state in run.kept.ended)
