@@ -119,8 +119,8 @@ def cannot_be_found(family: Family) -> Report:
     return Report(
         Kind.UNRESOLVED,
         f"a projection row was deleted, its {source} is not remembered and no truth delete"
-        f" of its {group} came near; a full comparison is needed: James's own consistency"
-        " task",
+        f" of its {group} came near; a full comparison is needed: `reconcile"
+        " sweep`",
     )
 
 

@@ -149,7 +149,7 @@ def correction(wrong: Sums, now: Sums) -> Sums:
     return deltas
 
 
-LIST_MAY_LACK_ROWS = "the list may lack rows: a full comparison is needed"
+LIST_MAY_LACK_ROWS = "the list may lack rows: a full comparison is needed, `reconcile sweep`"
 """Why a counter is not lowered: a message that nobody names may be in the truth all the same."""
 
 

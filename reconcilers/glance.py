@@ -111,6 +111,19 @@ def asked(shape: RawShape, keys: Keys) -> Asked:
     return Asked(found, keys.sources, others)
 
 
+def scanned(rows: Sequence[RawRow], width: int, source: int | None) -> Asked:
+    """The slots of rows that a scan has read: as if a change of each had woken it.
+
+    Their first ``width`` cells are the key; ``source`` is where they name theirs, None where they
+    name none.
+    """
+    found: dict[RawKey, list[int]] = {}
+    for number, row in enumerate(rows):
+        if None not in row[:width]:
+            found.setdefault(row[:width], []).append(number)
+    return Asked(found, [None if source is None else row[source] for row in rows], ())
+
+
 def _raw(encode: Iterable[Callable[[KeyValue], bytes]], key: Iterable[KeyValue | None]) -> RawKey:
     pairs = zip(encode, key, strict=True)
     return tuple([None if value is None else as_bytes(value) for as_bytes, value in pairs])

@@ -5,11 +5,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
+from uuid import UUID
 
 from reconcilers.family import Family
 from reconcilers.key import TEXTS, UUIDS, KeyColumn
+from reconcilers.model import KeyValue
 
 RawCell = bytes | None
 RawRow = tuple[RawCell, ...]
@@ -75,3 +78,19 @@ def encoder(column: KeyColumn) -> Callable[[Any], bytes] | None:
     if column.type == "bigint":
         return BIGINT.pack
     return str.encode if column.type in TEXTS else None
+
+
+def decoder(column: KeyColumn) -> Callable[[bytes], KeyValue]:
+    """What `encoder` has made into bytes, as a part of a key again."""
+    if column.type in UUIDS:
+        return lru_cache(maxsize=10_000)(_uuid)
+    return _bigint if column.type == "bigint" else bytes.decode
+
+
+def _uuid(cell: bytes) -> UUID:
+    return UUID(bytes=cell)
+
+
+def _bigint(cell: bytes) -> int:
+    number: int = BIGINT.unpack(cell)[0]
+    return number

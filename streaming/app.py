@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 from reconcilers.errors import ReconcilerError
-from streaming.commands import canary, doctor, findings, pause, status, stream
+from streaming.commands import canary, doctor, findings, pause, status, stream, sweep
 from streaming.monitoring import logs
 from streaming.settings import load
 
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (stream, canary, doctor, status, findings, pause):
+    for module in (stream, sweep, canary, doctor, status, findings, pause):
         module.add_command(commands)
     pause.add_resume(commands)
     for command in commands.choices.values():

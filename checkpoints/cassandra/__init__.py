@@ -20,6 +20,7 @@ from checkpoints.cassandra.raw_lineage import CassandraRawLineage
 from checkpoints.cassandra.raw_select import RawReads
 from checkpoints.cassandra.schema import create_schema
 from checkpoints.cassandra.store import KEYSPACE, Levels, Store, levels
+from checkpoints.cassandra.sweeps import CassandraSweeps
 from checkpoints.cassandra.tallies import CassandraRounds, CassandraTallies
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "CassandraPauses",
     "CassandraRawLineage",
     "CassandraRounds",
+    "CassandraSweeps",
     "CassandraTallies",
     "Levels",
     "RawReads",

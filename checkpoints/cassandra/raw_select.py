@@ -144,6 +144,22 @@ class RawSelect:
             for some in _chunks(lasts)
         )
 
+    def pages(self, values: Sequence[RawCell], rows: int) -> Iterator[list[RawRow]]:
+        """What it finds for these markers, so many rows at a time; the next page is on its way."""
+        bound = BoundStatement(self._prepared(), fetch_size=rows)
+        bound.values = list(values)
+        with translated("reading undecoded rows"):
+            sent = self._reads.session.execute_async(bound, execution_profile=self._reads.profile)
+            while True:
+                page = sent.result()
+                self._refuse_other(page)
+                found: list[RawRow] = page.current_rows
+                if not sent.has_more_pages:
+                    yield found
+                    return
+                sent.start_fetching_next_page()
+                yield found
+
     def _answers(self, arguments: Iterator[list[RawCell]]) -> Iterator[list[RawRow]]:
         with translated("reading undecoded rows"):
             flying = [self._send(each) for each in islice(arguments, IN_FLIGHT)]
@@ -153,11 +169,16 @@ class RawSelect:
                 yield rows
 
     def _rows(self, answer: Any) -> list[RawRow]:
-        if answer.has_more_pages or _named(answer.column_types) != self.types:
-            self.forget()
-            raise Refused(f"{self._cql}: the columns have changed, or there are too many rows")
+        if answer.has_more_pages:
+            raise Refused(f"{self._cql}: there are too many rows")
+        self._refuse_other(answer)
         rows: list[RawRow] = answer.current_rows
         return rows
+
+    def _refuse_other(self, answer: Any) -> None:
+        if _named(answer.column_types) != self.types:
+            self.forget()
+            raise Refused(f"{self._cql}: the columns have changed")
 
     def _send(self, values: list[RawCell]) -> Any:
         bound = BoundStatement(self._prepared())

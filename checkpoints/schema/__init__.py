@@ -20,6 +20,7 @@ from checkpoints.schema import (
     step_005,
     step_006,
     step_007,
+    step_008,
 )
 from checkpoints.schema.step import SchemaStep
 
@@ -31,4 +32,5 @@ STEPS: tuple[SchemaStep, ...] = (
     step_005.STEP,
     step_006.STEP,
     step_007.STEP,
+    step_008.STEP,
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from checkpoints.cassandra import CassandraRounds
+from checkpoints.cassandra import CassandraRounds, CassandraSweeps
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.lease import Lease, time_awake_or_asleep
 from checkpoints.tallies import marks_begin
 from reconcilers.drift import Evidence
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
+from reconcilers.model import Micros
 from reconcilers.policy import OF_COUNTERS, Breaker, BreakerLimits
 from reconcilers.tally import Sum, Tally
 from streaming.commands.opened import OpenedStream
@@ -80,9 +81,21 @@ def build_counter_loop(
         partial(_looked, progress, breaker),
     )
     counters = CounterRows(families, owners)
-    marked = partial(ours.tallies.marked_since, marks_begin(now_micros()))
-    changed = ChangedMailboxes(scheduler, counters, marked)
+    changed = _changed(opened, scheduler, counters)
     return CounterLoop(scheduler, changed, counters, findings, trouble, progress)
+
+
+def _changed(
+    opened: OpenedStream, scheduler: CounterScheduler, counters: CounterRows
+) -> ChangedMailboxes:
+    tallies, keyspace = opened.job.connections().tallies, opened.settings.cassandra.keyspace
+    marked = partial(tallies.marked_since, marks_begin(now_micros()))
+    swept_at = partial(_swept_at, CassandraSweeps(opened.store, keyspace))
+    return ChangedMailboxes(scheduler, counters, marked, swept_at)
+
+
+def _swept_at(sweeps: CassandraSweeps) -> Micros | None:
+    return max((each.ended_at for each in sweeps.all() if each.ended_at), default=None)
 
 
 def _findings(

@@ -1,9 +1,9 @@
 """Dead letters, tried again: the record itself, as Kafka still holds it, is published once more.
 
 A letter keeps where the record stood, not its key, so the record is read at its place. One whose
-place is gone by retention cannot come back: a full comparison is needed, James's own consistency
-task. A consumer group of its own remembers up to where letters were tried, so each is tried once; a
-record that cannot be decoded again makes another letter.
+place is gone by retention cannot come back: then `reconcile sweep` is needed. A consumer group of
+its own remembers up to where letters were tried, so each is tried once; a record that cannot be
+decoded again makes another letter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streaming.topics import (
 )
 
 AT_ONCE = 500
-COMPARE = "a full comparison is needed: James's own consistency task"
+COMPARE = "a full comparison is needed: `reconcile sweep`"
 """What is left to do for a record that is gone."""
 
 

@@ -95,6 +95,25 @@ class Holding:
             self._lease.release()
 
 
+class Alone:
+    """Holds a lease while a command does what two must not do at a time (a context manager)."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store, self._name = CassandraLease(store), name
+        self._lease, self._over = Lease(self._store, name, this_process()), Event()
+
+    def __enter__(self) -> None:
+        """Acquire, and renew in a thread. Raises `AlreadyRunning`."""
+        end_lease_of_the_dead(self._store, self._name)
+        self._lease.acquire()
+        Thread(target=self._lease.keep, args=(self._over,), daemon=True).start()
+
+    def __exit__(self, *_: object) -> None:
+        """The next one may begin at once."""
+        self._over.set()
+        self._lease.release()
+
+
 def _alive(pid: int) -> bool:
     """Whether a process of this host with this number runs."""
     try:

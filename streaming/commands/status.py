@@ -16,9 +16,11 @@ from checkpoints.cassandra import (
     CassandraJournal,
     CassandraLease,
     CassandraPauses,
+    CassandraSweeps,
 )
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.lease import Holder
+from checkpoints.sweeps import Sweeps
 from reconcilers.errors import ReconcilerError
 from reconcilers.families import FAMILIES
 from reconcilers.finding import State
@@ -59,6 +61,9 @@ class OpenCount:
     open: int
 
 
+NOT_SWEPT = "never swept: what was wrong before the first start is not known (`reconcile sweep`)"
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """Everything that is shown. Times are ISO 8601 in UTC, durations seconds.
@@ -77,6 +82,7 @@ class Status:
     breakers: Mapping[str, str]
     watched_since: str | None
     pauses: tuple[str, ...] = ()
+    sweep: str = NOT_SWEPT
 
 
 REACHABLE = "reachable"
@@ -125,6 +131,21 @@ def status(settings: Settings) -> Status:
         breakers={breaker.value: why for breaker, why in own.journal.breakers().items()},
         watched_since=_iso(watching.since if watching else None),
         pauses=tuple(f"repairs of {each.what} are {each}" for each in _standing(settings, own)),
+        sweep=swept(CassandraSweeps(own.store, settings.cassandra.keyspace)),
+    )
+
+
+def swept(sweeps: Sweeps) -> str:
+    """The last sweep, in words."""
+    newest = next(iter(sweeps.all()), None)
+    if newest is None:
+        return NOT_SWEPT
+    if newest.ended_at is not None:
+        return f"last swept {_iso(newest.ended_at)}: {newest.outcome}"
+    done = len(sweeps.ranges(newest))
+    return (
+        f"a sweep of {_iso(newest.began_at)} by {newest.who} has read {done} ranges and has not"
+        " ended; one that was stopped goes on with `reconcile sweep --resume`"
     )
 
 
@@ -212,6 +233,7 @@ def as_text(found: Status) -> Iterator[str]:
     """The same for a person."""
     yield f"keyspace {found.keyspace}: D = {found.delay:g} s, W = {found.window:g} s"
     yield _watched_text(found.watched_since)
+    yield found.sweep
     if found.kafka != REACHABLE:
         yield f"Kafka does not answer, the lag is not known: {found.kafka}"
     for stream in found.streams:

@@ -20,6 +20,7 @@ from checkpoints.cassandra import (
     Store,
 )
 from checkpoints.clock import now_micros, to_micros
+from reconcilers.errors import Misconfigured
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Attempts
 from reconcilers.model import Kind
@@ -32,7 +33,16 @@ from streaming.steps.contents import Contents
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.glance import Glance
 from streaming.steps.pauses import PauseWatch
-from streaming.tables import ContentTables, Nodes, Tables, UndecodedTables, connect, levels_of
+from streaming.tables import (
+    ContentTables,
+    Nodes,
+    Tables,
+    UndecodedScans,
+    UndecodedTables,
+    connect,
+    levels_of,
+)
+from streaming.tables.rate_limit import RateLimiter
 
 
 def job(settings: Settings, family: Family, suspects_topic: str) -> Job:
@@ -86,6 +96,21 @@ def _glance(settings: Settings, tables: Tables, family: Family) -> Glance | None
     undecoded = UndecodedTables(reads, cassandra.keyspace, family, shape, tables.pace)
     lineage = CassandraRawLineage(reads, cassandra.own_keyspace, family)
     return Glance(family, shape, undecoded, lineage)
+
+
+def scans(of: Job) -> UndecodedScans:
+    """This process's scans of a family's whole tables, at its own pace."""
+    return _scans(of.settings, _ByName(of.family))
+
+
+@cache
+def _scans(settings: Settings, of: _ByName) -> UndecodedScans:
+    shape, cassandra = raw_shape(of.family), settings.cassandra
+    if shape is None:
+        raise Misconfigured(f"family {of.family.name} cannot be swept: see reconcilers.raw")
+    reads = RawReads(connect(cassandra), levels_of(cassandra).each)
+    pace = RateLimiter(max(1, settings.sweep.rows_per_second // settings.stream.workers))
+    return UndecodedScans(reads, cassandra.keyspace, of.family, shape, pace)
 
 
 @cache

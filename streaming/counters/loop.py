@@ -13,6 +13,7 @@ from uuid import UUID
 
 from checkpoints.clock import to_micros
 from reconcilers.errors import ReadFailed, ReconcilerError, Refused
+from reconcilers.model import Micros
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRows
@@ -32,15 +33,24 @@ REFUSED_FOR = 60.0
 """Seconds to leave a counter alone that may not be read."""
 
 
+def _never() -> None:
+    """Nobody sweeps."""
+
+
 @dataclass(slots=True)
 class ChangedMailboxes:
-    """Mailboxes whose counters are still to be scheduled; at first those that are ``marked``."""
+    """Mailboxes whose counters are still to be scheduled; at first those that are ``marked``.
+
+    So are they after a sweep, which marks all; ``swept_at`` is when the last one ended (µs).
+    """
 
     scheduler: CounterScheduler
     counters: CounterRows
     marked: Callable[[], Iterable[UUID]]
+    swept_at: Callable[[], Micros | None] = _never
     _changed: set[UUID] = field(default_factory=set)
     _begun: bool = False
+    _swept_at: Micros | None = None
 
     def __len__(self) -> int:
         """How many are left."""
@@ -49,8 +59,16 @@ class ChangedMailboxes:
     def begin(self) -> None:
         """Take in the marks of the process before, once."""
         if not self._begun:
+            self._swept_at = self.swept_at()
             self._changed.update(self.marked())
             self._begun = True
+
+    def look_for_sweeps(self) -> None:
+        """Take in the marks of one that has ended since."""
+        swept_at = self.swept_at()
+        if swept_at != self._swept_at:
+            self._changed.update(self.marked())
+            self._swept_at = swept_at
 
     def add(self, mailboxes: Iterable[UUID]) -> None:
         """These have changed."""
@@ -143,6 +161,7 @@ class CounterLoop:
         """The open findings, now and then: after a restart, or when a person has decided."""
         if time.monotonic() - self._recalled_at < RECALL_EVERY:
             return
+        self.changed.look_for_sweeps()
         found = self.findings.recall()
         left = self.findings.limits.at_once
         for finding in self.findings.due():

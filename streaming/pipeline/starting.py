@@ -12,7 +12,7 @@ from reconcilers.errors import EventsLost, Unreachable
 
 log = logging.getLogger("reconciler")
 
-COMPARE = "a full comparison is needed: James's own consistency task"
+COMPARE = "a full comparison is needed: `reconcile sweep`"
 """What is left to do where events are lost."""
 
 

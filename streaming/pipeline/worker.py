@@ -25,7 +25,7 @@ from checkpoints.tallies import Tallies
 from reconcilers.family import Family, Projection
 from reconcilers.frontier import Echo
 from reconcilers.memory import believed_since
-from reconcilers.model import Micros, Slot, Suspect, Wake
+from reconcilers.model import KeyValue, Micros, Slot, Suspect, Wake
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.arrow import SettledKeys
@@ -197,10 +197,10 @@ def _look_share(
         _account(settled, found, to_micros(job.settings.stream.delay))
         wakes.extend(_glanced(job, apart, settled, found))
         if len(wakes) >= KEYS_AT_ONCE:
-            _look(job, apart, wakes, found)
+            look_at(job, apart, wakes, found)
             wakes = []
     if wakes:
-        _look(job, apart, wakes, found)
+        look_at(job, apart, wakes, found)
     yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(found)]})
 
 
@@ -220,7 +220,8 @@ def _glanced(
     return settled.wakes(job.family, glanced.left)
 
 
-def _look(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook) -> None:
+def look_at(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook) -> None:
+    """Look at these keys, whatever they lead to, and add to what was found."""
     ours = job.connections()
     delay, now = to_micros(job.settings.stream.delay), now_micros()
     since = believed_since(ours.lineage.watching(), delay)
@@ -234,6 +235,12 @@ def _look(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook)
         found.add(looked)
         found.changes.update(mailboxes_of(job.family, looked.changes))
     ours.expiries.expect(looks_after_expiry(wakes, now, delay))
+
+
+def mark_counted(job: Job, keys: Iterable[tuple[KeyValue, ...]]) -> None:
+    """What counters sum up at these keys is to be counted anew."""
+    touched = chunks_of(job.family, keys, job.settings.tally.chunk)
+    job.connections().tallies.mark(touched, now_micros())
 
 
 def _account(settled: SettledKeys, found: BatchLook, delay: Micros) -> None:

@@ -15,7 +15,13 @@ from streaming.settings.servers import (
     MetricsSettings,
 )
 from streaming.settings.unsafe import refuse_unsafe
-from streaming.settings.work import Mode, RepairSettings, StreamSettings, TallySettings
+from streaming.settings.work import (
+    Mode,
+    RepairSettings,
+    StreamSettings,
+    SweepSettings,
+    TallySettings,
+)
 
 __all__ = [
     "LISTS",
@@ -31,6 +37,7 @@ __all__ = [
     "Section",
     "Settings",
     "StreamSettings",
+    "SweepSettings",
     "TallySettings",
     "load",
     "refuse_unsafe",

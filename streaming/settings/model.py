@@ -14,7 +14,7 @@ from streaming.settings.servers import (
     KafkaSettings,
     MetricsSettings,
 )
-from streaming.settings.work import RepairSettings, StreamSettings, TallySettings
+from streaming.settings.work import RepairSettings, StreamSettings, SweepSettings, TallySettings
 
 
 class Settings(Section):
@@ -25,6 +25,7 @@ class Settings(Section):
     stream: StreamSettings = StreamSettings()
     repair: RepairSettings = RepairSettings()
     tally: TallySettings = TallySettings()
+    sweep: SweepSettings = SweepSettings()
     metrics: MetricsSettings = MetricsSettings()
     agent: AgentSettings = AgentSettings()
     canary: CanarySettings = CanarySettings()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from enum import StrEnum
@@ -43,6 +44,12 @@ class StreamSettings(Section):
     restart_backoff_max: Seconds = Field(
         60.0, description="longest pause before a dead query restarts"
     )
+
+    @property
+    def workers(self) -> int:
+        """How many of Spark's tasks run at a time."""
+        count = self.master.removeprefix("local").strip("[]")
+        return (os.cpu_count() or 1) if count == "*" else int(count or 1)
 
     @field_validator("master")
     @classmethod
@@ -132,6 +139,13 @@ class TallySettings(Section):
     @classmethod
     def _are_declared(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         return _known(names, (*MAILBOX_TALLIES, *USER_TALLIES))
+
+
+class SweepSettings(Section):
+    """Full comparisons: `reconcile sweep`."""
+
+    ranges: Count = Field(512, description="ranges of tokens of each table: the unit of resuming")
+    rows_per_second: Count = Field(5_000, description="most rows read per second, all together")
 
 
 def _known(names: tuple[str, ...], declared: Iterable[Projection | Tally]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ What is right is decided by `reconcilers.glance`, over rows that nobody decodes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from itertools import count as count_up
@@ -56,19 +56,40 @@ class Glance:
         `reconcilers.errors.Retryable`: all is then done again.
         """
         asked = glance.asked(self._shape, keys)
-        try:
-            right = self._right(asked, watched_since) if asked.wakes_of else {}
-        except (Refused, ReadFailed):
-            right = {}
+        right = self.right(asked, watched_since)
         return _counted(keys, [asked.wakes_of[key] for key in right])
 
-    def _right(self, asked: Asked, watched_since: Micros | None) -> Mapping[RawKey, RawRow]:
+    @property
+    def shape(self) -> RawShape:
+        """Of the rows that it compares."""
+        return self._shape
+
+    def right(
+        self,
+        asked: Asked,
+        watched_since: Micros | None,
+        truths: Iterable[RawRow] | None = None,
+    ) -> Mapping[RawKey, RawRow]:
+        """The slots that are plainly right, with their truth; as `at` does otherwise.
+
+        ``truths`` are all truth rows of the sources that are asked for, where those have been read.
+        """
+        if not asked.wakes_of:
+            return {}
+        try:
+            return self._right(asked, watched_since, truths)
+        except (Refused, ReadFailed):
+            return {}
+
+    def _right(
+        self, asked: Asked, watched_since: Micros | None, read: Iterable[RawRow] | None
+    ) -> Mapping[RawKey, RawRow]:
         """What is remembered is asked first: of a row that is new no more is read here."""
         (_, belongs), *indexes = self._belonging
         entries = self._lineage.entries(asked.wakes_of)
         sources = glance.remembered(asked, entries, watched_since)
         rows = glance.listed(self._shape, sources, self._tables.listing(sources))
-        truths = self._tables.truth({sources[key] for key in rows})
+        truths = self._tables.truth({sources[key] for key in rows}) if read is None else read
         right = glance.true(self._shape, belongs, rows, truths)
         for index, belongs in indexes:
             keys: set[RawKey] = set()

@@ -5,12 +5,13 @@ Each step names only what it calls, so that a test gives it no more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from reconcilers.family import Projection
 from reconcilers.model import KeyValue, Row, Slot, Value
 from reconcilers.raw import RawCell, RawKey, RawRow
+from reconcilers.tokens import TokenRange
 from reconcilers.writes import Write
 
 
@@ -58,6 +59,16 @@ class RawTables(Protocol):
 
     def decoded(self, column: str, cell: RawCell) -> Value:
         """The value of a cell of the truth."""
+
+
+class RawScans(Protocol):
+    """What a sweep reads: whole tables by ranges of tokens, undecoded."""
+
+    def pages(self, table: str, tokens: TokenRange) -> Iterator[list[RawRow]]:
+        """All rows of a table in a range, in the order of their tokens.
+
+        Of the truth and the listing in the columns of the family's `RawShape`, of an index its key.
+        """
 
 
 class ConfirmTables(ProjectionTables, Protocol):

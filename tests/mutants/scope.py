@@ -74,8 +74,7 @@ TESTS = ("tests/unit", "tests/property", "tests/contract")
 TESTS_LEFT_OUT = (
     "tests/unit/test_house.py",
     "tests/unit/test_limits.py",
-    "tests/property/test_races.py::"
-    "test_many_interleavings_keep_the_promises_and_meet_everything",
+    "tests/property/test_races.py::test_many_interleavings_keep_the_promises_and_meet_everything",
 )
 """The first read source and settings and run nothing of the product, the last takes minutes."""
 

@@ -128,7 +128,7 @@ def test_a_row_that_was_deleted_and_whose_message_nobody_knows_is_reported() -> 
     outcome = one.settle(Kind.UNRESOLVED, sources=frozenset())
     assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.UNRESOLVED)
     assert one.finding is not None
-    assert "James's own consistency task" in one.finding.sentence
+    assert "`reconcile sweep`" in one.finding.sentence
 
 
 # --- what a person accepted stays accepted -------------------------------------------------------

@@ -9,7 +9,10 @@ import pytest
 from checkpoints.bookmarks import Bookmark
 from checkpoints.clock import now_micros
 from checkpoints.lease import Holder
+from checkpoints.memory_sweeps import MemorySweeps
+from checkpoints.sweeps import SweepRecord, SweptRange
 from streaming.commands.status import (
+    NOT_SWEPT,
     REACHABLE,
     OpenCount,
     Status,
@@ -17,6 +20,7 @@ from streaming.commands.status import (
     as_json,
     as_text,
     stream_status,
+    swept,
 )
 from streaming.monitoring.lag import PartitionLag
 from streaming.settings import Mode
@@ -45,6 +49,7 @@ def test_a_quiet_system_is_told_in_a_few_lines() -> None:
         "keyspace apache_james: D = 45 s, W = 5 s",
         "it is not known since when every change is heard: memory begins when a stream has heard"
         " canaries of every node",
+        NOT_SWEPT,
         "breakers closed",
         "no open findings",
     ]
@@ -78,13 +83,25 @@ def test_a_stream_tells_its_lag_and_who_runs_it() -> None:
     assert "t/2: nothing settled yet, ends at 4" in told
 
 
+def test_it_tells_of_the_last_sweep() -> None:
+    sweeps, at = MemorySweeps(), 1_800_000_000_000_000
+    assert swept(sweeps) == NOT_SWEPT
+    sweep = SweepRecord(at, "alice", "", ("messages",), 8)
+    sweeps.begin(sweep)
+    sweeps.swept(sweep, {("imapuidtable", 3): SweptRange(5, 0)})
+    assert "by alice has read 1 ranges and has not ended" in swept(sweeps)
+    assert "reconcile sweep --resume" in swept(sweeps)
+    sweeps.end(sweep, at + 9_000_000, "5 rows")
+    assert swept(sweeps) == "last swept 2027-01-15T08:00:09+00:00: 5 rows"
+
+
 def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     finding = OpenCount("messages", "missing_row", "stuck", 3)
     shown = as_json(replace(CALM, streams=(STREAM,), findings=(finding,)))
     told = json.loads(json.dumps(shown))
     assert list(told) == [
         *("keyspace", "delay", "window", "kafka", "streams", "findings", "stuck", "unresolved"),
-        *("breakers", "watched_since", "pauses"),
+        *("breakers", "watched_since", "pauses", "sweep"),
     ]
     assert told["findings"] == [
         {"projection": "messages", "kind": "missing_row", "state": "stuck", "open": 3}

@@ -83,6 +83,7 @@ class Thread:
 
     bench: Bench
     marked: list[UUID] = field(default_factory=list)
+    swept_at: int | None = None
     metrics: Metrics = field(default_factory=lambda: Metrics(CollectorRegistry()))
     loop: CounterLoop = field(init=False)
 
@@ -95,7 +96,9 @@ class Thread:
         bench = self.bench
         self.loop = CounterLoop(
             scheduler=bench.watch,
-            changed=ChangedMailboxes(bench.watch, bench.subjects, lambda: self.marked),
+            changed=ChangedMailboxes(
+                bench.watch, bench.subjects, lambda: self.marked, lambda: self.swept_at
+            ),
             counters=bench.subjects,
             findings=bench.findings,
             trouble=bench.correcting.trouble,
@@ -145,6 +148,17 @@ def test_what_is_wrong_is_corrected_and_verified(thread: Thread) -> None:
     thread.corrects()
     assert thread.bench.counter() == (2, 1)
     assert thread.bench.states() == [State.INTENDED, State.VERIFIED]
+
+
+def test_what_a_sweep_has_marked_is_looked_at_when_it_has_ended(thread: Thread) -> None:
+    thread.live(RECALL_EVERY)
+    thread.bench.set_counter(count=3, unseen=1)
+    thread.marked = [MAILBOX]
+    thread.corrects()
+    assert thread.bench.counter() == (3, 1)
+    thread.swept_at = 5
+    thread.corrects()
+    assert thread.bench.counter() == (2, 1)
 
 
 def test_what_was_marked_before_a_restart_is_looked_at(thread: Thread) -> None:

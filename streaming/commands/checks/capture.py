@@ -36,8 +36,7 @@ def cdc_on(context: CassandraContext) -> Iterator[Check]:
             yield Check(
                 Level.PROBLEM,
                 f"CDC is off for {table}: its changes are not seen",
-                "an admin turns it on: --fix; then a full comparison is needed:"
-                " James's own consistency task",
+                "an admin turns it on: --fix; then a full comparison is needed: `reconcile sweep`",
                 cql=turn_on(f"{context.keyspace}.{table}", grace[table]),
             )
 

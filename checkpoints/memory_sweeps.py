@@ -1,0 +1,43 @@
+"""The fake of `checkpoints.sweeps`, in this process's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from checkpoints.sweeps import Place, SweepRecord, SweptRange
+from reconcilers.model import Micros
+
+
+class MemorySweeps:
+    """`checkpoints.sweeps.Sweeps` in dictionaries."""
+
+    def __init__(self) -> None:
+        self._all: dict[Micros, SweepRecord] = {}
+        self._ranges: dict[Micros, dict[Place, SweptRange]] = {}
+
+    def begin(self, sweep: SweepRecord) -> None:
+        """Keep it; once more is the same."""
+        self._all.setdefault(sweep.began_at, sweep)
+
+    def all(self) -> tuple[SweepRecord, ...]:
+        """The newest first."""
+        return tuple(self._all[at] for at in sorted(self._all, reverse=True))
+
+    def swept(self, sweep: SweepRecord, ranges: Mapping[Place, SweptRange]) -> None:
+        """These are done."""
+        self._ranges.setdefault(sweep.began_at, {}).update(ranges)
+
+    def ranges(self, sweep: SweepRecord) -> dict[Place, SweptRange]:
+        """Those that are done."""
+        return dict(self._ranges.get(sweep.began_at, {}))
+
+    def truth_swept(self, sweep: SweepRecord, at: Micros) -> None:
+        """The truth has been read."""
+        self._all[sweep.began_at] = replace(self._all[sweep.began_at], truth_swept_at=at)
+
+    def end(self, sweep: SweepRecord, at: Micros, outcome: str) -> None:
+        """It is over."""
+        was = self._all[sweep.began_at]
+        self._all[sweep.began_at] = replace(was, ended_at=at, outcome=outcome)
+        self._ranges.pop(sweep.began_at, None)

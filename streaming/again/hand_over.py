@@ -1,0 +1,167 @@
+"""Suspects are handed over to the live stream: its delay, re-check, breakers and guard settle them.
+
+They are published at half the pace at which a breaker of the stream would open, so that many of
+them look no worse than what a person has let go. Where no stream runs they wait for one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+
+from checkpoints.bookmarks import Bookmark, Positions
+from checkpoints.clock import to_seconds
+from checkpoints.journal import Journal
+from reconcilers.family import Family
+from reconcilers.finding import State
+from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
+
+CHUNK = 50
+LOOK_EVERY = 1.0
+"""Seconds between two looks at what is settled."""
+MOST_FOLLOWED = 100_000
+"""Of so many suspects it is told what became of each."""
+GONE = "gone at the re-check"
+REPAIRED = frozenset({State.INTENDED, State.VERIFIED, State.HEALED})
+"""Written, and perhaps not held for a delay yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStream:
+    """What is asked of a stream: where it publishes, where that ends, how far it is settled.
+
+    ``running`` says whether anybody settles what is published now.
+    """
+
+    topic: str
+    publish: Callable[[Iterable[Wake]], None]
+    ends: Callable[[], Positions]
+    settled: Callable[[], Bookmark | None]
+    running: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectPace:
+    """Half of a breaker's limits, a minute: of suspects, and of those that may be removals."""
+
+    suspects_per_minute: int
+    removals_per_minute: int
+
+    def takes(self, suspects: Iterable[Suspect]) -> float:
+        """How long (s) these take."""
+        limits = Counter(each.kind is Kind.EXTRA_ROW for each in suspects)
+        removals = 120 * limits[True] / self.removals_per_minute
+        return max(removals, 120 * limits.total() / self.suspects_per_minute)
+
+
+@dataclass(slots=True)
+class Closing:
+    """What became of suspects, by projection and kind; ``waiting`` of none is it known yet."""
+
+    endings: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    waiting: int = 0
+    topic: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """A line for each kind of difference in a projection."""
+        for (projection, kind), found in sorted(self.endings.items()):
+            told = ", ".join(f"{number} {how}" for how, number in sorted(found.items()))
+            yield f"{projection}: {kind}: {found.total()} seen: {told}"
+        if self.waiting:
+            yield (
+                f"{self.waiting} suspects wait in topic {self.topic}:"
+                " `reconcile stream` examines them when it runs"
+            )
+
+
+@dataclass(slots=True)
+class HandOver:
+    """Of one family, to one stream. ``wait`` waits (s), and raises when it is to end."""
+
+    family: Family
+    stream: LiveStream
+    journal: Journal
+    pace: SuspectPace
+    wait: Callable[[float], None]
+    clock: Callable[[], Micros]
+    _followed: dict[tuple[str, Slot], Kind | None] = field(default_factory=dict)
+    _sent: tuple[int, Micros] = (0, 0)
+    """How many were published, and when the first was (µs)."""
+
+    def publish(self, suspects: Sequence[Suspect]) -> None:
+        """Hand them over: durable when it returns. Raises `Unreachable`."""
+        for start in range(0, len(suspects), CHUNK):
+            some = suspects[start : start + CHUNK]
+            if self.stream.running():
+                self.wait(self.pace.takes(some))
+            count, first = self._sent
+            self._sent = count + len(some), first or self.clock()
+            self.stream.publish(each.wake(each.kind) for each in some)
+            for each in some:
+                if len(self._followed) < MOST_FOLLOWED:
+                    self._followed[each.projection, each.slot] = each.kind
+
+    def settled(self) -> bool:
+        """Wait until what was handed over is settled; False where nobody does that now."""
+        if not self._sent[0]:
+            return True
+        ends = self.stream.ends()
+        while not _passed(self.stream.settled(), ends):
+            if not self.stream.running():
+                return False
+            self.wait(LOOK_EVERY)
+        return True
+
+    def finish(self) -> Closing:
+        """Once it is settled: what became of them."""
+        if not self.settled():
+            return Closing(waiting=self._sent[0], topic=self.stream.topic)
+        closing, repaired = Closing(), self._repaired()
+        by_projection: dict[str, list[Slot]] = defaultdict(list)
+        for projection, slot in self._followed:
+            by_projection[projection].append(slot)
+        for projection, slots in by_projection.items():
+            left = self.journal.recall(self.family, projection, slots)
+            for slot in slots:
+                open_now = left.get(slot)
+                state = open_now.state if open_now is not None else repaired.get((projection, slot))
+                kind = str(self._followed[projection, slot] or Kind.UNREADABLE)
+                found = closing.endings.setdefault((projection, kind), Counter())
+                found[_ending(state)] += 1
+        return closing
+
+    def _repaired(self) -> dict[tuple[str, Slot], State]:
+        """Those whose repair was verified already, by the log of the days since the first."""
+        found: dict[tuple[str, Slot], State] = {}
+        if not self._followed:
+            return found
+        key = [column.name for column in self.family.key]
+        for day in _days(self._sent[1], self.clock()):
+            for line in self.journal.log(day):
+                if line["state"] != State.VERIFIED or not all(name in line for name in key):
+                    continue
+                parts = [column.value(line[column.name]) for column in self.family.key]
+                place = str(line["projection"]), Slot(*parts)
+                if place in self._followed and int(str(line["at"])) >= self._sent[1]:
+                    found[place] = State.VERIFIED
+        return found
+
+
+def _passed(bookmark: Bookmark | None, ends: Positions) -> bool:
+    settled: Positions = {} if bookmark is None else bookmark.settled
+    return all(settled.get(place, 0) >= end for place, end in ends.items())
+
+
+def _ending(state: State | None) -> str:
+    if state is None:
+        return GONE
+    return "repaired" if state in REPAIRED else str(state)
+
+
+def _days(since: Micros, until: Micros) -> Iterator[date]:
+    day, last = (datetime.fromtimestamp(to_seconds(at), UTC).date() for at in (since, until))
+    while day <= last:
+        yield day
+        day += timedelta(days=1)

@@ -1,0 +1,165 @@
+"""What a sweep does on Spark's workers: some tokens of one table are read, and compared.
+
+=============  ====================================================================================
+table          what is compared
+=============  ====================================================================================
+the truth      each row with the listing and the indexes at its slot, and remembered
+the listing    each row with the truth of the source that it names
+an index       each row, by its key, with all of them
+=============  ====================================================================================
+
+Rows that are plainly right cost a glance; all others are looked at, as the stream would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+
+from checkpoints.clock import to_micros
+from reconcilers import glance
+from reconcilers.errors import ReadFailed, Retryable
+from reconcilers.family import Family
+from reconcilers.memory import believed_since
+from reconcilers.model import KeyValue, Suspect, Wake
+from reconcilers.raw import RawRow, RawShape, decoder
+from reconcilers.tokens import TokenRange
+from streaming.pipeline.worker import BatchLook, Job, look_at, mark_counted
+from streaming.steps.ports import RawScans
+
+ROWS_AT_ONCE = 10_000
+"""Rows of one partition are never parted; a partition is a message's, or a mailbox's page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some tokens of one table: the unit in which a sweep goes on after a crash."""
+
+    table: str
+    number: int
+    tokens: TokenRange
+
+
+@dataclass(slots=True)
+class SweptPiece:
+    """What a worker found in a piece.
+
+    ``unread`` are tokens that the server fails to read, and why. ``failed`` says why nothing of it
+    counts: a server did not answer.
+    """
+
+    piece: Piece
+    rows: int = 0
+    suspects: list[Suspect] = field(default_factory=list)
+    unread: list[tuple[TokenRange, str]] = field(default_factory=list)
+    failed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scanning:
+    """What a worker needs to sweep: the job, and what makes a process's own scans of its family."""
+
+    job: Job
+    scans: Callable[[Job], RawScans]
+
+
+def sweep_task(scanning: Scanning) -> Callable[[Iterable[Piece]], Iterator[SweptPiece]]:
+    """For ``mapPartitions``: pieces in, what was found in them out."""
+    return partial(_swept, scanning)
+
+
+def _swept(scanning: Scanning, pieces: Iterable[Piece]) -> Iterator[SweptPiece]:
+    scanner = Scanner(scanning.job, scanning.scans(scanning.job))
+    for piece in pieces:
+        found = SweptPiece(piece)
+        try:
+            scanner.sweep(piece.tokens, found)
+        except Retryable as failed:
+            found = SweptPiece(piece, failed=str(failed))
+        yield found
+
+
+class Scanner:
+    """Compares what it scans, over one process's connections."""
+
+    def __init__(self, job: Job, scans: RawScans) -> None:
+        mine = job.connections().glance
+        assert mine is not None, "a family that cannot be glanced at is not swept"
+        self._job, self._scans, self._glance = job, scans, mine
+        self._key = [decoder(column) for column in job.family.key]
+        self._source = decoder(job.family.truth.source)
+
+    def sweep(self, tokens: TokenRange, found: SweptPiece) -> None:
+        """Around what the server fails to read, down to one token. Raises `Retryable`."""
+        table = found.piece.table
+        try:
+            pages = self._scans.pages(table, tokens)
+            for rows in self._together(table, pages):
+                found.rows += len(rows)
+                found.suspects += self._compared(table, rows)
+        except ReadFailed as failed:
+            halves = tokens.halves()
+            if len(halves) == 1:
+                found.unread.append((tokens, str(failed)))
+                return
+            for half in halves:
+                self.sweep(half, found)
+
+    def _together(self, table: str, pages: Iterable[Sequence[RawRow]]) -> Iterator[list[RawRow]]:
+        """Of the truth all rows of a source at once; of other tables as they come."""
+        if table != self._job.family.truth.table:
+            yield from (list(rows) for rows in pages)
+            return
+        at, rows = self._glance.shape.source[0], list[RawRow]()
+        for page in pages:
+            for _source, some in groupby(page, key=lambda row: row[at]):
+                same = list(some)
+                if len(rows) >= ROWS_AT_ONCE and rows[-1][at] != same[0][at]:
+                    yield rows
+                    rows = []
+                rows += same
+        yield rows
+
+    def _compared(self, table: str, rows: Sequence[RawRow]) -> Sequence[Suspect]:
+        job, ours = self._job, self._job.connections()
+        source = _place_of_source(job.family, self._glance.shape, table)
+        width = len(self._key)
+        asked = glance.scanned(rows, width, source)
+        delay = to_micros(job.settings.stream.delay)
+        since = believed_since(ours.lineage.watching(), delay)
+        whole = rows if table == job.family.truth.table else None
+        right = self._glance.right(asked, since, whole)
+        keys = [(row, self._decoded(row)) for row in rows if None not in row[:width]]
+        if table == job.family.listing.table:
+            mark_counted(job, (key for _, key in keys))
+        wakes = [
+            Wake(key, self._named(row, source), changes=0)
+            for row, key in keys
+            if row[:width] not in right
+        ]
+        looked = BatchLook()
+        if wakes:
+            look_at(job, frozenset(), wakes, looked)
+        return looked.suspects
+
+    def _decoded(self, row: RawRow) -> tuple[KeyValue, ...]:
+        pairs = zip(self._key, row, strict=False)
+        return tuple([decode(cell) for decode, cell in pairs if cell is not None])
+
+    def _named(self, row: RawRow, at: int | None) -> KeyValue | None:
+        cell = None if at is None else row[at]
+        return None if cell is None else self._source(cell)
+
+
+def _place_of_source(family: Family, shape: RawShape, table: str) -> int | None:
+    """Where a row of this table names its source; an index names none."""
+    tables = family.truth.table, family.listing.table
+    return shape.source[tables.index(table)] if table in tables else None
+
+
+def tables_of(family: Family) -> tuple[str, ...]:
+    """The tables that are scanned, in order: the truth first, which fills memory."""
+    indexes = (each.table for each in family.projections[1:] if each.collects is None)
+    return (family.truth.table, family.listing.table, *indexes)

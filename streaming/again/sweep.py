@@ -1,0 +1,203 @@
+"""A sweep: every row of the truth, then of the listing and each index, range of tokens by range.
+
+::
+
+    range ─▶ worker: scan ─▶ glance ─▶ look ─▶ suspects ─▶ handed over ─▶ the range is done
+
+A range is done when its suspects are handed over, so what was under way at a crash is gone through
+once more, and nothing else. When the whole truth has been read, and what was found in it is
+settled, all of it is remembered: memory is whole.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from checkpoints.lineage import Lineage
+from checkpoints.sweeps import SweepRecord, Sweeps, SweptRange
+from reconcilers.errors import Unreachable
+from reconcilers.family import Family
+from reconcilers.memory import believed_since
+from reconcilers.model import Micros, Suspect
+from reconcilers.tokens import TokenRange, token_ranges
+from streaming.again.scan import Piece, SweptPiece, tables_of
+
+log = logging.getLogger("reconciler")
+
+ROUND = 10.0
+"""Seconds that the ranges of one round should take: so much is done again after a crash."""
+AT_FIRST, MOST_AT_ONCE = 2, 128
+LONGEST_WAIT = 60.0
+GIVES_UP_AFTER = 10
+"""Rounds of which nothing came, one after the other; the last wait is `LONGEST_WAIT` (s)."""
+
+
+class SuspectSink(Protocol):
+    """Where suspects go; `streaming.again.hand_over.HandOver` is the real one."""
+
+    def publish(self, suspects: Sequence[Suspect]) -> None:
+        """Hand them over: durable when it returns."""
+
+    def settled(self) -> bool:
+        """Wait until what was handed over is settled; False where nobody does that now."""
+
+
+class SweepProgress(Protocol):
+    """What is shown meanwhile."""
+
+    def table(self, name: str, done: int, ranges: int) -> None:
+        """The ranges of this table are next; so many of them were done before."""
+
+    def round(self, ranges: int, rows: int, suspects: int) -> None:
+        """So much was just done."""
+
+    def waiting(self, why: str) -> None:
+        """Nothing goes on for now."""
+
+
+class Interrupted(Exception):
+    """Somebody wants it to end: it goes on another time where it is."""
+
+
+@dataclass(slots=True)
+class SweepResult:
+    """What a sweep has gone through. ``memory`` says why memory is not whole now, None if it is."""
+
+    rows: int = 0
+    suspects: int = 0
+    unread: list[tuple[str, TokenRange, str]] = field(default_factory=list)
+    memory: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepMark:
+    """The mark that a whole truth has been read. ``delay`` is D (µs)."""
+
+    lineage: Lineage
+    delay: Micros
+
+    def refused(self, sweep: SweepRecord) -> str | None:
+        """Why this sweep does not make memory whole, None when it may."""
+        since = believed_since(self.lineage.watching(), self.delay)
+        if since is None:
+            return "it is not known since when every change has been heard"
+        if since > sweep.began_at:
+            return "memory has begun since this sweep began: sweep again"
+        return None
+
+    def set(self, at: Micros) -> None:
+        """Everything that the truth had is remembered; it had been read by then (µs)."""
+        self.lineage.mark_swept(at)
+        log.info("the whole truth has been read: memory is whole")
+
+
+@dataclass(slots=True)
+class Sweeper:
+    """Sweeps one family. ``scan`` goes through pieces on the workers, ``wait`` waits (s).
+
+    ``wait`` raises `Interrupted` when somebody wants it to end; it is asked in each round.
+    """
+
+    family: Family
+    sweeps: Sweeps
+    mark: SweepMark
+    scan: Callable[[Sequence[Piece]], Sequence[SweptPiece]]
+    sink: SuspectSink
+    progress: SweepProgress
+    wait: Callable[[float], None]
+    clock: Callable[[], Micros]
+
+    def run(self, sweep: SweepRecord) -> SweepResult:
+        """To its end, from where it is. Raises `Interrupted`, `Unreachable`, `Refused`."""
+        found, done = SweepResult(), self.sweeps.ranges(sweep)
+        ranges = token_ranges(sweep.ranges)
+        for table in tables_of(self.family):
+            left = [
+                Piece(table, number, tokens)
+                for number, tokens in enumerate(ranges)
+                if (table, number) not in done
+            ]
+            self.progress.table(table, len(ranges) - len(left), len(ranges))
+            self._table(sweep, left, found)
+            if table == self.family.truth.table and sweep.truth_swept_at is None:
+                found.memory = self._truth_ended(sweep, found)
+        for each in done.values():
+            found.rows += each.rows
+            found.suspects += each.suspects
+        self.sweeps.end(sweep, self.clock(), _outcome(found))
+        return found
+
+    def _table(self, sweep: SweepRecord, left: Sequence[Piece], found: SweepResult) -> None:
+        at_once, failures = AT_FIRST, 0
+        while left:
+            self.wait(0)
+            began = time.monotonic()
+            failed = self._round(sweep, left[:at_once], found)
+            took = max(time.monotonic() - began, 0.001)
+            if len(failed) < len(left[:at_once]):
+                failures, fits = 0, int(at_once * ROUND / took)
+            else:
+                failures, fits = failures + 1, AT_FIRST
+            if failures > GIVES_UP_AFTER:
+                raise Unreachable("nothing could be read in many rounds: go on with --resume")
+            left = [*failed, *left[at_once:]]
+            at_once = max(AT_FIRST, min(MOST_AT_ONCE, 2 * at_once, fits))
+            if failed:
+                self.wait(min(2.0**failures, LONGEST_WAIT))
+
+    def _round(
+        self, sweep: SweepRecord, pieces: Sequence[Piece], found: SweepResult
+    ) -> Sequence[Piece]:
+        """Those that have failed."""
+        swept = self.scan(pieces)
+        good = [each for each in swept if each.failed is None]
+        suspects = [suspect for each in good for suspect in each.suspects]
+        self.sink.publish(suspects)
+        read = [each for each in good if not each.unread]
+        self.sweeps.swept(
+            sweep,
+            {
+                (each.piece.table, each.piece.number): SweptRange(each.rows, len(each.suspects))
+                for each in read
+            },
+        )
+        for each in good:
+            found.unread += [(each.piece.table, tokens, why) for tokens, why in each.unread]
+        rows = sum(each.rows for each in good)
+        found.rows += rows
+        found.suspects += len(suspects)
+        self.progress.round(len(good), rows, len(suspects))
+        failed = [each for each in swept if each.failed is not None]
+        if failed:
+            self.progress.waiting(str(failed[0].failed))
+        return [each.piece for each in failed]
+
+    # --- the end of the truth
+
+    def _truth_ended(self, sweep: SweepRecord, found: SweepResult) -> str | None:
+        """Mark memory as whole, if it is; why not, if not."""
+        read_at = self.clock()
+        why = self._not_whole(sweep, found)
+        if why is None and not self.sink.settled():
+            why = "what was found is not settled: no stream runs"
+        if why is None:  # memory may have ended meanwhile
+            why = self._not_whole(sweep, found)
+        if why is None:
+            self.mark.set(read_at)
+            self.sweeps.truth_swept(sweep, read_at)
+        return why
+
+    def _not_whole(self, sweep: SweepRecord, found: SweepResult) -> str | None:
+        if found.unread:
+            return f"{len(found.unread)} ranges of tokens cannot be read"
+        return self.mark.refused(sweep)
+
+
+def _outcome(found: SweepResult) -> str:
+    whole = "memory is whole" if found.memory is None else f"memory is not whole: {found.memory}"
+    unread = f", {len(found.unread)} ranges unread" if found.unread else ""
+    return f"{found.rows} rows, {found.suspects} suspects{unread}; {whole}"

@@ -1,0 +1,51 @@
+"""What hands suspects over to the stream of these settings, and knows whether one runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from checkpoints.bookmarks import Positions, flat
+from checkpoints.cassandra import CassandraBookmarks, CassandraLease, Store
+from checkpoints.clock import now_micros, to_micros
+from streaming.again.hand_over import HandOver, LiveStream, SuspectPace
+from streaming.commands.mode import StreamNames
+from streaming.pipeline.worker import Job
+from streaming.settings import Mode
+from streaming.topics import Watcher
+
+SILENT = 60.0
+"""Seconds, or six delays: a stream that observes settles something so often; it has no lease."""
+
+
+def hand_over(
+    job: Job, names: StreamNames, store: Store, watcher: Watcher, wait: Callable[[float], None]
+) -> HandOver:
+    """To the stream in this mode, whether it runs or not."""
+    bookmarks, name, repair = CassandraBookmarks(store), names.bookmarks(job.family), _half(job)
+    stream = LiveStream(
+        topic=names.suspects_topic,
+        publish=job.publish,
+        ends=partial(_ends, watcher, names.suspects_topic),
+        settled=partial(bookmarks.newest, name),
+        running=partial(_running, job, names, store),
+    )
+    journal = job.connections().journal
+    return HandOver(job.family, stream, journal, repair, wait, now_micros)
+
+
+def _half(job: Job) -> SuspectPace:
+    repair = job.settings.repair
+    return SuspectPace(repair.suspects_per_minute, repair.removals_per_minute)
+
+
+def _ends(watcher: Watcher, topic: str) -> Positions:
+    return flat(watcher.end_offsets([topic]))
+
+
+def _running(job: Job, names: StreamNames, store: Store) -> bool:
+    if names.mode is Mode.REPAIR:
+        return CassandraLease(store).held_by(names.lease) is not None
+    newest = CassandraBookmarks(store).newest(names.bookmarks(job.family))
+    silent = to_micros(max(SILENT, 6 * job.settings.stream.delay))
+    return newest is not None and newest.recorded_at > now_micros() - silent

@@ -1,0 +1,169 @@
+"""``reconcile sweep``: compares everything, so that nothing has to be known of the past.
+
+It writes nothing to James's tables: suspects go to the stream, or, where none runs, are settled by
+the command itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import signal
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from threading import Event
+from typing import Any
+
+from checkpoints.cassandra import CassandraSweeps, Store
+from checkpoints.clock import now_micros, to_micros
+from checkpoints.sweeps import SweepRecord, Sweeps
+from reconcilers.errors import Misconfigured
+from reconcilers.family import Family, bind, keeping
+from streaming.again.hand_over import HandOver
+from streaming.again.progress import ShownProgress
+from streaming.again.scan import Scanning
+from streaming.again.sweep import Interrupted, Sweeper, SweepMark, SweepProgress, SweepResult
+from streaming.again.workers import on_workers
+from streaming.commands import workers
+from streaming.commands.handing import hand_over
+from streaming.commands.holding import Alone
+from streaming.commands.mode import StreamNames
+from streaming.pipeline.session import spark_session
+from streaming.pipeline.worker import Job
+from streaming.settings import Mode, Settings
+from streaming.tables import connect, schema_of
+from streaming.tables.own_keyspace import open_own
+from streaming.topics import Watcher
+
+WAITS, STOPPED = 3, 130
+"""Exit codes: what was found waits for a stream; somebody has ended it."""
+NO_REASON = "no reason given"
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile sweep [--systems …] [--mode …] [--rate N] [--resume]``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "sweep", help="compare everything; what differs is left to the stream"
+    )
+    parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.REPAIR.value)
+    parser.add_argument(
+        "--systems",
+        metavar="NAME,…",
+        help="compare these projections only (messages are read for each of them)",
+    )
+    parser.add_argument("--rate", type=_rate, metavar="ROWS", help="most rows read per second")
+    parser.add_argument("--resume", action="store_true", help="go on with the one that was ended")
+    parser.add_argument("--reason", default=NO_REASON, metavar="TEXT", help="kept")
+    parser.add_argument("--who", metavar="NAME", help="kept (your user name)")
+    parser.set_defaults(run=run)
+
+
+def _rate(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows per second")
+    return int(text)
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Sweep; 0 when all was read and settled, 1 when memory is not whole. Raises as below it."""
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    settings = paced(settings, arguments.rate)
+    own, family = open_own(settings), _family(settings, arguments.systems)
+    names = StreamNames.of(settings, Mode(arguments.mode))
+    job = workers.job(settings, family, names.suspects_topic)
+    wait = partial(_wait, stop)
+    try:
+        with (
+            Alone(own.store, f"{settings.cassandra.keyspace}/sweep"),
+            closing(Watcher(settings.kafka)) as watcher,
+            ShownProgress() as progress,
+        ):
+            sink = hand_over(job, names, own.store, watcher, wait)
+            made = sweeper(job, own.store, sink, progress, wait)
+            found = made.run(_sweep(settings, arguments, made.sweeps, family))
+            end = sink.finish()
+    except Interrupted:
+        print("stopped: `reconcile sweep --resume` goes on from here")
+        return STOPPED
+    print("\n".join([*_told(found), *end.lines()]))
+    if end.waiting:
+        return WAITS
+    return 1 if found.unread or found.memory is not None else 0
+
+
+def _wait(stop: Event, seconds: float) -> None:
+    if stop.wait(seconds):
+        raise Interrupted
+
+
+def _told(found: SweepResult) -> list[str]:
+    told = [f"{found.rows} rows were compared, {found.suspects} suspects found"]
+    told += [
+        f"not read: {table}, tokens {of.after} to {of.until}: {why}"
+        for table, of, why in found.unread
+    ]
+    if found.memory is not None:
+        return [*told, f"memory is not whole: {found.memory}"]
+    return [*told, "the whole truth is remembered: memory is whole"]
+
+
+def sweeper(
+    job: Job, store: Store, sink: HandOver, progress: SweepProgress, wait: Callable[[float], None]
+) -> Sweeper:
+    """What sweeps a family, over Cassandra and Spark."""
+    settings = job.settings
+    return Sweeper(
+        family=job.family,
+        sweeps=CassandraSweeps(store, settings.cassandra.keyspace),
+        mark=SweepMark(job.connections().lineage, to_micros(settings.stream.delay)),
+        scan=on_workers(spark_session(settings.stream), Scanning(job, workers.scans)),
+        sink=sink,
+        progress=progress,
+        wait=wait,
+        clock=now_micros,
+    )
+
+
+def paced(settings: Settings, rows_per_second: int | None) -> Settings:
+    """The same at this pace, if one is given."""
+    if rows_per_second is None:
+        return settings
+    sweep = settings.sweep.model_copy(update={"rows_per_second": rows_per_second})
+    return settings.model_copy(update={"sweep": sweep})
+
+
+def _family(settings: Settings, systems: str | None) -> Family:
+    """The one with projections, as far as it is to be compared."""
+    family = settings.families()[0]
+    if systems is not None:
+        names = [name for name in systems.split(",") if name]
+        unknown = [name for name in names if name not in family.names]
+        if unknown or not names:
+            raise Misconfigured(
+                f"--systems: {', '.join(unknown) or 'nothing'} is none of {', '.join(family.names)}"
+            )
+        indexes = [each for each in family.projections[1:] if each.name in names]
+        family = keeping(family, [each.name for each in indexes])
+    schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)
+    return bind(family, schema)
+
+
+def _sweep(
+    settings: Settings, arguments: argparse.Namespace, sweeps: Sweeps, family: Family
+) -> SweepRecord:
+    """A new one, or the last one that has not ended."""
+    if arguments.resume:
+        left = [each for each in sweeps.all() if each.ended_at is None]
+        if not left:
+            raise Misconfigured("no sweep is left to go on with: begin one without --resume")
+        if left[0].systems != family.names:
+            compared = ",".join(left[0].systems)
+            raise Misconfigured(f"the sweep that is left compares --systems {compared}")
+        return left[0]
+    who = arguments.who or getpass.getuser()
+    made = SweepRecord(now_micros(), who, arguments.reason, family.names, settings.sweep.ranges)
+    sweeps.begin(made)
+    return made

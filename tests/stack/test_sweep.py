@@ -1,0 +1,128 @@
+"""A sweep of a keyspace with a past: what change capture never saw is found, and repaired.
+
+All differences are made while the tables are not captured; the stream knows nothing of them.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pytest
+from cassandra.cluster import Session
+
+from tests.endpoints import Running
+from tests.stack.conftest import a_scene
+from tests.stack.scenes import Place, Scene, cells
+from tests.stack.streams import until
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture(scope="module")
+def unswept(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    """A stream that keeps index tables, too, and never sweeps by itself."""
+    changes: dict[str, dict[str, Any]] = {
+        "repair": {"projections": ["messages", "deleted_uids"], "recheck_interval": 600},
+        "sweep": {"ranges": 8},
+    }
+    yield from a_scene(running, cassandra, tmp_path_factory, changes)
+
+
+@dataclass
+class Past:
+    """Mail of before, of which nobody has heard: one message for each difference."""
+
+    right: list[Place]
+    missing: Place
+    stale: Place
+    orphan: Place
+    nameless: Place
+    marked: Place
+
+
+def mailbox(rows: int) -> list[Place]:
+    first = Place()
+    return [replace(Place(), mailboxid=first.mailboxid, uid=uid) for uid in range(1, rows + 1)]
+
+
+@pytest.fixture(scope="module")
+def past(unswept: Scene) -> Past:
+    """Written while nothing was captured; then capture is turned on, and memory begins anew."""
+    scene = unswept
+    captured(scene, "false")
+    until("memory has ended", lambda: scene.stream.said("changes may have been missed"))
+    made = Past(mailbox(40), *(Place() for _ in range(5)))
+    for place in (*made.right, made.stale, made.nameless, made.marked):
+        scene.write_both(place, cells())
+    scene.write_truth(made.missing, cells())
+    scene.write_projection(made.stale, {"flagseen": True})
+    scene.write_projection(made.orphan, {"messageid": made.orphan.messageid, **cells()})
+    scene.execute(
+        "DELETE messageid FROM $projection WHERE mailboxid = %s AND uid = %s", *made.nameless.row
+    )
+    scene.execute(
+        f"INSERT INTO {scene.keyspace}.messagedeleted (mailboxid, uid) VALUES (%s, %s)",
+        *made.marked.row,
+    )
+    captured(scene, "true")
+    until("memory has begun anew", lambda: scene.stream.said("memory has begun:"))
+    return made
+
+
+def captured(scene: Scene, on: str) -> None:
+    for table in ("imapuidtable", "messageidtable", "messagedeleted"):
+        scene.session.execute(f"ALTER TABLE {scene.keyspace}.{table} WITH cdc = {on}")
+
+
+@pytest.fixture(scope="module")
+def swept(unswept: Scene, past: Past) -> subprocess.CompletedProcess[str]:
+    """The first sweep, with what it said."""
+    assert not unswept.findings(past.missing.row)
+    return unswept.command("sweep", "--reason", "the first")
+
+
+def test_what_capture_never_saw_is_found_and_repaired(
+    unswept: Scene, past: Past, swept: subprocess.CompletedProcess[str]
+) -> None:
+    assert swept.returncode == 0, swept.stderr
+    for place in (past.missing, past.stale, past.nameless):
+        until(f"{place} agrees", partial(unswept.agrees, place))
+    until("the index row is gone", lambda: not marks(unswept, past.marked))
+
+
+def test_what_nobody_knows_the_reason_of_is_held(
+    unswept: Scene, past: Past, swept: subprocess.CompletedProcess[str]
+) -> None:
+    assert swept.returncode == 0, swept.stderr
+    unswept.reported(past.orphan.row, "ambiguous_range_delete")
+    assert not unswept.lacks(past.orphan.row)
+
+
+def test_it_says_what_became_of_each_kind(swept: subprocess.CompletedProcess[str]) -> None:
+    assert "messages: missing_row: 1 seen: 1 repaired" in swept.stdout
+    assert "messages: differing_cells: 2 seen: 2 repaired" in swept.stdout
+    assert "messages: extra_row: 1 seen: 1 " in swept.stdout
+    assert "deleted_uids: extra_row: 1 seen: 1 repaired" in swept.stdout
+    assert "memory is whole" in swept.stdout
+    assert "imapuidtable: 8 of 8 ranges" in swept.stderr
+
+
+def test_the_next_sweep_finds_nothing_new_and_writes_nothing(
+    unswept: Scene, past: Past, swept: subprocess.CompletedProcess[str]
+) -> None:
+    assert swept.returncode == 0, swept.stderr
+    unswept.await_verified(past.nameless.row)
+    before = [unswept.write_times(place.row) for place in past.right]
+    again = unswept.command("sweep")
+    assert again.returncode == 0, again.stderr
+    assert "1 suspects found" in again.stdout  # the one that waits for a person
+    assert [unswept.write_times(place.row) for place in past.right] == before
+
+
+def marks(scene: Scene, place: Place) -> list[object]:
+    query = f"SELECT uid FROM {scene.keyspace}.messagedeleted WHERE mailboxid = %s AND uid = %s"
+    return list(scene.execute(query, *place.row))

@@ -1,0 +1,135 @@
+"""Suspects are handed over: at a pace, waited for, and told of in the end."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import pytest
+
+from checkpoints.bookmarks import Bookmark, Positions
+from checkpoints.memory import MemoryJournal
+from reconcilers.families.message import MESSAGE
+from reconcilers.finding import Finding, State
+from reconcilers.model import Kind, Slot, Suspect, Wake
+from streaming.again.hand_over import GONE, HandOver, LiveStream, SuspectPace
+
+MAILBOX = UUID(int=1)
+NOW = 1_800_000_000_000_000
+TOPIC = "suspects"
+PLACE = (TOPIC, 0)
+
+
+def suspect(uid: int, kind: Kind = Kind.MISSING_ROW) -> Suspect:
+    return Suspect(Slot(MAILBOX, uid), frozenset(), kind, "messages")
+
+
+def finding(uid: int, state: State) -> Finding:
+    return Finding(
+        family=MESSAGE.name,
+        projection="messages",
+        slot=Slot(MAILBOX, uid),
+        source=None,
+        kind=Kind.MISSING_ROW,
+        state=state,
+        sentence="",
+        found_at=NOW,
+    )
+
+
+@dataclass
+class Scene:
+    """A stream that settles ``speed`` records at each wait, while it runs."""
+
+    running: bool = True
+    speed: int = 10
+    published: list[Wake] = field(default_factory=list)
+    settled: int = 0
+    waits: list[float] = field(default_factory=list)
+    journal: MemoryJournal = field(default_factory=MemoryJournal)
+
+    def __post_init__(self) -> None:
+        stream = LiveStream(TOPIC, self.publish, self.ends, self.bookmark, lambda: self.running)
+        pace = SuspectPace(suspects_per_minute=1_000, removals_per_minute=100)
+        self.made = HandOver(MESSAGE, stream, self.journal, pace, self.wait, lambda: NOW)
+
+    def publish(self, wakes: Iterable[Wake]) -> None:
+        self.published += wakes
+
+    def ends(self) -> Positions:
+        return {PLACE: len(self.published)}
+
+    def bookmark(self) -> Bookmark:
+        return Bookmark("stream", {PLACE: self.settled})
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.settled += self.speed
+        if len(self.waits) > 1_000:
+            raise AssertionError("it waits for ever")
+
+
+def test_they_come_back_as_what_was_found_at_a_look_before() -> None:
+    scene = Scene()
+    scene.made.publish([suspect(1, Kind.EXTRA_ROW)])
+    (wake,) = scene.published
+    assert (wake.looked_again, wake.suspected, wake.projection) == (
+        True,
+        Kind.EXTRA_ROW,
+        "messages",
+    )
+
+
+@pytest.mark.parametrize(("kind", "seconds"), [(Kind.MISSING_ROW, 120), (Kind.EXTRA_ROW, 1_200)])
+def test_they_come_at_half_of_what_opens_a_breaker(kind: Kind, seconds: float) -> None:
+    scene = Scene()
+    scene.made.publish([suspect(uid, kind) for uid in range(1_000)])
+    assert sum(scene.waits) == pytest.approx(seconds)
+
+
+def test_where_no_stream_runs_they_wait_for_one_and_nobody_for_them() -> None:
+    scene = Scene(running=False)
+    scene.made.publish([suspect(uid) for uid in range(1_000)])
+    assert not scene.made.settled()
+    closing = scene.made.finish()
+    assert closing.waiting == 1_000
+    assert list(closing.lines()) == [
+        "1000 suspects wait in topic suspects: `reconcile stream` examines them when it runs"
+    ]
+    assert not scene.waits
+
+
+def test_without_any_there_is_nothing_to_wait_for() -> None:
+    scene = Scene(running=False)
+    scene.made.publish([])
+    assert scene.made.settled()
+    assert list(scene.made.finish().lines()) == []
+
+
+def test_it_is_settled_when_the_stream_has_passed_the_last_one() -> None:
+    scene = Scene(speed=1)
+    scene.made.publish([suspect(uid) for uid in range(30)])
+    assert scene.made.settled()
+    assert scene.settled >= 30
+
+
+def test_it_tells_what_became_of_each() -> None:
+    scene = Scene()
+    scene.made.publish([suspect(uid) for uid in range(5)])
+    scene.journal.put(finding(0, State.INTENDED))
+    scene.journal.put(finding(1, State.HELD))
+    scene.journal.put(finding(2, State.REPORTED))
+    verified = finding(3, State.INTENDED)
+    scene.journal.put(verified)
+    scene.journal.close(verified, State.VERIFIED, NOW + 1)
+    assert scene.made.finish().endings == {
+        ("messages", "missing_row"): {"repaired": 2, "held": 1, "reported": 1, GONE: 1}
+    }
+
+
+def test_what_was_verified_before_it_was_handed_over_is_not_its_doing() -> None:
+    scene = Scene()
+    before = finding(3, State.INTENDED)
+    scene.journal.put(before)
+    scene.journal.close(before, State.VERIFIED, NOW - 1)
+    scene.made.publish([suspect(3)])
+    assert scene.made.finish().endings == {("messages", "missing_row"): {GONE: 1}}

@@ -1,0 +1,180 @@
+"""The driver of a sweep: what is done once, what is done again, and when memory is whole."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import pytest
+
+from checkpoints.memory import MemoryLineage
+from checkpoints.memory_sweeps import MemorySweeps
+from checkpoints.sweeps import SweepRecord
+from reconcilers.errors import Unreachable
+from reconcilers.families.message import MESSAGE
+from reconcilers.family import keeping
+from reconcilers.model import Kind, Slot, Suspect
+from streaming.again.scan import Piece, SweptPiece, tables_of
+from streaming.again.sweep import AT_FIRST, GIVES_UP_AFTER, Sweeper, SweepMark, SweepResult
+
+FAMILY = keeping(MESSAGE, ["messages", "deleted_uids"])
+TABLES = ("imapuidtable", "messageidtable", "messagedeleted")
+DELAY, NOW = 5_000_000, 1_800_000_000_000_000
+RANGES = 16
+SWEEP = SweepRecord(NOW, "alice", "", FAMILY.names, RANGES)
+
+
+class KilledError(Exception):
+    """As kill -9: nothing more happens."""
+
+
+@dataclass
+class Scene:
+    """Sweeps over what outlives a process; ``scanned`` and ``published`` are what it did."""
+
+    sweeps: MemorySweeps = field(default_factory=MemorySweeps)
+    lineage: MemoryLineage = field(default_factory=MemoryLineage)
+    scanned: list[Piece] = field(default_factory=list)
+    published: list[Suspect] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    settles: bool = True
+    dies_at: int | None = None
+    failing: int = 0
+    unreadable: int | None = None
+
+    def __post_init__(self) -> None:
+        self.sweeps.begin(SWEEP)
+        self.lineage.watch_from(NOW - 10 * DELAY)
+
+    def run(self) -> SweepResult:
+        (record,) = self.sweeps.all()
+        made = Sweeper(
+            FAMILY,
+            self.sweeps,
+            SweepMark(self.lineage, DELAY),
+            self.scan,
+            self,
+            self,
+            self.waits.append,
+            lambda: NOW + 1_000_000,
+        )
+        return made.run(record)
+
+    def scan(self, pieces: Sequence[Piece]) -> Sequence[SweptPiece]:
+        self.scanned += pieces
+        if self.dies_at is not None and len(self.scanned) >= self.dies_at:
+            self.dies_at = None
+            raise KilledError
+        return [self._one(piece) for piece in pieces]
+
+    def _one(self, piece: Piece) -> SweptPiece:
+        if self.failing:
+            self.failing -= 1
+            return SweptPiece(piece, failed="no host answered")
+        slot = Slot(UUID(int=piece.number), TABLES.index(piece.table))
+        suspect = Suspect(slot, frozenset(), Kind.MISSING_ROW, "messages")
+        found = SweptPiece(piece, rows=10, suspects=[suspect])
+        if self.unreadable == piece.number:
+            found.unread = [(piece.tokens, "tombstones")]
+        return found
+
+    # --- where suspects go, and what is shown
+
+    def publish(self, suspects: Sequence[Suspect]) -> None:
+        self.published += suspects
+
+    def settled(self) -> bool:
+        return self.settles
+
+    def table(self, name: str, done: int, ranges: int) -> None:
+        self.told.append(f"{name} {done}/{ranges}")
+
+    def round(self, ranges: int, rows: int, suspects: int) -> None:
+        pass
+
+    def waiting(self, why: str) -> None:
+        self.told.append(why)
+
+
+def test_the_truth_comes_first_and_one_that_collects_is_not_scanned() -> None:
+    assert tables_of(MESSAGE) == (*TABLES, "firstunseen", "mailboxrecents")
+
+
+def test_each_range_of_each_table_is_gone_through_once() -> None:
+    scene = Scene()
+    found = scene.run()
+    assert len(scene.scanned) == len(set(scene.scanned)) == RANGES * len(TABLES)
+    assert [each.table for each in scene.scanned] == sorted(
+        (each.table for each in scene.scanned), key=TABLES.index
+    )
+    assert (found.rows, found.suspects, found.memory) == (480, 48, None)
+    (ended,) = scene.sweeps.all()
+    assert ended.outcome == "480 rows, 48 suspects; memory is whole"
+    watching = scene.lineage.watching()
+    assert watching is not None
+    assert watching.swept_at == ended.truth_swept_at == NOW + 1_000_000
+
+
+@pytest.mark.parametrize("dies_at", [1, 5, RANGES, RANGES + 3, 2 * RANGES + 9, 3 * RANGES])
+def test_killed_anywhere_it_goes_on_and_only_what_was_under_way_is_done_again(dies_at: int) -> None:
+    scene = Scene(dies_at=dies_at)
+    with pytest.raises(KilledError):
+        scene.run()
+    done = set(scene.sweeps.ranges(SWEEP))
+    before = len(scene.scanned)
+    found = scene.run()
+    again = {(each.table, each.number) for each in scene.scanned[before:]}
+    assert not again & done
+    assert len(again | done) == RANGES * len(TABLES)
+    assert (found.rows, found.suspects, found.memory) == (480, 48, None)
+    assert {each.slot for each in scene.published} == {
+        Slot(UUID(int=number), table) for number in range(RANGES) for table in range(len(TABLES))
+    }
+
+
+def test_a_range_that_failed_is_gone_through_again_after_a_pause() -> None:
+    scene = Scene(failing=3)
+    assert scene.run().rows == 480
+    assert "no host answered" in scene.told
+    assert any(scene.waits)
+
+
+def test_where_nothing_can_be_read_it_ends_and_can_go_on() -> None:
+    scene = Scene(failing=1_000_000)
+    with pytest.raises(Unreachable, match="--resume"):
+        scene.run()
+    assert len(scene.scanned) == AT_FIRST * (GIVES_UP_AFTER + 1)
+    scene.failing = 0
+    assert scene.run().rows == 480
+
+
+def test_what_cannot_be_read_leaves_memory_as_it_is() -> None:
+    scene = Scene(unreadable=4)
+    found = scene.run()
+    assert len(found.unread) == len(TABLES)
+    assert found.memory == "1 ranges of tokens cannot be read"
+    assert not_whole(scene)
+
+
+def test_what_is_not_settled_leaves_memory_as_it_is() -> None:
+    scene = Scene(settles=False)
+    assert scene.run().memory == "what was found is not settled: no stream runs"
+    assert not_whole(scene)
+
+
+def test_memory_that_began_after_the_sweep_is_not_whole() -> None:
+    scene = Scene()
+    scene.lineage.watch_from(NOW)
+    assert scene.run().memory == "memory has begun since this sweep began: sweep again"
+    assert not_whole(scene)
+
+
+def test_without_a_beginning_of_memory_nothing_is_whole() -> None:
+    scene = Scene()
+    scene.lineage.stop_watching()
+    assert scene.run().memory == "it is not known since when every change has been heard"
+
+
+def not_whole(scene: Scene) -> bool:
+    watching = scene.lineage.watching()
+    return watching is not None and watching.swept_at is None
