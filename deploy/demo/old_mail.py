@@ -1,9 +1,9 @@
-"""Mail that is older than the stream, and damaged: no event tells of it until it is touched."""
+"""Mail that is older than the stream, and damaged: only a sweep sees what nobody touches."""
 
 from cassandra.cluster import Session
 
 from deploy.demo.planter import Planter
-from deploy.mailserver.ledger import BEFORE_THE_STREAM, VERIFIED
+from deploy.mailserver.ledger import AMBIGUOUS_RANGE_DELETE, VERIFIED
 from deploy.mailserver.mail import Flags, Message
 
 PIECES, PIECE = 20, 2**19
@@ -15,10 +15,10 @@ class OldMail:
 
     def __init__(self, planter: Planter) -> None:
         self._planter = planter
-        self._opened = [self._lost(VERIFIED), self._stale(VERIFIED)]
-        self._lost(BEFORE_THE_STREAM)
-        self._stale(BEFORE_THE_STREAM)
-        self._orphan(BEFORE_THE_STREAM)
+        self._opened = [self._lost(), self._stale()]
+        self._lost()
+        self._stale()
+        self._orphan()
 
     def open(self) -> None:
         """Its owner flags two of them: now there are events of these."""
@@ -26,23 +26,23 @@ class OldMail:
             flags = Flags(message.flags.system | {"flagged"}, message.flags.user)
             self._planter.server.set_flags(message, flags)
 
-    def _lost(self, ending: str) -> Message:
+    def _lost(self) -> Message:
         message = self._planter.message()
         self._planter.unproject(message)
-        self._planter.note("old_missing_row", message, ending)
+        self._planter.note("old_missing_row", message, VERIFIED)
         return message
 
-    def _stale(self, ending: str) -> Message:
+    def _stale(self) -> Message:
         message = self._planter.message()
         self._planter.set_cells(message, flagseen=True)
-        self._planter.note("old_stale_flag", message, ending)
+        self._planter.note("old_stale_flag", message, VERIFIED)
         return message
 
-    def _orphan(self, ending: str) -> None:
+    def _orphan(self) -> None:
         message = self._planter.message()
         self._planter.server.expunge(message)
         self._planter.project(message)
-        self._planter.note("old_orphan", message, ending)
+        self._planter.note("old_orphan", message, AMBIGUOUS_RANGE_DELETE)
 
 
 def end_segment(session: Session) -> None:

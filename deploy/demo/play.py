@@ -72,6 +72,7 @@ class Play:
             self._lose_a_first_row(session, stack.keyspace, stream, ledger)
             old.open()
             self._let_users_work(session, stack.keyspace, stream, ledger)
+            self._sweep(stream)
             entries = ledger.settle()
             with journal_of(stream.config) as journal:
                 evidence = self._await_the_end(
@@ -111,6 +112,12 @@ class Play:
                     raise StartError(f"the users are not done after {LONGEST_WORK_S:.0f} s")
                 self._show("users at work", stream, ledger)
                 time.sleep(LOOK_EVERY_S)
+
+    def _sweep(self, stream: Stream) -> None:
+        """What is older than the stream, and what nobody has touched."""
+        self.screen.say("`reconcile sweep` compares everything, beside the stream")
+        for line in stream.sweep():
+            self.screen.say(f"  {line}")
 
     def _await_the_end(
         self, stream: Stream, ledger: Ledger, look: Callable[[], Exhibits]

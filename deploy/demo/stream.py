@@ -21,11 +21,14 @@ from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.indexes import INDEX_PROJECTIONS
 
 RECHECK_DELAYS = 3
+SWEPT_IN = 16
+"""Ranges of each table, which are small here."""
 SUSPECTS_TOPIC = "reconciler.suspects"
 
 START_S = 300.0
 MEMORY_HAS_BEGUN = "memory has begun"
 STOP_S = 40.0
+SWEEP_S = 1800.0
 OWN_ENVIRONMENT = "RECONCILE_"
 COMPILED_QUICKLY = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
 """For the JVM of Spark: this stream lives for minutes, in which compiling well does not pay.
@@ -74,6 +77,7 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path, pace: Pa
             "corrections_per_minute": 1000,
             "correction_share": 1.0,
         },
+        "sweep": {"ranges": SWEPT_IN},
         "canary": {"usual_delay": SLOW_CAPTURE_S},
         "metrics": {"port": 0},
     }
@@ -108,13 +112,11 @@ class Stream:
 
     def __enter__(self) -> "Stream":
         command = [sys.executable, "-m", "streaming.app", "stream", "--mode", "repair"]
-        ours = {k: v for k, v in os.environ.items() if not k.startswith(OWN_ENVIRONMENT)}
-        ours.setdefault("JDK_JAVA_OPTIONS", COMPILED_QUICKLY)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 [*command, "--config", str(self.config)],
                 cwd=ROOT,
-                env=ours,
+                env=_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -141,6 +143,26 @@ class Stream:
         sight = self.sight()
         return sight is not None and sight.last_batch > 0 and MEMORY_HAS_BEGUN in self._text()
 
+    def sweep(self) -> list[str]:
+        """Compare everything, as another process; what it says at its end.
+
+        Raises StreamDiedError where it does not end well.
+        """
+        done = subprocess.run(
+            [sys.executable, "-m", "streaming.app", "sweep", "--config", str(self.config)],
+            cwd=ROOT,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SWEEP_S,
+            check=False,
+        )
+        if done.returncode != 0:
+            told = (done.stderr or done.stdout).strip().splitlines()[-1:]
+            raise StreamDiedError(f"the sweep ended with {done.returncode}: {' '.join(told)}")
+        return done.stdout.splitlines()
+
     def sight(self) -> Sight | None:
         """What its metrics say now; None while it does not answer. Raises StreamDiedError."""
         if self._process is not None and self._process.poll() is not None:
@@ -156,6 +178,12 @@ class Stream:
     def _last_words(self) -> str:
         lines = self._text().strip().splitlines() or ["it said nothing"]
         return lines[-1][:500]
+
+
+def _environment() -> dict[str, str]:
+    ours = {k: v for k, v in os.environ.items() if not k.startswith(OWN_ENVIRONMENT)}
+    ours.setdefault("JDK_JAVA_OPTIONS", COMPILED_QUICKLY)
+    return ours
 
 
 def metrics_port(log: str) -> int | None:

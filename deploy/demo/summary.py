@@ -18,7 +18,7 @@ from deploy.demo.verdict import (
 )
 from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS
 from deploy.mailserver.history import counter_row
-from deploy.mailserver.ledger import BEFORE_THE_STREAM, HEALED, VERIFIED
+from deploy.mailserver.ledger import HEALED, VERIFIED
 
 STATES = (FOUND, REPAIRED, VERIFIED, "superseded", HEALED, REPORTED, "stuck", "held")
 ENDINGS = (VERIFIED, HEALED, REPORTED, NOT_FINE)
@@ -47,10 +47,6 @@ WHY = {
     "future_write_time": (
         "the wrong cell was written by a clock an hour ahead: a guarded write cannot replace it"
         " yet without overriding a user"
-    ),
-    BEFORE_THE_STREAM: (
-        "it was so before the stream began, and no change has touched it since: only a full"
-        " comparison finds it"
     ),
     BESIDE: (
         "an index row of a reported message, or counters that would count it: what they must be"
@@ -108,9 +104,7 @@ def closing(evidence: Exhibits, verdict: Verdict) -> Iterator[str]:
     if verdict.fine:
         yield (
             "OK: the full comparison of all tables finds exactly the"
-            f" {len(verdict.remaining - verdict.waiting)} differences that must be reported,"
-            f" and {len(verdict.waiting)} of mail older than the stream, which wait for a full"
-            " comparison;"
+            f" {len(verdict.remaining)} differences that must be reported;"
             f" {counted(evidence, verdict)};"
             f" each of {len(evidence.entries)} faults and oddities ended as it may"
         )

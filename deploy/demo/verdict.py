@@ -16,14 +16,7 @@ from deploy.demo.sight import REPAIRED, REPORTED
 from deploy.mailserver.counters import COUNTER_TABLES, CURRENT_QUOTA, MAILBOX_COUNTERS
 from deploy.mailserver.history import MESSAGES, NO_UID, Place, counter_row
 from deploy.mailserver.indexes import APPLICABLE_FLAGS, BY_PROJECTION
-from deploy.mailserver.ledger import (
-    BEFORE_THE_STREAM,
-    HEALED,
-    VERIFIED,
-    LedgerEntry,
-    held_rows,
-    judge,
-)
+from deploy.mailserver.ledger import HEALED, VERIFIED, LedgerEntry, held_rows, judge
 
 NOT_FINE = "NOT FINE"
 BESIDE = "beside_a_reported_row"
@@ -63,16 +56,6 @@ class Verdict:
     remaining: frozenset[Place]
     beside: frozenset[Place]
     problems: Sequence[str]
-
-    @property
-    def waiting(self) -> frozenset[Place]:
-        """The rows of mail older than the stream that wait for a full comparison."""
-        return frozenset(
-            place
-            for entry, ending in self.endings
-            if ending == BEFORE_THE_STREAM
-            for place in entry.places
-        )
 
     @property
     def fine(self) -> bool:

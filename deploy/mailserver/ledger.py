@@ -36,9 +36,6 @@ AMBIGUOUS_RANGE_DELETE = "ambiguous_range_delete"
 CONTENT_LOST = "content_lost"
 """The same, once James has deleted the message's content: it is nowhere in the truth any more."""
 
-BEFORE_THE_STREAM = "before_the_stream"
-"""It is as it was before the stream began: no change has touched it, and nobody speaks of it."""
-
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
@@ -193,15 +190,14 @@ def judge(
         if any(name in words for words in said):
             return name
     if differing.intersection(entry.places):
-        untouched = BEFORE_THE_STREAM in entry.accepts and not any(said)
-        return BEFORE_THE_STREAM if untouched else None
+        return None
     if VERIFIED in entry.accepts and all(VERIFIED in words for words in said):
         return VERIFIED
     return HEALED if HEALED in entry.accepts else None
 
 
 def held_rows(entries: Iterable[LedgerEntry]) -> frozenset[RowKey]:
-    """The rows that may still differ at the end: reported ones, and those of before the stream."""
+    """The rows that may still differ at the end: reported ones."""
     return frozenset(
         row for entry in entries if set(entry.accepts) - {VERIFIED, HEALED} for row in entry.rows
     )

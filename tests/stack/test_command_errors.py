@@ -73,7 +73,7 @@ def test_a_settings_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 # --- servers
 
 
-@pytest.mark.parametrize("command", [["stream"], ["findings"], ["resume"]])
+@pytest.mark.parametrize("command", [["stream"], ["findings"], ["resume"], ["sweep"]])
 def test_an_unreachable_cassandra_is_told_with_its_address(
     settings: Any, command: list[str]
 ) -> None:

@@ -126,3 +126,19 @@ def test_the_next_sweep_finds_nothing_new_and_writes_nothing(
 def marks(scene: Scene, place: Place) -> list[object]:
     query = f"SELECT uid FROM {scene.keyspace}.messagedeleted WHERE mailboxid = %s AND uid = %s"
     return list(scene.execute(query, *place.row))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--systems", "mesages"], "mesages is none of messages, deleted_uids"),
+        (["--systems", ","], "nothing is none of"),
+        (["--resume"], "no sweep is left to go on with"),
+    ],
+)
+def test_what_cannot_be_swept_is_told_in_a_line(
+    unswept: Scene, swept: subprocess.CompletedProcess[str], arguments: list[str], told: str
+) -> None:
+    answer = unswept.command("sweep", *arguments)
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    assert told in answer.stderr.strip().splitlines()[-1]

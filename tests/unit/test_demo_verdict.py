@@ -23,7 +23,6 @@ from deploy.demo.verdict import (
 from deploy.mailserver.history import MESSAGES, RowKey
 from deploy.mailserver.ledger import (
     AMBIGUOUS_RANGE_DELETE,
-    BEFORE_THE_STREAM,
     HEALED,
     VERIFIED,
     LedgerEntry,
@@ -140,19 +139,6 @@ def test_a_class_that_is_no_longer_reported_is_not_fine() -> None:
 def test_a_finding_that_nobody_planted_is_named(kind: str, state: str, row: RowKey) -> None:
     [problem] = problems(replace(FINE, standing=[*FINE.standing, finding(row, kind, state)]))
     assert problem == f"finding still {state}: {kind} at messages {row[0]}/{row[1]}: so it is"
-
-
-def test_what_was_wrong_before_the_stream_waits_untouched() -> None:
-    old = (MAILBOX, 9)
-    entries = [*FINE.entries, entry("old", old, (BEFORE_THE_STREAM,), "planted")]
-    untouched = replace(FINE, entries=entries, differences=[*FINE.differences, difference(old)])
-    verdict = judged(untouched)
-    assert verdict.fine
-    assert verdict.waiting == {(MESSAGES, old)}
-    assert "2 differences that must be reported, and 1 of mail" in list(summary(FINE, verdict))[-1]
-    assert problems(replace(untouched, differences=FINE.differences)), "nothing told of it"
-    spoken = [*FINE.standing, finding(old, "missing_row", "repaired")]
-    assert problems(replace(untouched, standing=spoken))
 
 
 def test_an_open_breaker_is_named() -> None:
