@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Protocol
 
+from checkpoints.holds import Holds
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
 from reconcilers.model import Micros, Slot
@@ -25,7 +26,14 @@ from reconcilers.policy import Breaker
 
 
 class Journal(Protocol):
-    """Open findings by slot, a log of their ends, and the breaker's position."""
+    """Open findings by slot, a log of their ends, and the breaker's position.
+
+    ``holds`` are the keys that a person has put on hold.
+    """
+
+    @property
+    def holds(self) -> Holds:
+        """What nobody may repair until a person has released it."""
 
     def recall(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Finding]:
         """The open findings at these slots of this projection."""
@@ -50,6 +58,12 @@ class Journal(Protocol):
 
     def log(self, day: date) -> Iterator[dict[str, object]]:
         """The log of one day (UTC), oldest first: JSON-ready values."""
+
+    def history(self, family: Family, projection: str, slot: Slot) -> Iterator[Finding]:
+        """What the log has of one slot, newest first; lines without a key (old ones) are left out.
+
+        It reads day by day, back to the oldest that is kept: take no more than is needed.
+        """
 
     def breakers(self) -> dict[Breaker, str]:
         """The open breakers and why; empty when repairs may go on."""

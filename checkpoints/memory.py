@@ -14,7 +14,9 @@ from datetime import UTC, date, datetime
 from checkpoints import codec
 from checkpoints.clock import now_micros
 from checkpoints.expiries import Expiry
+from checkpoints.holds import Holds
 from checkpoints.lineage import SourceInGroup
+from checkpoints.memory_holds import MemoryHolds
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
@@ -42,6 +44,7 @@ class MemoryJournal:
     ) -> None:
         self._families = {each.name: each for each in families}
         self._clock = clock
+        self.holds: Holds = MemoryHolds()
         self._open: dict[Place, str] = {}
         self._log: list[tuple[Micros, str]] = []
         self._breakers: dict[tuple[Breaker, Micros], tuple[str, Micros | None]] = {}
@@ -86,6 +89,17 @@ class MemoryJournal:
         for at, text in sorted(self._log, key=lambda line: line[0]):
             if datetime.fromtimestamp(at // 1_000_000, UTC).date() == day:
                 yield json.loads(text)
+
+    def history(self, family: Family, projection: str, slot: Slot) -> Iterator[Finding]:
+        """Newest first."""
+        place = family.name, projection, slot
+        in_order = sorted(enumerate(self._log), key=lambda each: (each[1][0], each[0]))
+        for _number, (_at, text) in in_order[::-1]:
+            line = json.loads(text)
+            if line["family"] == family.name:
+                finding = codec.finding_from_json(line, family)
+                if _place(finding) == place:
+                    yield finding
 
     def breakers(self) -> dict[Breaker, str]:
         """The open breakers and the reason of their first opening."""

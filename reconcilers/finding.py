@@ -11,6 +11,7 @@
     (reported class) ─▶ reported ─▶ healed            for a person; equal at a later look
     (limits)         ─▶ held     ─▶ judged anew       breaker open, hold, pilot, or too many
     (observe mode)   ─▶ observed ─▶ healed
+    (a person)       ─▶ undoing  ─▶ undone            the before-image stands; its key is on hold
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from reconcilers.writes import AddToCounter, AddToSet, RemoveFromSet, SetCells, 
 
 
 class State(StrEnum):
-    """Where a finding stands. The last four are ends: the finding is closed and logged."""
+    """Where a finding stands. From *verified* on they are ends: it is closed and logged."""
 
     INTENDED = "intended"
     STUCK = "stuck"
@@ -46,6 +47,8 @@ class State(StrEnum):
     SUPERSEDED = "superseded"
     HEALED = "healed"
     PARKED = "parked"
+    UNDOING = "undoing"
+    UNDONE = "undone"
 
 
 @dataclass(frozen=True, slots=True)

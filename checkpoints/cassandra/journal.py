@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from checkpoints import codec
+from checkpoints.cassandra.holds import CassandraHolds
 from checkpoints.cassandra.store import Request, Store, in_groups
 from checkpoints.clock import now_micros
 from reconcilers.families import FAMILIES
@@ -24,6 +25,7 @@ from reconcilers.policy import Breaker
 
 BUCKETS = 16
 SLOTS_A_READ = 100
+DAY = 86_400
 UNDO_PERIOD = timedelta(days=90)
 COLUMNS = (
     "projection, key, source, kind, state, sentence, attempts, tried_at, last_batch, found_at,"
@@ -54,6 +56,7 @@ class CassandraJournal:
         self._scope = scope
         self._log_kept = int(log_kept.total_seconds())
         self._clock = clock
+        self.holds = CassandraHolds(store)
         self._prepare_findings(store)
         self._prepare_breakers(store)
 
@@ -77,8 +80,11 @@ class CassandraJournal:
             " (day, bucket, at, family, projection, key, kind, state, finding)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?"
         )
-        self._read_log = store.prepare(
-            "SELECT finding FROM $ks.finding_log WHERE day = ? AND bucket = ?"
+        of_a_day = "SELECT finding FROM $ks.finding_log WHERE day = ? AND bucket = ?"
+        self._read_log = store.prepare(of_a_day)
+        self._read_history = store.prepare(
+            f"{of_a_day} AND family = ? AND projection = ? AND key = ?"
+            " ORDER BY at DESC ALLOW FILTERING"
         )
 
     def _prepare_breakers(self, store: Store) -> None:
@@ -147,6 +153,15 @@ class CassandraJournal:
         """The log of one day (UTC), oldest first; the buckets are merged as they are read."""
         buckets = (self._log_of(day, bucket) for bucket in range(BUCKETS))
         return heapq.merge(*buckets, key=lambda line: line["at"])
+
+    def history(self, family: Family, projection: str, slot: Slot) -> Iterator[Finding]:
+        """One partition a day, from a day ahead on: another host's clock may be."""
+        key, today = text_of(slot), datetime.fromtimestamp(self._clock() // 1_000_000, UTC).date()
+        where = (bucket_of(key), family.name, projection, key)
+        for days in range(-1, self._log_kept // DAY + 1):
+            day = today - timedelta(days=days)
+            for (text,) in self._store.rows("reading the log", self._read_history, day, *where):
+                yield codec.finding_from_json(json.loads(text), family)
 
     def _log_of(self, day: date, bucket: int) -> Iterator[codec.Json]:
         for (text,) in self._store.rows("reading the log", self._read_log, day, bucket):

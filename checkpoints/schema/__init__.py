@@ -21,6 +21,7 @@ from checkpoints.schema import (
     step_006,
     step_007,
     step_008,
+    step_009,
 )
 from checkpoints.schema.step import SchemaStep
 
@@ -33,4 +34,5 @@ STEPS: tuple[SchemaStep, ...] = (
     step_006.STEP,
     step_007.STEP,
     step_008.STEP,
+    step_009.STEP,
 )

@@ -1,4 +1,4 @@
-"""Findings as lines of text: for people, as JSON lines, as CSV. Times are shown in UTC."""
+"""Findings as lines of text: for people, as JSON, as JSON lines, as CSV. Times are shown in UTC."""
 
 from __future__ import annotations
 
@@ -59,6 +59,15 @@ def as_json_lines(findings: Iterable[Json]) -> Iterator[str]:
         yield json.dumps(each)
 
 
+def as_json(findings: Iterable[Json]) -> Iterator[str]:
+    """The same as one JSON array."""
+    before = "["
+    for each in findings:
+        yield f"{before}{json.dumps(each)}"
+        before = ","
+    yield "[]" if before == "[" else "]"
+
+
 def as_csv(findings: Iterable[Json]) -> Iterator[str]:
     """With a header; `COLUMNS` only."""
     yield ",".join(COLUMNS)
@@ -77,7 +86,7 @@ def _key(finding: Json) -> str:
 
 def _time(finding: Json) -> object:
     """When a line of the log was written; for an open finding, when it was found."""
-    return finding.get("at", finding["found_at"])
+    return finding.get("at", finding.get("found_at"))
 
 
 def _shown(column: str, value: Any) -> str:
@@ -99,6 +108,7 @@ def _csv_line(values: list[str]) -> str:
 
 FORMATS: dict[str, Callable[[Iterable[Json]], Iterator[str]]] = {
     "table": as_table,
+    "json": as_json,
     "jsonl": as_json_lines,
     "csv": as_csv,
 }

@@ -38,14 +38,16 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument("what", nargs="?", choices=pausable(), default=ALL)
     ends = parser.add_mutually_exclusive_group()
-    ends.add_argument("--until", type=_time, metavar="TIME", help="ISO 8601; UTC without an offset")
     ends.add_argument(
-        "--for", type=_duration, metavar="TIME", dest="lasts", help="90s, 30m, 2h, 1d"
+        "--until", type=time_of, metavar="TIME", help="ISO 8601; UTC without an offset"
+    )
+    ends.add_argument(
+        "--for", type=duration_of, metavar="TIME", dest="lasts", help="90s, 30m, 2h, 1d"
     )
     ends.add_argument(
         "--list", action="store_true", help="all pauses that ever were, with who, why"
     )
-    _who_and_why(parser)
+    who_and_why(parser)
     parser.set_defaults(run=pause)
 
 
@@ -57,16 +59,18 @@ def add_resume(commands: Any) -> None:
     parser.add_argument(
         "what", nargs="?", choices=pausable(), help="end the pauses of it only, and no breaker"
     )
-    _who_and_why(parser)
+    who_and_why(parser)
     parser.set_defaults(run=resume)
 
 
-def _who_and_why(parser: argparse.ArgumentParser) -> None:
+def who_and_why(parser: argparse.ArgumentParser) -> None:
+    """``--reason`` and ``--who``, of each command that a person answers for."""
     parser.add_argument("--reason", default=NO_REASON, metavar="TEXT", help="kept, and logged")
     parser.add_argument("--who", metavar="NAME", help="kept, and logged (your user name)")
 
 
-def _time(text: str) -> Micros:
+def time_of(text: str) -> Micros:
+    """ISO 8601, as µs; UTC without an offset. Raises `argparse.ArgumentTypeError`."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError as wrong:
@@ -75,7 +79,8 @@ def _time(text: str) -> Micros:
     return to_micros(at.timestamp())
 
 
-def _duration(text: str) -> Micros:
+def duration_of(text: str) -> Micros:
+    """A number with s, m, h or d, as µs. Raises `argparse.ArgumentTypeError`."""
     found = re.fullmatch(r"(\d{1,6})([smhd])", text)
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no duration as 90s, 30m, 2h or 1d")

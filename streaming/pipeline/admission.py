@@ -51,6 +51,7 @@ class AdmissionControl:
     def admit(self, look: BatchLook, batch: str, at: Micros) -> Admission:
         """Count what this batch, read ``at`` (µs), is about to write, and say what may be repaired.
 
+        What is on hold is not about to be written: a person who undoes much opens no breaker.
         Raises `AlreadyRunning` when the lease is lost: this process may not write any more.
         """
         self.check_lease()
@@ -60,7 +61,7 @@ class AdmissionControl:
             (each.projection, each.slot)
             for each in look.suspects
             if each.kind is not None and self._counts(held, each, at)
-        }
+        } - self.findings.on_hold(look.suspects)
         self.breakers.count(
             count_of(
                 look.suspects,

@@ -16,6 +16,7 @@ from checkpoints.journal import Journal
 from reconcilers.absent import truth_lost_rows
 from reconcilers.family import Family
 from reconcilers.finding import Action, Finding, State
+from reconcilers.hold import waits_for_release
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot, Suspect, Wake, look_again
 from reconcilers.open_message import OpenMessage, open_message
@@ -99,9 +100,10 @@ class OpenFindings:
         self.held_looks.add(each for each in self.held() if which(each))
 
     def held(self) -> Iterator[Finding]:
-        """Findings that wait for a breaker, a pause, or for repair mode."""
+        """Findings that wait for a breaker, a pause, or for repair mode; not for their release."""
         for finding in self.findings.values():
-            if finding.state in WAIT_FOR_DECISION and _is_of_a_row(finding):
+            waits = finding.state in WAIT_FOR_DECISION and not waits_for_release(finding.sentence)
+            if waits and _is_of_a_row(finding):
                 yield finding
 
     def _asked(self, findings: Iterable[Finding], now: Micros) -> None:
@@ -122,6 +124,19 @@ class OpenFindings:
             return True
         waits = finding.state in WAIT_FOR_DECISION and not finding.sentence.endswith(ABOVE)
         return waits and not finding.attempts and not finding.accepted
+
+    def on_hold(self, suspects: Iterable[Suspect]) -> set[Place]:
+        """Those of the places that a person has put on hold, read now. Raises `Retryable`."""
+        slots: dict[str, list[Slot]] = defaultdict(list)
+        for each in suspects:
+            if each.kind is not None:
+                slots[each.projection].append(each.slot)
+        standing = self.journal.holds.standing
+        return {
+            (name, slot)
+            for name, some in slots.items()
+            for slot in standing(self.family, name, some)
+        }
 
     @property
     def refusing(self) -> frozenset[str]:

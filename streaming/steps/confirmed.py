@@ -7,19 +7,29 @@ from dataclasses import dataclass, replace
 from reconcilers.confirm import Moment
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Finding, Now, State
+from reconcilers.hold import Hold
 from reconcilers.model import Kind, Slot, Suspect, Wake
+from reconcilers.policy import Admission
 from reconcilers.seen import Seen
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmedSuspect:
-    """A suspect as confirmed at ``moment``, in ``batch``; ``previous`` is its open finding."""
+    """A suspect as confirmed at ``moment``, in ``batch``; ``previous`` is its open finding.
+
+    ``hold``: a person wants it left alone.
+    """
 
     suspect: Suspect
     seen: Seen
     previous: Finding | None
     moment: Moment
     batch: str
+    hold: Hold | None = None
+
+    def admitted(self, admission: Admission) -> Admission:
+        """What is let through of it: nothing while it is on hold."""
+        return admission if self.hold is None else replace(admission, repairs=str(self.hold))
 
     @property
     def now(self) -> Now:

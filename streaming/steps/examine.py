@@ -40,10 +40,8 @@ from streaming.steps.permit import ABOVE, Permit
 from streaming.steps.ports import RepairTables
 from streaming.steps.recorder import FindingRecorder
 from streaming.steps.removals import Removals
-from streaming.steps.repair import WRITTEN, Repairer
-
-CONFIRMED_TOGETHER = 100
-"""Suspects confirmed under one C: few, so that the reads are near the writes."""
+from streaming.steps.repair import Repairer
+from streaming.steps.turns import in_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,8 @@ class Examiner:
         outcomes: list[Outcome] = []
         tries = int(this.repairs.refuses_writes)
         while waiting:
-            some, waiting, later = _next_ones(waiting, this, tries)
+            parked = not permit.admission.observe and this.repairs.refuses_writes
+            some, waiting, later = in_turn(waiting, tries if parked else None)
             tries = 0
             outcomes += this.repairs.later(later)
             try:
@@ -141,12 +140,13 @@ class Examiner:
         self, suspects: Sequence[Suspect], began: Micros, batch: str
     ) -> list[ConfirmedSuspect]:
         moment = Moment(began, self.rules.delay, self.rules.delete_clock_tolerance)
-        slots = [suspect.slot for suspect in suspects]
-        open_ones = self.journal.recall(self.family, self.projection.name, slots)
+        slots, name = [suspect.slot for suspect in suspects], self.projection.name
+        open_ones = self.journal.recall(self.family, name, slots)
         wanted = [suspect for suspect in suspects if suspect.unreadable is None]
         read = in_halves(wanted, self.confirmation.read, self.confirmation.read_nothing)
         seen = {each.slot: each for some in read.answers for each in some}
         why = {suspect.slot: reason for suspect, reason in read.unreadable}
+        holds = self.journal.holds.standing(self.family, name, slots)
         cases = [
             ConfirmedSuspect(
                 suspect,
@@ -154,6 +154,7 @@ class Examiner:
                 open_ones.get(suspect.slot),
                 moment,
                 batch,
+                holds.get(suspect.slot),
             )
             for suspect in suspects
         ]
@@ -221,7 +222,7 @@ class Examiner:
             verdict,
             self.family,
             self.projection,
-            batch.permit.admits(self.projection, verdict.difference.kind),
+            case.admitted(batch.permit.admits(self.projection, verdict.difference.kind)),
             lambda: _may_remove(case, batch.removals),
         )
         if refused is None:
@@ -260,8 +261,13 @@ class Examiner:
             batch=case.batch,
             next_look=self.clock() + 4 * self.rules.delay,
         )
-        paused = partial(batch.permit.paused, self.projection, kind)
-        yield from batch.repairs.send(case, finding, planned, paused)
+        stopped = partial(self._stopped, batch.permit, case.slot, kind)
+        yield from batch.repairs.send(case, finding, planned, stopped)
+
+    def _stopped(self, permit: Permit, slot: Slot, kind: Kind) -> str | None:
+        """Why a person lets it not be written now: asked last, before the write."""
+        found = self.journal.holds.standing(self.family, self.projection.name, [slot])
+        return str(found[slot]) if found else permit.paused(self.projection, kind)
 
     def _report_instead(self, case: ConfirmedSuspect, report: Report, batch: _Batch) -> Outcome:
         """What was to be repaired and may not be; reported anew, unless it stands already."""
@@ -269,24 +275,6 @@ class Examiner:
         if step.action is Action.KEEP:
             return batch.record.keep(case)
         return batch.record.report(case, report)
-
-
-Suspects = Sequence[Suspect]
-
-
-def _next_ones(waiting: Suspects, this: _Batch, tries: int) -> tuple[Suspects, Suspects, Suspects]:
-    """Who is examined next, who after them, and who only later, as their table refuses.
-
-    Where the table refuses, ``tries`` of those that differ go first (0 or 1); the others are not
-    confirmed.
-    """
-    if this.permit.admission.observe or not this.repairs.refuses_writes:
-        return waiting[:CONFIRMED_TOGETHER], waiting[CONFIRMED_TOGETHER:], ()
-    differ = [each for each in waiting if each.kind in WRITTEN]
-    others = [each for each in waiting if each.kind not in WRITTEN]
-    if tries and differ:
-        return differ[:1], [*differ[1:], *others], ()
-    return others[:CONFIRMED_TOGETHER], others[CONFIRMED_TOGETHER:], differ
 
 
 def _may_remove(case: ConfirmedSuspect, removals: Removals) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from checkpoints.journal import Journal
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, State
+from reconcilers.hold import waits_for_release
 from reconcilers.model import Kind, Micros, Report
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
@@ -68,9 +69,14 @@ class FindingRecorder:
         sentence: str,
         again: Micros | None = None,
     ) -> Outcome:
-        """It waits, for ``again`` (µs) where that is known, and loses no attempt by that."""
+        """It waits, for ``again`` (µs) where that is known, and loses no attempt by that.
+
+        What is on hold waits for a person, or for a change.
+        """
         finding = case.finding(self.family, self.projection, kind, state, sentence)
-        next_look = self.clock() + (self.again if again is None else again)
+        next_look: Micros | None = self.clock() + (self.again if again is None else again)
+        if waits_for_release(sentence):
+            next_look = None
         finding = replace(case.as_tried_before(finding), next_look=next_look)
         same = case.previous is not None and case.previous.state is state
         (self.journal.touch if same else self.journal.put)(finding)

@@ -201,6 +201,29 @@ def test_the_log_is_by_utc_day(journal: Journal, family: Family, clock: Clock) -
     assert [line["attempts"] for line in journal.log(clock.day)] == [2]
 
 
+def test_a_slots_history_is_newest_first_over_days_and_of_it_alone(
+    journal: Journal, family: Family, clock: Clock
+) -> None:
+    finding = a_finding(family, a_slot(), projection="messages")
+    ends = [State.INTENDED, State.VERIFIED, State.UNDONE]
+    for end in ends:
+        journal.close(finding, end, clock.now)
+        clock.now += 3 * DAY
+    journal.close(replace(finding, slot=a_slot()), State.HEALED, clock.now)
+    journal.close(replace(finding, projection="deleted_uids"), State.HEALED, clock.now)
+    told = list(journal.history(family, "messages", finding.slot))
+    assert told == [replace(finding, state=end) for end in reversed(ends)]
+    assert list(journal.history(family, "unseen_uids", finding.slot)) == []
+
+
+def test_a_line_of_a_host_whose_clock_is_ahead_is_part_of_the_history(
+    journal: Journal, family: Family, clock: Clock
+) -> None:
+    finding = a_finding(family, a_slot())
+    journal.close(finding, State.VERIFIED, clock.now + DAY // 2)
+    assert len(list(journal.history(family, finding.projection, finding.slot))) == 1
+
+
 def test_breakers_stay_open_until_closed(journal: Journal) -> None:
     assert journal.breakers() == {}
     journal.open_breaker(Breaker.REMOVALS, "101 in a minute", 10)

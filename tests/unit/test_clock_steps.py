@@ -26,8 +26,9 @@ from streaming.pipeline.repair_task import repair_task
 from streaming.pipeline.worker import Connections, Job
 from streaming.settings import Settings
 from streaming.steps.confirm import Confirmer
-from streaming.steps.examine import CONFIRMED_TOGETHER, Examiner
+from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
+from streaming.steps.turns import CONFIRMED_TOGETHER
 from tests.builders.clocks import Host, OneNode
 from tests.builders.permits import unpaused
 from tests.builders.rows import (

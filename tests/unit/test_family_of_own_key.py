@@ -21,7 +21,9 @@ from reconcilers.key import text_of
 from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from reconcilers.writes import DeleteRow, SetCells
-from streaming.commands.findings import RETRY, Desk, FindingFilter
+from streaming.commands.deciding import RETRY, Desk
+from streaming.commands.finding_filter import FindingFilter
+from streaming.commands.orders import Orders
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
@@ -231,7 +233,7 @@ def test_a_person_decides_by_the_text_of_the_key(filtered: FindingFilter) -> Non
 
     ground.settle(suspect(Kind.MISSING_ROW))
     ground.journal.put(replace(ground.finding, state=State.STUCK))
-    desk = Desk(ground.journal, publish, lambda: NOW, (RIGHTS,))
+    desk = Desk(ground.journal, publish, lambda: NOW, Orders("ana"), (RIGHTS,))
     assert desk.decide(RETRY, frozenset({"nobody/x"}), filtered) == 1
     assert desk.decide(RETRY, frozenset({text_of(place())}), filtered) == 0
     assert ground.finding.state is State.HELD

@@ -16,13 +16,16 @@ from reconcilers.finding import Finding, State
 from reconcilers.key import text_of
 from reconcilers.model import ACCEPTABLE, Kind, Slot, Wake
 from streaming.commands.dead_letters import place_of
-from streaming.commands.findings import ACCEPT, RETRY, Desk, FindingFilter
+from streaming.commands.deciding import ACCEPT, RETRY, Desk
+from streaming.commands.finding_filter import FindingFilter
 from streaming.commands.listing import FORMATS, as_csv, as_json_lines, as_table
+from streaming.commands.orders import Orders
 from streaming.topics import Record
 from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import a_finding, a_slot
 
 NOW = 1_800_000_000_000_000
+ORDERS = Orders("ana", "a test")
 
 
 class Published(list[tuple[str, Wake]]):
@@ -42,7 +45,7 @@ def published() -> Published:
 
 @pytest.fixture
 def desk(journal: MemoryJournal, published: Published) -> Desk:
-    return Desk(journal, published, lambda: NOW)
+    return Desk(journal, published, lambda: NOW, ORDERS)
 
 
 def put(journal: MemoryJournal, kind: Kind, state: State) -> Slot:
@@ -70,7 +73,7 @@ def test_a_stuck_finding_is_retried_and_its_key_published(
 def test_the_journal_is_written_before_the_key_is_published(journal: MemoryJournal) -> None:
     slot = put(journal, Kind.MISSING_ROW, State.STUCK)
     states: list[State] = []
-    desk = Desk(journal, lambda *_: states.append(now_at(journal, slot).state), lambda: NOW)
+    desk = Desk(journal, lambda *_: states.append(now_at(journal, slot).state), lambda: NOW, ORDERS)
     desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter())
     assert states == [State.HELD]
 
@@ -205,12 +208,13 @@ def test_every_format_takes_nothing_and_a_line_of_the_log(name: str) -> None:
         "\n".join(FORMATS[name]([]))
         == {
             "table": "no findings",
+            "json": "[]",
             "jsonl": "",
             "csv": "\n".join(as_csv([])),
         }[name]
     )
     text = "\n".join(FORMATS[name]([told]))
-    assert ("2027-01-15T08:00:00Z" in text) is (name != "jsonl")
+    assert ("2027-01-15T08:00:00Z" in text) is (name in {"table", "csv"})
 
 
 @pytest.mark.parametrize("value", [None, b"", b"{", b"[]", b'{"topic": "t"}', b"\xff"])

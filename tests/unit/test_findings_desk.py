@@ -24,14 +24,18 @@ from reconcilers.key import text_of
 from reconcilers.model import Kind, Slot, Wake
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
+from streaming.commands import finding_filter
 from streaming.commands import findings as command
-from streaming.commands.findings import ACCEPT, RETRY, Desk, FindingFilter
+from streaming.commands.deciding import ACCEPT, RETRY, Desk
+from streaming.commands.finding_filter import FindingFilter
 from streaming.commands.listing import as_csv, as_table
+from streaming.commands.orders import Orders
 from tests.contract.making import a_finding
 
 MAILBOX = UUID("11111111-0000-1000-8000-000000000001")
 SLOT = Slot(MAILBOX, 7)
 NOW = 1_800_000_000_000_000
+ORDERS = Orders("ana", "a test")
 
 
 def told(count: int) -> list[Json]:
@@ -132,11 +136,11 @@ def test_the_columns_of_a_csv_line_are_times_and_texts() -> None:
 def test_what_is_no_place_is_refused_with_how_it_is_written(text: str) -> None:
     shapes = f"'{text}' is not any of MAILBOXID/UID, MAILBOXID, QUOTAROOT, as the list shows them"
     with pytest.raises(argparse.ArgumentTypeError, match=f"^{shapes}$"):
-        command._key(text)
+        finding_filter.key_of(text)
 
 
 def places(text: str) -> dict[str, Slot]:
-    return {family.name: slot for family, slot in command._slots_named(FAMILIES, text)}
+    return {family.name: slot for family, slot in finding_filter.slots_named(FAMILIES, text)}
 
 
 def test_what_is_no_message_may_be_what_a_counter_is_of() -> None:
@@ -145,16 +149,19 @@ def test_what_is_no_message_may_be_what_a_counter_is_of() -> None:
 
 
 def test_places_ids_and_days_are_read() -> None:
-    assert command._key(f"{MAILBOX}/7") == f"{MAILBOX}/7"
+    assert finding_filter.key_of(f"{MAILBOX}/7") == f"{MAILBOX}/7"
     assert places(f"{MAILBOX}/7") == {MESSAGE.name: SLOT}
-    assert command._uuid(str(MAILBOX)) == MAILBOX
-    assert command._day("2026-11-21") == date(2026, 11, 21)
-    assert command._day("today") == datetime.now(UTC).date()
+    assert finding_filter.uuid_of(str(MAILBOX)) == MAILBOX
+    assert finding_filter.day_of("2026-11-21") == date(2026, 11, 21)
+    assert finding_filter.day_of("today") == datetime.now(UTC).date()
 
 
 @pytest.mark.parametrize(
     ("read", "text", "wanted"),
-    [(command._uuid, "inbox", "a mailbox id"), (command._day, "21.11.", "a day as YYYY-MM-DD")],
+    [
+        (finding_filter.uuid_of, "inbox", "a mailbox id"),
+        (finding_filter.day_of, "21.11.", "a day as YYYY-MM-DD"),
+    ],
 )
 def test_what_cannot_be_read_says_what_is_wanted(read: object, text: str, wanted: str) -> None:
     assert callable(read)
@@ -192,7 +199,9 @@ def decide(journal: MemoryJournal, *slots: Slot) -> tuple[int, list[str]]:
         published.append(family.name)
 
     keys = frozenset(text_of(slot) for slot in slots)
-    return Desk(journal, publish, lambda: NOW).decide(RETRY, keys, FindingFilter()), published
+    return Desk(journal, publish, lambda: NOW, ORDERS).decide(
+        RETRY, keys, FindingFilter()
+    ), published
 
 
 def test_a_counters_finding_is_decided_and_not_published(

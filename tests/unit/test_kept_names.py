@@ -38,7 +38,7 @@ KINDS = (
     " unguardable mailbox_without_truth truth_lost_rows"
     " counter_drift large_correction table_refuses table_unreadable unreadable unused_flags"
 )
-STATES = "intended stuck reported held observed verified superseded healed parked"
+STATES = "intended stuck reported held observed verified superseded healed parked undoing undone"
 
 
 @pytest.mark.parametrize(

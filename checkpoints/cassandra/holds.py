@@ -1,0 +1,93 @@
+"""Holds in Cassandra: beside the findings, in the same number of partitions a family."""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from checkpoints.cassandra.store import Store, in_groups
+from checkpoints.pauses import Resumed
+from reconcilers.family import Family
+from reconcilers.hold import Hold
+from reconcilers.key import slot_from_text, text_of
+from reconcilers.model import Slot
+
+BUCKETS = 16
+SLOTS_A_READ = 100
+COLUMNS = "projection, key, asked_at, who, reason, ended_at"
+
+
+class CassandraHolds:
+    """`checkpoints.holds.Holds` on the table holds: a row for each hold that ever was."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        here = f"SELECT {COLUMNS} FROM $ks.holds WHERE family = ? AND bucket = ?"
+        self._list = store.prepare(here)
+        self._at = store.prepare(f"{here} AND projection = ? AND key IN ?")
+        self._place = store.prepare(
+            "INSERT INTO $ks.holds (family, bucket, projection, key, asked_at, who, reason)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)"
+        )
+        self._end = store.prepare(
+            "UPDATE $ks.holds SET ended_at = ?, ended_by = ?, end_reason = ?"
+            " WHERE family = ? AND bucket = ? AND projection = ? AND key = ? AND asked_at = ?"
+        )
+
+    def place(self, hold: Hold) -> None:
+        """One row; read by a quorum, as it is written."""
+        values = (*_place(hold), hold.asked_at, hold.who, hold.reason)
+        self._store.run("placing a hold", [(self._place, values)])
+
+    def standing(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Hold]:
+        """A few reads for many slots."""
+        by_bucket: dict[int, list[str]] = defaultdict(list)
+        for key in {text_of(slot) for slot in slots}:
+            by_bucket[_bucket(key)].append(key)
+        requests = (
+            (self._at, (family.name, bucket, projection, list(group)))
+            for bucket, keys in by_bucket.items()
+            for group in in_groups(keys, SLOTS_A_READ)
+        )
+        rows = self._store.gather("reading holds", requests)
+        return {each.slot: each for each in _standing(family, rows)}
+
+    def end(self, hold: Hold, by: Resumed) -> None:
+        """Each that stands there, read anew."""
+        family, bucket, projection, key = _place(hold)
+        rows = self._store.rows("reading holds", self._at, family, bucket, projection, [key])
+        ends = [
+            (self._end, (by.at, by.who, by.reason, family, bucket, projection, key, asked_at))
+            for _, _, asked_at, _, _, ended_at in rows
+            if ended_at is None
+        ]
+        self._store.run("ending a hold", ends)
+
+    def all(self, family: Family) -> Iterator[Hold]:
+        """Partition by partition."""
+        for bucket in range(BUCKETS):
+            rows = self._store.rows("listing holds", self._list, family.name, bucket)
+            yield from _standing(family, rows)
+
+
+def _standing(family: Family, rows: Iterable[tuple[object, ...]]) -> Iterator[Hold]:
+    """The oldest that stands at each slot: rows come in the order of their times."""
+    told: set[tuple[object, object]] = set()
+    for projection, key, asked_at, who, reason, ended_at in rows:
+        if ended_at is not None or (projection, key) in told:
+            continue
+        told.add((projection, key))
+        slot = slot_from_text(family.key, str(key))
+        at = int(str(asked_at))
+        yield Hold(family.name, str(projection), slot, at, str(who or ""), str(reason or ""))
+
+
+def _place(hold: Hold) -> tuple[str, int, str, str]:
+    key = text_of(hold.slot)
+    return hold.family, _bucket(key), hold.projection, key
+
+
+def _bucket(key: str) -> int:
+    """As findings are spread: the same in every process and version."""
+    return zlib.crc32(key.encode()) % BUCKETS

@@ -1,0 +1,179 @@
+"""What a person decides on open findings: tried again, carried out, released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from checkpoints.journal import Journal
+from reconcilers.behind import waits_for_it
+from reconcilers.families import FAMILIES
+from reconcilers.family import Family
+from reconcilers.finding import Finding, State, accepted, retried
+from reconcilers.hold import ON_HOLD, Hold, waits_for_release
+from reconcilers.key import named, text_of
+from reconcilers.model import ACCEPTABLE, Kind, Micros, Wake, look_again
+from streaming.commands.finding_filter import FindingFilter, slots_named
+from streaming.commands.orders import Orders
+from streaming.pipeline.open_findings import finding_wake
+
+Publish = Callable[[Family, Iterable[Wake]], None]
+Decide = Callable[[Finding, Micros], Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person may decide: for which findings (else why not), and what it changes."""
+
+    done: str
+    refusal: Callable[[Finding], str | None]
+    change: Decide
+
+
+def _not_retried(finding: Finding) -> str | None:
+    if finding.state is State.STUCK or finding.kind is Kind.UNREADABLE:
+        return None
+    return f"it is {finding.state.value}, not stuck: the stream looks at it by itself"
+
+
+def _not_accepted(finding: Finding) -> str | None:
+    if waits_for_release(finding.sentence):
+        return "its key is on hold: `reconcile findings --release`"
+    if finding.kind in ACCEPTABLE or waits_for_it(finding.sentence):
+        return None
+    if finding.kind is Kind.COUNTER_DRIFT:
+        return "it is corrected by itself, when the reason that its sentence names has gone"
+    if finding.state is State.HELD:
+        return "it waits for the breaker: `reconcile resume`"
+    allowed = ", ".join(sorted(ACCEPTABLE))
+    return f"{finding.kind.value} cannot be decided here, only: {allowed}"
+
+
+RETRY = Decision("retried", _not_retried, retried)
+ACCEPT = Decision("accepted", _not_accepted, accepted)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where decisions are carried out: the journal first, then the key is published."""
+
+    journal: Journal
+    publish: Publish
+    clock: Callable[[], Micros]
+    orders: Orders
+    families: tuple[Family, ...] = FAMILIES
+
+    def decide(self, decision: Decision, keys: frozenset[str] | None, wanted: FindingFilter) -> int:
+        """Decide on the keys named, or (None) on all that match and may be decided.
+
+        A key that fits several families means each open finding there. Returns 1 when one that was
+        named is not open, does not match, or may not be decided.
+        """
+        if keys is None and not self._agreed(decision, wanted):
+            print("nothing done")
+            return 1
+        found: set[str] = set()
+        done = refused = 0
+        for key, family, finding in self._matching(keys, wanted):
+            found.add(key)
+            why = decision.refusal(finding)
+            if why is None:
+                self._carry_out(decision, family, finding)
+                done += 1
+            elif keys is not None:
+                print(f"refused  {text_of(finding.slot)} {finding.kind.value}: {why}")
+                refused += 1
+        missing = sorted((keys or frozenset()) - found)
+        for key in missing:
+            print(f"unknown  {key}: no open finding there matches")
+        self._tell(done, decision.done)
+        return int(bool(refused or missing))
+
+    def _tell(self, done: int, what: str) -> None:
+        if self.orders.dry_run:
+            print(f"{done} would be {what}; nothing done")
+            return
+        print(f"{done} {what}; looked at again one delay from now" if done else "nothing done")
+
+    def _agreed(self, decision: Decision, wanted: FindingFilter) -> bool:
+        matching = self._matching(None, wanted)
+        number = sum(decision.refusal(finding) is None for _, _, finding in matching)
+        return self.orders.agreed(f"{number} findings will be {decision.done}: go on?")
+
+    def _matching(
+        self, keys: frozenset[str] | None, wanted: FindingFilter
+    ) -> Iterator[tuple[str, Family, Finding]]:
+        """Each finding that is meant, by the key that named it."""
+        named_ones = self._all() if keys is None else self._named(keys)
+        for key, family, finding in named_ones:
+            if wanted.takes(family, finding):
+                yield key, family, finding
+
+    def _all(self) -> Iterator[tuple[str, Family, Finding]]:
+        for family in self.families:
+            for finding in self.journal.open_findings(family):
+                yield text_of(finding.slot), family, finding
+
+    def _named(self, keys: frozenset[str]) -> Iterator[tuple[str, Family, Finding]]:
+        for key in sorted(keys):
+            for family, slot in slots_named(self.families, key):
+                for name in family.names:
+                    for finding in self.journal.recall(family, name, [slot]).values():
+                        yield key, family, finding
+
+    def _carry_out(self, decision: Decision, family: Family, finding: Finding) -> None:
+        where, sentence = text_of(finding.slot), finding.sentence
+        if self.orders.dry_run:
+            print(f"would be {decision.done}  {where} {finding.kind.value}: {sentence}")
+            return
+        changed = decision.change(finding, self.clock())
+        told = self.orders.told(changed.sentence, decision.done)
+        self.journal.decide(replace(changed, sentence=told))
+        if family.projections:  # a tally's findings are read now and then
+            self.publish(family, [finding_wake(finding)])
+        print(f"{decision.done:<8} {where} {finding.kind.value}: {sentence}")
+
+    # --- holds
+
+    def on_hold(self, wanted: FindingFilter) -> Iterator[tuple[Family, Hold]]:
+        """The keys on hold that are meant; of kind and state none has any."""
+        for family in self.families:
+            for hold in self.journal.holds.all(family):
+                told = {"state": wanted.state, "kind": wanted.kind, "at": hold.asked_at}
+                key = named(family.key, hold.slot.key)
+                if wanted.has({**key, **told, "projection": hold.projection}):
+                    yield family, hold
+
+    def release(self, keys: frozenset[str] | None, wanted: FindingFilter) -> int:
+        """End the holds of the keys named, or (None) of all that match. Returns as `decide`."""
+        found = [
+            (family, hold)
+            for family, hold in self.on_hold(wanted)
+            if keys is None or text_of(hold.slot) in keys
+        ]
+        if keys is None and not self.orders.agreed(f"{len(found)} keys will be released: go on?"):
+            print("nothing done")
+            return 1
+        for family, hold in found:
+            self._release(family, hold)
+        missing = sorted((keys or frozenset()) - {text_of(hold.slot) for _, hold in found})
+        for key in missing:
+            print(f"unknown  {key}: it is not on hold")
+        self._tell(len(found), "released")
+        return int(bool(missing))
+
+    def _release(self, family: Family, hold: Hold) -> None:
+        where = f"{text_of(hold.slot)} {hold.projection}"
+        if self.orders.dry_run:
+            print(f"would be released  {where}: {hold}")
+            return
+        self.journal.holds.end(hold, self.orders.end())
+        standing = self.journal.recall(family, hold.projection, [hold.slot]).get(hold.slot)
+        if standing is not None:
+            sentence = self.orders.told(
+                standing.sentence.partition(f"; held: {ON_HOLD}")[0], "released"
+            )
+            self.journal.decide(replace(standing, sentence=sentence, next_look=self.clock()))
+        if family.projections:
+            self.publish(family, [look_again(hold.slot, hold.projection)])
+        print(f"released {where}: it was {hold}")

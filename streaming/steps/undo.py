@@ -1,0 +1,134 @@
+"""Undo: a person takes back a repair. The hold first, the journal second, then the guarded write.
+
+The order is the guard, as it is of repairs. The hold keeps every stream from repairing the key
+again; it asks for it last, before each write. Then the row is read, and what undoes the repair is
+written down with the before-image, before it is sent. The row is read again after that: what is
+reported as undone was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Protocol
+
+from checkpoints.journal import Journal
+from checkpoints.pauses import Resumed
+from reconcilers.errors import Refused
+from reconcilers.family import Family, Projection
+from reconcilers.finding import Finding, State
+from reconcilers.hold import Hold
+from reconcilers.model import Kind, Micros, Row, Slot
+from reconcilers.undo import UNDO, stands, undo
+from reconcilers.writes import Write
+from streaming.steps.ports import WriteTables
+
+NOT_SEEN = "written, but something newer stands there: that stays"
+
+
+class UndoTables(WriteTables, Protocol):
+    """What an undo reads and writes."""
+
+    def projection_with_times(
+        self, projection: Projection, slots: Sequence[Slot]
+    ) -> Mapping[Slot, Row]:
+        """The projection's rows with write times (µs)."""
+
+
+class Undoing(Enum):
+    """What became of it."""
+
+    DONE = "undone"
+    REFUSED = "refused"
+    OVERTAKEN = "overtaken"
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What became of one undo, and why; a key that was ``held`` by it stays on hold."""
+
+    what: Undoing
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowUndo:
+    """Undoes repairs of rows of one family, which is bound to the cluster's schema.
+
+    ``paused`` says why a person lets no such write be sent now.
+    """
+
+    family: Family
+    tables: UndoTables
+    journal: Journal
+    paused: Callable[[Projection, Kind], str | None]
+    clock: Callable[[], Micros]
+
+    def plan(self, repair: Finding) -> tuple[Write, ...] | str:
+        """What would be written, or why it is refused. Only reads."""
+        projection = self._projection(repair)
+        if projection is None:
+            return f"{repair.projection} is not among repair.projections"
+        return self.paused(projection, _kind(repair)) or undo(repair, self._row(projection, repair))
+
+    def carry_out(self, repair: Finding, hold: Hold) -> Undone:
+        """Undo it. Raises `Retryable` where nobody knows whether it was written: held it stays."""
+        planned = self.plan(repair)
+        if isinstance(planned, str):
+            return Undone(Undoing.REFUSED, planned)
+        self.journal.holds.place(hold)
+        refused = self._write(repair, hold)
+        if refused is not None:
+            self.journal.holds.end(hold, Resumed(self.clock(), hold.who, refused))
+            return Undone(Undoing.REFUSED, refused)
+        projection = self._projection(repair)
+        assert projection is not None
+        seen = stands(repair, self._row(projection, repair))
+        done = self._told(repair, hold, NOT_SEEN if not seen else "the before-image stands")
+        self.journal.close(done, State.UNDONE if seen else State.SUPERSEDED, self.clock())
+        return Undone(Undoing.DONE if seen else Undoing.OVERTAKEN, done.sentence)
+
+    def _write(self, repair: Finding, hold: Hold) -> str | None:
+        """Judged anew, as it is on hold; why it is refused, None when it was written."""
+        projection = self._projection(repair)
+        assert projection is not None
+        row = self._row(projection, repair)
+        writes = undo(repair, row)
+        if isinstance(writes, str):
+            return writes
+        intended = replace(self._told(repair, hold, "to be written"), writes=writes, before=row)
+        self.journal.close(intended, State.UNDOING, self.clock())
+        why = self.paused(projection, _kind(repair)) or self._sent(writes)
+        if why is not None:
+            kept = self._told(repair, hold, f"not written: {why}")
+            self.journal.close(kept, State.HELD, self.clock())
+        return why
+
+    def _sent(self, writes: tuple[Write, ...]) -> str | None:
+        try:
+            self.tables.apply(writes)
+        except Refused as refused:
+            return f"its table refuses: {refused}"
+        return None
+
+    def _told(self, repair: Finding, hold: Hold, what: str) -> Finding:
+        """A line of the log: who undoes what, and why."""
+        sentence = f"undo by {hold.who}: {hold.reason}; {what}; the repair was: {repair.sentence}"
+        now = self.clock()
+        return replace(repair, sentence=sentence, batch=UNDO, tried_at=now, next_look=None)
+
+    def _projection(self, repair: Finding) -> Projection | None:
+        named = (each for each in self.family.projections if each.name == repair.projection)
+        return next(named, None)
+
+    def _row(self, projection: Projection, repair: Finding) -> Row | None:
+        return self.tables.projection_with_times(projection, [repair.slot]).get(repair.slot)
+
+
+OPPOSITE = {Kind.MISSING_ROW: Kind.EXTRA_ROW, Kind.EXTRA_ROW: Kind.MISSING_ROW}
+
+
+def _kind(repair: Finding) -> Kind:
+    """What a pause calls it: taking back a row that was added is a removal."""
+    return OPPOSITE.get(repair.kind, repair.kind)

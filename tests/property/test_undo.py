@@ -1,0 +1,177 @@
+"""Undo over the model of Cassandra's cells: the row is as before, and whatever is newer stays.
+
+Each seed makes a truth and a projection that differ, lets the product plan the repair, carries it
+out, and undoes it; in between a user may write.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import pytest
+
+from reconcilers.compare import compare
+from reconcilers.finding import Finding, State
+from reconcilers.model import Kind, Report, Row, Value
+from reconcilers.plan import plan
+from reconcilers.undo import AS_BEFORE, stands, undo
+from reconcilers.writes import Write
+from tests.builders.rows import (
+    COMPLETE,
+    FAMILY,
+    LONG_AGO,
+    MESSAGE_ID,
+    MOMENT,
+    NOW,
+    PROJECTION,
+    SLOT,
+    seen,
+    truth,
+)
+from tests.builders.slots import mailbox_of, uid_of
+from tests.property.cells import Delete, Statement, Table, Update, statement_of
+
+SEEDS = 1500
+KEY = (mailbox_of(SLOT), uid_of(SLOT))
+CELLS: dict[str, tuple[Value, ...]] = {
+    "messageid": (MESSAGE_ID,),
+    "modseq": (7, 8, 9),
+    "flagseen": (True, False),
+    "flaguser": (True, False, None),
+    "headercontent": ("a", "b", None),
+}
+FLAGS = ("one", "two", "three")
+
+
+def some_flags(dice: random.Random) -> frozenset[str]:
+    return frozenset(flag for flag in FLAGS if dice.random() < 0.5)
+
+
+def table() -> Table:
+    columns = tuple(each for each in PROJECTION.columns if each != "userflags")
+    return Table(PROJECTION.key, columns, ("userflags",))
+
+
+def written(dice: random.Random, earliest: int, span: int, whole: float) -> Iterable[Statement]:
+    """A few updates of the row by the mail server, of all its cells or of some; modseq always."""
+    for _ in range(dice.randint(1, 3)):
+        names = [name for name in CELLS if name == "modseq" or dice.random() < whole]
+        cells = {name: dice.choice(CELLS[name]) for name in names}
+        flags = some_flags(dice)
+        yield Update(KEY, earliest + dice.randint(1, span), cells, added={"userflags": flags})
+
+
+def a_truth(dice: random.Random) -> Row:
+    cells = {**COMPLETE, "userflags": some_flags(dice)}
+    cells |= {"flagseen": dice.choice((True, False)), "modseq": dice.choice((8, 9))}
+    at = LONG_AGO + dice.randint(1, 9)
+    return truth(cells, at=at)
+
+
+def repaired(dice: random.Random, rows: Table) -> Finding | None:
+    """What the product would have written, written; None where nothing differs, or may be."""
+    if dice.random() < 0.8:
+        for each in written(dice, LONG_AGO, 9, dice.choice((0.5, 1.0))):
+            rows.apply(each)
+    before = rows.read(KEY)
+    looked = seen(before, *((a_truth(dice),) if dice.random() < 0.8 else ()))
+    difference = compare(FAMILY, PROJECTION, looked)
+    if difference is None or difference.kind not in {
+        Kind.MISSING_ROW,
+        Kind.DIFFERING_CELLS,
+        Kind.EXTRA_ROW,
+    }:
+        return None
+    writes = plan(PROJECTION, looked, difference, MOMENT, dice.choice((0, 1)))
+    if isinstance(writes, Report):
+        return None
+    applied(rows, writes)
+    return Finding(
+        FAMILY.name,
+        PROJECTION.name,
+        SLOT,
+        None,
+        difference.kind,
+        State.VERIFIED,
+        "a repair",
+        found_at=NOW,
+        before=before,
+        writes=writes,
+    )
+
+
+def flags_of(row: Row | None) -> frozenset[str]:
+    flags = row.get("userflags") if row is not None else None
+    return flags if isinstance(flags, frozenset) else frozenset()
+
+
+def applied(rows: Table, writes: Iterable[Write]) -> None:
+    for write in writes:
+        rows.apply(statement_of(write))
+
+
+def a_user(dice: random.Random) -> Statement:
+    """One who writes, or deletes, now."""
+    at = NOW + dice.randint(1, 9)
+    if dice.random() < 0.25:
+        return Delete(KEY, at)
+    return next(iter(written(dice, at, 1, 0.6)))
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_the_row_is_as_it_was_before_the_repair(part: int) -> None:
+    done: set[Kind] = set()
+    for seed in range(part * SEEDS, (part + 1) * SEEDS):
+        dice, rows = random.Random(seed), table()
+        repair = repaired(dice, rows)
+        if repair is None:
+            continue
+        writes = undo(repair, rows.read(KEY))
+        if isinstance(writes, str):
+            assert writes == AS_BEFORE, f"seed {seed}: {writes}"  # behind a tombstone: no effect
+            continue
+        applied(rows, writes)
+        now = rows.read(KEY)
+        assert stands(repair, now), f"seed {seed}"
+        assert (now and dict(now.cells)) == (repair.before and dict(repair.before.cells)), seed
+        assert undo(repair, now) == AS_BEFORE, f"seed {seed}: it could be undone twice"
+        done.add(repair.kind)
+    assert done == {Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW}
+
+
+def test_after_a_users_write_it_is_refused() -> None:
+    refused = 0
+    for seed in range(SEEDS):
+        dice, rows = random.Random(seed), table()
+        repair = repaired(dice, rows)
+        if repair is None:
+            continue
+        left = rows.read(KEY)
+        rows.apply(a_user(dice))
+        if rows.read(KEY) != left:
+            assert isinstance(undo(repair, rows.read(KEY)), str), f"seed {seed}"
+            refused += 1
+    assert refused > SEEDS / 10
+
+
+def test_a_users_write_between_the_read_and_the_undo_stays() -> None:
+    raced = 0
+    for seed in range(SEEDS):
+        dice, rows = random.Random(seed), table()
+        repair = repaired(dice, rows)
+        writes = "" if repair is None else undo(repair, rows.read(KEY))
+        if isinstance(writes, str):
+            continue
+        user = a_user(dice)
+        rows.apply(user)
+        applied(rows, writes)
+        now = rows.read(KEY)
+        if isinstance(user, Delete):
+            assert now is None, f"seed {seed}"
+        elif isinstance(user, Update):
+            for name, value in user.cells.items():
+                assert (now and now.get(name)) == value, f"seed {seed}: {name}"
+            assert user.added["userflags"] <= flags_of(now), f"seed {seed}"
+        raced += 1
+    assert raced > SEEDS / 10

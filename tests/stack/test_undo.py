@@ -1,0 +1,223 @@
+"""`reconcile findings --undo` beside a running stream: the before-image comes back, and stays.
+
+A key that was undone is on hold: it is seen to differ, and repaired only when it is released.
+"""
+
+import json
+import subprocess
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.stack.scenes import Cells, Place, Scene, cells
+from tests.stack.streams import until
+from tests.stack.test_stream_indexes import QUIET, Index
+
+pytestmark = pytest.mark.stack
+
+WHO = ("--who", "ana", "--reason", "a test")
+HELD = "held: on hold by ana: a test"
+SEEN = {"flagseen": True, "userflags": set()}
+
+
+@dataclass
+class Repaired:
+    """Rows that were wrong, one for each test, and whose repairs have been seen to hold."""
+
+    added: Place = field(default_factory=Place)
+    corrected: Place = field(default_factory=Place)
+    removed: Place = field(default_factory=Place)
+    changed: Place = field(default_factory=Place)
+    gone: Place = field(default_factory=Place)
+    index_added: Place = field(default_factory=Place)
+    index_removed: Place = field(default_factory=Place)
+    before: dict[Place, Cells | None] = field(default_factory=dict)
+
+    def plant(self, scene: Scene) -> None:
+        scene.write_truth(self.added, cells(**SEEN, modseq=9))
+        scene.write_truth(self.corrected, cells(flagseen=True, userflags={"kept", "new"}))
+        wrong = {"messageid": self.corrected.messageid, **cells(userflags={"kept", "stale"})}
+        scene.write_projection(self.corrected, {**wrong, "modseq": 5, "headercontent": None})
+        for place in (self.removed, self.gone):
+            scene.write_projection(place, {"messageid": place.messageid, **cells()})
+        scene.write_both(self.changed, cells())
+        scene.write_projection(self.changed, {"flagseen": True})
+        for place in (self.corrected, self.removed, self.gone):
+            self.before[place] = scene.projected_at(place.row)
+        scene.write_both(self.index_added, cells(**{**QUIET, "flagdeleted": True}))
+        deleted_uids(scene).add(self.index_removed)
+        scene.write_both(self.index_removed, cells(**QUIET))
+
+    def await_verified(self, scene: Scene) -> None:
+        rows = (self.added, self.corrected, self.removed, self.changed, self.gone)
+        for place in rows:
+            until(f"{place} is repaired", partial(ended, scene, place, "messages"))
+        for place in (self.index_added, self.index_removed):
+            until(f"{place} is repaired", partial(ended, scene, place, "deleted_uids"))
+
+
+def deleted_uids(scene: Scene) -> Index:
+    return Index(scene, "deleted_uids")
+
+
+def of(scene: Scene, place: Place, projection: str) -> list[dict[str, Any]]:
+    return [each for each in scene.findings(place.row) if each["projection"] == projection]
+
+
+def ended(scene: Scene, place: Place, projection: str, times: int = 1) -> bool:
+    found = of(scene, place, projection)
+    return len([each for each in found if str(each["message"]).startswith("verified: ")]) >= times
+
+
+def key(place: Place) -> str:
+    return f"{place.mailboxid}/{place.uid}"
+
+
+def undo(
+    scene: Scene, place: Place, *more: str, projection: str = "messages"
+) -> subprocess.CompletedProcess[str]:
+    return scene.command("findings", "--undo", key(place), "--system", projection, *WHO, *more)
+
+
+def release(scene: Scene, place: Place) -> None:
+    answer = scene.command("findings", "--release", key(place), "--who", "bob", "--reason", "fine")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "on hold by ana: a test" in answer.stdout
+
+
+def await_held(scene: Scene, place: Place, projection: str = "messages") -> None:
+    """Until the stream has seen that it differs, and why it leaves it alone."""
+    until(
+        f"{place} is held",
+        lambda: any(
+            each["state"] == "held" and HELD in each["message"]
+            for each in of(scene, place, projection)
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def repaired(indexed_scene: Scene) -> Repaired:
+    made = Repaired()
+    made.plant(indexed_scene)
+    made.await_verified(indexed_scene)
+    return made
+
+
+def test_a_row_that_was_added_is_taken_away_until_its_key_is_released(
+    indexed_scene: Scene, repaired: Repaired
+) -> None:
+    scene, place = indexed_scene, repaired.added
+    shown = undo(scene, place, "--dry-run")
+    assert "DeleteRow" in shown.stdout, shown.stdout + shown.stderr
+    assert not scene.lacks(place.row)
+    answer = undo(scene, place)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert scene.lacks(place.row)
+    await_held(scene, place)
+    listed = scene.command(
+        "findings", "--on-hold", "--format", "jsonl", "--mailbox", str(place.mailboxid)
+    )
+    assert [json.loads(line)["who"] for line in listed.stdout.splitlines()] == ["ana"]
+    scene.await_all_examined()
+    assert scene.lacks(place.row)
+    release(scene, place)
+    until("it is repaired again", partial(ended, scene, place, "messages", 2))
+    assert scene.agrees(place)
+
+
+def test_cells_and_elements_are_as_they_were_before_the_repair(
+    indexed_scene: Scene, repaired: Repaired
+) -> None:
+    scene, place = indexed_scene, repaired.corrected
+    times = scene.write_times(place.row)
+    answer = undo(scene, place)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert scene.projected_at(place.row) == repaired.before[place]
+    now = scene.write_times(place.row)
+    assert {now[name] - times[name] for name in ("flagseen", "modseq")} == {1}
+    await_held(scene, place)
+    twice = undo(scene, place)
+    assert (twice.returncode, "it was undone already" in twice.stdout) == (1, True)
+    scene.write_projection(place, {"headercontent": "a user's"})
+    release(scene, place)
+    until("it is repaired again", partial(ended, scene, place, "messages", 2))
+    assert scene.agrees(place)
+
+
+def test_a_row_that_was_removed_stands_again_until_its_key_is_released(
+    indexed_scene: Scene, repaired: Repaired
+) -> None:
+    scene, place = indexed_scene, repaired.removed
+    answer = undo(scene, place)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert scene.projected_at(place.row) == repaired.before[place]
+    await_held(scene, place)
+    scene.await_all_examined()
+    assert scene.projected_at(place.row) == repaired.before[place]
+    release(scene, place)
+    until("it is removed again", partial(scene.lacks, place.row))
+
+
+def test_what_a_user_has_changed_since_is_not_undone(
+    indexed_scene: Scene, repaired: Repaired
+) -> None:
+    scene, place = indexed_scene, repaired.changed
+    scene.write_both(place, cells(flagseen=True, modseq=20))
+    before = scene.write_times(place.row)
+    answer = undo(scene, place)
+    assert answer.returncode == 1
+    assert "flagseen" in answer.stdout
+    assert "changed since the repair" in answer.stdout
+    assert scene.write_times(place.row) == before
+    assert (
+        "no findings"
+        in scene.command("findings", "--on-hold", "--mailbox", str(place.mailboxid)).stdout
+    )
+
+
+def test_a_row_that_a_user_has_written_again_stays_as_it_is(
+    indexed_scene: Scene, repaired: Repaired
+) -> None:
+    scene, place = indexed_scene, repaired.gone
+    scene.write_both(place, cells(modseq=30))
+    answer = undo(scene, place)
+    assert answer.returncode == 1
+    assert "somebody has written it since" in answer.stdout
+    assert scene.agrees(place)
+
+
+def test_while_repairs_are_paused_nothing_is_undone_unless_a_person_insists(
+    indexed_scene: Scene, repaired: Repaired
+) -> None:
+    scene, place = indexed_scene, repaired.index_added
+    assert scene.command("pause", "deleted_uids", *WHO).returncode == 0
+    answer = undo(scene, place, projection="deleted_uids")
+    assert answer.returncode == 1
+    assert "repairs are paused by ana: a test (--while-paused" in answer.stdout
+    assert deleted_uids(scene).has(place)
+    answer = undo(scene, place, "--while-paused", projection="deleted_uids")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert not deleted_uids(scene).has(place)
+    assert scene.command("resume", "deleted_uids").returncode == 0
+    await_held(scene, place, "deleted_uids")
+    scene.await_all_examined()
+    assert not deleted_uids(scene).has(place)
+    release(scene, place)
+    until("it is added again", partial(deleted_uids(scene).has, place))
+
+
+def test_an_index_row_that_was_removed_stands_again_until_its_key_is_released(
+    indexed_scene: Scene, repaired: Repaired
+) -> None:
+    scene, place = indexed_scene, repaired.index_removed
+    answer = undo(scene, place, projection="deleted_uids")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert deleted_uids(scene).has(place)
+    await_held(scene, place, "deleted_uids")
+    scene.await_all_examined()
+    assert deleted_uids(scene).has(place)
+    release(scene, place)
+    until("it is removed again", lambda: not deleted_uids(scene).has(place))

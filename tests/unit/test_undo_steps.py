@@ -1,0 +1,257 @@
+"""The steps of an undo: the hold first, the journal before the write, seen after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pytest
+
+from checkpoints.memory import MemoryJournal
+from reconcilers.errors import Refused, Unreachable
+from reconcilers.family import Projection
+from reconcilers.finding import Finding, State
+from reconcilers.hold import Hold
+from reconcilers.model import Kind, Row, Slot
+from reconcilers.undo import AS_BEFORE, NO_REPAIR, UNDO, last_repair, undo
+from reconcilers.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from streaming.steps.undo import RowUndo, Undoing
+from tests.builders.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row
+
+AT = LONG_AGO + 1
+HOLD = Hold(FAMILY.name, PROJECTION.name, SLOT, NOW, "ana", "it was right")
+INDEX = replace(PROJECTION, name="an_index", identity=None, columns=(), sets=frozenset())
+GATHERED = replace(INDEX, key=("mailboxid",), collects="flags")
+
+
+def a_repair(writes: Sequence[Write], before: Row | None, kind: Kind) -> Finding:
+    return Finding(
+        FAMILY.name,
+        PROJECTION.name,
+        SLOT,
+        None,
+        kind,
+        State.VERIFIED,
+        "it differed",
+        found_at=NOW,
+        attempts=1,
+        before=before,
+        writes=tuple(writes),
+    )
+
+
+CORRECTED = a_repair(
+    [SetCells(PROJECTION, SLOT, AT, {"flagseen": True})],
+    row(flagseen=False),
+    Kind.DIFFERING_CELLS,
+)
+LEFT = row(flagseen=True, written={"flagseen": AT})
+
+
+@dataclass
+class Server:
+    """One row, what happened to it in order, and what comes in between."""
+
+    journal: MemoryJournal
+    now: Row | None = LEFT
+    after: Row | None = CORRECTED.before
+    events: list[str] = field(default_factory=list)
+    fails: Exception | None = None
+    paused: str | None = None
+
+    def projection_with_times(
+        self, projection: Projection, slots: Sequence[Slot]
+    ) -> dict[Slot, Row]:
+        on_hold = bool(self.journal.holds.standing(FAMILY, PROJECTION.name, [SLOT]))
+        self.events.append("read on hold" if on_hold else "read")
+        return {} if self.now is None else {SLOT: self.now}
+
+    def apply(self, writes: Sequence[Write]) -> None:
+        self.events.append(f"write after {logged(self.journal)[-1][0]}")
+        if self.fails is not None:
+            raise self.fails
+        self.now = self.after
+
+    def why(self, projection: Projection, kind: Kind) -> str | None:
+        return self.paused
+
+
+def logged(journal: MemoryJournal) -> list[tuple[str, str]]:
+    day = datetime.fromtimestamp(NOW / 1e6, UTC).date()
+    return [(str(line["state"]), str(line["sentence"])) for line in journal.log(day)]
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server(MemoryJournal(lambda: NOW))
+
+
+def undoing(server: Server) -> RowUndo:
+    return RowUndo(FAMILY, server, server.journal, server.why, lambda: NOW)
+
+
+def is_on_hold(server: Server) -> bool:
+    return SLOT in server.journal.holds.standing(FAMILY, PROJECTION.name, [SLOT])
+
+
+def test_the_hold_comes_first_and_the_journal_before_the_write(server: Server) -> None:
+    server.journal.put(CORRECTED)
+    became = undoing(server).carry_out(CORRECTED, HOLD)
+    assert became.what is Undoing.DONE
+    assert server.events == ["read", "read on hold", "write after undoing", "read on hold"]
+    states = logged(server.journal)
+    assert [state for state, _ in states] == ["verified", "undoing", "undone"]
+    assert all("undo by ana: it was right" in sentence for _, sentence in states[1:])
+    assert is_on_hold(server)
+    assert server.journal.recall(FAMILY, PROJECTION.name, [SLOT]) == {}
+
+
+def test_the_intent_in_the_log_has_what_is_replaced_and_what_is_written(server: Server) -> None:
+    undoing(server).carry_out(CORRECTED, HOLD)
+    intended = list(server.journal.history(FAMILY, PROJECTION.name, SLOT))[-1]
+    assert intended.before == LEFT
+    assert intended.writes == (SetCells(PROJECTION, SLOT, AT + 1, {"flagseen": False}),)
+
+
+def test_only_planning_it_reads_and_does_nothing(server: Server) -> None:
+    planned = undoing(server).plan(CORRECTED)
+    assert planned == (SetCells(PROJECTION, SLOT, AT + 1, {"flagseen": False}),)
+    assert server.events == ["read"]
+    assert not is_on_hold(server)
+
+
+def test_what_has_changed_is_refused_before_anything_is_done(server: Server) -> None:
+    server.now = row(flagseen=True, written={"flagseen": AT, "modseq": NOW})
+    became = undoing(server).carry_out(CORRECTED, HOLD)
+    assert became.what is Undoing.REFUSED
+    assert became.sentence.startswith("modseq changed since the repair, at 2027-01-15T08:00:00")
+    assert (server.events, logged(server.journal), is_on_hold(server)) == (["read"], [], False)
+
+
+def test_what_changes_while_the_hold_is_placed_is_refused_and_the_hold_ends(server: Server) -> None:
+    place = server.journal.holds.place
+
+    def changes_then(hold: Hold) -> None:
+        place(hold)
+        server.now = None
+
+    server.journal.holds.place = changes_then  # type: ignore[method-assign]
+    became = undoing(server).carry_out(CORRECTED, HOLD)
+    assert (became.what, became.sentence) == (
+        Undoing.REFUSED,
+        "the row is not there any more: somebody has deleted it since",
+    )
+    assert not is_on_hold(server)
+    assert not [event for event in server.events if event.startswith("write")]
+
+
+def test_a_pause_that_comes_after_the_journal_stops_the_write(server: Server) -> None:
+    asked: list[str | None] = [None, "repairs are paused"]
+    undone = RowUndo(FAMILY, server, server.journal, lambda *_: asked.pop(0), lambda: NOW)
+    became = undone.carry_out(CORRECTED, HOLD)
+    assert (became.what, became.sentence) == (Undoing.REFUSED, "repairs are paused")
+    assert server.events == ["read", "read on hold"]
+    assert [state for state, _ in logged(server.journal)] == ["undoing", "held"]
+    assert not is_on_hold(server)
+
+
+def test_a_table_that_refuses_is_told_and_the_hold_ends(server: Server) -> None:
+    server.fails = Refused("no right")
+    became = undoing(server).carry_out(CORRECTED, HOLD)
+    assert (became.what, became.sentence) == (Undoing.REFUSED, "its table refuses: no right")
+    assert not is_on_hold(server)
+
+
+def test_without_an_answer_the_key_stays_on_hold_and_it_can_be_undone_again(server: Server) -> None:
+    server.fails = Unreachable("no answer")
+    with pytest.raises(Unreachable):
+        undoing(server).carry_out(CORRECTED, HOLD)
+    assert is_on_hold(server)
+    assert [state for state, _ in logged(server.journal)] == ["undoing"]
+    server.journal.put(CORRECTED)
+    history = server.journal.history(FAMILY, PROJECTION.name, SLOT)
+    assert isinstance(last_repair(history), Finding)
+
+
+def test_something_newer_that_stands_after_the_write_is_told(server: Server) -> None:
+    server.after = row(flagseen=True, written={"flagseen": NOW})
+    became = undoing(server).carry_out(CORRECTED, HOLD)
+    assert became.what is Undoing.OVERTAKEN
+    assert "something newer stands there" in became.sentence
+    assert [state for state, _ in logged(server.journal)] == ["undoing", "superseded"]
+    assert is_on_hold(server)
+
+
+def test_a_projection_that_is_switched_off_is_refused(server: Server) -> None:
+    planned = undoing(server).plan(replace(CORRECTED, projection="recent_uids"))
+    assert planned == "recent_uids is not among repair.projections"
+
+
+@pytest.mark.parametrize(
+    ("kind", "named"),
+    [(Kind.MISSING_ROW, Kind.EXTRA_ROW), (Kind.DIFFERING_CELLS, Kind.DIFFERING_CELLS)],
+)
+def test_taking_back_a_row_that_was_added_is_a_removal(
+    server: Server, kind: Kind, named: Kind
+) -> None:
+    asked: list[Kind] = []
+    paused = RowUndo(
+        FAMILY, server, server.journal, lambda _, kind: asked.append(kind), lambda: NOW
+    )
+    paused.plan(replace(CORRECTED, kind=kind))
+    assert asked == [named]
+
+
+# --- indexes
+
+
+def index_repair(write: Write, before: Row | None) -> Finding:
+    return a_repair([write], before, Kind.MISSING_ROW)
+
+
+def test_an_index_row_is_taken_away_again_or_put_back() -> None:
+    added = index_repair(AddRow(INDEX, SLOT, AT), None)
+    removed = index_repair(DeleteRow(INDEX, SLOT, AT), Row({}))
+    assert undo(added, Row({})) == (DeleteRow(INDEX, SLOT, AT + 1),)
+    assert undo(removed, None) == (AddRow(INDEX, SLOT, AT + 1),)
+    assert undo(added, None) == undo(removed, Row({})) == AS_BEFORE
+
+
+def test_of_gathered_elements_those_are_removed_that_were_not_there() -> None:
+    write = AddToSet(GATHERED, SLOT, AT, "flags", frozenset({"a", "b"}))
+    repair = index_repair(write, Row({"flags": frozenset({"b", "c"})}))
+    now = Row({"flags": frozenset({"a", "b", "c", "newer"})})
+    assert undo(repair, now) == (RemoveFromSet(GATHERED, SLOT, AT + 1, "flags", frozenset({"a"})),)
+    assert undo(repair, Row({"flags": frozenset({"b"})})) == AS_BEFORE
+
+
+# --- which repair is undone
+
+
+def line(state: State, **changes: object) -> Finding:
+    return replace(CORRECTED, state=state, **changes)  # type: ignore[arg-type]
+
+
+def test_the_last_repair_is_that_of_the_newest_line_with_writes() -> None:
+    older = line(State.VERIFIED, found_at=1)
+    reported = line(State.REPORTED, writes=(), found_at=3)
+    newest = line(State.STUCK, found_at=2)
+    assert last_repair([reported, newest, older]) == newest
+    assert last_repair([reported]) == last_repair([]) == NO_REPAIR
+
+
+def test_an_intent_that_was_not_sent_is_none_and_one_that_was_retried_is() -> None:
+    held = line(State.HELD, writes=())
+    older = line(State.VERIFIED, found_at=1)
+    assert last_repair([held, line(State.INTENDED), older]) == older
+    stuck = line(State.STUCK)
+    assert last_repair([held, stuck, older]) == stuck
+
+
+def test_what_was_undone_is_not_undone_twice_but_what_a_crash_left_is() -> None:
+    undone, half = (line(state, batch=UNDO) for state in (State.UNDONE, State.UNDOING))
+    repair = line(State.VERIFIED)
+    assert last_repair([undone, half, repair]) == "it was undone already: it differed"
+    assert last_repair([half, repair]) == repair
+    assert last_repair([line(State.INTENDED, found_at=9), undone, repair]).found_at == 9  # type: ignore[union-attr]
