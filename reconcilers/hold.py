@@ -28,3 +28,9 @@ class Hold:
 def waits_for_release(sentence: str) -> bool:
     """Whether a finding with this sentence is held by a hold of its key."""
     return f": {ON_HOLD} " in sentence
+
+
+def without_hold(sentence: str) -> str:
+    """What such a sentence says of the difference itself; any other as it is."""
+    about, held, _ = sentence.partition(f": {ON_HOLD} ")
+    return about.rpartition("; ")[0] if held else about

@@ -21,9 +21,11 @@ before; whether the undo stands is seen after it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from reconcilers.finding import Finding, State
+from reconcilers.hold import Hold
 from reconcilers.model import Micros, Row, Value
 from reconcilers.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 
@@ -77,6 +79,12 @@ def stands(repair: Finding, now: Row | None) -> bool:
         if isinstance(write, AddToSet) and write.projection.collects is not None:
             return not _added(write, repair.before) & _elements(now, write.column)
     return _same_cells(repair.before, now)
+
+
+def told(repair: Finding, hold: Hold, what: str, now: Micros) -> Finding:
+    """A line of the log (µs): who undoes the repair, why, and what became of it."""
+    sentence = f"undo by {hold.who}: {hold.reason}; {what}; the repair was: {repair.sentence}"
+    return replace(repair, sentence=sentence, batch=UNDO, tried_at=now, next_look=None)
 
 
 # --- what stands there

@@ -52,7 +52,7 @@ def build_counter_loop(
     owners, rounds = Owners(tables), CassandraRounds(opened.store)
     tallies, limits = _tallies(opened, canaries), _limits(settings, opened.names.mode)
     counting = _counting(opened, tables, tallies)
-    trouble, breaker = _trouble(settings, opened.lease), _breaker(opened)
+    trouble, breaker = trouble_of(settings, opened.lease), _breaker(opened)
     findings = _findings(opened, families, limits)
     correcting = Corrector(
         findings=findings,
@@ -213,7 +213,8 @@ def _looked(
     breaker.looked(outcome)
 
 
-def _trouble(settings: Settings, lease: Lease | None) -> Callable[[], str | None]:
+def trouble_of(settings: Settings, lease: Lease | None) -> Callable[[], str | None]:
+    """What says why no counter may be corrected now: a node is away, or the lease is lost."""
     nodes = NodesWatch(Nodes(connect(settings.cassandra)), settings.tally.after_outage)
 
     def trouble() -> str | None:

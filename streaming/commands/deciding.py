@@ -10,7 +10,7 @@ from reconcilers.behind import waits_for_it
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State, accepted, retried
-from reconcilers.hold import ON_HOLD, Hold, waits_for_release
+from reconcilers.hold import Hold, waits_for_release, without_hold
 from reconcilers.key import named, text_of
 from reconcilers.model import ACCEPTABLE, Kind, Micros, Wake, look_again
 from streaming.commands.finding_filter import FindingFilter, slots_named
@@ -170,9 +170,7 @@ class Desk:
         self.journal.holds.end(hold, self.orders.end())
         standing = self.journal.recall(family, hold.projection, [hold.slot]).get(hold.slot)
         if standing is not None:
-            sentence = self.orders.told(
-                standing.sentence.partition(f"; held: {ON_HOLD}")[0], "released"
-            )
+            sentence = self.orders.told(without_hold(standing.sentence), "released")
             self.journal.decide(replace(standing, sentence=sentence, next_look=self.clock()))
         if family.projections:
             self.publish(family, [look_again(hold.slot, hold.projection)])

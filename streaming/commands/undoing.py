@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from checkpoints.cassandra import CassandraPauses
+from checkpoints.cassandra import CassandraPauses, CassandraRounds
 from checkpoints.clock import now_micros
 from checkpoints.journal import Journal
 from reconcilers.errors import Misconfigured
@@ -15,16 +15,19 @@ from reconcilers.finding import Finding
 from reconcilers.hold import Hold
 from reconcilers.key import slot_of, text_of
 from reconcilers.model import Kind, Slot
-from reconcilers.pause import REMOVALS, covering
-from reconcilers.policy import Breaker
+from reconcilers.pause import REMOVALS, covering, covering_tally
+from reconcilers.policy import OF_COUNTERS, Breaker
+from reconcilers.tally import Tally
 from reconcilers.undo import NO_REPAIR, UNDO, last_repair
 from reconcilers.writes import AddToCounter, Write
+from streaming.commands.counters import trouble_of
 from streaming.commands.finding_filter import FindingFilter, slots_named
 from streaming.commands.orders import Orders
+from streaming.counters.undo import CounterUndo
 from streaming.settings import Settings
 from streaming.steps.pauses import PauseWatch
 from streaming.steps.undo import RowUndo, Undoing, Undone
-from streaming.tables import Tables, connect, schema_of
+from streaming.tables import CounterTables, Tables, connect, schema_of
 from streaming.tables.own_keyspace import OwnStores
 from streaming.tables.rate_limit import RateLimiter
 
@@ -144,8 +147,25 @@ def undo_desk(settings: Settings, own: OwnStores, orders: Orders) -> UndoDesk:
         tables = Tables(session, cassandra, family)
         undoing = RowUndo(family, tables, own.journal, stopped.why, now_micros)
         by_family[family.name] = family, undoing
+    for family in (bind(each, schema) for each in settings.families() if each.tallies):
+        by_family[family.name] = family, _of_counters(settings, own, family, stopped)
     pace = RateLimiter(max(1, settings.repair.writes_per_minute // 60))
     return UndoDesk(own.journal, by_family, orders, pace)
+
+
+def _of_counters(
+    settings: Settings, own: OwnStores, family: Family, stopped: Stopped
+) -> CounterUndo:
+    session, pace = connect(settings.cassandra), settings.tally.rows_per_second
+    trouble = trouble_of(settings, None)
+    return CounterUndo(
+        family=family,
+        tables=CounterTables(session, settings.cassandra, settings.families()[0], pace),
+        journal=own.journal,
+        rounds=CassandraRounds(own.store),
+        stopped=lambda tally: trouble() or stopped.why_of_tally(tally),
+        clock=now_micros,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +181,10 @@ class Stopped:
         names = covering(projection, kind)
         breakers = {Breaker.REPAIRS, *((Breaker.REMOVALS,) if REMOVALS in names else ())}
         return self._why(names, breakers)
+
+    def why_of_tally(self, tally: Tally) -> str | None:
+        """Of counters. Raises as `why` does."""
+        return self._why(covering_tally(tally), OF_COUNTERS)
 
     def _why(self, names: Collection[str], breakers: Collection[Breaker]) -> str | None:
         if self.orders.while_paused:

@@ -67,8 +67,9 @@ class Corrector:
         """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
         self.may_correct(refused)
         paused = None if self.limits.observe else self.pauses(covering_tally(counter.tally))
-        if paused is not None:
-            raise Deferred(paused)
+        held = self.findings.on_hold(counter.family, counter.tally.name, counter.slot)
+        if held is not None or paused is not None:
+            raise Deferred(held or paused)
         self.findings.read_again(counter)
         if self.findings.is_anothers(self.findings.open_at(counter)):
             return
@@ -221,7 +222,8 @@ class Corrector:
         if self.steady() > claimed + to_seconds(self.limits.prompt):
             log.warning("%s: this process was held up, it is not sent", intended.sentence)
             return
-        paused = self.pauses(covering_tally(write.tally))
+        held = self.findings.on_hold(finding.family, write.tally.name, write.slot)
+        paused = held or self.pauses(covering_tally(write.tally))
         if paused is not None:
             sentence = f"{finding.sentence}; not sent: {paused}"
             self.findings.hold(replace(finding, state=State.HELD, sentence=sentence))

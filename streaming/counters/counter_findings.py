@@ -102,6 +102,12 @@ class CounterFindings:
         else:
             self._open[name, slot] = found
 
+    def on_hold(self, family: str, tally: str, slot: Slot) -> str | None:
+        """Whether a person wants this counter left alone: who, why. Raises `Retryable`."""
+        holds, of = self.journal.holds, self.parking[family].family
+        found = holds.standing(of, tally, [slot]).get(slot)
+        return None if found is None else str(found)
+
     def is_anothers(self, finding: Finding | None) -> bool:
         """Whether an observer has found a finding of the stream that repairs."""
         return self.limits.observe and finding is not None and finding.state is not State.OBSERVED

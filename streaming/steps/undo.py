@@ -20,10 +20,11 @@ from reconcilers.family import Family, Projection
 from reconcilers.finding import Finding, State
 from reconcilers.hold import Hold
 from reconcilers.model import Kind, Micros, Row, Slot
-from reconcilers.undo import UNDO, stands, undo
+from reconcilers.undo import stands, told, undo
 from reconcilers.writes import Write
 from streaming.steps.ports import WriteTables
 
+BEFORE = "the before-image stands"
 NOT_SEEN = "written, but something newer stands there: that stays"
 
 
@@ -46,7 +47,7 @@ class Undoing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What became of one undo, and why; a key that was ``held`` by it stays on hold."""
+    """What became of one undo, and why. Unless it was refused the key stays on hold."""
 
     what: Undoing
     sentence: str
@@ -77,15 +78,18 @@ class RowUndo:
         planned = self.plan(repair)
         if isinstance(planned, str):
             return Undone(Undoing.REFUSED, planned)
-        self.journal.holds.place(hold)
+        holds = self.journal.holds
+        stood = holds.standing(self.family, repair.projection, [repair.slot])
+        holds.place(hold)
         refused = self._write(repair, hold)
         if refused is not None:
-            self.journal.holds.end(hold, Resumed(self.clock(), hold.who, refused))
+            if not stood:
+                holds.end(hold, Resumed(self.clock(), hold.who, refused))
             return Undone(Undoing.REFUSED, refused)
         projection = self._projection(repair)
         assert projection is not None
         seen = stands(repair, self._row(projection, repair))
-        done = self._told(repair, hold, NOT_SEEN if not seen else "the before-image stands")
+        done = told(repair, hold, BEFORE if seen else NOT_SEEN, self.clock())
         self.journal.close(done, State.UNDONE if seen else State.SUPERSEDED, self.clock())
         return Undone(Undoing.DONE if seen else Undoing.OVERTAKEN, done.sentence)
 
@@ -97,11 +101,12 @@ class RowUndo:
         writes = undo(repair, row)
         if isinstance(writes, str):
             return writes
-        intended = replace(self._told(repair, hold, "to be written"), writes=writes, before=row)
+        intended = told(repair, hold, "to be written", self.clock())
+        intended = replace(intended, writes=writes, before=row)
         self.journal.close(intended, State.UNDOING, self.clock())
         why = self.paused(projection, _kind(repair)) or self._sent(writes)
         if why is not None:
-            kept = self._told(repair, hold, f"not written: {why}")
+            kept = told(repair, hold, f"not written: {why}", self.clock())
             self.journal.close(kept, State.HELD, self.clock())
         return why
 
@@ -111,12 +116,6 @@ class RowUndo:
         except Refused as refused:
             return f"its table refuses: {refused}"
         return None
-
-    def _told(self, repair: Finding, hold: Hold, what: str) -> Finding:
-        """A line of the log: who undoes what, and why."""
-        sentence = f"undo by {hold.who}: {hold.reason}; {what}; the repair was: {repair.sentence}"
-        now = self.clock()
-        return replace(repair, sentence=sentence, batch=UNDO, tried_at=now, next_look=None)
 
     def _projection(self, repair: Finding) -> Projection | None:
         named = (each for each in self.family.projections if each.name == repair.projection)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.stack.counted import Counted
 from tests.stack.scenes import Cells, Place, Scene, cells
 from tests.stack.streams import until
 from tests.stack.test_stream_indexes import QUIET, Index
@@ -221,3 +222,27 @@ def test_an_index_row_that_was_removed_stands_again_until_its_key_is_released(
     assert deleted_uids(scene).has(place)
     release(scene, place)
     until("it is removed again", lambda: not deleted_uids(scene).has(place))
+
+
+def test_the_correction_of_a_counter_is_undone_until_its_key_is_released(
+    counted_scene: Scene,
+) -> None:
+    scene = counted_scene
+    box = Counted(scene).create().hold(3, 2).add(5, 1)
+    until("it is corrected", lambda: box.counters() == (5, 2))
+    until("it is verified", lambda: told(box, "verified: "))
+    answer = scene.command(
+        "findings", "--undo", "--all", "--yes", "--since", "1h", "--user", box.user, *WHO
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert box.counters() == (5, 1)
+    box.touch()
+    until("it is held", lambda: told(box, "not corrected yet: on hold by ana: a test"))
+    assert box.counters() == (5, 1)
+    answer = scene.command("findings", "--release", str(box.mailboxid), "--who", "bob")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    until("it is corrected again", lambda: box.counters() == (5, 2))
+
+
+def told(box: Counted, text: str) -> bool:
+    return any(text in str(each["message"]) for each in box.findings())

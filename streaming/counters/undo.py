@@ -1,0 +1,138 @@
+"""Undoing the correction of a counter: the opposite delta, once, under a round of its own.
+
+Users' own changes add up with it, whenever they come. What would not is another correction: so it
+is refused where a later round was claimed, and no correction is sent while the counter is on hold.
+Whether a delta was applied cannot be seen: one that nobody saw the server take is not undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from checkpoints.journal import Journal
+from checkpoints.pauses import Resumed
+from checkpoints.tallies import Rounds
+from reconcilers.errors import Refused
+from reconcilers.family import Family
+from reconcilers.finding import Finding, State
+from reconcilers.hold import Hold
+from reconcilers.model import Row
+from reconcilers.tally import Sum, Sums, Tally
+from reconcilers.undo import NO_REPAIR, told
+from reconcilers.writes import AddToCounter
+from streaming.counters.ports import AddTables
+from streaming.steps.undo import Undoing, Undone
+
+NOT_KNOWN = "nobody knows whether the correction was applied: it is looked at again by itself"
+AGAIN = "another correction, or an undo, was sent since"
+GONE = "there is no such counter any more"
+Clock = Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterUndo:
+    """Undoes corrections of one family's tallies.
+
+    ``stopped`` says why nobody may correct this tally now: a node is away, a pause, a breaker.
+    """
+
+    family: Family
+    tables: AddTables
+    journal: Journal
+    rounds: Rounds
+    stopped: Callable[[Tally], str | None]
+    clock: Clock
+
+    def plan(self, repair: Finding) -> tuple[AddToCounter, ...] | str:
+        """What would be added, or why it is refused. Only reads."""
+        writes = [each for each in repair.writes if isinstance(each, AddToCounter)]
+        if not writes:
+            return NO_REPAIR
+        sent = writes[-1]
+        if sent.tally.name not in self.family.names:
+            return f"{sent.tally.name} is not among tally.projections"
+        refused = self.stopped(sent.tally)
+        if refused is not None:
+            return refused
+        if not self._was_taken(repair):
+            return NOT_KNOWN
+        if self.rounds.current(sent.tally.name, str(sent.key)) != sent.round:
+            return AGAIN
+        return self._opposite(sent, repair.before)
+
+    def _opposite(self, sent: AddToCounter, before: Row | None) -> tuple[AddToCounter, ...] | str:
+        stored = self.tables.stored(sent.tally, sent.key)
+        if stored is None:
+            return GONE
+        deltas = {each: -delta for each, delta in sent.deltas.items()}
+        below = [
+            each
+            for each, delta in deltas.items()
+            if stored[each] + delta < min(0, _shown(before, each))
+        ]
+        if below:
+            return f"{' and '.join(below)} would be below zero: much has changed since"
+        return (replace(sent, round=sent.round + 1, deltas=deltas),)
+
+    def carry_out(self, repair: Finding, hold: Hold) -> Undone:
+        """Undo it. Raises `Retryable` where nobody knows whether it was applied: held it stays."""
+        planned = self.plan(repair)
+        if isinstance(planned, str):
+            return Undone(Undoing.REFUSED, planned)
+        holds = self.journal.holds
+        stood = holds.standing(self.family, repair.projection, [repair.slot])
+        holds.place(hold)
+        refused = self._send(repair, hold)
+        if refused is not None:
+            if not stood:
+                holds.end(hold, Resumed(self.clock(), hold.who, refused))
+            return Undone(Undoing.REFUSED, refused)
+        done = told(repair, hold, "its opposite was added", self.clock())
+        self.journal.close(done, State.UNDONE, self.clock())
+        return Undone(Undoing.DONE, done.sentence)
+
+    def _send(self, repair: Finding, hold: Hold) -> str | None:
+        """Judged anew, as it is on hold; why it is refused, None when it was added."""
+        planned = self.plan(repair)
+        if isinstance(planned, str):
+            return planned
+        [write] = planned
+        stored = self.tables.stored(write.tally, write.key)
+        if not self.rounds.claim(write.tally.name, str(write.key), write.round - 1):
+            return AGAIN
+        intended = told(repair, hold, "to be added", self.clock())
+        intended = replace(intended, writes=planned, before=_row(stored))
+        self.journal.close(intended, State.UNDOING, self.clock())
+        why = self.stopped(write.tally) or self._added(write)
+        if why is not None:
+            kept = told(repair, hold, f"not added: {why}", self.clock())
+            self.journal.close(kept, State.HELD, self.clock())
+        return why
+
+    def _added(self, write: AddToCounter) -> str | None:
+        try:
+            self.tables.add(write)
+        except Refused as refused:
+            return f"its table refuses: {refused}"
+        return None
+
+    def _was_taken(self, repair: Finding) -> bool:
+        """Whether the server answered: then the finding has one attempt more than its intent."""
+        name, slot = repair.projection, repair.slot
+        standing = self.journal.recall(self.family, name, [slot]).get(slot)
+        last = standing if standing is not None and standing.writes == repair.writes else repair
+        for line in self.journal.history(self.family, name, slot):
+            if line.writes == repair.writes and line.state is State.INTENDED:
+                return last.attempts > line.attempts
+        return False
+
+
+def _shown(before: Row | None, of: Sum) -> int:
+    """What the counter had before its correction."""
+    value = None if before is None else before.get(str(of))
+    return value if isinstance(value, int) else 0
+
+
+def _row(stored: Sums | None) -> Row | None:
+    return None if stored is None else Row({str(each): value for each, value in stored.items()})
