@@ -9,7 +9,7 @@ decoded again makes another letter.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from streaming.settings import KafkaSettings, Settings
@@ -42,13 +42,24 @@ class Place:
 
 def retry(settings: Settings) -> int:
     """Publish again what the letters since the last call stand for; returns 1 if some is gone."""
-    watcher = Watcher(settings.kafka)
-    try:
-        tried, gone = DeadLetterRetry(watcher, settings.kafka, shared_dead_letters(settings)).all()
-    finally:
-        watcher.close()
+    tried, gone = _through(settings, DeadLetterRetry)
     print(f"{tried - gone} published again, {gone} cannot be" if tried else "no new dead letters")
     return int(bool(gone))
+
+
+def show(settings: Settings) -> int:
+    """Print what `retry` would do, and do nothing; returns 1 if some is gone."""
+    tried, gone = _through(settings, DeadLetterShow)
+    print(f"{tried - gone} would be published again, {gone} cannot be; nothing done")
+    return int(bool(gone))
+
+
+def _through(settings: Settings, way: type[DeadLetterRetry]) -> tuple[int, int]:
+    watcher = Watcher(settings.kafka)
+    try:
+        return way(watcher, settings.kafka, shared_dead_letters(settings)).all()
+    finally:
+        watcher.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +89,13 @@ class DeadLetterRetry:
                 letters = list(self.watcher.records(topic, partition, at, upto))
                 gone += sum(not self._published(each) for each in letters)
                 tried += len(letters)
-                self.watcher.commit(group_of(self.kafka.group), {topic: {partition: upto}})
+                self._tried(topic, partition, upto)
                 at = upto
         return tried, gone
+
+    def _tried(self, topic: str, partition: int, upto: int) -> None:
+        """Those below are not tried again."""
+        self.watcher.commit(group_of(self.kafka.group), {topic: {partition: upto}})
 
     def _done(self, group: str, topic: str) -> Mapping[int, int]:
         return self.watcher.committed(group_of(group)).get(topic, {})
@@ -94,9 +109,12 @@ class DeadLetterRetry:
         if record is None:
             print(f"gone     {place}: Kafka does not hold it any more; {COMPARE}")
             return False
-        publish_again(self.kafka, [record])
-        print(f"retried  {place}")
+        self._publish([record], place)
         return True
+
+    def _publish(self, records: Sequence[Record], place: Place) -> None:
+        publish_again(self.kafka, records)
+        print(f"retried  {place}")
 
     def _record(self, place: Place) -> Record | None:
         """The record of a letter, None when it is gone."""
@@ -108,6 +126,16 @@ class DeadLetterRetry:
             return None
         after = place.offset + 1
         return next(self.watcher.records(place.topic, place.partition, place.offset, after), None)
+
+
+class DeadLetterShow(DeadLetterRetry):
+    """The same way through it, and nothing is published or remembered."""
+
+    def _tried(self, topic: str, partition: int, upto: int) -> None:
+        pass
+
+    def _publish(self, _records: Sequence[Record], place: Place) -> None:
+        print(f"would be retried  {place}")
 
 
 def group_of(group: str) -> str:

@@ -88,7 +88,7 @@ def _add_decisions(parser: argparse.ArgumentParser) -> None:
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """List, or decide. Returns 1 when something that was named could not be decided."""
     if arguments.retry_dead_letters:
-        return letters.retry(settings)
+        return (letters.show if arguments.dry_run else letters.retry)(settings)
     wanted = filter_of(arguments, partial(_mailboxes, settings))
     if arguments.unused_flags:
         unused = unused_flags(collected_flags_of(settings), arguments.mailbox, now_micros)

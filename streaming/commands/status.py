@@ -83,6 +83,7 @@ class Status:
     watched_since: str | None
     pauses: tuple[str, ...] = ()
     sweep: str = NOT_SWEPT
+    on_hold: int = 0
 
 
 REACHABLE = "reachable"
@@ -132,6 +133,7 @@ def status(settings: Settings) -> Status:
         watched_since=_iso(watching.since if watching else None),
         pauses=tuple(f"repairs of {each.what} are {each}" for each in _standing(settings, own)),
         sweep=swept(CassandraSweeps(own.store, settings.cassandra.keyspace)),
+        on_hold=sum(1 for family in FAMILIES for _ in own.journal.holds.all(family)),
     )
 
 
@@ -240,6 +242,8 @@ def as_text(found: Status) -> Iterator[str]:
         yield from _stream_text(stream)
     for pause in found.pauses:
         yield f"PAUSED: {pause}; `reconcile resume` ends it"
+    if found.on_hold:
+        yield f"{found.on_hold} keys are on hold: `reconcile findings --on-hold`"
     for breaker, why in found.breakers.items():
         yield f"breaker {breaker} is OPEN: {why}; look at the findings, then `reconcile resume`"
     if not found.breakers:

@@ -46,7 +46,10 @@ PARTS = (
             "streaming/monitoring/lag.py",
             "streaming/monitoring/clocks.py",
             "streaming/monitoring/nodes.py",
+            "streaming/commands/deciding.py",
+            "streaming/commands/finding_filter.py",
             "streaming/commands/findings.py",
+            "streaming/commands/undoing.py",
             "streaming/commands/listing.py",
             "streaming/tables/cql.py",
             "streaming/tables/rate_limit.py",
@@ -63,7 +66,9 @@ PARTS = (
         functions=(
             (WORKER, "Job.publish"),
             (WORKER, "_keep_undecodable"),
-            *((FINDINGS, name) for name in ("add_command", "run")),
+            *((FINDINGS, name) for name in ("add_command", "_add_decisions", "run", "_mailboxes")),
+            ("streaming/commands/finding_filter.py", "add_filter"),
+            *(("streaming/commands/undoing.py", name) for name in ("undo_desk", "_of_counters")),
         ),
     ),
 )

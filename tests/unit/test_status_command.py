@@ -68,6 +68,10 @@ def test_a_pause_is_told_with_the_command_that_ends_it() -> None:
     assert "PAUSED: repairs of all are paused by alice: a look; `reconcile resume`" in told
 
 
+def test_keys_on_hold_are_told_with_the_command_that_lists_them() -> None:
+    assert "3 keys are on hold: `reconcile findings --on-hold`" in text(on_hold=3)
+
+
 def test_a_silent_broker_is_told() -> None:
     assert "the lag is not known: no Kafka broker answers" in text(
         kafka="no Kafka broker answers at b:9092"
@@ -101,7 +105,7 @@ def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     told = json.loads(json.dumps(shown))
     assert list(told) == [
         *("keyspace", "delay", "window", "kafka", "streams", "findings", "stuck", "unresolved"),
-        *("breakers", "watched_since", "pauses", "sweep"),
+        *("breakers", "watched_since", "pauses", "sweep", "on_hold"),
     ]
     assert told["findings"] == [
         {"projection": "messages", "kind": "missing_row", "state": "stuck", "open": 3}
