@@ -14,7 +14,7 @@ from reconcilers.tally import Sums, Tally
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A guarded write to one row of a projection. Only `reconcilers.plan` builds them.
+    """A guarded write to one row of a projection. Only `reconcilers.plan` and `undo` build them.
 
     ``at`` is the write timestamp (µs): the guard. Raises `NotGuarded` when the table is a truth
     table, or when there is no timestamp.

@@ -396,7 +396,7 @@ def test_held_classes_are_accepted_all_at_once(
 ) -> None:
     held = [put(journal, Kind.MAILBOX_WITHOUT_TRUTH, State.REPORTED) for _ in range(3)]
     other = put(journal, Kind.SHADOWED_DELETE, State.REPORTED)
-    argv = ("findings", "--accept", "--all", "--kind", "mailbox_without_truth")
+    argv = ("findings", "--accept", "--all", "--yes", "--kind", "mailbox_without_truth")
     code, said = reconcile(*argv)
     assert code == 0
     assert "3 accepted" in said

@@ -157,7 +157,7 @@ def test_it_is_read_again_when_a_person_asks(scene: Scene, planted: Planted) -> 
         return [json.loads(line)["state"] for line in told.splitlines()]
 
     until("it is reported", lambda: states() == ["reported"])
-    assert "1 retried" in scene.command("findings", "--retry", "--all", *only).stdout
+    assert "1 retried" in scene.command("findings", "--retry", "--all", "--yes", *only).stdout
     until("it is reported once more", lambda: states() == ["reported"])
 
 

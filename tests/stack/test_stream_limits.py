@@ -143,7 +143,7 @@ def test_a_held_mailbox_is_emptied_when_a_person_accepts_it(
     scene: Scene, opened: Mailboxes
 ) -> None:
     mailboxid = str(opened.large[0].mailboxid)
-    answer = scene.command("findings", "--mailbox", mailboxid, "--accept", "--all")
+    answer = scene.command("findings", "--mailbox", mailboxid, "--accept", "--all", "--yes")
     assert answer.returncode == 0, answer.stderr
     until("the large mailbox is empty", lambda: not left(scene, opened.large))
     for place in opened.large:
