@@ -203,6 +203,24 @@ def test_taking_back_a_row_that_was_added_is_a_removal(
     assert asked == [named]
 
 
+def test_a_hold_of_somebody_else_outlives_an_undo_that_is_refused(server: Server) -> None:
+    server.journal.holds.place(replace(HOLD, who="bob", asked_at=NOW - 1))
+    server.fails = Refused("no right")
+    assert undoing(server).carry_out(CORRECTED, HOLD).what is Undoing.REFUSED
+    assert is_on_hold(server)
+
+
+def test_a_row_comes_back_with_all_that_it_had_but_its_key_which_no_update_sets() -> None:
+    removed = a_repair([DeleteRow(PROJECTION, SLOT, AT)], row(threadid=None), Kind.EXTRA_ROW)
+    writes = undo(removed, None)
+    assert isinstance(writes, tuple)
+    cells, flags = writes
+    assert isinstance(cells, SetCells)
+    null_or_key = {"mailboxid", "uid", "threadid", "save_date", "userflags"}
+    assert cells.cells.keys() == row().cells.keys() - null_or_key
+    assert flags == AddToSet(PROJECTION, SLOT, AT + 1, "userflags", frozenset({"work"}))
+
+
 # --- indexes
 
 
