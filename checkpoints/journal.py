@@ -47,6 +47,9 @@ class Journal(Protocol):
         Whatever the clock of the person's host says: the servers' counts.
         """
 
+    def end(self, finding: Finding, end: State) -> None:
+        """As `close`, what a person has ended, now: it hides nothing later, as `decide`."""
+
     def touch(self, finding: Finding) -> None:
         """Replace an open finding without a line in the log (its next look moved)."""
 

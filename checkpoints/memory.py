@@ -67,6 +67,10 @@ class MemoryJournal:
         """As `put`: it has one clock."""
         self.put(finding)
 
+    def end(self, finding: Finding, end: State) -> None:
+        """As `close`: it has one clock."""
+        self.close(finding, end, self._clock())
+
     def touch(self, finding: Finding) -> None:
         """Replace an open finding."""
         family = self._families[finding.family]

@@ -74,7 +74,11 @@ class CassandraJournal:
         )
         self._at = store.prepare(f"SELECT WRITETIME(state) {here} AND projection = ? AND key = ?")
         self._now = store.prepare("SELECT toUnixTimestamp(now()) FROM system.local")
-        self._forget = store.prepare(f"DELETE {here} AND projection = ? AND key = ?")
+        this = f"{here} AND projection = ? AND key = ?"
+        self._forget = store.prepare(f"DELETE {this}")
+        self._forget_then = store.prepare(
+            f"DELETE {this.replace(' WHERE', ' USING TIMESTAMP ? WHERE')}"
+        )
         self._append = store.prepare(
             "INSERT INTO $ks.finding_log"
             " (day, bucket, at, family, projection, key, kind, state, finding)"
@@ -121,14 +125,26 @@ class CassandraJournal:
 
     def decide(self, finding: Finding) -> None:
         """As `put`, stamped by a server's clock, and newer than what stands there."""
-        key = text_of(finding.slot)
-        place = (finding.family, bucket_of(key), finding.projection, key)
-        (server,) = next(self._store.rows("asking a server for the time", self._now))
-        written = [at or 0 for (at,) in self._store.rows("reading a finding", self._at, *place)]
-        stamp = max(server * 1000, *(at + 1 for at in written), 0)
+        stamp = max(self._server_time(), self._written(finding) + 1)
         _, values = self._open_request(finding)
         line = self._log_request(finding, finding.state, self._clock())
         self._store.run("recording a decision", [(self._decided, (*values, stamp)), line])
+
+    def end(self, finding: Finding, end: State) -> None:
+        """As `close`, both stamped by a server's clock; what stands there is removed."""
+        at, written = self._server_time(), self._written(finding)
+        self._store.run("logging a decision", [self._log_request(finding, end, at)])
+        place = _place(finding)
+        self._store.run("closing a finding", [(self._forget_then, (max(at, written), *place))])
+
+    def _server_time(self) -> Micros:
+        (server,) = next(self._store.rows("asking a server for the time", self._now))
+        return int(server) * 1000
+
+    def _written(self, finding: Finding) -> Micros:
+        """When what stands there was written, 0 where nothing does."""
+        rows = self._store.rows("reading a finding", self._at, *_place(finding))
+        return max((at or 0 for (at,) in rows), default=0)
 
     def touch(self, finding: Finding) -> None:
         """Replace an open finding without a line in the log."""
@@ -137,9 +153,7 @@ class CassandraJournal:
     def close(self, finding: Finding, end: State, at: Micros) -> None:
         """Log how the finding ended, then remove it."""
         self._store.run("logging a finding's end", [self._log_request(finding, end, at)])
-        key = text_of(finding.slot)
-        place = (finding.family, bucket_of(key), finding.projection, key)
-        self._store.run("closing a finding", [(self._forget, place)])
+        self._store.run("closing a finding", [(self._forget, _place(finding))])
 
     def open_findings(self, family: Family) -> Iterator[Finding]:
         """All open findings of what the family declares, page by page."""
@@ -239,6 +253,11 @@ class CassandraJournal:
             for name, opened_at, reason, closed_at in rows
             if closed_at is None
         ]
+
+
+def _place(finding: Finding) -> tuple[str, int, str, str]:
+    key = text_of(finding.slot)
+    return finding.family, bucket_of(key), finding.projection, key
 
 
 def bucket_of(key: str) -> int:

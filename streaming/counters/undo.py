@@ -89,7 +89,7 @@ class CounterUndo:
                 holds.end(hold, Resumed(self.clock(), hold.who, refused))
             return Undone(Undoing.REFUSED, refused)
         done = told(repair, hold, "its opposite was added", self.clock())
-        self.journal.close(done, State.UNDONE, self.clock())
+        self.journal.end(done, State.UNDONE)
         return Undone(Undoing.DONE, done.sentence)
 
     def _send(self, repair: Finding, hold: Hold) -> str | None:
@@ -103,11 +103,11 @@ class CounterUndo:
             return AGAIN
         intended = told(repair, hold, "to be added", self.clock())
         intended = replace(intended, writes=planned, before=_row(stored))
-        self.journal.close(intended, State.UNDOING, self.clock())
+        self.journal.end(intended, State.UNDOING)
         why = self.stopped(write.tally) or self._added(write)
         if why is not None:
             kept = told(repair, hold, f"not added: {why}", self.clock())
-            self.journal.close(kept, State.HELD, self.clock())
+            self.journal.end(kept, State.HELD)
         return why
 
     def _added(self, write: AddToCounter) -> str | None:

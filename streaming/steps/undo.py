@@ -90,7 +90,7 @@ class RowUndo:
         assert projection is not None
         seen = stands(repair, self._row(projection, repair))
         done = told(repair, hold, BEFORE if seen else NOT_SEEN, self.clock())
-        self.journal.close(done, State.UNDONE if seen else State.SUPERSEDED, self.clock())
+        self.journal.end(done, State.UNDONE if seen else State.SUPERSEDED)
         return Undone(Undoing.DONE if seen else Undoing.OVERTAKEN, done.sentence)
 
     def _write(self, repair: Finding, hold: Hold) -> str | None:
@@ -103,11 +103,11 @@ class RowUndo:
             return writes
         intended = told(repair, hold, "to be written", self.clock())
         intended = replace(intended, writes=writes, before=row)
-        self.journal.close(intended, State.UNDOING, self.clock())
+        self.journal.end(intended, State.UNDOING)
         why = self.paused(projection, _kind(repair)) or self._sent(writes)
         if why is not None:
             kept = told(repair, hold, f"not written: {why}", self.clock())
-            self.journal.close(kept, State.HELD, self.clock())
+            self.journal.end(kept, State.HELD)
         return why
 
     def _sent(self, writes: tuple[Write, ...]) -> str | None:

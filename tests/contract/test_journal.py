@@ -289,3 +289,37 @@ def test_a_decision_is_kept_whatever_the_clock_of_the_persons_host(
         )
     journal.decide(replace(held, accepted=True))
     assert journal.recall(family, held.projection, [slot])[slot].accepted
+
+
+@pytest.mark.parametrize("ahead", [-20_000_000, 20_000_000])
+def test_what_a_person_has_ended_is_gone_and_hides_nothing_later(
+    journal: Journal,
+    family: Family,
+    kind: str,
+    ahead: int,
+    request: pytest.FixtureRequest,
+) -> None:
+    """Whatever the clock of their host, or of the one that wrote what stands there."""
+    slot = a_slot()
+    stands = a_finding(family, slot, state=State.INTENDED)
+    journal.put(stands)
+    if kind != "memory" and ahead > 0:
+        session = request.getfixturevalue("cassandra")
+        keyspace = request.getfixturevalue("reconciler_keyspace")
+        session.execute(
+            f"UPDATE {keyspace}.findings USING TIMESTAMP %s SET state = 'held'"
+            " WHERE family = %s AND bucket = %s AND projection = %s AND key = %s",
+            (
+                now_micros() + ahead,
+                family.name,
+                bucket_of(text_of(slot)),
+                "messages",
+                text_of(slot),
+            ),
+        )
+    journal.end(stands, State.UNDONE)
+    found = journal.recall(family, stands.projection, [slot])
+    assert found == {}
+    if ahead < 0:
+        journal.put(stands)
+        assert journal.recall(family, stands.projection, [slot]) == {slot: stands}
