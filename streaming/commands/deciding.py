@@ -10,7 +10,7 @@ from reconcilers.behind import waits_for_it
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State, accepted, retried
-from reconcilers.hold import Hold, waits_for_release, without_hold
+from reconcilers.hold import ON_HOLD, Hold, waits_for_release, without_hold
 from reconcilers.key import named, text_of
 from reconcilers.model import ACCEPTABLE, Kind, Micros, Wake, look_again
 from streaming.commands.finding_filter import FindingFilter, slots_named
@@ -174,4 +174,4 @@ class Desk:
             self.journal.decide(replace(standing, sentence=sentence, next_look=self.clock()))
         if family.projections:
             self.publish(family, [look_again(hold.slot, hold.projection)])
-        print(f"released {where}: it was {hold}")
+        print(f"released {where}: it was {ON_HOLD} {hold.who}: {hold.reason}")

@@ -39,7 +39,8 @@ from streaming.tables.own_keyspace import OwnStores, open_own
 from streaming.topics import publish_wakes
 
 TABLE_ROWS = 100
-ALL_DAYS = "all"
+ALL_DAYS = ()
+"""Of --log without a day; argparse would read a text as one."""
 
 
 def add_command(commands: Any) -> None:

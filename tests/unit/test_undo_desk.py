@@ -6,6 +6,7 @@ import argparse
 import io
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import date
 from uuid import UUID
 
 import pytest
@@ -21,6 +22,7 @@ from reconcilers.key import text_of
 from reconcilers.model import Kind, Slot, Wake
 from reconcilers.tally import QuotaRoot
 from reconcilers.undo import UNDO
+from streaming.commands import findings
 from streaming.commands.deciding import RETRY, Desk
 from streaming.commands.finding_filter import (
     FindingFilter,
@@ -353,6 +355,15 @@ def test_the_words_of_the_command_line_make_the_filter() -> None:
     assert wanted == FindingFilter(projection="messages", user=BOB, until=1_799_971_200_000_000)
     assert asked == [QuotaRoot("#private", "bob")]
     assert filter_of(parser.parse_args([]), mailboxes) == FindingFilter()
+
+
+def test_the_log_is_of_a_day_or_without_one_of_the_time_that_is_meant() -> None:
+    parser = argparse.ArgumentParser()
+    findings.add_command(parser.add_subparsers())
+    day = parser.parse_args(["findings", "--log", "2026-11-21"]).log
+    assert day == date(2026, 11, 21)
+    assert parser.parse_args(["findings", "--log"]).log == ()
+    assert parser.parse_args(["findings"]).log is None
 
 
 def test_a_moment_may_be_told_as_how_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
