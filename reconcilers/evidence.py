@@ -109,23 +109,37 @@ def by_content(
 ) -> Verdict:
     """The verdict of an orphan that `asks_for_content`, once that was asked for.
 
-    Nobody can read a row whose content is gone, so it may go, unless memory knows that one delete
-    took several rows: its user kept this one perhaps, and it is the last trace of the source.
+    Nobody can read a row whose content is gone, so it may go, unless memory knows, or cannot rule
+    out for a row that was read once, that one delete took several rows: its user kept this one
+    perhaps, and it is the last trace of the source.
     """
     if content is not ContentFound.GONE:
         return verdict
-    source, rows = family.truth.source.label, family.key[-1].plural
-    others = _lost(seen) - {seen.slot}
-    if others and len(seen.memory.range_deletes) <= _spent(seen):
+    source = family.truth.source.label
+    if (several := _one_delete_took_several(family, seen)) is not None:
         ids = ", ".join(sorted(str(each) for each in seen.consulted))
         return Report(
             Kind.CONTENT_LOST,
-            f"one delete took several {rows} of the {source} here (known lost:"
-            f" {_listed(_lost(seen))}), this one is still listed, and the content of {source} {ids}"
+            f"{several}; this one is still listed, and the content of {source} {ids}"
             " is gone: restore it by that id, from a backup",
         )
     why = f"a delete of its {source} here was heard, and the {source}'s content is gone"
     return Repair(Difference(Kind.EXTRA_ROW), f"{place} is not in the truth; {why}", True)
+
+
+def _one_delete_took_several(family: Family, seen: Seen) -> str | None:
+    """That it did, or may have unheard, in words; None where nothing speaks for it."""
+    memory, source = seen.memory, family.truth.source.label
+    row, rows = family.key[-1].label, family.key[-1].plural
+    if _lost(seen) - {seen.slot} and len(memory.range_deletes) <= _spent(seen):
+        lost = _listed(_lost(seen))
+        return f"one delete took several {rows} of the {source} here (known lost: {lost})"
+    if memory.complete_at is None and seen.slot in memory.lost_before:
+        return (
+            f"changes may have been missed since this {row} was read, so one delete may have taken"
+            f" other {rows} of the {source} here of which nobody knows"
+        )
+    return None
 
 
 def _spent(seen: Seen) -> int:

@@ -94,7 +94,7 @@ class Memory:
     every slot that the truth had: a read of the source's whole truth partition recorded them then;
     0 when the source was born while the stream was watching, None when neither is so.
     ``lost_before`` are the known slots that the truth may have lost before that: no read of it
-    since has found them.
+    since has found them; where ``complete_at`` is None, those that a read found some time.
     ``range_deletes`` are the times of truth deletes that named no slot, ``row_deletes`` of those
     that named this one, ``projection_deletes`` of deletes of this very projection row;
     ``sibling_deletes`` counts those of the source's other rows here, by slot.
@@ -192,9 +192,7 @@ def memory_of(
         unsure=frozenset(entry.slot for entry in here if not entry.in_truth),
         complete_at=whole_at,
         lost_before=frozenset(
-            entry.slot
-            for entry in here
-            if entry.in_truth and whole_at is not None and (entry.recorded_at or 0) < whole_at
+            entry.slot for entry in here if entry.in_truth and _read_before(entry, whole_at)
         ),
         range_deletes=deletes.ranges,
         row_deletes=deletes.by_slot.get(slot, frozenset()),
@@ -203,6 +201,13 @@ def memory_of(
             each: len(times) for each, times in projection_deletes.items() if each != slot
         },
     )
+
+
+def _read_before(entry: Entry, whole_at: Micros | None) -> bool:
+    """Whether it is not known from a read since memory is whole."""
+    if whole_at is None:
+        return entry.recorded_at is not None
+    return (entry.recorded_at or 0) < whole_at
 
 
 def complete_at(

@@ -151,9 +151,8 @@ def test_a_delete_of_a_message_of_which_no_row_is_known_proves_nothing() -> None
     assert kind_reported(run, first) is Kind.AMBIGUOUS_RANGE_DELETE
 
 
-def test_nothing_is_removed_after_capture_was_off_for_a_copy() -> None:
+def expunged_after_a_copy_unheard(run: Run) -> Slot:
     """`doctor --off`, a copy within a mailbox, `doctor --fix`, the copy is expunged."""
-    run = a_run()
     first = added(run)
     settle(run)
     look(run, first)
@@ -162,9 +161,23 @@ def test_nothing_is_removed_after_capture_was_off_for_a_copy() -> None:
     run.kept.lose_events()
     settle(run)
     expunge(run, copy)
+    return first
+
+
+def test_nothing_is_removed_after_capture_was_off_for_a_copy() -> None:
+    run = a_run()
+    first = expunged_after_a_copy_unheard(run)
     look_twice(run, first)
     assert is_there(run, first)
     assert kind_reported(run, first) is Kind.AMBIGUOUS_RANGE_DELETE
+
+
+def test_nor_when_its_content_is_gone_with_the_truth() -> None:
+    run, _ = a_run_with_content()
+    first = expunged_after_a_copy_unheard(run)
+    look_twice(run, first)
+    assert is_there(run, first)
+    assert kind_reported(run, first) is Kind.CONTENT_LOST
 
 
 # --- content that is gone (M3) -------------------------------------------------------------------

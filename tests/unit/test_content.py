@@ -123,6 +123,12 @@ SETTLED = {
     "nothing is remembered of it": Memory(range_deletes=HEARD),
     "it alone is remembered": Memory(slots(7), range_deletes=HEARD),
     "two deletes for two rows": Memory(slots(7, 8), range_deletes=TWICE),
+    "another was read before memory began anew": Memory(
+        slots(7, 8), range_deletes=TWICE, lost_before=slots(8)
+    ),
+    "lost before memory was whole": Memory(
+        slots(7), complete_at=LONG_AGO, range_deletes=HEARD, lost_before=slots(7)
+    ),
 }
 LOST = {
     "one delete for two rows": Memory(slots(7, 8), range_deletes=HEARD),
@@ -131,6 +137,7 @@ LOST = {
         slots(7, 8), range_deletes=TWICE, sibling_deletes={EIGHT: 2}
     ),
     "two deletes for three rows": Memory(slots(7, 8, 9), range_deletes=TWICE),
+    "read before memory began anew": Memory(slots(7), range_deletes=TWICE, lost_before=slots(7)),
 }
 
 

@@ -217,6 +217,15 @@ def test_what_no_read_since_has_found_may_have_been_lost_before_memory_was_whole
     ]
 
 
+@pytest.mark.parametrize("watching", [Watching(BORN), None])
+def test_while_memory_is_not_whole_whatever_was_read_may_have_been_lost_unheard(
+    watching: Watching | None,
+) -> None:
+    entries = [entry(7, BORN - 1), entry(8), entry(9, BORN - 1, projected="only")]
+    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, watching)
+    assert (memory.complete_at, memory.lost_before) == (None, slots(7))
+
+
 def test_a_sweep_holds_only_what_was_found_since_its_mark() -> None:
     """A row that was lost before the sweep's end was lost with others of which nobody knows."""
     entries = [entry(7, BORN - 1), entry(8, BORN + 60)]
