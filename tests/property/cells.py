@@ -20,7 +20,7 @@ from typing import assert_never
 from uuid import UUID
 
 from reconcilers.model import KeyValue, Micros, Row, Value
-from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 from tests.builders.slots import mailbox_of, uid_of
 
 Key = tuple[KeyValue, ...]
@@ -154,6 +154,8 @@ def statement_of(write: Write) -> Statement:
     """The statement that one of the product's writes stands for."""
     key = (mailbox_of(write.slot), uid_of(write.slot))
     match write:
+        case AddRow():
+            return Insert(key, write.at, {})
         case SetCells():
             return Update(key, write.at, write.cells)
         case AddToSet():

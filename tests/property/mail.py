@@ -15,7 +15,7 @@ from itertools import count
 from uuid import UUID
 
 from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family, bind, keeping
+from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.millis import Millis
 from reconcilers.model import KeyValue, Micros, Row, Slot, Value
 from tests.builders.slots import mailbox_of, uid_of
@@ -299,6 +299,16 @@ class World:
         for name in _cells_of(statement):
             if name not in touches or touches[name].at <= touch.at:
                 touches[name] = touch
+        self.projection_event(slot, statement)
+
+    def table_of(self, projection: Projection) -> Table:
+        """Where its rows are."""
+        assert not projection.is_index, "this world has none"
+        return self.projection
+
+    def repair(self, projection: Projection, slot: Slot, statement: Statement) -> None:
+        """A statement of ours arrives."""
+        self.table_of(projection).apply(statement)
         self.projection_event(slot, statement)
 
     def projection_event(self, slot: Slot, statement: Statement) -> None:

@@ -50,6 +50,7 @@ class Kept:
     taken: int = 0
     read_at: dict[Slot, Micros] = field(default_factory=dict)
     planned: list[Planned] = field(default_factory=list)
+    planned_of_indexes: list[Planned] = field(default_factory=list)
     ended: list[tuple[Slot, State]] = field(default_factory=list)
     misread: list[str] = field(default_factory=list)
     """Confirmations that read in the wrong order."""
@@ -132,7 +133,9 @@ class KeptJournal(MemoryJournal):
             slot, kind = finding.slot, finding.kind
             read_at = self._kept.read_at[slot]
             writes = tuple(each for each in finding.writes if isinstance(each, Write))
-            self._kept.planned.append(Planned(slot, read_at, finding.tried_at, kind, writes))
+            planned = Planned(slot, read_at, finding.tried_at, kind, writes)
+            of_listing = finding.projection == PROJECTION.name
+            (self._kept.planned if of_listing else self._kept.planned_of_indexes).append(planned)
         super().put(finding)
 
     def close(self, finding: Finding, end: State, at: Micros) -> None:
@@ -165,12 +168,12 @@ class Ports:
         return {each: tuple(Row(row.cells) for row in rows) for each, rows in found.items()}
 
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
-        return {slot: Row(row.cells) for slot, row in self._rows(slots).items()}
+        return {slot: Row(row.cells) for slot, row in self._rows(projection, slots).items()}
 
     def slots_of_group(
         self, projection: Projection, group: KeyValue
     ) -> Iterator[tuple[Slot, KeyValue | None]]:
-        for _, row in self.kept.world.projection.rows(group):
+        for _, row in self.kept.world.table_of(projection).rows(group):
             uid = row.get("uid")
             assert isinstance(uid, int)
             yield Slot(group, uid), projection.source_of(row)
@@ -188,7 +191,7 @@ class Ports:
             if slot not in self._confirming:
                 self.kept.read_at[slot] = self.kept.world.now
         self._confirming.update(slots)
-        return self._rows(slots)
+        return self._rows(projection, slots)
 
     def truth_serially(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         self.kept.stop()
@@ -197,8 +200,8 @@ class Ports:
             self.kept.misread.append("the truth was read before the projection")
         return self._truths(sources)
 
-    def _rows(self, slots: Iterable[Slot]) -> dict[Slot, Row]:
-        read = self.kept.world.projection.read
+    def _rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
+        read = self.kept.world.table_of(projection).read
         rows = {slot: read(slot.key) for slot in slots}
         return {slot: row for slot, row in rows.items() if row is not None}
 
@@ -230,6 +233,4 @@ class Ports:
 
 def _arrive(world: World, writes: Iterable[Write]) -> None:
     for write in writes:
-        statement = statement_of(write)
-        world.projection.apply(statement)
-        world.projection_event(write.slot, statement)
+        world.repair(write.projection, write.slot, statement_of(write))

@@ -17,7 +17,7 @@ from reconcilers.model import Kind, Row, Slot
 from reconcilers.seen import Seen
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import Delete, Key, Table, Update
-from tests.property.mail import FAMILY, MAILBOXES, SECOND, Event, Fate, World
+from tests.property.mail import FAMILY, MAILBOXES, SECOND, Climate, Event, Fate, World
 from tests.property.message_ports import PROJECTION
 from tests.property.races import CLIMATES, FATES, Run
 
@@ -45,12 +45,16 @@ class Past:
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
-        self.run = Run(CLIMATES[self.seed % len(CLIMATES)])
+        self.run = self.new_run(CLIMATES[self.seed % len(CLIMATES)])
         self._live_before()
         self.run.world.pass_time(10 * self.run.climate.delay)
         self.run.world.events.clear()
         self.run.kept.lineage.stop_watching()
         self._watch()
+
+    def new_run(self, climate: Climate) -> Run:
+        """Over a world in which nothing has happened yet."""
+        return Run(climate)
 
     @property
     def world(self) -> World:

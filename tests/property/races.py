@@ -15,6 +15,7 @@ from uuid import UUID
 
 from reconcilers.compare import compare
 from reconcilers.errors import Unreachable
+from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Attempts, Finding, State
 from reconcilers.memory import believed_since
 from reconcilers.model import Kind, Micros, Row, Slot, Wake
@@ -87,8 +88,17 @@ class Run:
     behind: str | None = None
 
     def __post_init__(self) -> None:
-        self.world = World(self.climate)
+        self.world = self.new_world()
         self.kept = Kept(self.world, self.interrupt)
+
+    @property
+    def family(self) -> Family:
+        """What is kept right."""
+        return FAMILY
+
+    def new_world(self) -> World:
+        """Where nothing has happened yet."""
+        return World(self.climate)
 
     # --- the script ---------------------------------------------------------------------------
 
@@ -209,13 +219,17 @@ class Run:
         wakes = [*settled, *(wake for _, wake in again), *asked]
         ports = Ports(kept, outcome)
         since = believed_since(kept.lineage.watching(), self.climate.delay)
-        look = Look(FAMILY, ports, kept.lineage, since)
+        look = Look(self.family, ports, kept.lineage, since)
         found = look.at(wakes, world.now)
         kept.taken = max(kept.taken, first + len(settled))
         ports.publish(found.again)
         suspects = each_once(each for each in found.suspects if each.slot in batch.slots)
         allowed = permit(Admission(on_memory=self.behind))
-        outcomes = self._examiner(ports).examine(suspects, allowed, batch.name)
+        outcomes = []
+        for projection in self.family.projections:
+            concerned = [each for each in suspects if each.projection == projection.name]
+            examiner = self._examiner(projection, Ports(kept, outcome))
+            outcomes += examiner.examine(concerned, allowed, batch.name)
         self.pending.difference_update(batch.slots)
         self.pending |= {each.slot for each in outcomes if each.action is Action.LOOK_AGAIN}
         kept.published = [each for each in kept.published if each not in again]
@@ -225,14 +239,14 @@ class Run:
         finding = self.finding(slot)
         return Wake(slot.key, None) if finding is None else finding_wake(finding)
 
-    def _examiner(self, ports: Ports) -> Examiner:
+    def _examiner(self, projection: Projection, ports: Ports) -> Examiner:
         delay, kept = self.climate.delay, self.kept
         return Examiner(
-            family=FAMILY,
-            projection=PROJECTION,
+            family=self.family,
+            projection=projection,
             tables=ports,
             confirmation=self.confirmer(
-                *(FAMILY, PROJECTION, ports, kept.lineage),
+                *(self.family, projection, ports, kept.lineage),
                 delete_clock_tolerance=TOLERANCE,
                 delay=self.climate.delay,
             ),
