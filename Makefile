@@ -83,7 +83,7 @@ test-long-kills: ## kill -9 of the stream at every step
 test-long-checkpoints: ## damaged checkpoints, a second stream
 test-long-servers: ## Kafka, Cassandra or the agent gone; Cassandra 4.1, passwords, containers
 test-long-capture: ## agents silent, switched, cut off from a partition; their segments lost
-test-long-loads: ## a mailbox of 200,000 messages; 500,000 records after a stall
+test-long-loads: ## a mailbox of 200,000 messages; 500,000 records after a stall; commands on 20,000 mails
 test-long-fire: ## counters beside mail at full speed; a table that refuses
 
 test-long-older-cassandra: setup ## repairs, index tables, counters, canaries and poison on Cassandra 4.1
