@@ -65,6 +65,12 @@ class Bookmarks(Protocol):
     def named(self, stream: str, name: str) -> Bookmark | None:
         """The bookmark with this name, None when there is none."""
 
+    def all_named(self, stream: str) -> tuple[Bookmark, ...]:
+        """Those with a name, by name."""
+
+    def forget(self, stream: str, name: str) -> None:
+        """Remove the one with this name; nothing changes where there is none."""
+
 
 def after(last: Micros | None, now: Micros) -> Micros:
     """A recording time: now, but later than the last whatever the clock does."""

@@ -39,6 +39,14 @@ class MemoryBookmarks:
         """The bookmark with this name."""
         return self._named.get((stream, name))
 
+    def all_named(self, stream: str) -> tuple[Bookmark, ...]:
+        """Those with a name, by name."""
+        return tuple(self._named[each] for each in sorted(self._named) if each[0] == stream)
+
+    def forget(self, stream: str, name: str) -> None:
+        """Remove the one with this name."""
+        self._named.pop((stream, name), None)
+
 
 class MemoryFailingSlices:
     """`checkpoints.failing.FailingSlices` in a dictionary."""

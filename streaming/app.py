@@ -7,31 +7,54 @@ one line that says why.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tomllib
 from collections.abc import Sequence
 from importlib import metadata
+from io import TextIOWrapper
 from pathlib import Path
 
 from reconcilers.errors import ReconcilerError
-from streaming.commands import canary, doctor, findings, pause, status, stream, sweep
+from streaming.commands import (
+    bookmark,
+    canary,
+    doctor,
+    explain,
+    findings,
+    pause,
+    replay,
+    status,
+    stream,
+    sweep,
+)
 from streaming.monitoring import logs
 from streaming.settings import load
 
 PACKAGE = "james-reconciler"
+NOBODY_READS = 141
+"""The exit code of a command whose output nobody takes, as a shell has it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
+    for each in (sys.stdout, sys.stderr):
+        if isinstance(each, TextIOWrapper):
+            each.reconfigure(errors="replace")  # a terminal may lack characters of ours
     arguments = _parser().parse_args(argv)
     logs.configure()
     try:
-        return int(arguments.run(load(arguments.config), arguments))
+        done = int(arguments.run(load(arguments.config), arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads on, as after `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOBODY_READS
     except ReconcilerError as failed:
         sys.stderr.write(f"reconcile: {failed}\n")
         return 2
     except KeyboardInterrupt:
         return 130
+    return done
 
 
 def version() -> str:
@@ -49,7 +72,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (stream, sweep, canary, doctor, status, findings, pause):
+    for module in (
+        stream,
+        sweep,
+        replay,
+        bookmark,
+        canary,
+        doctor,
+        status,
+        explain,
+        findings,
+        pause,
+    ):
         module.add_command(commands)
     pause.add_resume(commands)
     for command in commands.choices.values():

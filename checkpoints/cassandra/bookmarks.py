@@ -35,6 +35,12 @@ class CassandraBookmarks:
         self._of_name = store.prepare(
             f"SELECT {COLUMNS} FROM $ks.named_bookmarks WHERE stream = ? AND name = ?"
         )
+        self._all_named = store.prepare(
+            f"SELECT name, {COLUMNS} FROM $ks.named_bookmarks WHERE stream = ?"
+        )
+        self._forget = store.prepare(
+            "DELETE FROM $ks.named_bookmarks WHERE stream = ? AND name = ?"
+        )
         self._head = store.prepare("SELECT recorded_at FROM $ks.bookmark_heads WHERE stream = ?")
         self._of_day = store.prepare(
             f"SELECT {OF_BATCHES} FROM $ks.bookmarks WHERE stream = ? AND day = ?"
@@ -69,6 +75,15 @@ class CassandraBookmarks:
         """The bookmark with this name."""
         rows = self._store.rows("reading a named bookmark", self._of_name, stream, name)
         return next((replace(_bookmark(stream, *row), name=name) for row in rows), None)
+
+    def all_named(self, stream: str) -> tuple[Bookmark, ...]:
+        """Those with a name, by name."""
+        rows = self._store.rows("reading named bookmarks", self._all_named, stream)
+        return tuple(replace(_bookmark(stream, *row), name=name) for name, *row in rows)
+
+    def forget(self, stream: str, name: str) -> None:
+        """Remove the one with this name."""
+        self._store.run("removing a bookmark", [(self._forget, (stream, name))])
 
     # --- what versions up to 0.2 have left
 

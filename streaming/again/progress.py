@@ -1,7 +1,8 @@
-"""How far a sweep is, on standard error: a bar on a terminal, else a line now and then."""
+"""How far a sweep or replay is, on standard error: a bar on a terminal, else lines."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from dataclasses import dataclass, field
@@ -10,13 +11,18 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-EVERY = 10.0
-"""Seconds between two lines."""
+log = logging.getLogger("reconciler")
+
+EVERY, LOGGED_EVERY = 10.0, 60.0
+"""Seconds between two lines: for a person, in the log."""
 
 
 @dataclass(slots=True)
 class TableProgress:
-    """How far one table is; ``done`` counts what was done before, too. ``began``: steady clock."""
+    """How far one table is; ``done`` counts what was done before, too. ``began``: steady clock.
+
+    ``unit`` is what is counted there.
+    """
 
     name: str = ""
     ranges: int = 0
@@ -25,11 +31,25 @@ class TableProgress:
     suspects: int = 0
     began: float = field(default_factory=time.monotonic)
     read: int = 0
+    unit: str = "rows"
+
+    def add(self, ranges: int, rows: int, suspects: int) -> None:
+        """So much was just done."""
+        self.done += ranges
+        self.read += ranges
+        self.rows += rows
+        self.suspects += suspects
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left."""
+        return self.done == self.ranges
 
     def told(self) -> str:
         """What was read, and how fast."""
         took = max(time.monotonic() - self.began, 0.001)
-        return f"{self.rows} rows, {self.rows / took:,.0f} rows/s, {self.suspects} suspects"
+        pace = f"{self.rows / took:,.0f} {self.unit}/s"
+        return f"{self.rows} {self.unit}, {pace}, {self.suspects} suspects"
 
     def line(self) -> str:
         """All of it."""
@@ -42,7 +62,8 @@ class TableProgress:
 class ShownProgress:
     """`streaming.again.sweep.SweepProgress` for a person (a context manager)."""
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str = "rows") -> None:
+        self._unit = unit
         console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -73,19 +94,16 @@ class ShownProgress:
 
     def table(self, name: str, done: int, ranges: int) -> None:
         """The next table."""
-        self._table = TableProgress(name, ranges, done)
+        self._table = TableProgress(name, ranges, done, unit=self._unit)
         self._bar.reset(self._task, description=name, total=ranges, completed=done, told="")
         self._say(self._table.line())
 
     def round(self, ranges: int, rows: int, suspects: int) -> None:
         """So much was just done."""
         table = self._table
-        table.done += ranges
-        table.read += ranges
-        table.rows += rows
-        table.suspects += suspects
+        table.add(ranges, rows, suspects)
         self._bar.update(self._task, completed=table.done, told=table.told())
-        if time.monotonic() > self._told_at + EVERY or table.done == table.ranges:
+        if time.monotonic() > self._told_at + EVERY or table.over:
             self._say(table.line())
 
     def waiting(self, why: str) -> None:
@@ -98,3 +116,30 @@ class ShownProgress:
         if self._bar.disable:
             sys.stderr.write(f"{line}\n")
             sys.stderr.flush()
+
+
+class LoggedProgress:
+    """`streaming.again.sweep.SweepProgress` in the log of a stream."""
+
+    def __init__(self) -> None:
+        self._table = TableProgress()
+        self._told_at = time.monotonic()
+
+    def table(self, name: str, done: int, ranges: int) -> None:
+        """The next table."""
+        self._table = TableProgress(name, ranges, done)
+        self._tell()
+
+    def round(self, ranges: int, rows: int, suspects: int) -> None:
+        """So much was just done."""
+        self._table.add(ranges, rows, suspects)
+        if time.monotonic() > self._told_at + LOGGED_EVERY or self._table.over:
+            self._tell()
+
+    def waiting(self, why: str) -> None:
+        """Nothing goes on for now."""
+        log.warning("sweep: %s: waits: %s", self._table.name, why)
+
+    def _tell(self) -> None:
+        self._told_at = time.monotonic()
+        log.info("sweep: %s", self._table.line())

@@ -16,14 +16,14 @@ MOST_TASKS = 8
 
 
 def on_workers(
-    spark: SparkSession, scanning: Scanning
+    spark: SparkSession, scanning: Scanning, most_tasks: int = MOST_TASKS
 ) -> Callable[[Sequence[Piece]], Sequence[SweptPiece]]:
     """Goes through pieces in a few tasks. Raises `Refused`, `SparkDied`."""
     task = sweep_task(scanning)
 
     def scan(pieces: Sequence[Piece]) -> Sequence[SweptPiece]:
         try:
-            shares = spark.sparkContext.parallelize(pieces, min(len(pieces), MOST_TASKS))
+            shares = spark.sparkContext.parallelize(pieces, min(len(pieces), most_tasks))
             return shares.mapPartitions(task).collect()
         except (Py4JJavaError, PySparkException) as failed:
             raise Refused(cause_of(str(failed))) from failed

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from threading import Event
 
 from checkpoints.bookmarks import Positions, flat
 from checkpoints.cassandra import CassandraBookmarks, CassandraLease, Store
 from checkpoints.clock import now_micros, to_micros
 from streaming.again.hand_over import HandOver, LiveStream, SuspectPace
+from streaming.again.sweep import Interrupted
 from streaming.commands.mode import StreamNames
 from streaming.pipeline.worker import Job
 from streaming.settings import Mode
 from streaming.topics import Watcher
 
+WAITS, STOPPED = 3, 130
+"""Exit codes: what was found waits for a stream; somebody has ended it."""
 SILENT = 60.0
 """Seconds, or six delays: a stream that observes settles something so often; it has no lease."""
 
@@ -32,6 +36,12 @@ def hand_over(
     )
     journal = job.connections().journal
     return HandOver(job.family, stream, journal, repair, wait, now_micros)
+
+
+def wait_unless(stop: Event, seconds: float) -> None:
+    """Wait (s). Raises `Interrupted` when it is to stop."""
+    if stop.wait(seconds):
+        raise Interrupted
 
 
 def _half(job: Job) -> SuspectPace:

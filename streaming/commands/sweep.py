@@ -24,21 +24,18 @@ from streaming.again.hand_over import HandOver
 from streaming.again.progress import ShownProgress
 from streaming.again.scan import Scanning
 from streaming.again.sweep import Interrupted, Sweeper, SweepMark, SweepProgress, SweepResult
-from streaming.again.workers import on_workers
+from streaming.again.workers import MOST_TASKS, on_workers
 from streaming.commands import workers
-from streaming.commands.handing import hand_over
+from streaming.commands.handing import STOPPED, WAITS, hand_over, wait_unless
 from streaming.commands.holding import Alone
 from streaming.commands.mode import StreamNames
+from streaming.commands.pause import NO_REASON
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.worker import Job
 from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
 from streaming.topics import Watcher
-
-WAITS, STOPPED = 3, 130
-"""Exit codes: what was found waits for a stream; somebody has ended it."""
-NO_REASON = "no reason given"
 
 
 def add_command(commands: Any) -> None:
@@ -74,10 +71,10 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     own, family = open_own(settings), _family(settings, arguments.systems)
     names = StreamNames.of(settings, Mode(arguments.mode))
     job = workers.job(settings, family, names.suspects_topic)
-    wait = partial(_wait, stop)
+    wait = partial(wait_unless, stop)
     try:
         with (
-            Alone(own.store, f"{settings.cassandra.keyspace}/sweep"),
+            Alone(own.store, lease_of(settings)),
             closing(Watcher(settings.kafka)) as watcher,
             ShownProgress() as progress,
         ):
@@ -88,18 +85,19 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     except Interrupted:
         print("stopped: `reconcile sweep --resume` goes on from here")
         return STOPPED
-    print("\n".join([*_told(found), *end.lines()]))
+    print("\n".join([*told_of(found), *end.lines()]))
     if end.waiting:
         return WAITS
     return 1 if found.unread or found.memory is not None else 0
 
 
-def _wait(stop: Event, seconds: float) -> None:
-    if stop.wait(seconds):
-        raise Interrupted
+def lease_of(settings: Settings) -> str:
+    """One sweep at a time goes through a keyspace."""
+    return f"{settings.cassandra.keyspace}/sweep"
 
 
-def _told(found: SweepResult) -> list[str]:
+def told_of(found: SweepResult) -> list[str]:
+    """What was gone through, in lines."""
     told = [f"{found.rows} rows were compared, {found.suspects} suspects found"]
     told += [
         f"not read: {table}, tokens {of.after} to {of.until}: {why}"
@@ -111,15 +109,20 @@ def _told(found: SweepResult) -> list[str]:
 
 
 def sweeper(
-    job: Job, store: Store, sink: HandOver, progress: SweepProgress, wait: Callable[[float], None]
+    job: Job,
+    store: Store,
+    sink: HandOver,
+    progress: SweepProgress,
+    wait: Callable[[float], None],
+    tasks: int = MOST_TASKS,
 ) -> Sweeper:
-    """What sweeps a family, over Cassandra and Spark."""
+    """What sweeps a family, over Cassandra and Spark, in so many tasks at a time."""
     settings = job.settings
     return Sweeper(
         family=job.family,
         sweeps=CassandraSweeps(store, settings.cassandra.keyspace),
         mark=SweepMark(job.connections().lineage, to_micros(settings.stream.delay)),
-        scan=on_workers(spark_session(settings.stream), Scanning(job, workers.scans)),
+        scan=on_workers(spark_session(settings.stream), Scanning(job, workers.scans), tasks),
         sink=sink,
         progress=progress,
         wait=wait,

@@ -22,23 +22,16 @@ from reconcilers.errors import SparkDied
 from reconcilers.model import Suspect, Wake, number_of
 from reconcilers.policy import Admission
 from streaming.pipeline.decisions import Decisions
-from streaming.pipeline.envelope import decoder
-from streaming.pipeline.keys import grouper
 from streaming.pipeline.ranges import Ranges
+from streaming.pipeline.reading import RangeReader
 from streaming.pipeline.repair_task import RepairTask, repair_task
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.spark_errors import cause_of, is_of_a_record
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.window import closed_window, heartbeat, how_often, settle, wait_for
-from streaming.pipeline.worker import (
-    RESULT_SCHEMA,
-    BatchLook,
-    Job,
-    look_task,
-    read_looks,
-)
+from streaming.pipeline.worker import BatchLook, Job
 from streaming.steps.outcome import Outcome
-from streaming.topics import batch_options, stream_options
+from streaming.topics import stream_options
 
 log = logging.getLogger("reconciler")
 
@@ -46,8 +39,6 @@ GIVEN_UP = "looked at in vain"
 """Why a record is a dead letter that may be a good one: `SliceFailures`."""
 FEW = 20
 """So many suspects, at some 10 ms each, take about as long as a job of Spark on two workers."""
-FEW_RECORDS = 500
-"""So many records are looked at in less time than a shuffle takes."""
 STOPPING = "the stream is being stopped"
 EARLIEST = -2
 """Spark's word for a partition's beginning."""
@@ -58,8 +49,8 @@ class _Running:
     """The query as it runs now, and up to which batch its progress was told."""
 
     query: StreamingQuery | None = None
-    keys: Callable[[DataFrame, int], DataFrame] | None = None
-    """Makes keys of a slice's records, in shares; the same for every query of the family."""
+    reader: RangeReader | None = None
+    """The same for every query of the family."""
     reported: int = -1
     stopping: Event = field(default_factory=Event)
 
@@ -98,7 +89,7 @@ class FamilyQuery:
             .load()
         )
         closed = settle(records, heartbeat(self.spark), settings.stream)
-        self._running = _Running(keys=self._running.keys)
+        self._running = _Running(reader=self._running.reader)
         self._running.query = (
             closed.writeStream.queryName(f"reconciler-{family.name}")
             .outputMode("append")
@@ -175,25 +166,9 @@ class FamilyQuery:
 
     def _look(self, piece: Slice) -> BatchLook:
         """Steps 2 to 4: its records are read again; one task on the workers handles a group."""
-        kafka = batch_options(self.job.settings.kafka, piece.ranges)
-        records = self.spark.read.format("kafka").options(**kafka).load()
-        task = look_task(self.job, self.decisions.unreadable())
-        count = 1 if piece.records <= FEW_RECORDS else self.job.settings.stream.shuffle_partitions
-        shares = self._keys(records, count).mapInArrow(task, RESULT_SCHEMA)
-        return read_looks(row.result for row in shares.collect())
-
-    def _keys(self, records: DataFrame, shares: int) -> DataFrame:
-        if self._running.keys is None:
-            settings, family = self.job.settings, self.job.family
-            decode = decoder(
-                family,
-                settings.cassandra.keyspace,
-                self.job.suspects_topic,
-                settings.canary.keyspace,
-            )
-            each_key_once = grouper(family)
-            self._running.keys = lambda records, shares: each_key_once(decode(records), shares)
-        return self._running.keys(records, shares)
+        if self._running.reader is None:
+            self._running.reader = RangeReader(self.spark, self.job)
+        return self._running.reader.look(piece.ranges, self.decisions.unreadable())
 
     def _confirm_and_repair(
         self, suspects: list[Suspect], admission: Admission, batch: str

@@ -110,7 +110,7 @@ class Examiner:
         if withdrawn is not None:  # C may be wrong, or a stop waits: nothing is judged
             self.publish([each.wake(each.kind) for each in suspects])
             return [self._comes_back(each.slot, withdrawn) for each in suspects]
-        cases = self._confirmed(suspects, began, batch)
+        cases = self.confirmed(suspects, began, batch)
         outcomes = list(this.repairs.readable())
         for case in cases:
             try:
@@ -136,9 +136,10 @@ class Examiner:
         )
         return _Batch(permit, removals, repairs, record)
 
-    def _confirmed(
+    def confirmed(
         self, suspects: Sequence[Suspect], began: Micros, batch: str
     ) -> list[ConfirmedSuspect]:
+        """Each as it is now, with its open finding. Nothing is written. Raises `Unreadable`."""
         moment = Moment(began, self.rules.delay, self.rules.delete_clock_tolerance)
         slots, name = [suspect.slot for suspect in suspects], self.projection.name
         open_ones = self.journal.recall(self.family, name, slots)
@@ -163,7 +164,7 @@ class Examiner:
     # --- steps 6 and 7
 
     def _examine_one(self, case: ConfirmedSuspect, batch: _Batch) -> Iterator[Outcome]:
-        verdict = self._verdict(case)
+        verdict = self.verdict(case)
         previous = case.previous
         if (
             batch.permit.admission.observe
@@ -202,7 +203,8 @@ class Examiner:
         name = self.projection.name
         return Outcome(slot, Action.LOOK_AGAIN, None, projection=name, reason=reason)
 
-    def _verdict(self, case: ConfirmedSuspect) -> Verdict:
+    def verdict(self, case: ConfirmedSuspect) -> Verdict:
+        """What is to become of it, whatever limits and pauses say. Nothing is written."""
         seen, previous = case.seen, case.previous
         if case.suspect.unreadable is not None:
             return cannot_be_read(self.family, self.projection, case.slot, case.suspect.unreadable)

@@ -135,6 +135,25 @@ class Watcher:
             raise Unreachable(f"the age of records: {failed}") from failed
         return found
 
+    def offsets_at(self, topics: Iterable[str], at: Micros) -> dict[Place, int]:
+        """The first offset written at this time or later; the end where there is none.
+
+        Kafka tells times in ms. Raises `Unreachable`.
+        """
+        ends = {
+            TopicPartition(topic, number): end
+            for topic, each in self.end_offsets(topics).items()
+            for number, end in each.items()
+        }
+        try:
+            found = self._consumer.offsets_for_times(dict.fromkeys(ends, at // 1000))
+        except KafkaError as failed:
+            raise Unreachable(f"offsets of a time: {failed}") from failed
+        return {
+            (each.topic, each.partition): end if (told := found.get(each)) is None else told.offset
+            for each, end in ends.items()
+        }
+
     def commit(self, group: str, offsets: Offsets) -> None:
         """Commit offsets to a consumer group, for the operator's existing lag tools."""
         positions = {

@@ -93,6 +93,18 @@ def test_a_name_is_kept_and_may_be_given_again(bookmarks: Bookmarks, stream: str
     assert bookmarks.newest(stream) == second
 
 
+def test_names_are_listed_in_order_and_forgotten(bookmarks: Bookmarks, stream: str) -> None:
+    assert bookmarks.all_named(stream) == ()
+    first = bookmarks.name(bookmarks.record(a_bookmark(stream, 1)), "monday")
+    second = bookmarks.name(bookmarks.record(a_bookmark(stream, 2)), "before the upgrade")
+    bookmarks.name(a_bookmark(f"{stream}-observe"), "of another")
+    assert bookmarks.all_named(stream) == (second, first)
+    bookmarks.forget(stream, "monday")
+    bookmarks.forget(stream, "never given")
+    assert bookmarks.all_named(stream) == (second,)
+    assert bookmarks.named(stream, "monday") is None
+
+
 @pytest.mark.stack
 def test_another_process_goes_on_after_the_newest(store: Store, stream: str, clock: Clock) -> None:
     ahead = CassandraBookmarks(store, clock=lambda: NOON + 2 * DAY).record(a_bookmark(stream, 1))

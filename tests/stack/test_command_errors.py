@@ -73,7 +73,18 @@ def test_a_settings_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 # --- servers
 
 
-@pytest.mark.parametrize("command", [["stream"], ["findings"], ["resume"], ["sweep"]])
+COMMANDS = (
+    "stream",
+    "findings",
+    "resume",
+    "sweep",
+    "replay --from-time 2026-01-01",
+    "bookmark --list",
+    "explain ann@example.org",
+)
+
+
+@pytest.mark.parametrize("command", [each.split() for each in COMMANDS])
 def test_an_unreachable_cassandra_is_told_with_its_address(
     settings: Any, command: list[str]
 ) -> None:

@@ -13,7 +13,8 @@ import pytest
 from reconcilers.model import Slot, Suspect
 from reconcilers.policy import Admission
 from streaming.pipeline import query as module
-from streaming.pipeline.query import FEW, FEW_RECORDS, STOPPING, FamilyQuery
+from streaming.pipeline.query import FEW, STOPPING, FamilyQuery
+from streaming.pipeline.reading import FEW_RECORDS, RangeReader
 from streaming.pipeline.repair_task import RepairTask, Share
 from streaming.pipeline.slices import Slice
 from streaming.steps.outcome import Outcome
@@ -44,12 +45,12 @@ def test_few_records_are_one_share(
     asked: list[int] = []
     spark = query.spark = Spark()  # type: ignore[assignment]
 
-    def keys(_query: Query, read: object, shares: int) -> Spark:
+    def keys(_reader: RangeReader, read: object, shares: int) -> Spark:
         assert read is spark
         asked.append(shares)
         return spark
 
-    monkeypatch.setattr(Query, "_keys", keys)
+    monkeypatch.setattr(RangeReader, "keys", keys)
     FamilyQuery._look(query, Slice(SETTLED, {**SETTLED, ONE: records}, 1, 1))
     assert asked == [1 if few else query.job.settings.stream.shuffle_partitions]
 

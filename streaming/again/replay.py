@@ -1,0 +1,167 @@
+"""A replay: events that were settled before are looked at again, from Kafka, slice by slice.
+
+::
+
+    offsets ─▶ what Kafka still holds ─▶ slice: read, decode, look ─▶ suspects ─▶ handed over
+
+It reads with a consumer of its own and writes nothing of what the stream knows of its progress. A
+delete that is heard again is the one that is remembered: it has the same write time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from checkpoints.bookmarks import Place, Positions
+from reconcilers.errors import Refused, Retryable, SparkDied, Unreachable
+from reconcilers.model import Suspect
+from streaming.again.sweep import GIVES_UP_AFTER, LONGEST_WAIT, SweepProgress
+from streaming.pipeline.reading import RangeReader
+from streaming.pipeline.slices import Closed, Slice, slices
+from streaming.pipeline.spark_errors import cause_of, is_of_a_record
+from streaming.pipeline.worker import BatchLook, Job
+
+SURROUNDINGS = re.compile(r"reconcilers\.errors\.(Unreachable|Overloaded): ")
+"""How Spark tells of a server that did not answer a worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayJob(Job):
+    """The stream's job, but what cannot be decoded is a dead letter already."""
+
+    def keep_dead_letters(self, letters: Iterable[Mapping[str, Any]]) -> None:
+        """They are counted, and not kept again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayable:
+    """What of the wanted offsets can be read; ``gone`` says what Kafka has deleted since."""
+
+    begin: Positions
+    end: Positions
+    gone: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> int:
+        """How many offsets these are."""
+        return sum(end - self.begin[place] for place, end in self.end.items())
+
+
+def replayable(begin: Positions, end: Positions, beginnings: Positions) -> Replayable:
+    """From ``begin`` to before ``end``, where Kafka holds nothing before ``beginnings``.
+
+    Partitions of which nothing is left to read are left out.
+    """
+    first, last, gone = dict[Place, int](), dict[Place, int](), list[str]()
+    for place, wanted in sorted(begin.items()):
+        topic, number = place
+        held, until = max(wanted, beginnings.get(place, wanted)), end.get(place, wanted)
+        lost = min(held, until)
+        if lost > wanted:
+            gone.append(f"{topic}/{number} {wanted}–{lost - 1}: Kafka's retention has passed")
+        if until > held:
+            first[place], last[place] = held, until
+    return Replayable(first, last, tuple(gone))
+
+
+@dataclass(slots=True)
+class ReplayResult:
+    """What a replay has gone through. ``unread`` says which records no worker could look at."""
+
+    records: int = 0
+    keys: int = 0
+    suspects: list[Suspect] = field(default_factory=list)
+    undecodable: Counter[str] = field(default_factory=Counter)
+    unread: list[str] = field(default_factory=list)
+
+
+class LookAtRanges(Protocol):
+    """Looks at what stands in ranges of offsets; `reader` makes the real one."""
+
+    def __call__(self, ranges: Mapping[Place, tuple[int, int]]) -> BatchLook:
+        """Raises `Refused` where the records may be to blame, `Unreachable` where servers are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Goes through offsets, at most ``at_once`` at a time.
+
+    ``publish`` hands suspects over; durable when it returns. ``wait`` is asked before each slice,
+    and raises when somebody wants it to end.
+    """
+
+    look: LookAtRanges
+    publish: Callable[[Sequence[Suspect]], None]
+    progress: SweepProgress
+    wait: Callable[[float], None]
+    at_once: int
+
+    def run(self, wanted: Replayable) -> ReplayResult:
+        """All of it. Raises `Unreachable`, `SparkDied`."""
+        found, pieces = ReplayResult(), list(_slices(wanted.begin, wanted.end, self.at_once))
+        self.progress.table("events", 0, len(pieces))
+        for piece in pieces:
+            self.wait(0)
+            before = len(found.suspects)
+            self._examine(piece, found)
+            self.progress.round(1, piece.records, len(found.suspects) - before)
+        return found
+
+    def _examine(self, piece: Slice, found: ReplayResult) -> None:
+        """Around records that no worker can look at, down to the one."""
+        try:
+            looked = self._looked(piece)
+        except Refused as refused:
+            if piece.records > 1:
+                for half in _slices(piece.begin, piece.end, -(-piece.records // 2)):
+                    self._examine(half, found)
+                return
+            ((topic, number), (offset, _)) = next(iter(piece.ranges.items()))
+            found.unread.append(f"{topic}/{number} {offset}: {refused}")
+            return
+        self.publish(looked.suspects)
+        found.records += piece.records
+        found.keys += looked.examined
+        found.suspects += looked.suspects
+        found.undecodable.update(looked.bad)
+
+    def _looked(self, piece: Slice) -> BatchLook:
+        for failures in range(1, GIVES_UP_AFTER):
+            try:
+                return self.look(piece.ranges)
+            except Retryable as failed:
+                self.progress.waiting(str(failed))
+                self.wait(min(2.0**failures, LONGEST_WAIT))
+        return self.look(piece.ranges)
+
+
+def _slices(begin: Positions, end: Positions, most: int) -> Iterator[Slice]:
+    return slices(begin, [Closed(0, place, last) for place, last in end.items()], most)
+
+
+def reader(spark: SparkSession, job: Job) -> LookAtRanges:
+    """On Spark's workers. Raises `Refused`, `SparkDied`."""
+    of_job = RangeReader(spark, job)
+
+    def look(ranges: Mapping[Place, tuple[int, int]]) -> BatchLook:
+        try:
+            return of_job.look(ranges, frozenset())
+        except (Py4JJavaError, PySparkException) as failed:
+            told = str(failed)
+            if SURROUNDINGS.search(told):
+                raise Unreachable(cause_of(told)) from failed
+            if is_of_a_record(told):
+                raise Refused(cause_of(told)) from failed
+            raise SparkDied(cause_of(told)) from failed
+        except (Py4JError, ConnectionError) as gone:
+            raise SparkDied(f"Spark's JVM is gone ({type(gone).__name__}): start again") from gone
+
+    return look

@@ -1,0 +1,54 @@
+"""Steps 2 to 4 of ranges of offsets: read again from Kafka, decoded, and looked at on the workers.
+
+The stream reads each range once that has waited for its delay; a replay reads any range again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+
+from checkpoints.bookmarks import Place
+from reconcilers.model import Slot
+from streaming.pipeline.envelope import decoder
+from streaming.pipeline.keys import grouper
+from streaming.pipeline.worker import RESULT_SCHEMA, BatchLook, Job, look_task, read_looks
+from streaming.topics import batch_options
+
+FEW_RECORDS = 500
+"""So many records are looked at in less time than a shuffle takes."""
+
+
+@dataclass(slots=True)
+class RangeReader:
+    """Looks at what stands in ranges of offsets, for one job."""
+
+    spark: SparkSession
+    job: Job
+    _keys: Callable[[DataFrame, int], DataFrame] | None = field(default=None, init=False)
+    """Makes keys of records, in shares; once made, it serves every range."""
+
+    def look(self, ranges: Mapping[Place, tuple[int, int]], apart: frozenset[Slot]) -> BatchLook:
+        """Look at all of them together, a group in one task; ``apart`` cannot be read."""
+        kafka = batch_options(self.job.settings.kafka, ranges)
+        records = self.spark.read.format("kafka").options(**kafka).load()
+        number = sum(end - begin for begin, end in ranges.values())
+        count = 1 if number <= FEW_RECORDS else self.job.settings.stream.shuffle_partitions
+        shares = self.keys(records, count).mapInArrow(look_task(self.job, apart), RESULT_SCHEMA)
+        return read_looks(row.result for row in shares.collect())
+
+    def keys(self, records: DataFrame, shares: int) -> DataFrame:
+        """The keys that these records name, each once."""
+        if self._keys is None:
+            settings, family = self.job.settings, self.job.family
+            decode = decoder(
+                family,
+                settings.cassandra.keyspace,
+                self.job.suspects_topic,
+                settings.canary.keyspace,
+            )
+            each_key_once = grouper(family)
+            self._keys = lambda records, shares: each_key_once(decode(records), shares)
+        return self._keys(records, shares)

@@ -1,0 +1,111 @@
+"""Steps 3 to 5 for one place, and what step 6 would send; nothing is written.
+
+The reads, the rules and the plan are those of `streaming.steps.examine`: what is told here is what
+the stream would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from checkpoints.lineage import Lineage
+from reconcilers.family import Family, Projection
+from reconcilers.memory import Deletes, Entry
+from reconcilers.model import KeyValue, LookAgain, Micros, Repair, Report, Slot, Suspect, Verdict
+from reconcilers.plan import Plan, plan
+from streaming.steps.confirmed import ConfirmedSuspect
+from streaming.steps.examine import Examiner
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedProjection:
+    """One projection at one place: as it was confirmed, and what follows.
+
+    ``later`` is the verdict one delay later if nothing changes, where the first one only asks to
+    look again. ``planned`` is what would be sent for a repair, or why it cannot be guarded.
+    """
+
+    projection: Projection
+    case: ConfirmedSuspect
+    verdict: Verdict
+    later: Verdict | None
+    planned: Plan | Report | None
+
+    @property
+    def settled(self) -> Verdict:
+        """What comes of it if nothing changes."""
+        return self.verdict if self.later is None else self.later
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What memory holds of one place: its entries, and the deletes that were heard (µs)."""
+
+    entries: tuple[Entry, ...]
+    truth_deletes: Mapping[KeyValue, Deletes]
+    projection_deletes: frozenset[Micros]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedPlace:
+    """One slot, in all projections of its family."""
+
+    slot: Slot
+    projections: tuple[ExplainedProjection, ...]
+    memory: Remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Explainer:
+    """Explains places of one family; ``examiners`` are those of its projections, in order."""
+
+    family: Family
+    lineage: Lineage
+    examiners: tuple[Examiner, ...]
+
+    def places_of(self, source: KeyValue) -> tuple[Slot, ...]:
+        """All slots that a source has, or is remembered to have had."""
+        tables = self.examiners[0].confirmation.tables
+        rows = tables.truth_serially([source]).get(source, ())
+        slots = {self.family.truth.slot_of(row) for row in rows}
+        slots |= {entry.slot for entry in self.lineage.of_sources([source]).get(source, ())}
+        return tuple(sorted(slots, key=str))
+
+    def place(self, slot: Slot, sources: Iterable[KeyValue] = ()) -> ExplainedPlace:
+        """One of them; ``sources`` may claim it. Raises `Retryable`, `Refused`."""
+        asked = frozenset(sources)
+        explained = tuple(self._projection(each, slot, asked) for each in self.examiners)
+        consulted = asked.union(*(each.case.seen.consulted for each in explained))
+        return ExplainedPlace(slot, explained, self._remembered(slot, consulted))
+
+    def _remembered(self, slot: Slot, sources: frozenset[KeyValue]) -> Remembered:
+        return Remembered(
+            tuple(self.lineage.of_slots([slot]).get(slot, ())),
+            {
+                each: self.lineage.truth_deletes(each, slot.group)
+                for each in sorted(sources, key=str)
+            },
+            self.lineage.projection_deletes(slot),
+        )
+
+    def _projection(
+        self, examiner: Examiner, slot: Slot, sources: frozenset[KeyValue]
+    ) -> ExplainedProjection:
+        projection = examiner.projection
+        suspect = Suspect(slot, sources, None, projection.name)
+        (case,) = examiner.confirmed([suspect], examiner.clock(), "")
+        verdict = examiner.verdict(case)
+        later = None
+        if isinstance(verdict, LookAgain):
+            kind, delay = verdict.difference.kind, examiner.rules.delay
+            moment = replace(case.moment, began=case.moment.began + delay)
+            seen = replace(case.seen, suspected=kind)
+            case = replace(case, moment=moment, seen=seen)
+            later = examiner.verdict(case)
+        last = verdict if later is None else later
+        planned = None
+        if isinstance(last, Repair):
+            attempt = 0 if case.previous is None else case.previous.attempts
+            planned = plan(projection, case.seen, last.difference, case.moment, attempt)
+        return ExplainedProjection(projection, case, verdict, later, planned)

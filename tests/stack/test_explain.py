@@ -1,0 +1,158 @@
+"""`reconcile explain` while no stream runs: what is right, what is wrong, what would be done."""
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid1
+
+import pytest
+from cassandra.cluster import Session
+
+from deploy.mailserver.mail import Flags
+from deploy.mailserver.mailbag import random_content
+from deploy.mailserver.mailserver import MailServer
+from tests.endpoints import Running
+from tests.stack.conftest import a_scene
+from tests.stack.scenes import Place, Scene, cells
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture(scope="module")
+def stopped(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    """A stream that has run, and does not now."""
+    changes: dict[str, dict[str, Any]] = {
+        "repair": {"projections": ["messages", "deleted_uids"]},
+        "tally": {"projections": ["mailbox_counters", "current_quota"]},
+    }
+    for scene in a_scene(running, cassandra, tmp_path_factory, changes):
+        scene.stream.stop()
+        yield scene
+
+
+def explained(scene: Scene, *what: object) -> str:
+    answer = scene.command("explain", *map(str, what))
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+def test_a_message_that_is_right(stopped: Scene) -> None:
+    place = Place()
+    stopped.write_both(place, cells())
+    stopped.write_content(place)
+    told = explained(stopped, place.messageid)
+    assert f"message {place.messageid}: 1 places" in told
+    assert "messages: RIGHT" in told
+    assert "deleted_uids: RIGHT" in told
+    assert f"content of message {place.messageid}: there" in told
+    assert "nothing is remembered of this place" in told
+    assert "differs" not in told
+
+
+def test_a_flag_that_is_stale(stopped: Scene) -> None:
+    place = Place()
+    stopped.write_both(place, cells())
+    stopped.write_projection(place, {"flagseen": True})
+    told = explained(stopped, *place.row)
+    (cell,) = [line for line in told.splitlines() if line.startswith("    flagseen ")]
+    assert cell.endswith("differs")
+    assert "messages: WAITS: young: written within the delay" in told
+    assert "messages: WRONG: messages: " in told
+    assert "differs in flagseen" in told
+    assert "a stream in repair mode sends: set flagseen as in the truth" in told
+
+
+def test_a_row_that_is_missing_and_one_that_is_too_many(stopped: Scene) -> None:
+    missing, orphan = Place(), Place()
+    stopped.write_truth(missing, cells(flagdeleted=True))
+    stopped.write_projection(orphan, {"messageid": orphan.messageid, **cells()})
+    told = explained(stopped, missing.messageid)
+    assert "messageidtable: no row" in told
+    assert "is missing; the truth holds message" in told
+    told = explained(stopped, *orphan.row)
+    assert "imapuidtable: no row" in told
+    assert (
+        "a stream in repair mode sends: delete the row" in told
+    )  # born while every change is heard
+
+
+def test_what_is_reported_and_not_repaired(stopped: Scene) -> None:
+    incomplete = Place()
+    stopped.write_truth(incomplete, {"flagseen": True})
+    told = explained(stopped, incomplete.messageid)
+    assert "messages: NOT REPAIRED: incomplete_truth_row: the truth row lacks cells" in told
+
+
+def test_a_message_in_two_places_and_what_holds_its_repair(stopped: Scene) -> None:
+    place = Place()
+    copy = replace(place, mailboxid=uuid1(), uid=7)
+    stopped.write_both(place, cells())
+    stopped.write_truth(copy, cells())
+    assert stopped.command("pause", "messages", "--reason", "a look").returncode == 0
+    told = explained(stopped, place.messageid)
+    assert stopped.command("resume").returncode == 0
+    assert "2 places" in told
+    assert "but it is held now: repairs of messages are paused by" in told
+    assert "a look" in told
+
+
+def test_the_same_for_machines_and_nothing_is_written(stopped: Scene) -> None:
+    place = Place()
+    stopped.write_both(place, cells())
+    stopped.write_projection(place, {"flagseen": True})
+    before = stopped.write_times(place.row)
+    (told,) = json.loads(explained(stopped, *place.row, "--json"))
+    messages = next(each for each in told["projections"] if each["projection"] == "messages")
+    assert (messages["later"] or messages["verdict"])["kind"] == "differing_cells"
+    assert messages["writes"][0]["write"] == "set_cells"
+    assert told["uid"] == place.uid
+    assert stopped.write_times(place.row) == before
+
+
+@pytest.fixture(scope="module")
+def inbox(stopped: Scene) -> UUID:
+    """Three messages of a user, of which the counters of the mailbox lack one."""
+    server = MailServer(stopped.session, stopped.keyspace)
+    inbox = server.create_mailbox("ann@example.org", "INBOX")
+    chance = random.Random(5)
+    for _ in range(3):
+        server.append(inbox, random_content(chance), Flags())
+    table = f"{stopped.keyspace}.mailboxcounters"
+    stopped.session.execute(f"UPDATE {table} SET count = count - 1 WHERE mailboxid = %s", (inbox,))
+    return inbox
+
+
+def test_a_mailbox_and_its_counters(stopped: Scene, inbox: UUID) -> None:
+    told = explained(stopped, inbox)
+    assert f"mailbox {inbox}, of #private&ann@example.org" in told
+    assert "listed now: count 3, unseen 3" in told
+    assert "mailbox_counters: count 2, unseen 3: DIFFERS" in told
+    assert "0 open findings of its messages" in told
+    (found,) = json.loads(explained(stopped, inbox, "--json"))
+    assert found["listed"]["count"] == 3
+
+
+def test_a_user_and_the_quota(stopped: Scene, inbox: UUID) -> None:
+    told = explained(stopped, "ann@example.org")
+    assert "user ann@example.org: 1 mailboxes" in told
+    assert "quota root #private&ann@example.org" in told
+    assert f"mailbox {inbox}, of " in told
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        (["00000000-0000-11f1-ae92-02fc00000001"], "neither truth, memory nor content"),
+        (["nobody@example.org"], "no mailbox is named as one of user 'nobody@example.org'"),
+        (["nobody@example.org", "3"], "is no mailbox id"),
+        ([], "the following arguments are required"),
+    ],
+)
+def test_what_nobody_knows_is_told_in_a_line(stopped: Scene, what: list[str], told: str) -> None:
+    answer = stopped.command("explain", *what)
+    assert answer.returncode == 2, answer.stdout
+    assert told in answer.stderr.strip().splitlines()[-1]

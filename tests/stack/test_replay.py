@@ -1,0 +1,192 @@
+"""Replays beside the live stream: nothing is written where all is right, and nothing is missed.
+
+What the stream has looked at too early, or with a rule that was wrong, is looked at again.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from cassandra.cluster import Session
+
+from checkpoints.bookmarks import Bookmark, flat
+from checkpoints.cassandra import CassandraBookmarks, Store
+from streaming.commands.mode import StreamNames
+from streaming.settings import Mode, load
+from streaming.topics import Watcher
+from tests.endpoints import Running
+from tests.stack.conftest import a_scene
+from tests.stack.scenes import Place, Scene, cells
+from tests.stack.streams import until
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture(scope="module")
+def replayed(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    """A stream that looks at nothing again by itself."""
+    changes: dict[str, dict[str, Any]] = {"repair": {"recheck_interval": 600}}
+    yield from a_scene(running, cassandra, tmp_path_factory, changes)
+
+
+def settled(scene: Scene) -> Bookmark:
+    settings = load(scene.stream.config, {})
+    stream = StreamNames.of(settings, Mode.REPAIR).bookmarks(settings.families()[0])
+    newest = CassandraBookmarks(Store(scene.session, scene.own)).newest(stream)
+    assert newest is not None
+    return newest
+
+
+@pytest.fixture(scope="module")
+def mail(replayed: Scene) -> list[Place]:
+    """Mail that was captured and is right, deleted and changed mail, too; bookmarked before."""
+    scene = replayed
+    until("something is settled", partial(_has_settled, scene))
+    named = scene.command("bookmark", "before")
+    assert named.returncode == 0, named.stderr
+    places = [Place() for _ in range(12)]
+    for place in places:
+        scene.write_both(place, cells())
+    for place in places[:3]:
+        scene.delete_truth(place)
+        scene.delete_projection(place)
+    scene.await_all_examined()
+    return places
+
+
+def _has_settled(scene: Scene) -> bool:
+    settings = load(scene.stream.config, {})
+    stream = StreamNames.of(settings, Mode.REPAIR).bookmarks(settings.families()[0])
+    return CassandraBookmarks(Store(scene.session, scene.own)).newest(stream) is not None
+
+
+def memory_of(scene: Scene, place: Place) -> list[Any]:
+    """The deletes that are remembered of a message, and what was seen of it."""
+    told: list[Any] = []
+    for table, key in (("truth_deletes", "messageid"), ("lineage_by_message", "messageid")):
+        query = f"SELECT * FROM {scene.own}.{table} WHERE {key} = %s"
+        if table == "truth_deletes":
+            query += " AND mailboxid = %s"
+        values = (place.messageid, place.mailboxid)[: query.count("%s")]
+        rows = scene.session.execute(query, values)
+        told += [{**row._asdict(), "recorded_at": None} for row in rows]
+    return told
+
+
+def test_a_replay_of_what_is_right_twice_writes_nothing_and_believes_nothing_twice(
+    replayed: Scene, mail: list[Place]
+) -> None:
+    before = [replayed.write_times(place.row) for place in mail]
+    remembered = [memory_of(replayed, place) for place in mail]
+    assert remembered[0], "the deletes were heard"
+    for _ in range(2):
+        answer = replayed.command("replay", "--bookmark", "before")
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        assert " 0 suspects found" in answer.stdout
+        assert "0 events were read" not in answer.stdout
+    assert [replayed.write_times(place.row) for place in mail] == before
+    assert [memory_of(replayed, place) for place in mail] == remembered
+
+
+def test_the_stream_runs_on_and_keeps_its_place(replayed: Scene, mail: list[Place]) -> None:
+    before = settled(replayed)
+    answer = replayed.command("replay", "--from-time", "2026-01-01T00:00")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    after = settled(replayed)
+    assert all(after.settled[place] >= offset for place, offset in before.settled.items())
+    place = Place()
+    replayed.write_truth(place, cells())
+    replayed.await_verified(place.row)
+
+
+def lose(scene: Scene, place: Place) -> None:
+    """A projection row is lost, and the stream has passed over the event that tells of it.
+
+    As after a rule or a setting that was wrong. The stream is stopped when this returns.
+    """
+    scene.stream.stop()
+    heard = len(scene.events([place.mailboxid]))
+    scene.delete_projection(place)
+    until("Kafka has the event", lambda: len(scene.events([place.mailboxid])) > heard)
+    settings, newest = load(scene.stream.config, {}), settled(scene)
+    with closing(Watcher(settings.kafka)) as watcher:
+        ends = flat(watcher.end_offsets({topic for topic, _ in newest.settled}))
+    CassandraBookmarks(Store(scene.session, scene.own)).record(replace(newest, settled=ends))
+
+
+@pytest.fixture(scope="module")
+def broken(replayed: Scene, mail: list[Place]) -> Place:
+    """A row that the stream has passed over."""
+    lose(replayed, mail[5])
+    replayed.stream.start()
+    return mail[5]
+
+
+def test_a_dry_run_shows_what_differs_and_hands_nothing_over(
+    replayed: Scene, broken: Place
+) -> None:
+    answer = replayed.command("replay", "--bookmark", "before", "--dry-run")
+    assert answer.returncode == 0, answer.stderr
+    assert "messages: missing_row: 1 seen, none handed over" in answer.stdout
+    replayed.await_all_examined()
+    assert replayed.lacks(broken.row)
+
+
+def test_what_differs_is_repaired_by_the_stream(replayed: Scene, broken: Place) -> None:
+    topic = replayed.stack.topic_prefix
+    places = [place for place in settled(replayed).settled if place[0] == topic]
+    offsets = [f"--from-offset={topic}:{number}:0" for _, number in places]
+    answer = replayed.command("replay", *offsets)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "messages: missing_row: 1 seen: 1 " in answer.stdout  # held, while the stream is behind
+    until("it is repaired", lambda: replayed.agrees(broken))
+
+
+def test_bookmarks_are_listed_replaced_and_removed(replayed: Scene, mail: list[Place]) -> None:
+    again = replayed.command("bookmark", "before")
+    assert "bookmark before of " in again.stdout
+    listed = replayed.command("bookmark", "--list")
+    topic = replayed.stack.topic_prefix
+    assert "before: settled at 20" in listed.stdout
+    assert f"  {topic}:0:" in listed.stdout
+    assert replayed.command("bookmark", "--delete", "before").returncode == 0
+    assert "no bookmark has a name" in replayed.command("bookmark", "--list").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["replay"], "is required"),
+        (["replay", "--bookmark", "never"], "no bookmark is named never: there are none"),
+        (["replay", "--from-offset", "topic"], "is not TOPIC:PARTITION:OFFSET"),
+        (["replay", "--from-offset", "mail:0:1"], "mail:0 is none of"),
+        (["replay", "--from-time", "yesterday"], "is no time as"),
+        (["bookmark"], "is required"),
+        (["bookmark", "--delete", "never"], "no bookmark is named never"),
+    ],
+)
+def test_what_cannot_be_replayed_or_named_is_told_in_a_line(
+    replayed: Scene, arguments: list[str], told: str
+) -> None:
+    replayed.command("bookmark", "--delete", "before")
+    answer = replayed.command(*arguments)
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    assert told in answer.stderr.strip().splitlines()[-1]
+
+
+def test_where_no_stream_runs_suspects_wait_for_one(replayed: Scene, mail: list[Place]) -> None:
+    place = mail[6]
+    lose(replayed, place)
+    answer: subprocess.CompletedProcess[str] = replayed.command(
+        "replay", "--from-time", "2026-01-01T00:00"
+    )
+    assert answer.returncode == 3, answer.stdout + answer.stderr
+    assert " suspects wait in topic" in answer.stdout
+    replayed.stream.start()
+    until("it is repaired", lambda: replayed.agrees(place))

@@ -1,0 +1,51 @@
+"""What a command prints: to a reader that has gone, and to a terminal without UTF-8."""
+
+import subprocess
+import sys
+
+from streaming.app import NOBODY_READS
+
+MANY = """
+import sys
+from streaming import app, commands
+
+def add_command(parsers):
+    parsers.add_parser("many").set_defaults(run=lambda *_: print("–…\\n" * {lines}) or 0)
+
+app.status.add_command = add_command
+sys.exit(app.main(["many"]))
+"""
+
+
+def many(lines: int, *, read: bool, encoding: str = "utf-8") -> subprocess.CompletedProcess[bytes]:
+    """Prints so many lines; read, or to a pipe that is closed at once."""
+    told = [
+        sys.executable,
+        "-X",
+        f"utf8={int(encoding == 'utf-8')}",
+        "-c",
+        MANY.format(lines=lines),
+    ]
+    process = subprocess.Popen(
+        told,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={"PYTHONIOENCODING": encoding, "PYTHONPATH": ":".join(sys.path)},
+    )
+    assert process.stdout is not None
+    if not read:
+        process.stdout.close()
+        process.stdout = None
+    out, error = process.communicate(timeout=120)
+    return subprocess.CompletedProcess(told, process.returncode, out, error)
+
+
+def test_a_reader_that_has_gone_is_no_error_of_ours() -> None:
+    ended = many(100_000, read=False)
+    assert (ended.returncode, ended.stderr) == (NOBODY_READS, b"")
+
+
+def test_a_terminal_without_our_characters_shows_others() -> None:
+    ended = many(1, read=True, encoding="ascii")
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert ended.stdout == b"??\n\n"
