@@ -77,7 +77,7 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path, pace: Pa
             "corrections_per_minute": 1000,
             "correction_share": 1.0,
         },
-        "sweep": {"ranges": SWEPT_IN},
+        "sweep": {"ranges": SWEPT_IN, "when_needed": False},
         "canary": {"usual_delay": SLOW_CAPTURE_S},
         "metrics": {"port": 0},
     }

@@ -167,7 +167,8 @@ def _consequence(each: ExplainedProjection, around: Surroundings) -> Iterator[st
             yield f"  {name}: WRONG: {sentence}"
             for write in planned or ():
                 yield f"    a stream in repair mode sends: {_write_text(write)}"
-            yield from (f"    but it is held now: {why}" for why in around.hindrances)
+            on_hold = () if each.case.hold is None else (str(each.case.hold),)
+            yield from (f"    but it is held now: {why}" for why in (*on_hold, *around.hindrances))
         case Consistent() if each.later is not None:
             yield f"  {name}: RIGHT"
 
@@ -230,6 +231,7 @@ def _projection_json(family: Family, each: ExplainedProjection) -> Json:
         "verdict": _verdict_json(each.verdict),
         "later": None if each.later is None else _verdict_json(each.later),
         "writes": [write_to_json(write, family) for write in planned],
+        "hold": None if each.case.hold is None else str(each.case.hold),
         "finding": None if finding is None else finding_to_json(finding, family),
     }
 

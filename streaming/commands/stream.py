@@ -26,6 +26,7 @@ from streaming.commands.driver import supervisor
 from streaming.commands.holding import Holding
 from streaming.commands.mode import StreamNames
 from streaming.commands.opened import OpenedStream
+from streaming.commands.sweeping import OwnSweeps, schedule_of
 from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
 from streaming.monitoring.metrics import Metrics, serve
@@ -92,10 +93,18 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         keeper = supervisor(opened, counting.take if counting is not None else None)
         if counting is not None:
             Thread(target=counting.run, args=(stop,), name="counting", daemon=True).start()
+        _sweep_by_itself(opened, stop)
         keeper.run(stop)
         before.note_ends()
     watcher.close()
     return 0
+
+
+def _sweep_by_itself(opened: OpenedStream, stop: Event) -> None:
+    schedule = schedule_of(opened.settings)
+    if schedule is not None:
+        target = OwnSweeps(opened, schedule).run
+        Thread(target=target, args=(stop,), name="sweep", daemon=True).start()
 
 
 def _counters(opened: OpenedStream, schema: Schema) -> CountingThread | None:

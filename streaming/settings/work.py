@@ -146,6 +146,11 @@ class SweepSettings(Section):
 
     ranges: Count = Field(512, description="ranges of tokens of each table: the unit of resuming")
     rows_per_second: Count = Field(5_000, description="most rows read per second, all together")
+    when_needed: bool = Field(
+        default=True,
+        description="the stream sweeps by itself after its first start, and after each loss",
+    )
+    every_days: int = Field(0, ge=0, description="and so many days after the last; 0: never")
 
 
 def _known(names: tuple[str, ...], declared: Iterable[Projection | Tally]) -> tuple[str, ...]:

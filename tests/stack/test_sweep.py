@@ -32,6 +32,18 @@ def unswept(
     yield from a_scene(running, cassandra, tmp_path_factory, changes)
 
 
+@pytest.fixture(scope="module")
+def sweeping(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    """A stream that sweeps by itself, as by default."""
+    changes: dict[str, dict[str, Any]] = {
+        "repair": {"recheck_interval": 600},
+        "sweep": {"ranges": 8, "when_needed": True},
+    }
+    yield from a_scene(running, cassandra, tmp_path_factory, changes)
+
+
 @dataclass
 class Past:
     """Mail of before, of which nobody has heard: one message for each difference."""
@@ -142,3 +154,24 @@ def test_what_cannot_be_swept_is_told_in_a_line(
     answer = unswept.command("sweep", *arguments)
     assert answer.returncode == 2, answer.stdout + answer.stderr
     assert told in answer.stderr.strip().splitlines()[-1]
+
+
+def test_what_was_lost_is_swept_for_by_the_stream_itself(sweeping: Scene) -> None:
+    scene, right, missing = sweeping, Place(), Place()
+    until("its first sweep has ended", lambda: scene.stream.said("memory is whole"))
+    captured(scene, "false")
+    until("memory has ended", lambda: scene.stream.said("changes may have been missed"))
+    scene.write_both(right, cells())
+    scene.write_truth(missing, cells())
+    captured(scene, "true")
+    until("it is found and repaired", lambda: scene.agrees(missing))
+    until("memory is whole again", lambda: len(ends(scene)) > 1)
+    told = scene.command("status").stdout
+    assert "last swept " in told
+    assert "memory is whole" in told
+    again = scene.command("sweep", "--resume")
+    assert "no sweep is left to go on with" in again.stderr
+
+
+def ends(scene: Scene) -> list[dict[str, Any]]:
+    return scene.stream.said("the whole truth is remembered")

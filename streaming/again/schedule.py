@@ -1,0 +1,57 @@
+"""When the stream sweeps by itself: where memory is not whole, and every so many days. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from checkpoints.clock import to_micros
+from checkpoints.sweeps import SweepRecord
+from reconcilers.memory import Watching
+from reconcilers.model import Micros
+
+DAY: Micros = to_micros(86_400)
+"""So long after one that did not make memory whole the next is begun."""
+NOT_WHOLE = "what was before memory began, or was lost, is not known"
+TIME_HAS_COME = "sweep.every_days"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepSchedule:
+    """``when_needed``: where memory is not whole. ``every`` is µs, None for never; D is ``delay``.
+
+    Memory is not whole after the first start on a keyspace with a past, and after every loss.
+    """
+
+    when_needed: bool
+    every: Micros | None
+    delay: Micros
+
+    def due(
+        self, watching: Watching | None, sweeps: Sequence[SweepRecord], now: Micros
+    ) -> str | None:
+        """Why one is to be begun, or gone on with, now; None where none is. ``sweeps``: all."""
+        if watching is None:
+            return None  # it would not make memory whole
+        known = watching.believed(self.delay)
+        if now < known.since:
+            return None
+        ended = [each.ended_at for each in sweeps if each.ended_at is not None]
+        if self.every is not None and max(ended, default=0) + self.every <= now:
+            return TIME_HAS_COME
+        if not self.when_needed or known.swept_at is not None:
+            return None
+        tried = [each for each in sweeps if each.began_at >= known.since]
+        failed = [each.ended_at for each in tried if each.ended_at is not None]
+        return NOT_WHOLE if max(failed, default=0) + DAY <= now else None
+
+    def left(
+        self, watching: Watching, sweeps: Sequence[SweepRecord], like: SweepRecord
+    ) -> SweepRecord | None:
+        """The newest that has not ended and can still make memory whole; None to begin one."""
+        since = watching.believed(self.delay).since
+        for each in sorted(sweeps, key=lambda sweep: sweep.began_at, reverse=True):
+            same = each.systems == like.systems and each.ranges == like.ranges
+            if each.ended_at is None and each.began_at >= since and same:
+                return each
+        return None

@@ -1,0 +1,87 @@
+"""The sweep that a stream makes by itself, beside its batches, where one is due."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from threading import Event
+
+from checkpoints.cassandra import CassandraSweeps
+from checkpoints.clock import now_micros, to_micros
+from checkpoints.sweeps import SweepRecord
+from reconcilers.errors import AlreadyRunning, ReconcilerError
+from streaming.again.progress import LoggedProgress
+from streaming.again.schedule import SweepSchedule
+from streaming.again.sweep import Interrupted
+from streaming.commands.handing import hand_over, wait_unless
+from streaming.commands.holding import Alone
+from streaming.commands.opened import OpenedStream
+from streaming.commands.sweep import lease_of, sweeper, told_of
+from streaming.settings import Settings
+from streaming.topics import Watcher
+
+log = logging.getLogger("reconciler")
+
+LOOKS_EVERY = 10.0
+"""Seconds between two looks at whether a sweep is due."""
+WHO = "the stream"
+ONE_TASK = 1
+"""Half of Spark's workers are the stream's, where it has two: a sweep waits for its pace there."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSweeps:
+    """Sweeps while the stream runs; its suspects wait for their delay like all others."""
+
+    opened: OpenedStream
+    schedule: SweepSchedule
+
+    def run(self, stop: Event) -> None:
+        """Until told to stop."""
+        while not stop.wait(LOOKS_EVERY):
+            try:
+                self._sweep_if_due(stop)
+            except Interrupted:
+                return
+            except AlreadyRunning:
+                log.debug("somebody sweeps already")
+            except ReconcilerError as failed:
+                if not stop.is_set():
+                    log.warning("the sweep waits: %s", failed)
+                    stop.wait(LOOKS_EVERY * 6)
+
+    def _sweep_if_due(self, stop: Event) -> None:
+        opened, now = self.opened, now_micros()
+        watching = opened.job.connections().lineage.watching()
+        sweeps = CassandraSweeps(opened.store, opened.settings.cassandra.keyspace)
+        why = self.schedule.due(watching, sweeps.all(), now)
+        if why is None or watching is None:
+            return
+        ranges = opened.settings.sweep.ranges
+        begun = SweepRecord(now, WHO, why, opened.job.family.names, ranges)
+        with Alone(opened.store, lease_of(opened.settings)):
+            left = self.schedule.left(watching, sweeps.all(), begun)
+            if left is None:
+                sweeps.begin(begun)
+            log.info("%s a sweep: %s", "goes on with" if left else "begins", why)
+            self._sweep(left or begun, stop)
+
+    def _sweep(self, sweep: SweepRecord, stop: Event) -> None:
+        opened, wait = self.opened, partial(wait_unless, stop)
+        with closing(Watcher(opened.settings.kafka)) as watcher:  # not for two threads
+            sink = hand_over(opened.job, opened.names, opened.store, watcher, wait)
+            made = sweeper(opened.job, opened.store, sink, LoggedProgress(), wait, tasks=ONE_TASK)
+            found = made.run(sweep)
+            for line in (*told_of(found), *sink.finish().lines()):
+                log.info("sweep: %s", line)
+
+
+def schedule_of(settings: Settings) -> SweepSchedule | None:
+    """The schedule of these settings; None where the stream never sweeps by itself."""
+    days, when_needed = settings.sweep.every_days, settings.sweep.when_needed
+    if not when_needed and not days:
+        return None
+    every = to_micros(days * 86_400) if days else None
+    return SweepSchedule(when_needed, every, to_micros(settings.stream.delay))
