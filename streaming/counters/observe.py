@@ -24,8 +24,8 @@ from streaming.counters.recount import Recount
 class WholeLook:
     """A look that counts everything, in as many turns as it takes; it began at a time (µs).
 
-    ``before`` is what the counter held at the last turn. Before the first one the ``past`` had come
-    out, and since then these ``changes``; the nodes and tables were as ``watched``.
+    Before its first turn the ``past`` had come out, and since then these ``changes``; the nodes and
+    tables were as ``watched``.
     """
 
     recount: Recount
@@ -33,7 +33,6 @@ class WholeLook:
     round: int
     watched: str | None
     past: Past
-    before: Sums | None = None
     turns: int = 0
     changes: Counter[UUID] = field(default_factory=Counter)
 
@@ -98,12 +97,12 @@ class CounterObserver:
         way. Raises `Deferred` where a mailbox differs from the truth.
         """
         look.turns += 1
-        look.before = self.stored(counter)
+        before = self.stored(counter)
         look.recount.step()
         if look.recount.left:
             return None
         margin, after = self.counting.open.margin(mailboxes), self.stored(counter)
-        if look.before != after:
+        if before != after:
             return None
         stored = after or dict.fromkeys(counter.tally.cells, 0)
         sums = look.recount.sums
