@@ -108,7 +108,7 @@ class TallySettings(Section):
     )
     window: Seconds = Field(60.0, description="a mailbox that changes is counted once in this time")
     max_update_lag: Seconds = Field(
-        1800.0,
+        1_800.0,
         description="L: James writes a counter within it, after the truth: longer than the longest"
         " copy or expunge takes",
     )
