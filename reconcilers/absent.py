@@ -9,9 +9,7 @@ from uuid import UUID
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
 from reconcilers.memory import born_at
-from reconcilers.model import Kind, Micros
-
-SECOND: Micros = 1_000_000
+from reconcilers.model import SECOND, Kind, Micros
 
 
 def truth_lost_rows(

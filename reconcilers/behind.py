@@ -10,9 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from reconcilers.frontier import Node, Proven
-from reconcilers.model import Micros
+from reconcilers.model import SECOND, Micros
 
-SECOND: Micros = 1_000_000
 BEHIND = "the stream is behind"
 """Each reason begins so, and so it stands in the sentence of a finding that waits for it."""
 

@@ -14,6 +14,7 @@ from reconcilers.compare import compare
 from reconcilers.evidence import evidence_for_removal, heard_since_written, without_evidence
 from reconcilers.family import Family, Projection
 from reconcilers.model import (
+    SECOND,
     Consistent,
     Difference,
     Kind,
@@ -25,8 +26,6 @@ from reconcilers.model import (
     Verdict,
 )
 from reconcilers.seen import Seen
-
-SECOND: Micros = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from uuid import UUID
 from reconcilers.millis import Millis
 
 Micros = int
+SECOND: Micros = 1_000_000
 
 Value = None | bool | int | str | UUID | Millis | frozenset[str]
 

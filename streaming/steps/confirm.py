@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from checkpoints.lineage import Lineage
-from reconcilers.confirm import SECOND
 from reconcilers.errors import ReadFailed, Refused
 from reconcilers.family import Family, Projection
 from reconcilers.memory import NOTHING_REMEMBERED, Entry, Memory, memory_of, merged
-from reconcilers.model import KeyValue, Micros, Row, Slot, Suspect, Verdict, number_of
+from reconcilers.model import SECOND, KeyValue, Micros, Row, Slot, Suspect, Verdict, number_of
 from reconcilers.seen import Seen, SlotRows, claimants, is_one_sided, seen_at
 from streaming.steps.contents import Contents
 from streaming.steps.ports import ConfirmTables

@@ -14,14 +14,14 @@ import pytest
 from checkpoints import clock, expiries, lease, lineage, tallies
 from checkpoints.schema import upgrade
 from reconcilers.ceiling import MINUTE
-from reconcilers.confirm import SECOND, Moment
+from reconcilers.confirm import Moment
 from reconcilers.drift import Evidence
 from reconcilers.families import FAMILIES
 from reconcilers.families.message import MESSAGE
 from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.finding import Action, Attempts, State
 from reconcilers.memory import UUID_EPOCH_100NS
-from reconcilers.model import NEVER_WRITTEN, NO_PROJECTION, PUBLISHED, Kind
+from reconcilers.model import NEVER_WRITTEN, NO_PROJECTION, PUBLISHED, SECOND, Kind
 from reconcilers.policy import Breaker, BreakerLimits
 from reconcilers.tally import NOTHING, Sum
 from streaming.commands.listing import COLUMNS, TIMES
