@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 
 import pytest
@@ -100,6 +101,36 @@ def test_what_changes_while_it_waits_makes_it_wait_anew(scene: Scene, change: st
     assert scene.watching is not None
 
 
+def test_while_nothing_changes_it_waits_for_what_it_began_to_wait_for(scene: Scene) -> None:
+    """Else it would never begin where capture takes longer than from one check to the next."""
+    scene.watch.check()
+    scene.tables.newest = 50
+    scene.later(proven=7)
+    scene.watch.heard({"n1": 8})
+    assert scene.watching is not None
+
+
+def test_a_node_that_has_left_is_not_waited_for(scene: Scene) -> None:
+    scene.tables.newest = NOW  # of a node that is gone a moment later
+    scene.watch.check()
+    scene.tables.ring, scene.tables.newest = "without it", 7
+    scene.later(proven=7)
+    scene.watch.heard({"n1": 8})
+    assert scene.watching is not None
+
+
+def test_cassandra_is_not_asked_with_every_slice(scene: Scene) -> None:
+    scene.lineage.watch_from(NOW - HOUR, AS_IT_IS)
+    scene.watch.check()
+    scene.tables.tables = None
+    scene.seconds += CHECK_EVERY
+    scene.watch.heard({"n1": 8})
+    assert scene.watching is not None
+    scene.seconds += 0.1
+    scene.watch.heard({"n1": 8})
+    assert scene.watching is None
+
+
 # --- it ends -----------------------------------------------------------------------------------
 
 
@@ -134,6 +165,16 @@ def test_it_begins_anew_with_the_next_frontier(scene: Scene) -> None:
     assert scene.watching is None
     scene.watch.heard({"n1": 31})
     assert scene.watching == Watching(NOW, captured="imapuidtable=1@6 messageidtable=2@5")
+
+
+def test_where_tables_were_altered_it_begins_with_the_next_frontier_of_that_check(
+    scene: Scene,
+) -> None:
+    scene.lineage.watch_from(NOW - HOUR, AS_IT_IS)
+    scene.tables.tables, scene.tables.newest = "imapuidtable=1@6", 30
+    scene.watch.check()
+    scene.watch.heard({"n1": 31})
+    assert scene.watching == Watching(NOW, captured="imapuidtable=1@6")
 
 
 def test_one_that_somebody_else_has_ended_begins_with_the_next_frontier(scene: Scene) -> None:
@@ -173,11 +214,18 @@ def test_it_begins_anew_where_a_lost_span_ends(scene: Scene) -> None:
     assert scene.watching == Watching(2 * HOUR, captured=AS_IT_IS)
 
 
-def test_it_never_goes_back(scene: Scene) -> None:
+@pytest.mark.parametrize("until", [2 * HOUR, 3 * HOUR])
+def test_it_never_goes_back(scene: Scene, until: Micros) -> None:
     scene.lineage.watch_from(3 * HOUR, AS_IT_IS)
     scene.lineage.mark_swept(4 * HOUR)
-    scene.watch.lost(2 * HOUR)
+    scene.watch.lost(until)
     assert scene.watching == Watching(3 * HOUR, 4 * HOUR, AS_IT_IS)
+
+
+def test_where_all_may_be_lost_it_begins_now(scene: Scene) -> None:
+    scene.lineage.watch_from(HOUR, AS_IT_IS)
+    scene.watch.lost_until_now()
+    assert scene.watching == Watching(NOW, captured=AS_IT_IS)
 
 
 def test_of_a_clock_that_was_ahead_it_begins_now(scene: Scene) -> None:
@@ -191,6 +239,55 @@ def test_a_loss_begins_nothing_that_has_not_begun(scene: Scene) -> None:
     scene.watch.lost(2 * HOUR)
     scene.watch.lost_until_now()
     assert scene.watching is None
+
+
+def test_a_sign_of_a_gap_while_it_waits_makes_it_wait_anew(scene: Scene) -> None:
+    scene.watch.check()
+    scene.watch.end("a count has found a change that no event told of")
+    scene.watch.heard({"n1": 8})
+    assert scene.watching is None
+
+
+# --- what is told ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "why"),
+    [
+        ("", AS_IT_IS, "it is not known how they were captured when memory began"),
+        (AS_IT_IS, None, "CDC is off for a watched table, or the keyspace's writes are not dur"),
+        (AS_IT_IS, "imapuidtable=1@6", "a watched table was made anew or altered"),
+    ],
+)
+def test_why_it_ends_is_told(
+    scene: Scene, before: str, now: str | None, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene.lineage.watch_from(NOW - HOUR, before)
+    scene.tables.tables = now
+    scene.watch.check()
+    assert caplog.messages[0].startswith(f"changes may have been missed: {why}")
+
+
+def test_why_it_has_not_begun_is_told_once_and_when_it_ends_again(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    off, none = "CDC is off for a watched table", "a node has no canary yet"
+    for tables, newest in ((None, 7), (AS_IT_IS, None), (AS_IT_IS, 7), (AS_IT_IS, 7)):
+        scene.tables.tables, scene.tables.newest = tables, newest
+        scene.later()
+        scene.later()
+    scene.watch.heard({"n1": 8})
+    scene.lineage.stop_watching()
+    scene.later()
+    awaited = "memory has not begun: the canaries of every node are awaited"
+    assert [each.partition(", or")[0] for each in caplog.messages] == [
+        f"memory has not begun: {off}",
+        f"memory has not begun: {none}",
+        awaited,
+        "memory has begun: every change is heard from now on",
+        awaited,
+    ]
 
 
 # --- how tables are captured -------------------------------------------------------------------

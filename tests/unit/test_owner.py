@@ -9,7 +9,7 @@ import pytest
 
 from checkpoints.memory_owner import MemoryOwner
 from checkpoints.schema.upgrade import upgrade
-from reconcilers.errors import Refused, Unreachable
+from reconcilers.errors import Misconfigured, Refused, Unreachable
 from streaming import app
 from streaming.commands import canary, doctor
 from streaming.commands.canary import warn_of_another
@@ -47,7 +47,9 @@ def test_the_first_stream_takes_it(owner: MemoryOwner) -> None:
         ["canary"],
         ["status"],
         ["findings"],
+        ["pause"],
         ["resume"],
+        ["sweep"],
         ["doctor", "--off"],
         ["doctor", "--fix"],
         ["doctor"],
@@ -64,6 +66,47 @@ def test_every_command_refuses_that_of_another_installation_with_one_line(
     assert "set cassandra.own_keyspace to one that only apache_james has" in told.err
     assert told.err.count("\n") == 1
     assert told.out == ""
+
+
+def test_nothing_is_made_in_that_of_another_installation(
+    owner: MemoryOwner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    monkeypatch.setattr(own_keyspace, "finish", lambda *about: made.append(about))
+    owner.claim("james_two")
+    with pytest.raises(Misconfigured):
+        own_keyspace.make_own(CassandraSettings())
+    assert made == []
+
+
+def test_of_two_that_begin_at_once_one_is_refused(
+    owner: MemoryOwner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_keyspace, "finish", lambda *_: owner.claim("james_two"))
+    with pytest.raises(Misconfigured):
+        own_keyspace.make_own(CassandraSettings())
+
+
+def test_one_of_a_version_that_knew_no_owner_is_taken(
+    owner: MemoryOwner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def has_no_table() -> str:
+        raise Refused("unconfigured table owner")
+
+    monkeypatch.setattr(owner, "owner", has_no_table)
+    own_keyspace.make_own(CassandraSettings())
+    assert owner.claim("james_two") == "apache_james"
+
+
+def test_doctor_goes_on_where_the_owner_cannot_be_asked(
+    owner: MemoryOwner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(settings: object) -> None:
+        raise Unreachable("no host answered")
+
+    monkeypatch.setattr(doctor, "logged_in", away)
+    monkeypatch.setattr(doctor, "examine", lambda settings: ())
+    assert app.main(["doctor"]) == 0
 
 
 # --- canaries ------------------------------------------------------------------------------------
