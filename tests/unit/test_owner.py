@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -130,6 +131,16 @@ def test_canaries_of_another_installation_are_said(caplog: pytest.LogCaptureFixt
     warn_of_another(Taken("apache_james"), OTHER)
     (said,) = caplog.messages
     assert said.startswith("keyspace reconciler_canary is that of the reconciler of apache_james")
+
+
+def test_whoever_writes_canaries_asks_whose_they_are(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("CassandraLease", "Lanes", "Lease", "Watcher", "end_lease_of_the_dead"):
+        monkeypatch.setattr(canary, name, MagicMock())
+    monkeypatch.setattr(canary, "canaries", lambda settings: Taken("apache_james"))
+    canary.keeper(OTHER, MagicMock())
+    assert "is that of the reconciler of apache_james" in caplog.text
 
 
 @pytest.mark.parametrize("failed", [Unreachable("no host"), Refused("no SELECT")])
