@@ -11,7 +11,6 @@ from checkpoints.codec import (
     Json,
     finding_to_json,
     row_to_json,
-    value_to_json,
     write_to_json,
 )
 from reconcilers.family import Family
@@ -24,14 +23,17 @@ from reconcilers.model import (
     Repair,
     Report,
     Row,
+    Value,
     Verdict,
 )
 from reconcilers.writes import AddRow, AddToSet, RemoveFromSet, SetCells, Write
 from streaming.steps.explain import ExplainedPlace, ExplainedProjection, Remembered
 
 NOTHING = "-"
-WIDTH = 32
+WIDTH = 36
 """Of a cell's value on a terminal."""
+TIME = 24
+"""Of a write time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ def iso(at: Micros | None) -> str:
     """A time of ours, to the ms; a dash where there is none."""
     if at is None:
         return NOTHING
-    return datetime.fromtimestamp(to_seconds(at), UTC).isoformat(timespec="milliseconds")
+    told = datetime.fromtimestamp(to_seconds(at), UTC).isoformat(timespec="milliseconds")
+    return told.replace("+00:00", "Z")
 
 
 def place_lines(family: Family, place: ExplainedPlace, around: Surroundings) -> Iterator[str]:
@@ -76,9 +79,9 @@ def _both_sides(family: Family, listing: ExplainedProjection) -> Iterator[str]:
         yield f"  {listing.projection.table}: no row"
     if not seen.truths and seen.actual is None:
         return
-    truths = seen.truths or (None,)
-    for claiming in truths:
-        yield f"    {'cell':<20} {truth.table:<{WIDTH}} {'written':<30} {listing.projection.table}"
+    head = f"    {'cell':<20} {truth.table:<{WIDTH}} {'written':<{TIME}} "
+    for claiming in seen.truths or (None,):
+        yield f"{head}{listing.projection.table}"
         for name in _columns((claiming, seen.actual)):
             yield _cell_line(name, claiming, seen.actual)
 
@@ -91,15 +94,22 @@ def _cell_line(name: str, truth: Row | None, listed: Row | None) -> str:
     sides = [(_text(row, name), _written(row, name)) for row in (truth, listed)]
     differs = "differs " if truth and listed and truth.get(name) != listed.get(name) else ""
     ((here, at), (there, then)) = sides
-    return f"    {name:<20} {here:<{WIDTH}} {at:<30} {there:<{WIDTH}} {then} {differs}".rstrip()
+    return f"    {name:<20} {here:<{WIDTH}} {at:<{TIME}} {there:<{WIDTH}} {then} {differs}".rstrip()
 
 
 def _text(row: Row | None, name: str) -> str:
     if row is None:
         return ""
-    value = value_to_json(row.get(name))
-    text = NOTHING if value is None else str(value)
+    text = _shown(row.get(name))
     return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."
+
+
+def _shown(value: Value) -> str:
+    if value is None:
+        return NOTHING
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(value))}}}"
+    return str(value)
 
 
 def _written(row: Row | None, name: str) -> str:
