@@ -117,7 +117,9 @@ def lose(scene: Scene, place: Place) -> None:
     settings, newest = load(scene.stream.config, {}), settled(scene)
     with closing(Watcher(settings.kafka)) as watcher:
         ends = flat(watcher.end_offsets({topic for topic, _ in newest.settled}))
-    CassandraBookmarks(Store(scene.session, scene.own)).record(replace(newest, settled=ends))
+    CassandraBookmarks(Store(scene.session, scene.own)).record(
+        replace(newest, settled=ends, heard={})
+    )
 
 
 @pytest.fixture(scope="module")
