@@ -3,6 +3,7 @@
 What the stream has looked at too early, or with a rule that was wrong, is looked at again.
 """
 
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
@@ -89,7 +90,7 @@ def test_a_replay_of_what_is_right_twice_writes_nothing_and_believes_nothing_twi
         answer = replayed.command("replay", "--bookmark", "before")
         assert answer.returncode == 0, answer.stdout + answer.stderr
         assert " 0 suspects found" in answer.stdout
-        assert "0 events were read" not in answer.stdout
+        assert not re.search(r"^0 events were read", answer.stdout, re.MULTILINE), answer.stdout
     assert [replayed.write_times(place.row) for place in mail] == before
     assert [memory_of(replayed, place) for place in mail] == remembered
 
