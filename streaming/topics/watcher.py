@@ -6,10 +6,18 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, NewTopic
-from kafka.errors import CoordinatorNotAvailableError, KafkaError, TopicAlreadyExistsError
+from kafka.errors import (
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    KafkaError,
+    NoError,
+    NotCoordinatorError,
+    TopicAlreadyExistsError,
+)
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from checkpoints.bookmarks import KafkaIds, Offsets, Place, Positions
@@ -19,6 +27,8 @@ from streaming.settings import KafkaSettings
 
 log = logging.getLogger("reconciler")
 
+T = TypeVar("T")
+
 Ask = Callable[[list[TopicPartition]], dict[TopicPartition, int]]
 
 NO_ID = "00000000-0000-0000-0000-000000000000"
@@ -27,6 +37,12 @@ NO_ID = "00000000-0000-0000-0000-000000000000"
 BOOTSTRAP_MS = 10_000
 """How long a broker may take to answer at first, and to tell of a topic that it made, ms."""
 
+NO_COORDINATOR_YET = (
+    CoordinatorNotAvailableError,
+    CoordinatorLoadInProgressError,
+    NotCoordinatorError,
+)
+"""What a broker answers while it makes, moves or reads in what it knows of a group."""
 
 FETCH_BYTES = 65_536
 """Of a partition at once; a larger record comes, too. Few records are read here."""
@@ -155,30 +171,33 @@ class Watcher:
         }
 
     def commit(self, group: str, offsets: Offsets) -> None:
-        """Commit offsets to a consumer group, for the operator's existing lag tools."""
+        """Commit offsets to a consumer group, for the operator's existing lag tools.
+
+        Raises `Unreachable` when the broker did not take each of them.
+        """
         positions = {
             TopicPartition(topic, partition): OffsetAndMetadata(offset, "", -1)
             for topic, partitions in offsets.items()
             for partition, offset in partitions.items()
         }
-        for _ in range(20):
-            try:
-                self._admin.alter_group_offsets(group, positions)
-            except CoordinatorNotAvailableError:  # a new broker, at the first call
-                time.sleep(0.5)
-            except KafkaError as failed:
-                raise Unreachable(f"offsets of group {group}: {failed}") from failed
-            else:
-                return
+
+        def commit() -> None:
+            told = self._admin.alter_group_offsets(group, positions)
+            for failed in told.values():
+                if failed is not NoError:
+                    raise failed(f"of group {group}")
+
+        _of_coordinator(f"committing offsets of group {group}", commit)
 
     def committed(self, group: str) -> Offsets:
-        """The offsets that a consumer group committed; empty when it never did."""
-        try:
-            found = self._admin.list_group_offsets({group: None})[group]
-        except CoordinatorNotAvailableError:  # a broker that never had any group
-            return {}
-        except KafkaError as failed:
-            raise Unreachable(f"offsets of group {group}: {failed}") from failed
+        """The offsets that a consumer group committed; empty when it never did.
+
+        Raises `Unreachable`.
+        """
+        found = _of_coordinator(
+            f"offsets of group {group}",
+            lambda: self._admin.list_group_offsets({group: None})[group],
+        )
         offsets: dict[str, dict[int, int]] = {}
         for partition, position in found.items():
             offsets.setdefault(partition.topic, {})[partition.partition] = position.offset
@@ -240,3 +259,15 @@ def _positions(ask: Ask, partitions: list[TopicPartition]) -> dict[TopicPartitio
         return ask(partitions)
     except KeyError as leaderless:
         raise Unreachable(f"no broker leads {leaderless.args[0]}") from leaderless
+
+
+def _of_coordinator(what: str, ask: Callable[[], T]) -> T:
+    """What a group's coordinator answers, once there is one. Raises `Unreachable`."""
+    until = time.monotonic() + BOOTSTRAP_MS / 1000
+    while True:
+        try:
+            return ask()
+        except KafkaError as failed:
+            if not isinstance(failed, NO_COORDINATOR_YET) or time.monotonic() > until:
+                raise Unreachable(f"{what}: {failed}") from failed
+        time.sleep(0.2)
