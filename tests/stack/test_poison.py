@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import pytest
-from cassandra.query import BatchStatement, BatchType
 from cassandra.util import uuid_from_time
 
 from tests.stack.scenes import Place, Scene, cells, now_us
@@ -25,7 +24,7 @@ DATES = {
     "01-Jan-0001 00:00:00 in Java": -62_135_769_600_000,
 }
 ABSURD = 2**63 - 1
-TOMBSTONES, A_BATCH = 101_000, 500
+TOMBSTONES, A_ROW = 101_000, 500
 """More than a node reads: 100,000 (`tombstone_failure_threshold`)."""
 
 
@@ -72,17 +71,43 @@ def planted(scene: Scene) -> Planted:
 
 
 def emptied_mailbox(scene: Scene) -> uuid.UUID:
-    """A mailbox of which so many rows were deleted, without an event: it takes a minute to come."""
+    """A mailbox with so many tombstones, made without an event: elements taken from user flags.
+
+    The agent learns some time after the node that a table is captured no more, or again. Until it
+    has passed all of these rows, capture stays off; a row each time tells how far it has come.
+    """
     mailbox, table = uuid.uuid1(), f"{scene.keyspace}.messageidtable"
+    take = scene.session.prepare(
+        f"UPDATE {table} SET userflags = userflags - ? WHERE mailboxid = ? AND uid = ?"
+    )
+    flags = {f"flag {number}" for number in range(A_ROW)}
     scene.execute(f"ALTER TABLE {table} WITH cdc = false")
-    delete = scene.session.prepare(f"DELETE FROM {table} WHERE mailboxid = ? AND uid = ?")
-    for start in range(0, TOMBSTONES, A_BATCH):
-        batch = BatchStatement(batch_type=BatchType.UNLOGGED)
-        for uid in range(start, start + A_BATCH):
-            batch.add(delete, (mailbox, uid))
-        scene.session.execute(batch)
+    until("the agent passes the table over", partial(_is_passed_over, scene))
+    for uid in range(1, TOMBSTONES // A_ROW + 1):
+        scene.session.execute(take, (flags, mailbox, uid))
+    _await_captured(scene, Place())
     scene.execute(f"ALTER TABLE {table} WITH cdc = true")
     return mailbox
+
+
+def _is_passed_over(scene: Scene) -> bool:
+    """Whether a projection row written now has no event, when a truth row after it has one."""
+    place = Place()
+    scene.write_projection(place, {"modseq": 1})
+    scene.delete_projection(place)
+    _await_captured(scene, place)
+    return not _has_event(scene, place, "messageidtable")
+
+
+def _await_captured(scene: Scene, place: Place) -> None:
+    """Until the agent has come to a truth row that is written now."""
+    scene.write_truth(place, cells())
+    scene.delete_truth(place)
+    until("the truth row's event is there", partial(_has_event, scene, place, TRUTH))
+
+
+def _has_event(scene: Scene, place: Place, table: str) -> bool:
+    return any(table.encode() in (value or b"") for _, value in scene.events([place.mailboxid]))
 
 
 def event(scene: Scene, place: Place, ts_ms: int) -> tuple[bytes, bytes]:
