@@ -25,6 +25,8 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 LOST = {FaultKind.NOT_SENT, FaultKind.DIED_BETWEEN_WRITES}
+HEALED_BY_CHANCE = {"applicable_flags"}
+"""It has one row a mailbox: the next write of the same flag may bring all that was lost."""
 
 
 def worked(**unlucky: Any) -> tuple[Ledger, Snapshot]:
@@ -76,7 +78,11 @@ def test_faults_of_indexes(kind: FaultKind) -> None:
     assert wrong == ledger.differing(tables.roots)
     indexed = {place for place in wrong if place[0] in INDEX_PROJECTIONS}
     assert unhealed(ledger) <= indexed
-    assert ({name for name, _ in indexed} == set(INDEX_PROJECTIONS)) == (kind in LOST)
+    names = {name for name, _ in indexed}
+    if kind in LOST:
+        assert names >= set(INDEX_PROJECTIONS) - HEALED_BY_CHANCE
+    else:
+        assert names == set()
     if kind is not FaultKind.DIED_BETWEEN_WRITES:  # a death takes statements after it along
         assert unhealed(ledger) == indexed
 
