@@ -23,7 +23,7 @@ from tests.contract.making import MESSAGES, a_finding
 from tests.endpoints import Endpoints
 from tests.stack.streams import Stream, until, write_settings
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="commands")]
 
 
 def reconcile(config: Path, *argv: str) -> int:

@@ -67,6 +67,7 @@ def as_stored(scene: Scene, place: Place) -> tuple[Cells | None, dict[str, int]]
 # --- a node's clock
 
 
+@pytest.mark.long(part="races")
 def test_while_a_nodes_clock_differs_repairs_are_held_and_go_on_when_it_is_right(
     skewed_scene: tuple[Scene, Path],
 ) -> None:

@@ -253,6 +253,7 @@ def test_nothing_is_forgotten(left: LeftBehind, cassandra: Session) -> None:
     assert_nothing_is_forgotten(left, store)
 
 
+@pytest.mark.long(part="checkpoints")
 def test_killed_midway_again_and_again_it_ends_the_same(
     left: LeftBehind, cassandra: Session
 ) -> None:
@@ -275,6 +276,7 @@ def test_killed_midway_again_and_again_it_ends_the_same(
     assert_nothing_is_forgotten(left, Store(cassandra, left.own))
 
 
+@pytest.mark.long(part="checkpoints")
 def test_a_stream_goes_on_where_the_first_version_was_killed(
     left: LeftBehind, config: Path, cassandra: Session, stack: Endpoints
 ) -> None:

@@ -148,6 +148,7 @@ def test_cells_and_elements_are_as_they_were_before_the_repair(
     assert scene.agrees(place)
 
 
+@pytest.mark.long(part="commands")
 def test_a_row_that_was_removed_stands_again_until_its_key_is_released(
     indexed_scene: Scene, repaired: Repaired
 ) -> None:
@@ -190,6 +191,7 @@ def test_a_row_that_a_user_has_written_again_stays_as_it_is(
     assert scene.agrees(place)
 
 
+@pytest.mark.long(part="commands")
 def test_while_repairs_are_paused_nothing_is_undone_unless_a_person_insists(
     indexed_scene: Scene, repaired: Repaired
 ) -> None:
@@ -210,6 +212,7 @@ def test_while_repairs_are_paused_nothing_is_undone_unless_a_person_insists(
     until("it is added again", partial(deleted_uids(scene).has, place))
 
 
+@pytest.mark.long(part="commands")
 def test_an_index_row_that_was_removed_stands_again_until_its_key_is_released(
     indexed_scene: Scene, repaired: Repaired
 ) -> None:
@@ -224,6 +227,7 @@ def test_an_index_row_that_was_removed_stands_again_until_its_key_is_released(
     until("it is removed again", lambda: not deleted_uids(scene).has(place))
 
 
+@pytest.mark.long(part="commands")
 def test_the_correction_of_a_counter_is_undone_until_its_key_is_released(
     counted_scene: Scene,
 ) -> None:
