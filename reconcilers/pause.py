@@ -1,61 +1,87 @@
-"""A pause of repairs that a person asked for: what it covers, until when, who and why. Pure."""
+"""A pause of repairs that a person asked for: what it covers, until when, who and why. Pure.
+
+A pilot (`reconcilers.pilot`) is a pause of everything but what it names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from reconcilers.family import Projection
-from reconcilers.model import Kind, Micros
-from reconcilers.tally import Tally
+from reconcilers.model import Micros
+from reconcilers.pilot import OwnerOf, Pilot
+from reconcilers.write_target import WriteTarget
 
-ALL, REMOVALS = "all", "removals"
-"""What can be paused besides one projection or one tally, by its name."""
-PAUSED = "paused by"
+PILOT = "pilot"
+"""What a pilot's pause is of."""
+PAUSED, OUTSIDE = "paused by", "outside the pilot of"
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Repairs of ``what`` wait ``until`` that time (µs), None: until a person resumes them."""
+    """Repairs of ``what`` wait ``until`` that time (µs), None: until a person resumes them.
+
+    With a ``pilot`` those wait that it does not take.
+    """
 
     what: str
     asked_at: Micros
     who: str
     reason: str
     until: Micros | None = None
+    pilot: Pilot | None = None
 
     def stands(self, now: Micros) -> bool:
         """Whether its time has not come yet."""
         return self.until is None or now < self.until
 
+    def covers(self, target: WriteTarget, owner: OwnerOf) -> bool:
+        """Whether this is not to be written. Raises what ``owner`` raises."""
+        if self.pilot is not None:
+            return not self.pilot.takes(target, owner)
+        return self.what in target.names
+
+    @property
+    def subject(self) -> str:
+        """What waits."""
+        return "repairs outside the pilot" if self.pilot is not None else f"repairs of {self.what}"
+
+    @property
+    def told(self) -> str:
+        """That it stands, as a sentence of its own."""
+        if self.pilot is not None:
+            return f"only {self.pilot} is repaired: pilot of {self._who_and_why}"
+        return f"{self.subject} are {self}"
+
+    @property
+    def _who_and_why(self) -> str:
+        time = "" if self.until is None else f" until {_iso(self.until)}"
+        return f"{self.who}{time}: {self.reason}"
+
     def __str__(self) -> str:
         """As it follows *held:* in a sentence; the same as long as it stands."""
-        time = "" if self.until is None else f" until {_iso(self.until)}"
-        return f"{PAUSED} {self.who}{time}: {self.reason}"
+        if self.pilot is not None:
+            return f"{OUTSIDE} {self._who_and_why} (only {self.pilot})"
+        return f"{PAUSED} {self._who_and_why}"
 
 
-def covering(projection: Projection, kind: Kind) -> frozenset[str]:
-    """What a pause of names this repair; a removal from an index is no loss of mail."""
-    removal = kind is Kind.EXTRA_ROW and not projection.is_index
-    return frozenset({ALL, projection.name, *((REMOVALS,) if removal else ())})
+def why_paused(
+    pauses: Iterable[Pause], target: WriteTarget, now: Micros, owner: OwnerOf
+) -> str | None:
+    """The first that stands and covers this, as a reason; None when it is not paused.
 
-
-def covering_tally(tally: Tally) -> frozenset[str]:
-    """What a pause of names a correction of this counter."""
-    return frozenset({ALL, tally.name})
-
-
-def why_paused(pauses: Iterable[Pause], names: Collection[str], now: Micros) -> str | None:
-    """The first that stands and covers one of these, as a reason; None when nothing is paused."""
-    found = (each for each in pauses if each.what in names and each.stands(now))
-    first = min(found, key=lambda each: (each.asked_at, each.what), default=None)
+    Pilots are asked last: they may have to read whose a mailbox is.
+    """
+    in_order = sorted(pauses, key=lambda each: (each.pilot is not None, each.asked_at, each.what))
+    found = (each for each in in_order if each.stands(now) and each.covers(target, owner))
+    first = next(found, None)
     return None if first is None else str(first)
 
 
 def waits_for_resume(sentence: str) -> bool:
-    """Whether a finding with this sentence is held by a pause."""
-    return f"held: {PAUSED}" in sentence
+    """Whether a finding with this sentence is held by a pause, or outside a pilot."""
+    return f": {PAUSED} " in sentence or f": {OUTSIDE} " in sentence
 
 
 def _iso(at: Micros) -> str:

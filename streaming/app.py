@@ -23,6 +23,7 @@ from streaming.commands import (
     explain,
     findings,
     pause,
+    pilot,
     replay,
     status,
     stream,
@@ -83,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         explain,
         findings,
         pause,
+        pilot,
     ):
         module.add_command(commands)
     pause.add_resume(commands)

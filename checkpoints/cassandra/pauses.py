@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from uuid import UUID
 
 from checkpoints.cassandra.store import Store
 from checkpoints.pauses import Resumed
 from reconcilers.pause import Pause
+from reconcilers.pilot import Pilot
 
 
 class CassandraPauses:
@@ -16,12 +19,12 @@ class CassandraPauses:
         self._store = store
         self._scope = scope
         self._select = store.prepare(
-            "SELECT what, asked_at, who, reason, until, ended_at, ended_by, end_reason"
+            "SELECT what, asked_at, who, reason, until, pilot, ended_at, ended_by, end_reason"
             " FROM $ks.pauses WHERE scope = ?"
         )
         self._insert = store.prepare(
-            "INSERT INTO $ks.pauses (scope, asked_at, what, who, reason, until)"
-            " VALUES (?, ?, ?, ?, ?, ?)"
+            "INSERT INTO $ks.pauses (scope, asked_at, what, who, reason, until, pilot)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)"
         )
         self._end = store.prepare(
             "UPDATE $ks.pauses SET ended_at = ?, ended_by = ?, end_reason = ?"
@@ -37,6 +40,7 @@ class CassandraPauses:
             pause.who,
             pause.reason,
             pause.until,
+            None if pause.pilot is None else _as_text(pause.pilot),
         )
         self._store.run("pausing repairs", [(self._insert, values)])
 
@@ -55,7 +59,24 @@ class CassandraPauses:
 
     def _all(self) -> Iterator[tuple[Pause, Resumed | None]]:
         for row in self._store.rows("reading what is paused", self._select, self._scope):
-            what, asked_at, who, reason, until, ended_at, ended_by, end_reason = row
-            pause = Pause(what, asked_at, who or "", reason or "", until)
+            what, asked_at, who, reason, until, pilot, ended_at, ended_by, end_reason = row
+            named = None if pilot is None else _from_text(pilot)
+            pause = Pause(what, asked_at, who or "", reason or "", until, named)
             ended = None if ended_at is None else Resumed(ended_at, ended_by, end_reason)
             yield pause, ended
+
+
+def _as_text(pilot: Pilot) -> str:
+    named = {
+        "users": pilot.users,
+        "mailboxes": pilot.mailboxes,
+        "systems": pilot.systems,
+        "kinds": pilot.kinds,
+    }
+    return json.dumps({what: sorted(map(str, those)) for what, those in named.items()})
+
+
+def _from_text(text: str) -> Pilot:
+    named = {what: frozenset(those) for what, those in json.loads(text).items()}
+    mailboxes = frozenset(UUID(each) for each in named.pop("mailboxes"))
+    return Pilot(mailboxes=mailboxes, **named)

@@ -22,6 +22,7 @@ from checkpoints.schema import (
     step_007,
     step_008,
     step_009,
+    step_010,
 )
 from checkpoints.schema.step import SchemaStep
 
@@ -35,4 +36,5 @@ STEPS: tuple[SchemaStep, ...] = (
     step_007.STEP,
     step_008.STEP,
     step_009.STEP,
+    step_010.STEP,
 )

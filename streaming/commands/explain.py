@@ -25,6 +25,7 @@ from streaming.commands import workers
 from streaming.commands.explain_counters import CounterExplainer, counter_explainer
 from streaming.commands.explained import Surroundings, iso, place_json, place_lines
 from streaming.commands.mode import StreamNames
+from streaming.commands.pause import ending
 from streaming.pipeline.worker import Job
 from streaming.settings import Mode, Settings
 from streaming.steps.explain import Explainer
@@ -156,7 +157,7 @@ class ExplainDesk:
             yield f"breaker {breaker.value} is open: {why}; `reconcile resume`"
         for each in CassandraPauses(self.own.store, keyspace).standing():
             if each.stands(now):
-                yield f"repairs of {each.what} are {each}; `reconcile resume`"
+                yield f"{each.told}; `{ending(each)}`"
 
     def _content(self, source: KeyValue) -> str:
         settings = self.job.settings.cassandra

@@ -87,17 +87,17 @@ def _day_of(at: Micros) -> date:
 
 def add_filter(parser: argparse.ArgumentParser) -> None:
     """``--system``, ``--kind``, ``--state``, ``--mailbox``, ``--user``, and a time."""
-    systems = tuple(dict.fromkeys(name for family in FAMILIES for name in family.names))
+    systems = system_names()
     parser.add_argument(
         "--system",
         "--projection",
         dest="projection",
-        type=_one_of(systems),
+        type=one_of(systems),
         metavar="NAME",
         help=f"one of {', '.join(systems)}",
     )
-    parser.add_argument("--kind", type=_one_of([each.value for each in Kind]), metavar="KIND")
-    parser.add_argument("--state", type=_one_of([each.value for each in State]), metavar="STATE")
+    parser.add_argument("--kind", type=one_of([each.value for each in Kind]), metavar="KIND")
+    parser.add_argument("--state", type=one_of([each.value for each in State]), metavar="STATE")
     parser.add_argument("--mailbox", type=uuid_of, metavar="ID")
     parser.add_argument("--user", metavar="NAME", help="whose mailboxes and quota")
     parser.add_argument(
@@ -125,7 +125,12 @@ def filter_of(
     )
 
 
-def _one_of(names: Iterable[str]) -> Callable[[str], str]:
+def system_names() -> tuple[str, ...]:
+    """Every projection and tally, once."""
+    return tuple(dict.fromkeys(name for family in FAMILIES for name in family.names))
+
+
+def one_of(names: Iterable[str]) -> Callable[[str], str]:
     """Reads one of these names; else it says which is near."""
     known = list(names)
 

@@ -17,7 +17,9 @@ from checkpoints.pauses import Pauses, Resumed
 from reconcilers.errors import Misconfigured
 from reconcilers.families import FAMILIES
 from reconcilers.model import Micros
-from reconcilers.pause import ALL, REMOVALS, Pause
+from reconcilers.pause import Pause
+from reconcilers.pilot import Pilot
+from reconcilers.write_target import ALL, REMOVALS
 from streaming.settings import Settings
 from streaming.tables.own_keyspace import open_own
 
@@ -37,14 +39,7 @@ def add_command(commands: Any) -> None:
         "pause", help="stop writing at once: everything, removals, or one projection"
     )
     parser.add_argument("what", nargs="?", choices=pausable(), default=ALL)
-    ends = parser.add_mutually_exclusive_group()
-    ends.add_argument(
-        "--until", type=time_of, metavar="TIME", help="ISO 8601; UTC without an offset"
-    )
-    ends.add_argument(
-        "--for", type=duration_of, metavar="TIME", dest="lasts", help="90s, 30m, 2h, 1d"
-    )
-    ends.add_argument(
+    until_or_for(parser).add_argument(
         "--list", action="store_true", help="all pauses that ever were, with who, why"
     )
     who_and_why(parser)
@@ -61,6 +56,18 @@ def add_resume(commands: Any) -> None:
     )
     who_and_why(parser)
     parser.set_defaults(run=resume)
+
+
+def until_or_for(parser: argparse.ArgumentParser) -> Any:
+    """``--until`` or ``--for``; the group that excludes each other, for more of them."""
+    ends = parser.add_mutually_exclusive_group()
+    ends.add_argument(
+        "--until", type=time_of, metavar="TIME", help="ISO 8601; UTC without an offset"
+    )
+    ends.add_argument(
+        "--for", type=duration_of, metavar="TIME", dest="lasts", help="90s, 30m, 2h, 1d"
+    )
+    return ends
 
 
 def who_and_why(parser: argparse.ArgumentParser) -> None:
@@ -89,35 +96,54 @@ def duration_of(text: str) -> Micros:
 
 def pause(settings: Settings, arguments: argparse.Namespace) -> int:
     """Pause, or list. When it returns no write is sent any more but within a second or two."""
-    pauses = _pauses(settings)
+    pauses = pauses_of(settings)
     if arguments.list:
         print("\n".join(listed(pauses)))
         return 0
-    now = now_micros()
-    until = arguments.until if arguments.lasts is None else now + arguments.lasts
-    if until is not None and until <= now:
-        raise Misconfigured("the time of --until is over: nothing is paused")
-    wanted = Pause(arguments.what, now, arguments.who or getpass.getuser(), arguments.reason, until)
+    wanted = asked_for(arguments.what, arguments)
     pauses.begin(wanted)
-    print(f"repairs of {wanted.what} are {wanted}")
+    print(wanted.told)
     print("what is found is held; `reconcile resume` lets it go on")
     return 0
 
 
 def resume(settings: Settings, arguments: argparse.Namespace) -> int:
     """End pauses, close the breakers; the running stream sees it with its next batch."""
-    by = Resumed(now_micros(), arguments.who or getpass.getuser(), arguments.reason)
-    desk = ResumeDesk(_pauses(settings), open_own(settings).journal, by)
+    pauses, by = pauses_of(settings), resumed_by(arguments)
+    desk = ResumeDesk(pauses, open_own(settings).journal, by)
     done = list(desk.end_pauses(arguments.what))
     if arguments.what is None:
         done += desk.close_breakers()
     print("\n".join(done or ["nothing was paused, and no breaker was open"]))
     if done:
         print("the running stream looks again at what was held, at half the pace of the limits")
+    for each in pauses.standing():
+        if each.pilot is not None and each.stands(by.at):
+            print(f"{each.told}; `{ending(each)}` ends it")
     return 0
 
 
-def _pauses(settings: Settings) -> CassandraPauses:
+def ending(pause: Pause) -> str:
+    """The command that ends it."""
+    return "reconcile pilot --end" if pause.pilot is not None else "reconcile resume"
+
+
+def asked_for(what: str, arguments: argparse.Namespace, pilot: Pilot | None = None) -> Pause:
+    """The pause that the command line asks for. Raises `Misconfigured` where its time is over."""
+    now, who = now_micros(), arguments.who or getpass.getuser()
+    until = arguments.until if arguments.lasts is None else now + arguments.lasts
+    if until is not None and until <= now:
+        raise Misconfigured("the time of --until is over: nothing is paused")
+    return Pause(what, now, who, arguments.reason, until, pilot)
+
+
+def resumed_by(arguments: argparse.Namespace) -> Resumed:
+    """Who ends it now, and why."""
+    return Resumed(now_micros(), arguments.who or getpass.getuser(), arguments.reason)
+
+
+def pauses_of(settings: Settings) -> Pauses:
+    """Those of this installation."""
     return CassandraPauses(open_own(settings).store, settings.cassandra.keyspace)
 
 
@@ -130,9 +156,9 @@ class ResumeDesk:
     by: Resumed
 
     def end_pauses(self, what: str | None) -> Iterator[str]:
-        """Those of one thing, or (None) all."""
+        """Those of one thing, or (None) all but pilots, which end by a command of their own."""
         for each in self.pauses.standing():
-            if what in (None, each.what):
+            if each.pilot is None and what in (None, each.what):
                 self.pauses.end(each, self.by)
                 if each.stands(self.by.at):
                     yield f"ended the pause of {each.what}, {each}"

@@ -82,6 +82,7 @@ class Status:
     breakers: Mapping[str, str]
     watched_since: str | None
     pauses: tuple[str, ...] = ()
+    pilots: tuple[str, ...] = ()
     sweep: str = NOT_SWEPT
     on_hold: int = 0
 
@@ -120,6 +121,7 @@ def status(settings: Settings) -> Status:
         if watcher is not None:
             watcher.close()
     counts, watching = _counts(own.journal), own.lineage.watching()
+    standing = tuple(_standing(settings, own))
     return Status(
         keyspace=settings.cassandra.keyspace,
         delay=settings.stream.delay,
@@ -131,7 +133,8 @@ def status(settings: Settings) -> Status:
         unresolved=sum(each.open for each in counts if each.kind == Kind.UNRESOLVED),
         breakers={breaker.value: why for breaker, why in own.journal.breakers().items()},
         watched_since=_iso(watching.since if watching else None),
-        pauses=tuple(f"repairs of {each.what} are {each}" for each in _standing(settings, own)),
+        pauses=tuple(each.told for each in standing if each.pilot is None),
+        pilots=tuple(each.told for each in standing if each.pilot is not None),
         sweep=swept(CassandraSweeps(own.store, settings.cassandra.keyspace)),
         on_hold=sum(1 for family in FAMILIES for _ in own.journal.holds.all(family)),
     )
@@ -240,20 +243,27 @@ def as_text(found: Status) -> Iterator[str]:
         yield f"Kafka does not answer, the lag is not known: {found.kafka}"
     for stream in found.streams:
         yield from _stream_text(stream)
-    for pause in found.pauses:
-        yield f"PAUSED: {pause}; `reconcile resume` ends it"
-    if found.on_hold:
-        yield f"{found.on_hold} keys are on hold: `reconcile findings --on-hold`"
-    for breaker, why in found.breakers.items():
-        yield f"breaker {breaker} is OPEN: {why}; look at the findings, then `reconcile resume`"
-    if not found.breakers:
-        yield "breakers closed"
+    yield from _held_back_text(found)
     if not found.findings:
         yield "no open findings"
     for each in found.findings:
         yield f"  {each.open:>7}  {each.state:<10} {each.kind:<24} {each.projection}"
     if found.stuck:
         yield f"{found.stuck} stuck: `reconcile findings --state stuck`, then --retry"
+
+
+def _held_back_text(found: Status) -> Iterator[str]:
+    """What persons and breakers hold back."""
+    for pause in found.pauses:
+        yield f"PAUSED: {pause}; `reconcile resume` ends it"
+    for pilot in found.pilots:
+        yield f"PILOT: {pilot}; `reconcile pilot --end` ends it"
+    if found.on_hold:
+        yield f"{found.on_hold} keys are on hold: `reconcile findings --on-hold`"
+    for breaker, why in found.breakers.items():
+        yield f"breaker {breaker} is OPEN: {why}; look at the findings, then `reconcile resume`"
+    if not found.breakers:
+        yield "breakers closed"
 
 
 def _stream_text(stream: StreamStatus) -> Iterator[str]:

@@ -15,10 +15,10 @@ from reconcilers.finding import Finding
 from reconcilers.hold import Hold
 from reconcilers.key import slot_of, text_of
 from reconcilers.model import Kind, Slot
-from reconcilers.pause import REMOVALS, covering, covering_tally
 from reconcilers.policy import OF_COUNTERS, Breaker
 from reconcilers.tally import Tally
 from reconcilers.undo import NO_REPAIR, UNDO, last_repair
+from reconcilers.write_target import WriteTarget, correction_of, repair_of
 from reconcilers.writes import AddToCounter, Write
 from streaming.commands.counters import trouble_of
 from streaming.commands.finding_filter import FindingFilter, slots_named
@@ -170,7 +170,10 @@ def _of_counters(
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Why nothing may be written now: a pause, or an open breaker; unless a person insists."""
+    """Why nothing may be written now: a pause, or an open breaker; unless a person insists.
+
+    A pilot holds up no undo: a person has named what is to be undone.
+    """
 
     pauses: PauseWatch
     journal: Journal
@@ -178,20 +181,20 @@ class Stopped:
 
     def why(self, projection: Projection, kind: Kind) -> str | None:
         """Of rows. Raises `Retryable` if nobody knows."""
-        names = covering(projection, kind)
-        breakers = {Breaker.REPAIRS, *((Breaker.REMOVALS,) if REMOVALS in names else ())}
-        return self._why(names, breakers)
+        target = repair_of(projection, kind)
+        breakers = {Breaker.REPAIRS, *((Breaker.REMOVALS,) if target.is_removal else ())}
+        return self._why(target, breakers)
 
     def why_of_tally(self, tally: Tally) -> str | None:
         """Of counters. Raises as `why` does."""
-        return self._why(covering_tally(tally), OF_COUNTERS)
+        return self._why(correction_of(tally), OF_COUNTERS)
 
-    def _why(self, names: Collection[str], breakers: Collection[Breaker]) -> str | None:
+    def _why(self, target: WriteTarget, breakers: Collection[Breaker]) -> str | None:
         if self.orders.while_paused:
             return None
         opened = self.journal.breakers()
         reasons = [f"breaker {each} is open: {opened[each]}" for each in breakers if each in opened]
-        paused = self.pauses.why(names)
+        paused = self.pauses.why(target)
         if paused is not None:
             reasons.append(f"repairs are {paused}")
         return f"{reasons[0]} (--while-paused undoes all the same)" if reasons else None

@@ -35,6 +35,7 @@ from streaming.steps.glance import Glance
 from streaming.steps.pauses import PauseWatch
 from streaming.tables import (
     ContentTables,
+    MailboxOwners,
     Nodes,
     Tables,
     UndecodedScans,
@@ -82,7 +83,11 @@ def _connections(settings: Settings, of: _ByName) -> Connections:
         CassandraExpiries(store, family=of.family),
         CassandraTallies(store, settings.tally.chunk),
         ClockWatch(Nodes(session), settings.stream.delay),
-        PauseWatch(CassandraPauses(store, settings.cassandra.keyspace), now_micros),
+        PauseWatch(
+            CassandraPauses(store, settings.cassandra.keyspace),
+            now_micros,
+            owner=MailboxOwners(session, settings.cassandra).owner,
+        ),
         _glance(settings, tables, of.family),
     )
 

@@ -18,9 +18,9 @@ from reconcilers.correction_limit import NOT_AGREED, above_limit
 from reconcilers.drift import LIST_MAY_LACK_ROWS, Observation, correction, raising
 from reconcilers.errors import Deferred, Refused, Retryable, Soon
 from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Micros, Row
-from reconcilers.pause import covering_tally
-from reconcilers.tally import Sum, Sums
+from reconcilers.model import Kind, Micros, Row, Slot
+from reconcilers.tally import Sum, Sums, Tally
+from reconcilers.write_target import WriteTarget, correction_of
 from reconcilers.writes import AddToCounter
 from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.counters.count import MailboxCounter
@@ -46,7 +46,7 @@ class Corrector:
 
     ``breaker`` counts each before it is sent.
 
-    ``pauses`` says why a person has paused what it names, as of a second ago at most.
+    ``pauses`` says why a person lets one not be sent, as of a second ago at most.
     ``whole`` says whether all messages of these mailboxes are known: only then is a sum lowered.
     ``steady`` is a clock that only goes up (seconds), also while the machine sleeps.
     """
@@ -59,17 +59,16 @@ class Corrector:
     limits: CorrectionLimits
     breaker: CorrectionBreaker
     trouble: Callable[[], str | None]
-    pauses: Callable[[Collection[str]], str | None]
+    pauses: Callable[[WriteTarget], str | None]
     steady: Callable[[], float]
     whole: Callable[[Collection[UUID]], bool]
 
     def correct(self, counter: CounterRow, looked: Conclusion, refused: str | None) -> None:
         """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
         self.may_correct(refused)
-        paused = None if self.limits.observe else self.pauses(covering_tally(counter.tally))
-        held = self.findings.on_hold(counter.family, counter.tally.name, counter.slot)
-        if held is not None or paused is not None:
-            raise Deferred(held or paused)
+        held = self._held_by_a_person(counter.family, counter.tally, counter.key)
+        if held is not None:
+            raise Deferred(held)
         self.findings.read_again(counter)
         if self.findings.is_anothers(self.findings.open_at(counter)):
             return
@@ -103,6 +102,13 @@ class Corrector:
             AddToCounter(counter.tally, counter.slot, counter.key, looked.round + 1, deltas),
             claimed,
         )
+
+    def _held_by_a_person(self, family: str, tally: Tally, key: UUID | str) -> str | None:
+        """By a hold of this counter; and where corrections are sent, by a pause or a pilot."""
+        held = self.findings.on_hold(family, tally.name, Slot(key))
+        if held is not None or self.limits.observe:
+            return held
+        return self.pauses(correction_of(tally, key))
 
     def may_correct(self, refused: str | None) -> None:
         """Raises `Deferred` when nothing may be corrected now."""
@@ -222,8 +228,7 @@ class Corrector:
         if self.steady() > claimed + to_seconds(self.limits.prompt):
             log.warning("%s: this process was held up, it is not sent", intended.sentence)
             return
-        held = self.findings.on_hold(finding.family, write.tally.name, write.slot)
-        paused = held or self.pauses(covering_tally(write.tally))
+        paused = self._held_by_a_person(finding.family, write.tally, write.key)
         if paused is not None:
             sentence = f"{finding.sentence}; not sent: {paused}"
             self.findings.hold(replace(finding, state=State.HELD, sentence=sentence))

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from checkpoints.lease import Lease
 from reconcilers.family import Family
-from reconcilers.model import Kind, Micros, Suspect
-from reconcilers.pause import ALL, REMOVALS
+from reconcilers.model import Micros, Suspect
 from reconcilers.policy import Admission, Breaker, count_of
+from reconcilers.write_target import EVERYTHING, WriteTarget, repair_of
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.open_findings import OpenFindings
@@ -55,7 +55,7 @@ class AdmissionControl:
         Raises `AlreadyRunning` when the lease is lost: this process may not write any more.
         """
         self.check_lease()
-        trouble = self._trouble(look) or self.pauses.why({ALL})
+        trouble = self._trouble(look) or self.pauses.why(EVERYTHING)
         held = trouble or self.breakers.reason(Breaker.REPAIRS)
         counted = {
             (each.projection, each.slot)
@@ -86,21 +86,26 @@ class AdmissionControl:
         """
         if suspect.projection in self.findings.refusing:
             return False
-        removal = suspect.kind is Kind.EXTRA_ROW and suspect.projection == self.family.listing.name
-        names = {ALL, suspect.projection, *((REMOVALS,) if removal else ())}
-        if self.mode is Mode.REPAIR and self.pauses.why(names) is not None:
+        target = self._target(suspect)
+        if self.mode is Mode.REPAIR and self.pauses.why(target) is not None:
             return False
         if not suspect.looked_again:
             return True
         if self.mode is Mode.OBSERVE or held is not None:
             return False
-        if removal and self.breakers.reason(Breaker.REMOVALS):
+        if target.is_removal and self.breakers.reason(Breaker.REMOVALS):
             return False
         return self.findings.is_not_written(suspect) and not self.breakers.was_counted(suspect, at)
 
+    def _target(self, suspect: Suspect) -> WriteTarget:
+        assert suspect.kind is not None
+        of = next(each for each in self.family.projections if each.name == suspect.projection)
+        return repair_of(of, suspect.kind, suspect.slot)
+
     def paused_because(self) -> str | None:
         """Why nothing at all may be repaired now, whatever a batch holds; None when it may."""
-        return self._trouble() or self.pauses.why({ALL}) or self.breakers.reason(Breaker.REPAIRS)
+        paused = self._trouble() or self.pauses.why(EVERYTHING)
+        return paused or self.breakers.reason(Breaker.REPAIRS)
 
     def _trouble(self, look: BatchLook | None = None) -> str | None:
         """Why clocks allow no repair; that breakers hold them back is shown by their own metric."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from checkpoints.pauses import Resumed
 from reconcilers.pause import Pause
+from reconcilers.write_target import WriteTarget
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.pauses import PauseWatch
 
@@ -22,19 +22,21 @@ class PauseReport:
     metrics: Metrics
     _known: frozenset[Pause] = frozenset()
 
-    def why(self, names: Collection[str]) -> str | None:
-        """Why repairs of one of these wait, None when they do not. Raises `Retryable`."""
-        return self.watch.why(names)
+    def why(self, target: WriteTarget) -> str | None:
+        """Why this waits, None when it does not. Raises `Retryable`."""
+        return self.watch.why(target)
 
     def is_over(self) -> bool:
         """Whether a pause has ended since this was asked last. Raises `Retryable`."""
         standing = frozenset(self.watch.standing())
         for pause in sorted(standing - self._known, key=str):
-            log.warning("repairs of %s are %s", pause.what, pause)
+            log.warning("%s", pause.told)
         over = self._known - standing
         for pause in sorted(over, key=str):
-            log.warning("repairs of %s go on: %s", pause.what, _end(self._ended(pause)))
-        self.metrics.paused.labels("paused").set(bool(standing))
+            log.warning("%s go on: %s", pause.subject, _end(self._ended(pause)))
+        paused = any(each.pilot is None for each in standing)
+        self.metrics.paused.labels("paused").set(paused)
+        self.metrics.paused.labels("pilot").set(any(each.pilot is not None for each in standing))
         self._known = standing
         return bool(over)
 

@@ -224,7 +224,7 @@ class Examiner:
             verdict,
             self.family,
             self.projection,
-            case.admitted(batch.permit.admits(self.projection, verdict.difference.kind)),
+            case.admitted(batch.permit.admits(self.projection, verdict.difference.kind, case.slot)),
             lambda: _may_remove(case, batch.removals),
         )
         if refused is None:
@@ -269,7 +269,7 @@ class Examiner:
     def _stopped(self, permit: Permit, slot: Slot, kind: Kind) -> str | None:
         """Why a person lets it not be written now: asked last, before the write."""
         found = self.journal.holds.standing(self.family, self.projection.name, [slot])
-        return str(found[slot]) if found else permit.paused(self.projection, kind)
+        return str(found[slot]) if found else permit.paused(self.projection, kind, slot)
 
     def _report_instead(self, case: ConfirmedSuspect, report: Report, batch: _Batch) -> Outcome:
         """What was to be repaired and may not be; reported anew, unless it stands already."""

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import UUID
 
 from checkpoints.lease import time_awake_or_asleep
 from checkpoints.pauses import Pauses
+from reconcilers.errors import Refused
 from reconcilers.model import Micros
 from reconcilers.pause import Pause, why_paused
+from reconcilers.pilot import OwnerOf
+from reconcilers.tally import QuotaRoot
+from reconcilers.write_target import WriteTarget
 
 OLDEST = 1.0
 """So old (s) an answer may be when a write is sent."""
 TRIES = 2
+OWNERS_FOR = 60.0
+"""So long (s) it is not read again whose a mailbox is."""
+OWNERS_KNOWN = 100_000
+"""Mailboxes whose owner is kept in memory."""
 UNKNOWN = "whether repairs are paused is not known: our keyspace takes longer than a second"
+
+
+def nobodys(_mailbox: UUID) -> QuotaRoot | None:
+    """For what asks of no single place, so that no owner is ever asked for."""
+    return None
 
 
 @dataclass(slots=True)
@@ -21,27 +35,43 @@ class PauseWatch:
     """One process's. ``steady`` (s) only goes up; the age of an answer counts from its question.
 
     So a write that was let through is sent within `OLDEST` of a moment at which nothing was paused.
+    ``owner`` says whose a mailbox is, for pilots that name users.
     """
 
     pauses: Pauses
     clock: Callable[[], Micros]
     steady: Callable[[], float] = time_awake_or_asleep
+    owner: OwnerOf = nobodys
     _known: tuple[float, tuple[Pause, ...]] = (float("-inf"), ())
+    _owners: dict[UUID, tuple[float, QuotaRoot | None]] = field(default_factory=dict)
 
-    def why(self, names: Collection[str]) -> str | None:
-        """Why repairs of one of these wait (`reconcilers.pause`), None when they may be written.
+    def why(self, target: WriteTarget) -> str | None:
+        """Why this waits (`reconcilers.pause`), None when it may be written.
 
         Raises `Retryable` when our keyspace does not answer: then nothing may be written either.
         """
         if not self._asked():
             return UNKNOWN
-        return why_paused(self._known[1], names, self.clock())
+        return why_paused(self._known[1], target, self.clock(), self._owner_of)
 
     def standing(self) -> tuple[Pause, ...]:
         """Those that stand now, as last asked. Raises `Retryable`."""
         self._asked()
         now = self.clock()
         return tuple(each for each in self._known[1] if each.stands(now))
+
+    def _owner_of(self, mailbox: UUID) -> QuotaRoot | None:
+        now = self.steady()
+        read_at, owner = self._owners.get(mailbox, (float("-inf"), None))
+        if now - read_at > OWNERS_FOR:
+            if len(self._owners) >= OWNERS_KNOWN:
+                self._owners.clear()
+            try:
+                owner = self.owner(mailbox)
+            except Refused:  # the pilot is then nobody's; the command that begins it says so
+                owner = None
+            self._owners[mailbox] = now, owner
+        return owner
 
     def _asked(self) -> bool:
         """Whether an answer is known that is young enough; asked for anew where it is not."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from reconcilers.family import Projection
-from reconcilers.model import Kind, Micros
-from reconcilers.pause import covering
+from reconcilers.model import Kind, Micros, Slot
 from reconcilers.policy import Admission
+from reconcilers.write_target import WriteTarget, repair_of
 
 ABOVE = "this minute has had its repairs (repair.writes_per_minute)"
 """Why a repair comes back in a later minute."""
@@ -20,21 +20,21 @@ class Permit:
 
     ``withdrawn`` says why nothing more may be judged or written: this process's own clock has moved
     since it measured the nodes', or it is being stopped; None while all is well. ``pauses`` says
-    why repairs of what it names are paused by a person, as of a second ago at most.
+    why a person lets this not be written, as of a second ago at most.
     """
 
     admission: Admission
     withdrawn: Callable[[], str | None]
-    pauses: Callable[[Collection[str]], str | None]
+    pauses: Callable[[WriteTarget], str | None]
     _asked: int = 0
 
-    def paused(self, projection: Projection, kind: Kind) -> str | None:
-        """Why a person lets no such repair be written now. Raises `Retryable` if nobody knows."""
-        return None if self.admission.observe else self.pauses(covering(projection, kind))
+    def paused(self, projection: Projection, kind: Kind, slot: Slot) -> str | None:
+        """Why a person lets it not be written now. Raises `Retryable` if nobody knows."""
+        return None if self.admission.observe else self.pauses(repair_of(projection, kind, slot))
 
-    def admits(self, projection: Projection, kind: Kind) -> Admission:
+    def admits(self, projection: Projection, kind: Kind, slot: Slot) -> Admission:
         """What is let through now: nothing of what is paused."""
-        held = self.admission.repairs or self.paused(projection, kind)
+        held = self.admission.repairs or self.paused(projection, kind, slot)
         return replace(self.admission, repairs=held)
 
     def wait(self) -> Micros:

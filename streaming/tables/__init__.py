@@ -6,6 +6,7 @@ from streaming.tables.collected_flags import CollectedFlags
 from streaming.tables.contents import ContentTables
 from streaming.tables.counters import CounterTables
 from streaming.tables.nodes import Nodes
+from streaming.tables.owners import MailboxOwners
 from streaming.tables.scans import UndecodedScans
 from streaming.tables.session import connect, disconnect, levels_of, open_session, schema_of
 from streaming.tables.tables import Tables
@@ -17,6 +18,7 @@ __all__ = [
     "CollectedFlags",
     "ContentTables",
     "CounterTables",
+    "MailboxOwners",
     "Nodes",
     "Tables",
     "UndecodedScans",

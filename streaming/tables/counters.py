@@ -19,6 +19,7 @@ from reconcilers.family import Family
 from reconcilers.tally import Cell, Listed, QuotaRoot, Sum, Sums, Tally
 from reconcilers.writes import AddToCounter
 from streaming.settings import CassandraSettings
+from streaming.tables.owners import MailboxOwners
 from streaming.tables.rate_limit import RateLimiter
 from streaming.tables.statement_cache import StatementCache
 
@@ -39,6 +40,7 @@ class CounterTables:
         self._family = family
         self._pace = RateLimiter(rows_per_second)
         self._statements = StatementCache(session)
+        self._owners = MailboxOwners(session, settings)
 
     # --- counters
 
@@ -92,11 +94,7 @@ class CounterTables:
 
     def owner(self, mailboxid: UUID) -> QuotaRoot | None:
         """Whose a mailbox is, None when it does not exist."""
-        query = f"SELECT mailboxbase FROM {self._table('mailbox')} WHERE id = ?"
-        for row in self._rows(query, (mailboxid,)):
-            if row["mailboxbase"] is not None:
-                return QuotaRoot(row["mailboxbase"].namespace, row["mailboxbase"].user)
-        return None
+        return self._owners.owner(mailboxid)
 
     def mailboxes(self, of: QuotaRoot) -> frozenset[UUID]:
         """The mailboxes that a user's paths name."""

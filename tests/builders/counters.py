@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from reconcilers.policy import BreakerLimits
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
+from reconcilers.write_target import WriteTarget
 from reconcilers.writes import AddToCounter
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.correct import Corrector
@@ -281,12 +282,12 @@ class Bench:
     def clock(self) -> Micros:
         return self.now
 
-    def pauses(self, names: Collection[str]) -> str | None:
+    def pauses(self, _target: WriteTarget) -> str | None:
         """Each asking takes the next answer that was planned, then the last one for ever."""
         answer = self.paused[0]
         if len(self.paused) > 1:
             self.paused.pop(0)
-        return answer if answer is not None and names else None
+        return answer
 
     # --- what is stored
 

@@ -1,16 +1,15 @@
 """What a worker may write where its own clock stands."""
 
-from collections.abc import Collection
-
 from checkpoints.memory_pauses import MemoryPauses
 from reconcilers.policy import Admission
+from reconcilers.write_target import WriteTarget
 from streaming.steps.pauses import PauseWatch
 from streaming.steps.permit import Permit
 
 OPEN = Admission()
 
 
-def nothing_paused(_names: Collection[str]) -> str | None:
+def nothing_paused(_target: WriteTarget) -> str | None:
     """Nobody has paused anything."""
     return None
 

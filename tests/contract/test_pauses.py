@@ -8,7 +8,9 @@ import pytest
 from checkpoints.cassandra import CassandraPauses
 from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.pauses import Pauses, Resumed
-from reconcilers.pause import ALL, REMOVALS, Pause
+from reconcilers.pause import PILOT, Pause
+from reconcilers.pilot import Pilot
+from reconcilers.write_target import ALL, REMOVALS
 
 AT = 1_800_000_000_000_000
 PAUSE = Pause(ALL, AT, "alice", "a look; it's odd", until=AT + 3_600_000_000)
@@ -43,6 +45,24 @@ def test_two_things_paused_at_one_moment_are_two_pauses(pauses: Pauses) -> None:
     pauses.begin(other)
     pauses.end(other, BY)
     assert pauses.standing() == (PAUSE,)
+
+
+def test_a_pilot_is_kept_with_what_it_names(pauses: Pauses) -> None:
+    everything = Pilot(
+        users=frozenset({"bob", "o'brien"}),
+        mailboxes=frozenset({uuid.uuid1(), uuid.uuid1()}),
+        systems=frozenset({"messages"}),
+        kinds=frozenset({"missing_row"}),
+    )
+    kept = (
+        replace(PAUSE, what=PILOT, asked_at=AT + 1, pilot=everything),
+        replace(PAUSE, what=PILOT, asked_at=AT + 2, pilot=Pilot(users=frozenset({"bob"}))),
+    )
+    for each in kept:
+        pauses.begin(each)
+    assert pauses.standing() == kept
+    pauses.end(kept[0], BY)
+    assert pauses.history() == ((kept[0], BY), (kept[1], None))
 
 
 def test_the_same_again_is_one_and_ended_twice_is_ended(pauses: Pauses) -> None:

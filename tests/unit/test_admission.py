@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -17,6 +18,8 @@ from checkpoints.memory_lease import MemoryLease
 from checkpoints.memory_pauses import MemoryPauses
 from reconcilers.errors import AlreadyRunning
 from reconcilers.model import Kind, Micros, Slot, Suspect
+from reconcilers.pause import PILOT, Pause
+from reconcilers.pilot import Pilot
 from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits
 from reconcilers.projections.deleted_uids import DELETED_UIDS
 from streaming.monitoring.metrics import Metrics
@@ -28,11 +31,14 @@ from streaming.pipeline.pause_report import PauseReport
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.pauses import PauseWatch
-from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND
+from tests.builders.rows import FAMILY as ONE_PROJECTION
+from tests.builders.rows import MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND
 
+FAMILY = replace(ONE_PROJECTION, projections=(PROJECTION, DELETED_UIDS))
 MOST, MOST_REMOVALS = 5, 3
 LIMITS = BreakerLimits(suspects_per_minute=MOST, removals_per_minute=MOST_REMOVALS)
 MINUTE: Micros = 60 * SECOND
+OTHER_MAILBOX = UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c9")
 CLOCK = "the clock of 10.0.0.1 differs from ours by 30.0 s"
 FAST = f"{FEW_KEYS} keys were written by clocks ahead by more than half the delay"
 MANY_FAST = "30 keys were written by clocks ahead by more than half the delay"
@@ -298,6 +304,19 @@ def test_a_pause_of_everything_is_told_and_one_of_removals_is_not() -> None:
     assert desk.control.paused_because() == TOO_MANY
     desk.trouble = CLOCK
     assert desk.control.paused_because() == CLOCK
+
+
+def test_what_is_outside_a_pilot_counts_for_no_breaker() -> None:
+    desk = Desk()
+    elsewhere = Pilot(mailboxes=frozenset({OTHER_MAILBOX}))
+    desk.pauses.begin(Pause(PILOT, NOW, "alice", "a first try", pilot=elsewhere))
+    assert desk.reasons(look(suspects(MOST + 1))) == (None, None)
+    assert desk.control.paused_because() is None
+    inside = [
+        Suspect(Slot(OTHER_MAILBOX, each.slot.key[1]), each.sources, each.kind, each.projection)
+        for each in suspects(MOST + 1)
+    ]
+    assert desk.reasons(look(inside), NOW + SECOND) == (TOO_MANY, None)
 
 
 def test_fast_writers_pause_their_batch_and_no_other() -> None:

@@ -16,8 +16,9 @@ from reconcilers.ceiling import MINUTE, Allowance
 from reconcilers.finding import Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot, Suspect
-from reconcilers.pause import ALL, Pause
+from reconcilers.pause import Pause
 from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits
+from reconcilers.write_target import ALL
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.slices import Slice

@@ -9,8 +9,8 @@ import pytest
 
 from checkpoints.memory import MemoryJournal
 from checkpoints.memory_pauses import MemoryPauses
-from reconcilers.pause import ALL, REMOVALS
 from reconcilers.policy import Breaker
+from reconcilers.write_target import ALL, REMOVALS
 from streaming import app
 from streaming.commands import pause as command
 from tests.builders.rows import NOW, SECOND
@@ -29,7 +29,7 @@ def journal(monkeypatch: pytest.MonkeyPatch) -> MemoryJournal:
 @pytest.fixture
 def pauses(journal: MemoryJournal, monkeypatch: pytest.MonkeyPatch) -> MemoryPauses:
     kept = MemoryPauses()
-    monkeypatch.setattr(command, "_pauses", lambda settings: kept)
+    monkeypatch.setattr(command, "pauses_of", lambda settings: kept)
     monkeypatch.setattr(command, "now_micros", lambda: NOW)
     return kept
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -17,23 +17,23 @@ from reconcilers.errors import Unreachable
 from reconcilers.family import Projection
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Suspect
-from reconcilers.pause import (
-    ALL,
-    REMOVALS,
-    Pause,
-    covering,
-    covering_tally,
-    waits_for_resume,
-    why_paused,
-)
+from reconcilers.pause import Pause, waits_for_resume, why_paused
 from reconcilers.policy import Admission, Breaker
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
+from reconcilers.write_target import (
+    ALL,
+    EVERYTHING,
+    REMOVALS,
+    WriteTarget,
+    correction_of,
+    repair_of,
+)
 from streaming.app import _parser
 from streaming.commands.pause import ResumeDesk, listed, pausable
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.pause_report import PauseReport
 from streaming.steps.outcome import Outcome
-from streaming.steps.pauses import OLDEST, UNKNOWN, PauseWatch
+from streaming.steps.pauses import OLDEST, UNKNOWN, PauseWatch, nobodys
 from streaming.steps.permit import Permit
 from tests.builders.counters import OF_BOB, OF_MAILBOX, Bench, K
 from tests.builders.indexes import DELETED, LISTS, UNSEEN
@@ -63,7 +63,7 @@ BY = Resumed(NOW, "bob", "it was nothing")
 def test_what_a_pause_covers(
     what: str, projection: Projection, kind: Kind, *, covered: bool
 ) -> None:
-    why = why_paused([replace(PAUSE, what=what)], covering(projection, kind), NOW)
+    why = why_paused([replace(PAUSE, what=what)], repair_of(projection, kind), NOW, nobodys)
     assert why == (WHY if covered else None)
 
 
@@ -71,20 +71,20 @@ def test_what_a_pause_covers(
     ("what", "covered"), [(ALL, True), (CURRENT_QUOTA.name, True), (REMOVALS, False)]
 )
 def test_what_of_counters_a_pause_covers(what: str, *, covered: bool) -> None:
-    why = why_paused([replace(PAUSE, what=what)], covering_tally(CURRENT_QUOTA), NOW)
+    why = why_paused([replace(PAUSE, what=what)], correction_of(CURRENT_QUOTA), NOW, nobodys)
     assert bool(why) is covered
 
 
 def test_a_pause_until_a_time_ends_by_itself_and_says_which() -> None:
     until = replace(PAUSE, until=NOW + SECOND)
     told = "paused by alice until 2027-01-15T08:00:01+00:00: a look"
-    assert why_paused([until], {ALL}, NOW) == told
-    assert why_paused([until], {ALL}, NOW + SECOND) is None
+    assert why_paused([until], EVERYTHING, NOW, nobodys) == told
+    assert why_paused([until], EVERYTHING, NOW + SECOND, nobodys) is None
 
 
 def test_the_one_that_was_asked_for_first_is_named() -> None:
     later = replace(PAUSE, asked_at=NOW + 1, who="bob")
-    assert why_paused([later, PAUSE], {ALL}, NOW) == WHY
+    assert why_paused([later, PAUSE], EVERYTHING, NOW, nobodys) == WHY
 
 
 def test_what_waits_for_a_resume_says_so() -> None:
@@ -123,27 +123,27 @@ class SlowPauses(MemoryPauses):
 def test_an_answer_is_used_for_a_second_and_no_longer() -> None:
     pauses = SlowPauses()
     watch = pauses.watch
-    assert watch.why({ALL}) is None
+    assert watch.why(EVERYTHING) is None
     pauses.begin(PAUSE)
     pauses.seconds = OLDEST
-    assert (watch.why({ALL}), pauses.asked) == (None, 1)
+    assert (watch.why(EVERYTHING), pauses.asked) == (None, 1)
     pauses.seconds = OLDEST + 0.01
-    assert (watch.why({ALL}), pauses.asked) == (WHY, 2)
+    assert (watch.why(EVERYTHING), pauses.asked) == (WHY, 2)
 
 
 def test_its_age_counts_from_the_question() -> None:
     """A pause that is begun while the answer is on its way is not in it."""
     pauses = SlowPauses(takes=0.6)
     watch = pauses.watch
-    assert watch.why({ALL}) is None
+    assert watch.why(EVERYTHING) is None
     pauses.begin(PAUSE)
     pauses.seconds += 0.5
-    assert watch.why({ALL}) == WHY
+    assert watch.why(EVERYTHING) == WHY
 
 
 def test_where_no_answer_is_young_enough_nothing_is_written() -> None:
     pauses = SlowPauses(takes=1.5)
-    assert pauses.watch.why({ALL}) == UNKNOWN
+    assert pauses.watch.why(EVERYTHING) == UNKNOWN
     assert pauses.asked == 2
 
 
@@ -153,7 +153,7 @@ def test_where_nobody_answers_nothing_is_written() -> None:
             raise Unreachable("no host answered")
 
     with pytest.raises(Unreachable):
-        Silent().watch.why({ALL})
+        Silent().watch.why(EVERYTHING)
 
 
 # --- no write follows ----------------------------------------------------------------------------
@@ -165,11 +165,11 @@ class PausedAt:
 
     after: int
     asked: int = 0
-    names: list[Collection[str]] = field(default_factory=list)
+    targets: list[WriteTarget] = field(default_factory=list)
 
-    def __call__(self, names: Collection[str]) -> str | None:
+    def __call__(self, target: WriteTarget) -> str | None:
         self.asked += 1
-        self.names.append(names)
+        self.targets.append(target)
         return WHY if self.asked > self.after else None
 
     def permit(self, admission: Admission) -> Permit:
@@ -233,15 +233,18 @@ def test_an_attempt_that_was_paused_loses_and_counts_none() -> None:
 def test_an_observer_asks_nobody() -> None:
     pauses = PausedAt(0)
     permit = pauses.permit(Admission(observe=True))
-    assert permit.paused(LISTS, Kind.EXTRA_ROW) is None
+    assert permit.paused(LISTS, Kind.EXTRA_ROW, SLOTS[0]) is None
     assert pauses.asked == 0
 
 
 def test_the_permit_asks_for_what_it_is_about() -> None:
     pauses = PausedAt(0)
-    admitted = pauses.permit(Admission()).admits(UNSEEN, Kind.MISSING_ROW)
+    admitted = pauses.permit(Admission()).admits(UNSEEN, Kind.MISSING_ROW, SLOTS[0])
     assert admitted.repairs == WHY
-    assert pauses.names == [{ALL, UNSEEN.name}]
+    (asked,) = pauses.targets
+    assert asked.names == {ALL, UNSEEN.name}
+    assert (asked.system, asked.kind) == (UNSEEN.name, Kind.MISSING_ROW)
+    assert asked.group == SLOTS[0].group
 
 
 # --- counters ------------------------------------------------------------------------------------
@@ -280,8 +283,7 @@ def test_a_correction_that_was_claimed_and_journalled_is_not_sent_after_a_pause(
 
 
 def test_a_quota_is_paused_by_its_own_name() -> None:
-    assert ALL in covering_tally(OF_BOB.tally)
-    assert CURRENT_QUOTA.name in covering_tally(OF_BOB.tally)
+    assert correction_of(OF_BOB.tally).names == {ALL, CURRENT_QUOTA.name}
 
 
 # --- what is told --------------------------------------------------------------------------------

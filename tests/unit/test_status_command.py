@@ -99,13 +99,19 @@ def test_it_tells_of_the_last_sweep() -> None:
     assert swept(sweeps) == "last swept 2027-01-15T08:00:09+00:00: 5 rows"
 
 
+def test_a_pilot_is_told_with_the_command_that_ends_it() -> None:
+    told = text(pilots=("only user bob is repaired: pilot of alice: a first try",))
+    line = "PILOT: only user bob is repaired: pilot of alice: a first try"
+    assert f"{line}; `reconcile pilot --end` ends it" in told
+
+
 def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     finding = OpenCount("messages", "missing_row", "stuck", 3)
     shown = as_json(replace(CALM, streams=(STREAM,), findings=(finding,)))
     told = json.loads(json.dumps(shown))
     assert list(told) == [
         *("keyspace", "delay", "window", "kafka", "streams", "findings", "stuck", "unresolved"),
-        *("breakers", "watched_since", "pauses", "sweep", "on_hold"),
+        *("breakers", "watched_since", "pauses", "pilots", "sweep", "on_hold"),
     ]
     assert told["findings"] == [
         {"projection": "messages", "kind": "missing_row", "state": "stuck", "open": 3}

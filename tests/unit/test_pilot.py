@@ -1,0 +1,321 @@
+"""A pilot: what it takes, that all else is held with its name, and how it is begun and ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+from uuid import UUID, uuid1
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
+
+from checkpoints.memory_pauses import MemoryPauses
+from checkpoints.pauses import Resumed
+from reconcilers.errors import Refused, Unreachable
+from reconcilers.model import Kind, Slot
+from reconcilers.pause import PILOT, Pause, waits_for_resume, why_paused
+from reconcilers.pilot import Pilot
+from reconcilers.policy import Admission
+from reconcilers.tallies.current_quota import CURRENT_QUOTA
+from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.tally import QuotaRoot
+from reconcilers.write_target import EVERYTHING, WriteTarget, correction_of, repair_of
+from streaming import app
+from streaming.commands import pause as pause_command
+from streaming.commands import pilot as command
+from streaming.monitoring.metrics import Metrics
+from streaming.pipeline.pause_report import PauseReport
+from streaming.steps.pauses import OWNERS_FOR, PauseWatch
+from streaming.steps.permit import Permit
+from tests.builders.indexes import DELETED, LISTS
+from tests.builders.rows import NOW
+
+OF_BOB, OF_ALICE, GONE = uuid1(), uuid1(), uuid1()
+OWNERS = {OF_BOB: QuotaRoot("#private", "bob"), OF_ALICE: QuotaRoot("#private", "alice")}
+BOBS_QUOTA, ALICES_QUOTA = (str(each) for each in OWNERS.values())
+BOB = Pilot(users=frozenset({"bob"}))
+BY = Resumed(NOW + 1, "carol", "it went well")
+
+
+def missing_in(mailbox: UUID) -> WriteTarget:
+    return repair_of(LISTS, Kind.MISSING_ROW, Slot(mailbox, 1))
+
+
+# --- what it takes -------------------------------------------------------------------------------
+
+TABLE = {
+    "a user's mailbox": (BOB, missing_in(OF_BOB), True),
+    "another's": (BOB, missing_in(OF_ALICE), False),
+    "nobody's": (BOB, missing_in(GONE), False),
+    "a user's quota": (BOB, correction_of(CURRENT_QUOTA, BOBS_QUOTA), True),
+    "another's quota": (BOB, correction_of(CURRENT_QUOTA, ALICES_QUOTA), False),
+    "the counters of a user's mailbox": (BOB, correction_of(MAILBOX_COUNTERS, OF_BOB), True),
+    "of another's": (BOB, correction_of(MAILBOX_COUNTERS, OF_ALICE), False),
+    "a mailbox": (Pilot(mailboxes=frozenset({OF_ALICE})), missing_in(OF_ALICE), True),
+    "another mailbox": (Pilot(mailboxes=frozenset({OF_ALICE})), missing_in(OF_BOB), False),
+    "the quota of a mailbox's user": (
+        Pilot(mailboxes=frozenset({OF_BOB})),
+        correction_of(CURRENT_QUOTA, BOBS_QUOTA),
+        False,
+    ),
+    "a user's, or a mailbox": (
+        Pilot(users=frozenset({"bob"}), mailboxes=frozenset({OF_ALICE})),
+        missing_in(OF_ALICE),
+        True,
+    ),
+    "a system": (Pilot(systems=frozenset({LISTS.name})), missing_in(GONE), True),
+    "another system": (Pilot(systems=frozenset({DELETED.name})), missing_in(GONE), False),
+    "a kind": (Pilot(kinds=frozenset({Kind.MISSING_ROW})), missing_in(GONE), True),
+    "another kind": (Pilot(kinds=frozenset({Kind.EXTRA_ROW})), missing_in(GONE), False),
+    "a user's, of another kind": (
+        Pilot(users=frozenset({"bob"}), kinds=frozenset({Kind.EXTRA_ROW})),
+        missing_in(OF_BOB),
+        False,
+    ),
+    "no single place": (BOB, EVERYTHING, True),
+    "what a person undoes": (BOB, repair_of(LISTS, Kind.MISSING_ROW), True),
+}
+
+
+@pytest.mark.parametrize("case", TABLE)
+def test_what_a_pilot_takes(case: str) -> None:
+    pilot, target, taken = TABLE[case]
+    assert pilot.takes(target, OWNERS.get) is taken
+
+
+NAMES = st.frozensets(st.sampled_from(["bob", "alice"]))
+MAILBOXES = st.frozensets(st.sampled_from([OF_BOB, OF_ALICE, GONE]))
+SYSTEMS = st.frozensets(st.sampled_from([LISTS.name, DELETED.name]))
+KINDS = st.frozensets(st.sampled_from([Kind.MISSING_ROW.value, Kind.EXTRA_ROW.value]))
+
+
+@given(
+    st.builds(Pilot, NAMES, MAILBOXES, SYSTEMS, KINDS),
+    st.sampled_from([OF_BOB, OF_ALICE, GONE]),
+    st.sampled_from([LISTS, DELETED]),
+    st.sampled_from([Kind.MISSING_ROW, Kind.EXTRA_ROW]),
+)
+def test_it_takes_what_is_named_in_each_of_its_limits(pilot, mailbox, projection, kind) -> None:  # type: ignore[no-untyped-def]
+    owner = OWNERS.get(mailbox)
+    there = mailbox in pilot.mailboxes or (owner is not None and owner.user in pilot.users)
+    anywhere = not pilot.users and not pilot.mailboxes
+    expected = (
+        (anywhere or there)
+        and projection.name in (pilot.systems or {projection.name})
+        and kind in (pilot.kinds or {kind})
+    )
+    assert pilot.takes(repair_of(projection, kind, Slot(mailbox, 1)), OWNERS.get) is expected
+
+
+# --- what is held --------------------------------------------------------------------------------
+
+
+def begun(pilot: Pilot = BOB, asked_at: int = NOW) -> Pause:
+    return Pause(PILOT, asked_at, "carol", "a first try", pilot=pilot)
+
+
+OUTSIDE = "outside the pilot of carol: a first try (only user bob)"
+
+
+def test_what_is_outside_is_held_and_says_of_what() -> None:
+    assert why_paused([begun()], missing_in(OF_ALICE), NOW, OWNERS.get) == OUTSIDE
+    assert why_paused([begun()], missing_in(OF_BOB), NOW, OWNERS.get) is None
+    assert waits_for_resume(f"is missing; held: {OUTSIDE}")
+    assert waits_for_resume(f"may be wrong; not corrected yet: {OUTSIDE}")
+
+
+def test_a_pause_holds_up_what_the_pilot_takes() -> None:
+    pause = Pause("all", NOW + 1, "alice", "a look")
+    why = why_paused([begun(), pause], missing_in(OF_BOB), NOW + 1, OWNERS.get)
+    assert why == "paused by alice: a look"
+
+
+def test_while_two_stand_only_what_both_take_is_repaired() -> None:
+    both = [begun(), begun(Pilot(systems=frozenset({DELETED.name})), NOW + 1)]
+    assert why_paused(both, missing_in(OF_BOB), NOW, OWNERS.get) is not None
+    taken = repair_of(DELETED, Kind.EXTRA_ROW, Slot(OF_BOB, 1))
+    assert why_paused(both, taken, NOW, OWNERS.get) is None
+
+
+def test_a_worker_may_write_what_the_pilot_takes_and_nothing_else() -> None:
+    pauses = MemoryPauses()
+    pauses.begin(begun())
+    permit = Permit(Admission(), lambda: None, watch(pauses).why)
+    assert permit.admits(LISTS, Kind.MISSING_ROW, Slot(OF_BOB, 1)).repairs is None
+    assert permit.admits(LISTS, Kind.MISSING_ROW, Slot(OF_ALICE, 1)).repairs == OUTSIDE
+
+
+class Asked:
+    """Says whose a mailbox is, and remembers being asked."""
+
+    def __init__(self) -> None:
+        self.times: list[UUID] = []
+
+    def __call__(self, mailbox: UUID) -> QuotaRoot | None:
+        self.times.append(mailbox)
+        return OWNERS.get(mailbox)
+
+
+def watch(pauses: MemoryPauses, owner=OWNERS.get, steady=lambda: 0.0) -> PauseWatch:  # type: ignore[no-untyped-def]
+    return PauseWatch(pauses, lambda: NOW, steady, owner)
+
+
+def test_an_owner_is_read_once_a_minute_also_of_what_is_nobodys() -> None:
+    pauses, owner, now = MemoryPauses(), Asked(), [0.0]
+    pauses.begin(begun())
+    asking = watch(pauses, owner, lambda: now[0])
+    for at in (0.0, OWNERS_FOR, OWNERS_FOR + 0.1):
+        now[0] = at
+        asking.why(missing_in(OF_ALICE))
+        asking.why(missing_in(GONE))
+    assert owner.times == [OF_ALICE, GONE] * 2
+
+
+def test_where_no_user_is_named_no_owner_is_read() -> None:
+    pauses, owner = MemoryPauses(), Asked()
+    pauses.begin(begun(Pilot(mailboxes=frozenset({OF_BOB}))))
+    assert watch(pauses, owner).why(missing_in(OF_ALICE)) is not None
+    assert owner.times == []
+
+
+def test_where_nobody_says_whose_it_is_nothing_is_written() -> None:
+    def silent(_mailbox: UUID) -> QuotaRoot | None:
+        raise Unreachable("no host answered")
+
+    pauses = MemoryPauses()
+    pauses.begin(begun())
+    with pytest.raises(Unreachable):
+        watch(pauses, silent).why(missing_in(OF_BOB))
+
+
+def test_where_it_may_not_be_read_whose_it_is_nothing_of_a_users_is_written() -> None:
+    def refused(_mailbox: UUID) -> QuotaRoot | None:
+        raise Refused("no SELECT permission on mailbox")
+
+    pauses = MemoryPauses()
+    pauses.begin(begun())
+    assert watch(pauses, refused).why(missing_in(OF_BOB)) == OUTSIDE
+
+
+def test_a_pilot_is_shown_apart_from_pauses_and_its_end_lets_go() -> None:
+    pauses, metrics, now = MemoryPauses(), Metrics(CollectorRegistry()), [0.0]
+    report = PauseReport(watch(pauses, steady=lambda: now[0]), metrics)
+
+    def shown() -> dict[str, float | None]:
+        read = metrics.registry.get_sample_value
+        reasons = ("paused", "pilot")
+        return {each: read("reconciler_repairs_paused", {"reason": each}) for each in reasons}
+
+    pauses.begin(begun())
+    assert not report.is_over()
+    assert shown() == {"paused": 0, "pilot": 1}
+    pauses.end(begun(), BY)
+    now[0] += 2
+    assert report.is_over()
+    assert shown() == {"paused": 0, "pilot": 0}
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> MemoryPauses:
+    kept, times = MemoryPauses(), iter(range(NOW, NOW + 100))
+    theirs = {OWNERS[each]: {each} for each in OWNERS}
+    monkeypatch.setattr(command, "pauses_of", lambda settings: kept)
+    monkeypatch.setattr(pause_command, "now_micros", lambda: next(times))
+    monkeypatch.setattr(command, "connect", lambda settings: None)
+    monkeypatch.setattr(
+        command,
+        "CounterTables",
+        lambda *_: SimpleNamespace(
+            mailboxes=lambda root: theirs.get(root, set()), owner=OWNERS.get
+        ),
+    )
+    return kept
+
+
+def reconcile(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    assert app.main(["pilot", *words]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def pilots(pauses: MemoryPauses) -> list[Pilot | None]:
+    return [each.pilot for each in pauses.standing()]
+
+
+def test_it_is_begun_changed_shown_and_ended(
+    pauses: MemoryPauses, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reconcile(capsys) == [command.NONE]
+    who = ("--who", "carol", "--reason", "a first try")
+    first, _ = reconcile(capsys, "--user", "bob", *who)
+    assert first == "only user bob is repaired: pilot of carol: a first try"
+    assert reconcile(capsys) == [first]
+    words = ("--user", "bob", "--user", "alice", "--system", "messages", "--kind", "missing_row")
+    wider, _ = reconcile(capsys, *words, *who)
+    assert wider.startswith("only user alice, bob, system messages, kind missing_row is repaired")
+    assert pilots(pauses) == [
+        Pilot(
+            frozenset({"bob", "alice"}),
+            systems=frozenset({"messages"}),
+            kinds=frozenset({"missing_row"}),
+        )
+    ]
+    assert reconcile(capsys, "--end") == [f"ended: {wider}"]
+    assert reconcile(capsys, "--end") == [command.NONE]
+    assert pilots(pauses) == []
+
+
+def test_at_no_moment_of_a_change_is_everything_repaired() -> None:
+    class Stopped(MemoryPauses):
+        def end(self, pause: Pause, by: Resumed) -> None:
+            raise Unreachable("no host answered")
+
+    kept = Stopped()
+    kept.begin(begun())
+    with pytest.raises(Unreachable):
+        list(command.begin(kept, begun(Pilot(systems=frozenset({"messages"})), NOW + 1)))
+    assert len(kept.standing()) == 2
+
+
+def test_a_user_without_a_mailbox_is_named(
+    pauses: MemoryPauses, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note, *_ = reconcile(capsys, "--user", "bbo")
+    assert note == "NOTE: bbo has no mailbox: is the name right?"
+    assert len(pilots(pauses)) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--system", "mesages"), "did you mean messages?"),
+        (("--kind", "missing-row"), "did you mean missing_row?"),
+        (("--mailbox", "INBOX"), "is not a mailbox id (a UUID)"),
+    ],
+)
+def test_what_it_cannot_name_is_refused(
+    words: Iterable[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        app.main(["pilot", *words])
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("pauses")
+def test_its_end_takes_no_scope(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.main(["pilot", "--end", "--user", "bob"]) == 2
+    assert "--end ends the whole pilot" in capsys.readouterr().err
+
+
+def test_resume_ends_pauses_and_no_pilot() -> None:
+    kept = MemoryPauses()
+    kept.begin(begun())
+    kept.begin(Pause("all", NOW + 1, "alice", "a look"))
+    journal = SimpleNamespace(breakers=dict, close_breakers=lambda at: None)
+    desk = pause_command.ResumeDesk(kept, journal, BY)
+    assert list(desk.end_pauses(None)) == ["ended the pause of all, paused by alice: a look"]
+    assert kept.standing() == (begun(),)
