@@ -20,13 +20,13 @@ from checkpoints.cassandra import (
 )
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.lease import Holder
-from checkpoints.sweeps import Sweeps
 from reconcilers.errors import ReconcilerError
 from reconcilers.families import FAMILIES
 from reconcilers.finding import State
 from reconcilers.frontier import newest_of
 from reconcilers.model import Kind, Micros
 from reconcilers.pause import Pause
+from streaming.again.last_sweep import NOT_SWEPT, last_sweep
 from streaming.commands.mode import StreamNames
 from streaming.monitoring.lag import PartitionLag, lags, longest
 from streaming.settings import Mode, Settings
@@ -59,9 +59,6 @@ class OpenCount:
     kind: str
     state: str
     open: int
-
-
-NOT_SWEPT = "never swept: what was wrong before the first start is not known (`reconcile sweep`)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +119,7 @@ def status(settings: Settings) -> Status:
             watcher.close()
     counts, watching = _counts(own.journal), own.lineage.watching()
     standing = tuple(_standing(settings, own))
+    sweeps = CassandraSweeps(own.store, settings.cassandra.keyspace)
     return Status(
         keyspace=settings.cassandra.keyspace,
         delay=settings.stream.delay,
@@ -135,22 +133,8 @@ def status(settings: Settings) -> Status:
         watched_since=_iso(watching.since if watching else None),
         pauses=tuple(each.told for each in standing if each.pilot is None),
         pilots=tuple(each.told for each in standing if each.pilot is not None),
-        sweep=swept(CassandraSweeps(own.store, settings.cassandra.keyspace)),
+        sweep=last_sweep(sweeps, settings.families()[0].names),
         on_hold=sum(1 for family in FAMILIES for _ in own.journal.holds.all(family)),
-    )
-
-
-def swept(sweeps: Sweeps) -> str:
-    """The last sweep, in words."""
-    newest = next(iter(sweeps.all()), None)
-    if newest is None:
-        return NOT_SWEPT
-    if newest.ended_at is not None:
-        return f"last swept {_iso(newest.ended_at)}: {newest.outcome}"
-    done = len(sweeps.ranges(newest))
-    return (
-        f"a sweep of {_iso(newest.began_at)} by {newest.who} has read {done} ranges and has not"
-        " ended; one that was stopped goes on with `reconcile sweep --resume`"
     )
 
 

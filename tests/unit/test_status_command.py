@@ -9,10 +9,8 @@ import pytest
 from checkpoints.bookmarks import Bookmark
 from checkpoints.clock import now_micros
 from checkpoints.lease import Holder
-from checkpoints.memory_sweeps import MemorySweeps
-from checkpoints.sweeps import SweepRecord, SweptRange
+from streaming.again.last_sweep import NOT_SWEPT
 from streaming.commands.status import (
-    NOT_SWEPT,
     REACHABLE,
     OpenCount,
     Status,
@@ -20,7 +18,6 @@ from streaming.commands.status import (
     as_json,
     as_text,
     stream_status,
-    swept,
 )
 from streaming.monitoring.lag import PartitionLag
 from streaming.settings import Mode
@@ -85,18 +82,6 @@ def test_a_stream_tells_its_lag_and_who_runs_it() -> None:
     assert "t/0: 3 of 10" in told
     assert "t/1" not in told
     assert "t/2: nothing settled yet, ends at 4" in told
-
-
-def test_it_tells_of_the_last_sweep() -> None:
-    sweeps, at = MemorySweeps(), 1_800_000_000_000_000
-    assert swept(sweeps) == NOT_SWEPT
-    sweep = SweepRecord(at, "alice", "", ("messages",), 8)
-    sweeps.begin(sweep)
-    sweeps.swept(sweep, {("imapuidtable", 3): SweptRange(5, 0)})
-    assert "by alice has read 1 ranges and has not ended" in swept(sweeps)
-    assert "reconcile sweep --resume" in swept(sweeps)
-    sweeps.end(sweep, at + 9_000_000, "5 rows")
-    assert swept(sweeps) == "last swept 2027-01-15T08:00:09+00:00: 5 rows"
 
 
 def test_a_pilot_is_told_with_the_command_that_ends_it() -> None:

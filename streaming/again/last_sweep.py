@@ -1,0 +1,47 @@
+"""The last sweep in words, and since when every row has been compared."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+
+from checkpoints.clock import to_seconds
+from checkpoints.sweeps import SweepRecord, Sweeps
+from reconcilers.model import Micros
+
+NOT_SWEPT = "never swept: what was wrong before the first start is not known (`reconcile sweep`)"
+
+
+def last_sweep(sweeps: Sweeps, systems: Collection[str]) -> str:
+    """What the last one did or does. ``systems`` are the projections that are to be compared."""
+    known = sweeps.all()
+    if not known:
+        return NOT_SWEPT
+    newest, since = known[0], compared_since(known, systems)
+    if newest.ended_at is not None:
+        told = f"last swept {_iso(newest.ended_at)}: {newest.outcome}"
+        before = "not every row was ever compared" if since is None else _whole(since)
+        return told if since == newest.began_at else f"{told}; {before}"
+    done = len(sweeps.ranges(newest))
+    others = "were never compared" if since is None else f"were last compared after {_iso(since)}"
+    return (
+        f"a sweep of {_iso(newest.began_at)} by {newest.who} has read {done} ranges and has not"
+        f" ended; the others {others}; one that was stopped goes on with `reconcile sweep --resume`"
+    )
+
+
+def compared_since(sweeps: Sequence[SweepRecord], systems: Collection[str]) -> Micros | None:
+    """When (µs) the newest sweep of all these systems began that has ended; None without one.
+
+    Each row was compared at least once since then, but for ranges that its outcome names unread.
+    """
+    ended = (each for each in sweeps if each.ended_at is not None)
+    return max((each.began_at for each in ended if set(systems) <= {*each.systems}), default=None)
+
+
+def _whole(since: Micros) -> str:
+    return f"every row was last compared after {_iso(since)}"
+
+
+def _iso(at: Micros) -> str:
+    return datetime.fromtimestamp(to_seconds(at), UTC).isoformat(timespec="seconds")

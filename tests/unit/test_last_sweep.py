@@ -1,0 +1,58 @@
+"""What `status` says of sweeps, and since when every row has been compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from checkpoints.memory_sweeps import MemorySweeps
+from checkpoints.sweeps import SweepRecord, SweptRange
+from streaming.again.last_sweep import NOT_SWEPT, compared_since, last_sweep
+
+AT, HOUR = 1_800_000_000_000_000, 3_600_000_000
+SYSTEMS = ("messages", "deleted_uids")
+FIRST = SweepRecord(AT, "alice", "", SYSTEMS, 8)
+SECOND = replace(FIRST, began_at=AT + HOUR, who="bob")
+
+
+def kept(*ended: SweepRecord, running: SweepRecord | None = None) -> MemorySweeps:
+    sweeps = MemorySweeps()
+    for each in ended:
+        sweeps.begin(each)
+        sweeps.end(each, each.began_at + 9_000_000, "5 rows")
+    if running is not None:
+        sweeps.begin(running)
+        sweeps.swept(running, {("imapuidtable", 3): SweptRange(5, 0)})
+    return sweeps
+
+
+def test_without_a_sweep_it_says_what_is_not_known() -> None:
+    assert last_sweep(kept(), SYSTEMS) == NOT_SWEPT
+
+
+def test_one_that_has_ended_is_told_with_its_outcome() -> None:
+    assert last_sweep(kept(FIRST), SYSTEMS) == "last swept 2027-01-15T08:00:09+00:00: 5 rows"
+
+
+def test_under_the_first_the_other_ranges_were_never_compared() -> None:
+    told = last_sweep(kept(running=FIRST), SYSTEMS)
+    assert "by alice has read 1 ranges and has not ended; the others were never compared" in told
+    assert "reconcile sweep --resume" in told
+
+
+def test_under_another_they_were_compared_by_the_one_before() -> None:
+    told = last_sweep(kept(FIRST, running=SECOND), SYSTEMS)
+    assert "the others were last compared after 2027-01-15T08:00:00+00:00" in told
+
+
+def test_a_sweep_of_some_systems_compares_not_every_row() -> None:
+    some = replace(SECOND, systems=("messages",))
+    assert last_sweep(kept(some), SYSTEMS).endswith("; not every row was ever compared")
+    told = last_sweep(kept(FIRST, some), SYSTEMS)
+    assert told.endswith("; every row was last compared after 2027-01-15T08:00:00+00:00")
+    assert last_sweep(kept(some), ("messages",)).endswith(": 5 rows")
+
+
+def test_every_row_was_compared_since_the_newest_that_ended_began() -> None:
+    sweeps = kept(FIRST, replace(FIRST, began_at=AT + 1), running=SECOND).all()
+    assert compared_since(sweeps, SYSTEMS) == AT + 1
+    assert compared_since(sweeps, (*SYSTEMS, "recent_uids")) is None
