@@ -15,6 +15,7 @@ from checkpoints.cassandra.holds import CassandraHolds
 from checkpoints.cassandra.journal import CassandraJournal
 from checkpoints.cassandra.lease import CassandraLease
 from checkpoints.cassandra.lineage import CassandraLineage
+from checkpoints.cassandra.losses import CassandraLosses
 from checkpoints.cassandra.owner import CassandraOwner
 from checkpoints.cassandra.pauses import CassandraPauses
 from checkpoints.cassandra.raw_lineage import CassandraRawLineage
@@ -33,6 +34,7 @@ __all__ = [
     "CassandraJournal",
     "CassandraLease",
     "CassandraLineage",
+    "CassandraLosses",
     "CassandraOwner",
     "CassandraPauses",
     "CassandraRawLineage",

@@ -23,6 +23,7 @@ from checkpoints.schema import (
     step_008,
     step_009,
     step_010,
+    step_011,
 )
 from checkpoints.schema.step import SchemaStep
 
@@ -37,4 +38,5 @@ STEPS: tuple[SchemaStep, ...] = (
     step_008.STEP,
     step_009.STEP,
     step_010.STEP,
+    step_011.STEP,
 )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from checkpoints.lineage import Lineage
+from checkpoints.losses import Loss, Losses
 from reconcilers.capture import unchanged
 from reconcilers.errors import Retryable
 from reconcilers.frontier import Marks, Proven
@@ -45,6 +46,7 @@ class MemoryWatch:
     """Called by one thread. ``clock`` gives µs, ``steady_clock`` seconds that only go up."""
 
     lineage: Lineage
+    losses: Losses
     tables: CapturedTables
     clock: Callable[[], Micros]
     steady_clock: Callable[[], float] = time.monotonic
@@ -79,22 +81,24 @@ class MemoryWatch:
         except Retryable as failed:
             log.warning("not known whether all changes are captured: %s", failed)
 
-    def lost(self, until: Micros) -> None:
+    def lost(self, until: Micros, why: str) -> None:
         """Events from before ``until`` (µs) may be lost: memory begins anew then.
 
         Never earlier than it has begun, and not in the future. Raises `Retryable`.
         """
+        self.losses.record(Loss(until, why))
         begins, watching = min(until, self.clock()), self.lineage.watching()
         if watching is not None and begins > watching.since:
             self.lineage.watch_from(begins, watching.captured)
 
-    def lost_until_now(self) -> None:
+    def lost_until_now(self, why: str) -> None:
         """Events from before now are lost. Raises `Retryable`."""
-        self.lost(self.clock())
+        self.lost(self.clock(), why)
 
     def end(self, why: str) -> None:
         """Changes may have been missed. Raises `Retryable`."""
         log.error("changes may have been missed: %s; memory begins anew", why)
+        self.losses.record(Loss(self.clock(), why))
         self.lineage.stop_watching()
         self._awaited = None
 

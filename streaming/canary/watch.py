@@ -8,28 +8,31 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from checkpoints.clock import to_seconds
-from reconcilers.frontier import Echo, Frontier, Lane, Node, Proven
+from reconcilers.frontier import Echo, Frontier, Lane, Node, Proven, Span
 from reconcilers.model import Micros
 from streaming.monitoring.metrics import Metrics
 
 log = logging.getLogger("reconciler")
+
+MOST_NAMED = 3
+"""Lanes in the sentence of one loss."""
 
 
 @dataclass(slots=True)
 class FrontierWatch:
     """Hears the canaries of each slice. ``topic`` is the agent's, ``nodes`` gives those that exist.
 
-    ``events_lost`` is told from when on events are known again (µs) where some may be lost; what it
-    cannot be told is kept until it can.
+    ``events_lost`` is told from when on events are known again (µs) where some may be lost, and
+    which; what it cannot be told is kept until it can.
     """
 
     frontier: Frontier
     topic: str
     nodes: Callable[[], Collection[Node]]
-    events_lost: Callable[[Micros], None]
+    events_lost: Callable[[Micros, str], None]
     metrics: Metrics
     _now: Micros = 0
-    _untold: Micros = 0
+    _untold: list[Span] = field(default_factory=list)
     _absent: dict[Node, Micros] = field(default_factory=dict)
 
     def begin(self, reached: Mapping[Lane, Micros]) -> None:
@@ -58,10 +61,10 @@ class FrontierWatch:
         for span in self.frontier.hear(echoes, self._now):
             log.error("events may be lost: %s; what memory says of before counts no more", span)
             self.metrics.lost_spans.labels(span.lane[0]).inc()
-            self._untold = max(self._untold, span.until)
+            self._untold.append(span)
         if self._untold:
-            self.events_lost(self._untold)
-            self._untold = 0
+            self.events_lost(max(span.until for span in self._untold), _named(self._untold))
+            self._untold.clear()
         self._forget_gone()
         self._show()
         return self.proven(places)
@@ -107,3 +110,8 @@ class FrontierWatch:
         for node, number in newest.items():
             self.metrics.capture_delay.labels(node).set(max(to_seconds(self._now - number), 0.0))
         self.metrics.frontier.set(to_seconds(min(newest.values())))
+
+
+def _named(spans: Sequence[Span]) -> str:
+    more = f"; and {len(spans) - MOST_NAMED} more" if len(spans) > MOST_NAMED else ""
+    return f"events may be lost: {'; '.join(map(str, spans[:MOST_NAMED]))}{more}"

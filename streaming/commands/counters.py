@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from checkpoints.cassandra import CassandraRounds, CassandraSweeps
+from checkpoints.cassandra import CassandraLosses, CassandraRounds, CassandraSweeps
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.lease import Lease, time_awake_or_asleep
+from checkpoints.losses import Loss
 from checkpoints.tallies import marks_begin
 from reconcilers.drift import Evidence
 from reconcilers.family import Family
@@ -125,10 +126,15 @@ def _tallies(opened: OpenedStream, canaries: FrontierMarks) -> WatchedTallies:
         frontier=canaries,
         clock=now_micros,
         rules=LossRules(slack=delay // 2, expiries=4 * delay),
-        lost=opened.metrics.lost_spans.labels("unknown").inc,
+        lost=partial(_lost, opened),
     )
     made.begin()
     return made
+
+
+def _lost(opened: OpenedStream, why: str) -> None:
+    opened.metrics.lost_spans.labels("unknown").inc()
+    CassandraLosses(opened.store).record(Loss(now_micros(), why))
 
 
 def _counting(

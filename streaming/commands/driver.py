@@ -7,7 +7,7 @@ from functools import partial
 
 from checkpoints.batch_bookmarks import safe_start
 from checkpoints.bookmarks import Place
-from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices
+from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices, CassandraLosses
 from checkpoints.clock import now_micros, to_micros
 from reconcilers.behind import longest_age
 from reconcilers.ceiling import MINUTE
@@ -53,7 +53,7 @@ def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySuper
     clocks = ClockWatch(Nodes(connect(settings.cassandra)), stream.delay, metrics)
     lag = LagWatch(opened.watcher, opened.topics, metrics)
     bookmarks, name = CassandraBookmarks(opened.store), names.bookmarks(opened.job.family)
-    memory = MemoryWatch(opened.job.connections().lineage, canaries(settings), now_micros)
+    memory = _memory(opened)
     frontier = _frontier(opened, memory)
     starting = StartingPoint(
         opened.watcher,
@@ -152,6 +152,11 @@ def _frontier(opened: OpenedStream, memory: MemoryWatch) -> FrontierWatch:
     )
 
 
+def _memory(opened: OpenedStream) -> MemoryWatch:
+    lineage, losses = opened.job.connections().lineage, CassandraLosses(opened.store)
+    return MemoryWatch(lineage, losses, canaries(opened.settings), now_micros)
+
+
 def _longest_age(settings: Settings) -> Micros:
     """How old (µs) the frontier may be until the stream is behind."""
     stream, canary = settings.stream, settings.canary
@@ -162,7 +167,8 @@ def _longest_age(settings: Settings) -> Micros:
 
 def _records_lost(frontier: FrontierWatch, memory: MemoryWatch, places: Collection[Place]) -> None:
     """Memory begins anew now; of these partitions, so do canaries."""
-    memory.lost_until_now()
+    named = ", ".join(f"{topic}/{number}" for topic, number in sorted(places))
+    memory.lost_until_now(f"Kafka no longer holds unread records of {named}")
     frontier.begin_anew(places)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -15,8 +15,10 @@ from checkpoints.cassandra import (
     CassandraBookmarks,
     CassandraJournal,
     CassandraLease,
+    CassandraLosses,
     CassandraPauses,
     CassandraSweeps,
+    Store,
 )
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.lease import Holder
@@ -24,6 +26,7 @@ from reconcilers.errors import ReconcilerError
 from reconcilers.families import FAMILIES
 from reconcilers.finding import State
 from reconcilers.frontier import newest_of
+from reconcilers.memory import Watching
 from reconcilers.model import Kind, Micros
 from reconcilers.pause import Pause
 from streaming.again.last_sweep import NOT_SWEPT, last_sweep
@@ -32,6 +35,9 @@ from streaming.monitoring.lag import PartitionLag, lags, longest
 from streaming.settings import Mode, Settings
 from streaming.tables.own_keyspace import OwnStores, open_own
 from streaming.topics import Watcher, event_topics, shared_suspects
+
+MOST_LOSSES = 3
+"""Told one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,7 @@ class Status:
     pauses: tuple[str, ...] = ()
     pilots: tuple[str, ...] = ()
     sweep: str = NOT_SWEPT
+    losses: tuple[str, ...] = ()
     on_hold: int = 0
 
 
@@ -134,8 +141,16 @@ def status(settings: Settings) -> Status:
         pauses=tuple(each.told for each in standing if each.pilot is None),
         pilots=tuple(each.told for each in standing if each.pilot is not None),
         sweep=last_sweep(sweeps, settings.families()[0].names),
+        losses=tuple(_losses(own.store, watching)),
         on_hold=sum(1 for family in FAMILIES for _ in own.journal.holds.all(family)),
     )
+
+
+def _losses(store: Store, watching: Watching | None) -> Iterator[str]:
+    """What may have been missed since the last sweep that made memory whole."""
+    swept_at = None if watching is None else watching.swept_at
+    for loss in CassandraLosses(store).since(swept_at or 0):
+        yield f"{_iso(loss.at)}: {loss.why}"
 
 
 def _standing(settings: Settings, own: OwnStores) -> Iterator[Pause]:
@@ -223,6 +238,7 @@ def as_text(found: Status) -> Iterator[str]:
     yield f"keyspace {found.keyspace}: D = {found.delay:g} s, W = {found.window:g} s"
     yield _watched_text(found.watched_since)
     yield found.sweep
+    yield from _lost_text(found.losses)
     if found.kafka != REACHABLE:
         yield f"Kafka does not answer, the lag is not known: {found.kafka}"
     for stream in found.streams:
@@ -234,6 +250,13 @@ def as_text(found: Status) -> Iterator[str]:
         yield f"  {each.open:>7}  {each.state:<10} {each.kind:<24} {each.projection}"
     if found.stuck:
         yield f"{found.stuck} stuck: `reconcile findings --state stuck`, then --retry"
+
+
+def _lost_text(losses: Sequence[str]) -> Iterator[str]:
+    """The newest of those that no sweep has made good."""
+    yield from (f"LOST: {each}" for each in losses[:MOST_LOSSES])
+    if len(losses) > MOST_LOSSES:
+        yield f"LOST: {len(losses) - MOST_LOSSES} times more, since the last whole sweep"
 
 
 def _held_back_text(found: Status) -> Iterator[str]:

@@ -65,7 +65,7 @@ class WatchedTallies:
     frontier: FrontierMarks
     clock: Callable[[], Micros]
     rules: LossRules
-    lost: Callable[[], None]
+    lost: Callable[[str], None]
     since: Micros = 0
     _doubts: list[Doubt] = field(default_factory=list)
 
@@ -144,14 +144,13 @@ class WatchedTallies:
         watching = self.lineage.watching()
         if marked_later or watching is None or watching.since > doubt.counted_at:
             return
-        log.error(
-            "events were lost: chunk %d of mailbox %s has changed, and none has told of it;"
-            " memory begins anew",
-            doubt.chunk,
-            doubt.mailboxid,
+        why = (
+            f"events were lost: chunk {doubt.chunk} of mailbox {doubt.mailboxid} has changed, and"
+            " none has told of it"
         )
+        log.error("%s; memory begins anew", why)
         self.lineage.stop_watching()
-        self.lost()
+        self.lost(why)
 
 
 def unmarked(

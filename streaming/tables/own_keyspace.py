@@ -8,7 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from checkpoints.cassandra import CassandraJournal, CassandraLineage, CassandraOwner, Store
+from checkpoints.cassandra import (
+    CassandraJournal,
+    CassandraLineage,
+    CassandraLosses,
+    CassandraOwner,
+    Store,
+)
+from checkpoints.clock import now_micros
+from checkpoints.losses import Loss
 from checkpoints.schema.upgrade import SchemaGap, SchemaStore, read_gap, upgrade
 from reconcilers.capture import rests_on
 from reconcilers.errors import Misconfigured, Refused
@@ -90,6 +98,8 @@ def end_memory(store: Store, why: str) -> None:
     """
     log.error("changes may have been missed: %s; memory begins anew", why)
     CassandraLineage(store).stop_watching()
+    with suppress(Refused):  # a keyspace that is yet to be upgraded has no table of losses
+        CassandraLosses(store).record(Loss(now_micros(), why))
 
 
 def end_memory_of(store: Store, tables: Collection[str], why: str) -> bool:

@@ -19,7 +19,7 @@ RULES = FrontierRules(lost_after=60 * SECOND, longest_pause=600 * SECOND)
 
 def frontier_watch(
     metrics: Metrics | None = None,
-    events_lost: Callable[[Micros], None] = lambda at: None,
+    events_lost: Callable[[Micros, str], None] = lambda at, why: None,
     nodes: Callable[[], Collection[Node]] = lambda: ("n1", "n2"),
 ) -> FrontierWatch:
     """Of the agent's topic `TOPIC`."""

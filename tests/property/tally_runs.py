@@ -178,7 +178,7 @@ class Instance:
             frontier=self.ports,
             clock=clock,
             rules=LossRules(slack=delay // 2, expiries=delay),
-            lost=lambda: self.counts.update(["loss proven"]),
+            lost=lambda _why: self.counts.update(["loss proven"]),
         )
 
     def _marked(self) -> list[UUID]:

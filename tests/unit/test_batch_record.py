@@ -41,7 +41,7 @@ class Ended:
         self.settled = END
         self.position = StreamPosition(STREAM, self.bookmarks, self._ids, self._commit)
         self.lost: list[Micros] = []
-        frontier = frontier_watch(self.metrics, self.lost.append)
+        frontier = frontier_watch(self.metrics, lambda at, _why: self.lost.append(at))
         self.record = BatchRecord(
             "message", self.position, frontier, self.metrics, lambda: self.now
         )

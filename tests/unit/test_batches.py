@@ -15,6 +15,7 @@ from checkpoints.expiries import KEPT_AFTER_DUE, Expiry
 from checkpoints.lease import Holder, Lease
 from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
 from checkpoints.memory_lease import MemoryLease
+from checkpoints.memory_losses import MemoryLosses
 from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.errors import AlreadyRunning, Unreachable
@@ -114,7 +115,9 @@ def batches(
         open_findings=findings,
         expired=ExpiredCells(ports.expiries),
         record=BatchRecord(FAMILY.name, position, frontier, metrics, lambda: NOW),
-        memory=MemoryWatch(ports.lineage, CapturedAs("imapuidtable=1@5"), lambda: NOW),
+        memory=MemoryWatch(
+            ports.lineage, MemoryLosses(), CapturedAs("imapuidtable=1@5"), lambda: NOW
+        ),
         alone=CanariesAlone(lambda ranges: (), "james", "reconciler_canary"),
         behind=BehindWatch(frontier, SECOND, lambda: NOW, metrics),
     )

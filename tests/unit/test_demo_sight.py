@@ -23,6 +23,8 @@ def metrics_text() -> str:
     metrics.breaker.labels("removals").set(1)
     metrics.capture_delay.labels("n1").set(0.2)
     metrics.capture_delay.labels("n2").set(0.7)
+    metrics.lost_spans.labels("n1").inc(2)
+    metrics.lost_spans.labels("n2").inc(3)
     metrics.examined.labels("message").inc(12)
     metrics.last_batch.labels("message").set(1000.5)
     metrics.examined.labels("mailbox_tally").inc(3)
@@ -45,6 +47,7 @@ def test_it_is_read_from_the_metrics_that_the_stream_serves() -> None:
     assert sight.lag == {"james.mail.imapuidtable": 7, "suspects": 1}
     assert sight.records_behind() == 8
     assert sight.breakers == ("removals",)
+    assert sight.lost_spans == 5
     assert (sight.capture_delay, sight.examined, sight.last_batch) == (0.7, 12, 1000.5)
 
 

@@ -23,10 +23,13 @@ class Watched:
     def __init__(self) -> None:
         self.nodes = {"n1", "n2"}
         self.lost: list[Micros] = []
+        self.why: list[str] = []
         self.metrics = Metrics(CollectorRegistry())
-        self.watch: FrontierWatch = frontier_watch(
-            self.metrics, self.lost.append, lambda: self.nodes
-        )
+        self.watch: FrontierWatch = frontier_watch(self.metrics, self.lose, lambda: self.nodes)
+
+    def lose(self, until: Micros, why: str) -> None:
+        self.lost.append(until)
+        self.why.append(why)
 
     def shown(self, metric: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"reconciler_{metric}", labels)
@@ -107,15 +110,18 @@ def test_of_several_losses_memory_begins_after_the_last(watched: Watched) -> Non
     watched.watch.hear(gaps, PLACES, NOW)
     watched.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
     assert watched.lost == [50]
+    (why,) = watched.why
+    assert why.startswith(f"events may be lost: node n1, {TOPIC}/0: 0 s whose canaries")
+    assert f"; node n2, {TOPIC}/0: " in why
 
 
 def test_a_loss_that_could_not_be_told_is_told_the_next_time(watched: Watched) -> None:
     tell, fails = watched.watch.events_lost, [Unreachable("no host answered")]
 
-    def failing(until: Micros) -> None:
+    def failing(until: Micros, why: str) -> None:
         if fails:
             raise fails.pop()
-        tell(until)
+        tell(until, why)
 
     watched.watch.events_lost = failing
     watched.watch.hear([echo(10, 0), echo(30, 20)], PLACES, NOW)

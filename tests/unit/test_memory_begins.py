@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checkpoints.losses import Loss
 from checkpoints.memory import MemoryLineage
+from checkpoints.memory_losses import MemoryLosses
 from reconcilers.capture import text_of, unchanged
 from reconcilers.errors import Unreachable
 from reconcilers.memory import Watching
@@ -19,6 +21,7 @@ from tests.builders.canaries import CapturedAs
 
 HOUR: Micros = 3_600_000_000
 NOW: Micros = 500 * HOUR
+WHY = "events may be lost: node n1, james/0: 95 s"
 AS_IT_IS = "imapuidtable=1@5 messageidtable=2@5"
 
 
@@ -28,12 +31,15 @@ class Scene:
 
     tables: CapturedAs = field(default_factory=lambda: CapturedAs(AS_IT_IS, newest=7))
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
+    losses: MemoryLosses = field(default_factory=MemoryLosses)
     now: Micros = NOW
     seconds: float = 0.0
     watch: MemoryWatch = field(init=False)
 
     def __post_init__(self) -> None:
-        self.watch = MemoryWatch(self.lineage, self.tables, lambda: self.now, lambda: self.seconds)
+        self.watch = MemoryWatch(
+            self.lineage, self.losses, self.tables, lambda: self.now, lambda: self.seconds
+        )
 
     @property
     def watching(self) -> Watching | None:
@@ -210,7 +216,7 @@ def test_a_slice_does_not_fail_because_nobody_answers() -> None:
 def test_it_begins_anew_where_a_lost_span_ends(scene: Scene) -> None:
     scene.lineage.watch_from(HOUR, AS_IT_IS)
     scene.lineage.mark_swept(2 * HOUR)
-    scene.watch.lost(2 * HOUR)
+    scene.watch.lost(2 * HOUR, WHY)
     assert scene.watching == Watching(2 * HOUR, captured=AS_IT_IS)
 
 
@@ -218,26 +224,36 @@ def test_it_begins_anew_where_a_lost_span_ends(scene: Scene) -> None:
 def test_it_never_goes_back(scene: Scene, until: Micros) -> None:
     scene.lineage.watch_from(3 * HOUR, AS_IT_IS)
     scene.lineage.mark_swept(4 * HOUR)
-    scene.watch.lost(until)
+    scene.watch.lost(until, WHY)
     assert scene.watching == Watching(3 * HOUR, 4 * HOUR, AS_IT_IS)
 
 
 def test_where_all_may_be_lost_it_begins_now(scene: Scene) -> None:
     scene.lineage.watch_from(HOUR, AS_IT_IS)
-    scene.watch.lost_until_now()
+    scene.watch.lost_until_now(WHY)
     assert scene.watching == Watching(NOW, captured=AS_IT_IS)
 
 
 def test_of_a_clock_that_was_ahead_it_begins_now(scene: Scene) -> None:
     """Canaries of a clock two hours ahead end a span that lies in the future."""
     scene.lineage.watch_from(HOUR, AS_IT_IS)
-    scene.watch.lost(NOW + 2 * HOUR)
+    scene.watch.lost(NOW + 2 * HOUR, WHY)
     assert scene.watching == Watching(NOW, captured=AS_IT_IS)
 
 
+def test_every_loss_is_kept_for_operators_with_its_reason(scene: Scene) -> None:
+    scene.lineage.watch_from(HOUR, AS_IT_IS)
+    scene.watch.lost(2 * HOUR, WHY)
+    scene.watch.end("CDC is off for a watched table")
+    assert scene.losses.since(0) == (
+        Loss(NOW, "CDC is off for a watched table"),
+        Loss(2 * HOUR, WHY),
+    )
+
+
 def test_a_loss_begins_nothing_that_has_not_begun(scene: Scene) -> None:
-    scene.watch.lost(2 * HOUR)
-    scene.watch.lost_until_now()
+    scene.watch.lost(2 * HOUR, WHY)
+    scene.watch.lost_until_now(WHY)
     assert scene.watching is None
 
 

@@ -84,6 +84,15 @@ def test_a_stream_tells_its_lag_and_who_runs_it() -> None:
     assert "t/2: nothing settled yet, ends at 4" in told
 
 
+def test_losses_that_no_sweep_has_made_good_are_told_the_newest_first() -> None:
+    spans = tuple(f"2027-01-15T08:0{at}: node n1, james/0: 95 s" for at in range(5, 0, -1))
+    told = text(losses=spans)
+    assert f"LOST: {spans[0]}" in told
+    assert f"LOST: {spans[2]}" in told
+    assert spans[3] not in told
+    assert "LOST: 2 times more, since the last whole sweep" in told
+
+
 def test_a_pilot_is_told_with_the_command_that_ends_it() -> None:
     told = text(pilots=("only user bob is repaired: pilot of alice: a first try",))
     line = "PILOT: only user bob is repaired: pilot of alice: a first try"
@@ -96,7 +105,7 @@ def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     told = json.loads(json.dumps(shown))
     assert list(told) == [
         *("keyspace", "delay", "window", "kafka", "streams", "findings", "stuck", "unresolved"),
-        *("breakers", "watched_since", "pauses", "pilots", "sweep", "on_hold"),
+        *("breakers", "watched_since", "pauses", "pilots", "sweep", "losses", "on_hold"),
     ]
     assert told["findings"] == [
         {"projection": "messages", "kind": "missing_row", "state": "stuck", "open": 3}

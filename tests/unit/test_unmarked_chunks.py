@@ -42,7 +42,7 @@ class Desk:
             self.canaries,
             lambda: self.now,
             LossRules(SLACK, EXPIRIES),
-            lambda: self.lost.append("proven"),
+            self.lost.append,
         )
         self.tallies.counted_whole(MAILBOX, {0: ONE, 3: ONE}, self.now - HOUR)
 

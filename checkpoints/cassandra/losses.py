@@ -1,0 +1,32 @@
+"""Losses in Cassandra: one partition, a row for each loss."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from checkpoints.cassandra.store import Store
+from checkpoints.losses import Loss
+from reconcilers.model import Micros
+
+KEPT = timedelta(days=365)
+
+
+class CassandraLosses:
+    """`checkpoints.losses.Losses`. A keyspace has one partition, ``name``."""
+
+    def __init__(self, store: Store, name: str = "stream") -> None:
+        self._store, self._name = store, name
+        self._insert = store.prepare(
+            "INSERT INTO $ks.losses (name, at, why) VALUES (?, ?, ?)"
+            f" USING TTL {int(KEPT.total_seconds())}"
+        )
+        self._select = store.prepare("SELECT at, why FROM $ks.losses WHERE name = ? AND at >= ?")
+
+    def record(self, loss: Loss) -> None:
+        """One row."""
+        self._store.run("recording a loss", [(self._insert, (self._name, loss.at, loss.why))])
+
+    def since(self, at: Micros) -> tuple[Loss, ...]:
+        """As the table orders them."""
+        rows = self._store.rows("reading losses", self._select, self._name, at)
+        return tuple(Loss(at, why) for at, why in rows)

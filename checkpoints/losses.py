@@ -1,0 +1,30 @@
+"""When changes may have been missed, and why: told until a sweep makes it good (the port).
+
+Implementations: `checkpoints.cassandra.CassandraLosses` (the real one) and
+`checkpoints.memory_losses.MemoryLosses` (the fake); one contract test runs against both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from reconcilers.model import Micros
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What was written before ``at`` (µs) may never have been heard of; ``why`` names the span."""
+
+    at: Micros
+    why: str
+
+
+class Losses(Protocol):
+    """Of one installation, kept for a year."""
+
+    def record(self, loss: Loss) -> None:
+        """Durable when it returns; the same once more is the same."""
+
+    def since(self, at: Micros) -> tuple[Loss, ...]:
+        """Those of this time (µs) or later, the newest first."""
