@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from cassandra.cluster import Session
@@ -13,6 +14,7 @@ from checkpoints.codec import finding_to_json
 from checkpoints.journal import Journal
 from deploy.comparison.full_comparison import differences
 from deploy.comparison.snapshot import read_whole
+from deploy.demo.incident import Incident
 from deploy.demo.old_mail import OldMail, end_segment
 from deploy.demo.pace import Pace
 from deploy.demo.planted import missing_row
@@ -73,13 +75,13 @@ class Play:
             old.open()
             self._let_users_work(session, stack.keyspace, stream, ledger)
             self._sweep(stream)
-            entries = ledger.settle()
             with journal_of(stream.config) as journal:
-                evidence = self._await_the_end(
-                    stream,
-                    ledger,
-                    lambda: evidence_of(session, stack.keyspace, journal, entries),
-                )
+                look = partial(evidence_of, session, stack.keyspace, journal)
+                evidence = self._await_the_end(stream, ledger, partial(look, ledger.settle()))
+                if judged(evidence).fine:
+                    planter = Planter(session, stack.keyspace, ledger, self.workload.seed)
+                    Incident(stack, session, stream, self.screen).run(planter)
+                    evidence = self._await_the_end(stream, ledger, partial(look, ledger.settle()))
             self.screen.say("stopping the reconciler")
         return evidence
 
@@ -116,7 +118,7 @@ class Play:
     def _sweep(self, stream: Stream) -> None:
         """What is older than the stream, and what nobody has touched."""
         self.screen.say("`reconcile sweep` compares everything, beside the stream")
-        for line in stream.sweep():
+        for line in stream.command("sweep"):
             self.screen.say(f"  {line}")
 
     def _await_the_end(

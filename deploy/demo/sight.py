@@ -2,7 +2,7 @@
 
 import urllib.error
 import urllib.request
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -31,7 +31,7 @@ class Sight:
 
     `findings` counts how often a finding came to a state, `standing` how many are in it now.
     `lag` is in records, by topic. Times are since the epoch, 0 before the first: `last_batch`, and
-    `frontier`, before which all that was written has been looked at.
+    `frontier`, before which all that was written has been looked at. `lost_spans` counts losses.
     """
 
     findings: Mapping[FindingAndState, int] = field(default_factory=dict)
@@ -43,6 +43,7 @@ class Sight:
     examined: int = 0
     last_batch: float = 0.0
     frontier: float = 0.0
+    lost_spans: int = 0
 
     def kinds(self) -> list[Finding]:
         """Every projection and kind that was ever found."""
@@ -92,10 +93,9 @@ def sight_of(text: str) -> Sight:
         for sample in family.samples
         if sample.name.startswith("reconciler_")
     ]
-    findings: Counter[FindingAndState] = Counter()
-    standing: Counter[FindingAndState] = Counter()
-    lag: Counter[str] = Counter()
-    single: dict[str, float] = {}
+    findings, standing = Counter[FindingAndState](), Counter[FindingAndState]()
+    lag = Counter[str]()
+    single: defaultdict[str, float] = defaultdict(float)
     breakers, delays = [], [0.0]
     for sample in samples:
         labels, value = sample.labels, sample.value
@@ -108,6 +108,8 @@ def sight_of(text: str) -> Sight:
                 lag[labels["topic"]] += int(value)
             case "breaker_open":
                 breakers += [labels["breaker"]] if value else []
+            case "lost_spans_total":
+                single["lost_spans"] += value
             case "capture_delay_seconds":
                 delays += [value]
             case name if labels.get("family", FAMILY) == FAMILY:
@@ -118,10 +120,11 @@ def sight_of(text: str) -> Sight:
         lag=lag,
         breakers=tuple(breakers),
         capture_delay=max(delays),
-        batch_duration=single.get("batch_duration_seconds", 0.0),
-        examined=int(single.get("keys_examined_total", 0)),
-        last_batch=single.get("last_batch_timestamp_seconds", 0.0),
-        frontier=single.get("frontier_timestamp_seconds", 0.0),
+        batch_duration=single["batch_duration_seconds"],
+        examined=int(single["keys_examined_total"]),
+        last_batch=single["last_batch_timestamp_seconds"],
+        frontier=single["frontier_timestamp_seconds"],
+        lost_spans=int(single["lost_spans"]),
     )
 
 

@@ -28,7 +28,7 @@ SUSPECTS_TOPIC = "reconciler.suspects"
 START_S = 300.0
 MEMORY_HAS_BEGUN = "memory has begun"
 STOP_S = 40.0
-SWEEP_S = 1800.0
+COMMAND_S = 1800.0
 OWN_ENVIRONMENT = "RECONCILE_"
 COMPILED_QUICKLY = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
 """For the JVM of Spark: this stream lives for minutes, in which compiling well does not pay.
@@ -78,7 +78,7 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path, pace: Pa
             "correction_share": 1.0,
         },
         "sweep": {"ranges": SWEPT_IN, "when_needed": False},
-        "canary": {"usual_delay": SLOW_CAPTURE_S},
+        "canary": {"usual_delay": SLOW_CAPTURE_S, "lost_after": 2 * pace.delay},
         "metrics": {"port": 0},
     }
     names = {**stack, **changes}
@@ -143,24 +143,26 @@ class Stream:
         sight = self.sight()
         return sight is not None and sight.last_batch > 0 and MEMORY_HAS_BEGUN in self._text()
 
-    def sweep(self) -> list[str]:
-        """Compare everything, as another process; what it says at its end.
+    def command(self, *words: str) -> list[str]:
+        """Another command of `reconcile`, as a process of its own; what it says at its end.
 
         Raises StreamDiedError where it does not end well.
         """
         done = subprocess.run(
-            [sys.executable, "-m", "streaming.app", "sweep", "--config", str(self.config)],
+            [sys.executable, "-m", "streaming.app", *words, "--config", str(self.config)],
             cwd=ROOT,
             env=_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=SWEEP_S,
+            timeout=COMMAND_S,
             check=False,
         )
         if done.returncode != 0:
             told = (done.stderr or done.stdout).strip().splitlines()[-1:]
-            raise StreamDiedError(f"the sweep ended with {done.returncode}: {' '.join(told)}")
+            raise StreamDiedError(
+                f"`reconcile {words[0]}` ended with {done.returncode}: {' '.join(told)}"
+            )
         return done.stdout.splitlines()
 
     def sight(self) -> Sight | None:
