@@ -1,6 +1,7 @@
 """``reconcile replay``: looks again at events that were settled before, after an incident.
 
-The live stream need not stop, and nothing of its progress is changed. What differs is left to it.
+The live stream need not stop, and nothing of its progress is changed. What differs is left to it;
+where none runs, the command runs one until that is settled.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from streaming.commands.bookmark import BookmarkDesk
 from streaming.commands.dead_letters import COMPARE
 from streaming.commands.handing import STOPPED, WAITS, hand_over, wait_unless
 from streaming.commands.mode import StreamNames
+from streaming.commands.own_stream import OwnStream, add_no_settle
 from streaming.commands.pause import time_of
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.starting import other_than
@@ -60,6 +62,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what differs, and hand nothing over"
     )
+    add_no_settle(parser)
     parser.set_defaults(run=run)
 
 
@@ -90,7 +93,12 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         sink = hand_over(job, names, own.store, watcher, wait)
         again = ReplayJob(settings, family, names.suspects_topic, job.connect, job.examiner)
         try:
-            with ShownProgress("events") as progress:
+            with (
+                OwnStream(settings, names, own.store, sink) as beside,
+                ShownProgress("events") as progress,
+            ):
+                if not (arguments.no_settle or arguments.dry_run):
+                    beside.begin()
                 look = reader(spark_session(settings.stream), again)
                 publish = _nowhere if arguments.dry_run else sink.publish
                 at_once = settings.kafka.max_offsets_per_batch

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 import signal
+from dataclasses import dataclass
 from functools import partial
 from threading import Event, Thread
 from typing import Any
@@ -62,10 +63,28 @@ def add_command(commands: Any) -> None:
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Run until SIGTERM or SIGINT; returns 0 after a clean stop. Raises `ReconcilerError`."""
-    mode, stop = Mode(arguments.mode), Event()
-    refuse_unsafe(settings, mode)
+    stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    lost = Lost(accepted=arguments.accept_loss, events=arguments.events_lost)
+    run_stream(settings, Mode(arguments.mode), stop, lost)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What an operator says of losses.
+
+    ``accepted``: go on though Kafka's retention has passed; ``events`` before now may be missing.
+    """
+
+    accepted: bool = False
+    events: bool = False
+
+
+def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost()) -> None:
+    """Run until told to stop. Raises `ReconcilerError`."""
+    refuse_unsafe(settings, mode)
     names = StreamNames.of(settings, mode)
     if mode is Mode.REPAIR:
         refuse_guessed_levels(settings.cassandra)
@@ -81,12 +100,10 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         agents = AgentWatch(settings.agent.http, metrics)
         Thread(target=agents.run, args=(stop,), name="agents", daemon=True).start()
         log.info("watching %s in %s mode; metrics on port %s", family.truth.table, names.mode, port)
-        if arguments.events_lost:
+        if lost.events:
             end_memory(store, "an operator says so")
         job = workers.job(settings, family, names.suspects_topic)
-        opened = OpenedStream(
-            job, names, store, watcher, topics, lease, metrics, arguments.accept_loss
-        )
+        opened = OpenedStream(job, names, store, watcher, topics, lease, metrics, lost.accepted)
         before = _table_topics(opened)
         start_canaries(settings, store, stop)
         counting = _counters(opened, schema)
@@ -97,7 +114,6 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         keeper.run(stop)
         before.note_ends()
     watcher.close()
-    return 0
 
 
 def _sweep_by_itself(opened: OpenedStream, stop: Event) -> None:

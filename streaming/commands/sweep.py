@@ -1,7 +1,7 @@
 """``reconcile sweep``: compares everything, so that nothing has to be known of the past.
 
-It writes nothing to James's tables: suspects go to the stream, or, where none runs, are settled by
-the command itself.
+It writes nothing to James's tables: suspects go to the stream; where none runs, the command runs
+one until they are settled.
 """
 
 from __future__ import annotations
@@ -9,29 +9,25 @@ from __future__ import annotations
 import argparse
 import getpass
 import signal
-from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from threading import Event
 from typing import Any
 
-from checkpoints.cassandra import CassandraSweeps, Store
-from checkpoints.clock import now_micros, to_micros
+from checkpoints.clock import now_micros
 from checkpoints.sweeps import SweepRecord, Sweeps
 from reconcilers.errors import Misconfigured
 from reconcilers.family import Family, bind, keeping
-from streaming.again.hand_over import HandOver
 from streaming.again.progress import ShownProgress
-from streaming.again.scan import Scanning
-from streaming.again.sweep import Interrupted, Sweeper, SweepMark, SweepProgress, SweepResult
-from streaming.again.workers import MOST_TASKS, on_workers
+from streaming.again.sweep import Interrupted
+from streaming.again.workers import MOST_TASKS
 from streaming.commands import workers
 from streaming.commands.handing import STOPPED, WAITS, hand_over, wait_unless
 from streaming.commands.holding import Alone
 from streaming.commands.mode import StreamNames
+from streaming.commands.own_stream import OwnStream, add_no_settle
 from streaming.commands.pause import NO_REASON
-from streaming.pipeline.session import spark_session
-from streaming.pipeline.worker import Job
+from streaming.commands.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
 from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
@@ -51,6 +47,7 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument("--rate", type=_rate, metavar="ROWS", help="most rows read per second")
     parser.add_argument("--resume", action="store_true", help="go on with the one that was ended")
+    add_no_settle(parser)
     parser.add_argument("--reason", default=NO_REASON, metavar="TEXT", help="kept")
     parser.add_argument("--who", metavar="NAME", help="kept (your user name)")
     parser.set_defaults(run=run)
@@ -73,15 +70,15 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     job = workers.job(settings, family, names.suspects_topic)
     wait = partial(wait_unless, stop)
     try:
-        with (
-            Alone(own.store, lease_of(settings)),
-            closing(Watcher(settings.kafka)) as watcher,
-            ShownProgress() as progress,
-        ):
+        with Alone(own.store, lease_of(settings)), closing(Watcher(settings.kafka)) as watcher:
             sink = hand_over(job, names, own.store, watcher, wait)
-            made = sweeper(job, own.store, sink, progress, wait)
-            found = made.run(_sweep(settings, arguments, made.sweeps, family))
-            end = sink.finish()
+            with OwnStream(settings, names, own.store, sink) as stream, ShownProgress() as progress:
+                if not arguments.no_settle:
+                    stream.begin()
+                tasks = BESIDE_A_STREAM if stream.runs else MOST_TASKS
+                made = sweeper(job, own.store, sink, progress, wait, tasks)
+                found = made.run(_sweep(settings, arguments, made.sweeps, family))
+                end = sink.finish()
     except Interrupted:
         print("stopped: `reconcile sweep --resume` goes on from here")
         return STOPPED
@@ -89,45 +86,6 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     if end.waiting:
         return WAITS
     return 1 if found.unread or found.memory is not None else 0
-
-
-def lease_of(settings: Settings) -> str:
-    """One sweep at a time goes through a keyspace."""
-    return f"{settings.cassandra.keyspace}/sweep"
-
-
-def told_of(found: SweepResult) -> list[str]:
-    """What was gone through, in lines."""
-    told = [f"{found.rows} rows were compared, {found.suspects} suspects found"]
-    told += [
-        f"not read: {table}, tokens {of.after} to {of.until}: {why}"
-        for table, of, why in found.unread
-    ]
-    if found.memory is not None:
-        return [*told, f"memory is not whole: {found.memory}"]
-    return [*told, "the whole truth is remembered: memory is whole"]
-
-
-def sweeper(
-    job: Job,
-    store: Store,
-    sink: HandOver,
-    progress: SweepProgress,
-    wait: Callable[[float], None],
-    tasks: int = MOST_TASKS,
-) -> Sweeper:
-    """What sweeps a family, over Cassandra and Spark, in so many tasks at a time."""
-    settings = job.settings
-    return Sweeper(
-        family=job.family,
-        sweeps=CassandraSweeps(store, settings.cassandra.keyspace),
-        mark=SweepMark(job.connections().lineage, to_micros(settings.stream.delay)),
-        scan=on_workers(spark_session(settings.stream), Scanning(job, workers.scans), tasks),
-        sink=sink,
-        progress=progress,
-        wait=wait,
-        clock=now_micros,
-    )
 
 
 def paced(settings: Settings, rows_per_second: int | None) -> Settings:

@@ -18,7 +18,7 @@ from streaming.again.sweep import Interrupted
 from streaming.commands.handing import hand_over, wait_unless
 from streaming.commands.holding import Alone
 from streaming.commands.opened import OpenedStream
-from streaming.commands.sweep import lease_of, sweeper, told_of
+from streaming.commands.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
 from streaming.settings import Settings
 from streaming.topics import Watcher
 
@@ -27,8 +27,6 @@ log = logging.getLogger("reconciler")
 LOOKS_EVERY = 10.0
 """Seconds between two looks at whether a sweep is due."""
 WHO = "the stream"
-ONE_TASK = 1
-"""Half of Spark's workers are the stream's, where it has two: a sweep waits for its pace there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,8 @@ class OwnSweeps:
         opened, wait = self.opened, partial(wait_unless, stop)
         with closing(Watcher(opened.settings.kafka)) as watcher:  # not for two threads
             sink = hand_over(opened.job, opened.names, opened.store, watcher, wait)
-            made = sweeper(opened.job, opened.store, sink, LoggedProgress(), wait, tasks=ONE_TASK)
+            shown, tasks = LoggedProgress(), BESIDE_A_STREAM
+            made = sweeper(opened.job, opened.store, sink, shown, wait, tasks)
             found = made.run(sweep)
             for line in (*told_of(found), *sink.finish().lines()):
                 log.info("sweep: %s", line)

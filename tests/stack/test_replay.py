@@ -183,11 +183,25 @@ def test_what_cannot_be_replayed_or_named_is_told_in_a_line(
     assert told in answer.stderr.strip().splitlines()[-1]
 
 
-def test_where_no_stream_runs_suspects_wait_for_one(replayed: Scene, mail: list[Place]) -> None:
+def test_where_no_stream_runs_the_command_settles_what_it_finds(
+    replayed: Scene, mail: list[Place]
+) -> None:
     place = mail[6]
     lose(replayed, place)
     answer: subprocess.CompletedProcess[str] = replayed.command(
         "replay", "--from-time", "2026-01-01T00:00"
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout
+    assert replayed.agrees(place)
+    assert "run by" not in replayed.command("status").stdout, "its lease is given back"
+
+
+def test_or_lets_it_wait_for_a_stream(replayed: Scene, mail: list[Place]) -> None:
+    place = mail[7]
+    lose(replayed, place)
+    answer: subprocess.CompletedProcess[str] = replayed.command(
+        "replay", "--from-time", "2026-01-01T00:00", "--no-settle"
     )
     assert answer.returncode == 3, answer.stdout + answer.stderr
     assert " suspects wait in topic" in answer.stdout

@@ -175,3 +175,17 @@ def test_what_was_lost_is_swept_for_by_the_stream_itself(sweeping: Scene) -> Non
 
 def ends(scene: Scene) -> list[dict[str, Any]]:
     return scene.stream.said("the whole truth is remembered")
+
+
+def test_where_no_stream_runs_the_command_settles_what_it_finds(sweeping: Scene) -> None:
+    scene, missing = sweeping, Place()
+    captured(scene, "false")
+    scene.write_truth(missing, cells())
+    scene.stream.stop()
+    answer = scene.command("sweep", "--no-settle")
+    assert answer.returncode == 3, answer.stdout + answer.stderr
+    assert scene.lacks(missing.row)
+    answer = scene.command("sweep")
+    assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout, answer.stderr
+    assert scene.agrees(missing)
+    scene.stream.start()

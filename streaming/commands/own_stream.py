@@ -1,0 +1,88 @@
+"""A stream beside a sweep or replay, where no other runs: what was found is settled by it."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from threading import Event, Thread
+
+from checkpoints.cassandra import CassandraLease, Store
+from reconcilers.errors import ReconcilerError, Unreachable
+from streaming.again.hand_over import HandOver
+from streaming.commands.holding import end_lease_of_the_dead
+from streaming.commands.mode import StreamNames
+from streaming.commands.stream import run_stream
+from streaming.settings import Settings
+
+log = logging.getLogger("reconciler")
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at whether it runs."""
+
+
+def add_no_settle(parser: argparse.ArgumentParser) -> None:
+    """``--no-settle``, of each command that hands suspects over."""
+    parser.add_argument(
+        "--no-settle",
+        action="store_true",
+        help="where no stream runs, begin none: what differs waits for one",
+    )
+
+
+class OwnStream:
+    """The same stream as `reconcile stream`, in threads of this process (a context manager).
+
+    ``sink`` knows whether one runs, this one or another; it waits, and raises when somebody wants
+    the command to end. What a stream of the command logs below a warning is not shown.
+    """
+
+    def __init__(
+        self, settings: Settings, names: StreamNames, store: Store, sink: HandOver
+    ) -> None:
+        never = settings.sweep.model_copy(update={"when_needed": False, "every_days": 0})
+        self._settings = settings.model_copy(update={"sweep": never})
+        self._names, self._store = names, store
+        self._sink = sink
+        self._stop = Event()
+        self._failed: ReconcilerError | None = None
+        self._thread: Thread | None = None
+        self._level = log.level
+
+    @property
+    def runs(self) -> bool:
+        """Whether one was begun here."""
+        return self._thread is not None
+
+    def begin(self) -> None:
+        """Unless one runs; until it does. Raises what it fails with."""
+        end_lease_of_the_dead(CassandraLease(self._store), self._names.lease)
+        if self._sink.stream.running():
+            return
+        log.setLevel(logging.WARNING)
+        self._thread = Thread(target=self._run, name="stream", daemon=True)
+        self._thread.start()
+        self._until_it_runs(self._thread)
+
+    def __enter__(self) -> OwnStream:
+        """Nothing runs yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """It ends as by SIGTERM."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        log.setLevel(self._level)
+
+    def _until_it_runs(self, thread: Thread) -> None:
+        while not self._sink.stream.running():
+            if not thread.is_alive():
+                raise self._failed or Unreachable("the stream that was begun has ended")
+            self._sink.wait(LOOK_EVERY)
+
+    def _run(self) -> None:
+        try:
+            run_stream(self._settings, self._names.mode, self._stop)
+        except ReconcilerError as failed:
+            self._failed = failed
+            log.warning("the stream of this command has ended: %s", failed)

@@ -1,0 +1,58 @@
+"""What sweeps a family, over Cassandra and Spark, for the command and for the stream itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from checkpoints.cassandra import CassandraSweeps, Store
+from checkpoints.clock import now_micros, to_micros
+from streaming.again.hand_over import HandOver
+from streaming.again.scan import Scanning
+from streaming.again.sweep import Sweeper, SweepMark, SweepProgress, SweepResult
+from streaming.again.workers import MOST_TASKS, on_workers
+from streaming.commands import workers
+from streaming.pipeline.session import spark_session
+from streaming.pipeline.worker import Job
+from streaming.settings import Settings
+
+BESIDE_A_STREAM = 1
+"""Tasks: half of Spark's workers are the stream's, where it has two; a sweep waits for its pace."""
+
+
+def lease_of(settings: Settings) -> str:
+    """One sweep at a time goes through a keyspace."""
+    return f"{settings.cassandra.keyspace}/sweep"
+
+
+def told_of(found: SweepResult) -> list[str]:
+    """What was gone through, in lines."""
+    told = [f"{found.rows} rows were compared, {found.suspects} suspects found"]
+    told += [
+        f"not read: {table}, tokens {of.after} to {of.until}: {why}"
+        for table, of, why in found.unread
+    ]
+    if found.memory is not None:
+        return [*told, f"memory is not whole: {found.memory}"]
+    return [*told, "the whole truth is remembered: memory is whole"]
+
+
+def sweeper(
+    job: Job,
+    store: Store,
+    sink: HandOver,
+    progress: SweepProgress,
+    wait: Callable[[float], None],
+    tasks: int = MOST_TASKS,
+) -> Sweeper:
+    """In so many tasks at a time."""
+    settings = job.settings
+    return Sweeper(
+        family=job.family,
+        sweeps=CassandraSweeps(store, settings.cassandra.keyspace),
+        mark=SweepMark(job.connections().lineage, to_micros(settings.stream.delay)),
+        scan=on_workers(spark_session(settings.stream), Scanning(job, workers.scans), tasks),
+        sink=sink,
+        progress=progress,
+        wait=wait,
+        clock=now_micros,
+    )
