@@ -4,11 +4,13 @@ What the stream has looked at too early, or with a rule that was wrong, is looke
 """
 
 import re
+import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +27,9 @@ from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
+
+RUNBOOK = Path("deploy/runbook.md")
+SETTINGS = "--config reconcile.toml"
 
 
 @pytest.fixture(scope="module")
@@ -207,3 +212,42 @@ def test_or_lets_it_wait_for_a_stream(replayed: Scene, mail: list[Place]) -> Non
     assert " suspects wait in topic" in answer.stdout
     replayed.stream.start()
     until("it is repaired", lambda: replayed.agrees(place))
+
+
+# --- the runbook's chapter, as it is typed
+
+
+def commands_of_the_chapter(begins: str) -> list[list[str]]:
+    """The words of each command that stands there, without ``reconcile`` and its settings file."""
+    chapter = RUNBOOK.read_text(encoding="utf-8").partition(f"## {begins}")[2].partition("\n## ")[0]
+    lines = [line for line in chapter.splitlines() if line.startswith("    reconcile ")]
+    found = [shlex.split(line.replace(SETTINGS, ""), comments=True) for line in lines]
+    return [words[1:] for words in found]
+
+
+def test_the_incident_chapter_can_be_walked_through(replayed: Scene, mail: list[Place]) -> None:
+    """What was wrong before the replay is right after it; its last two commands find nothing."""
+    bookmark, dry_run, replay, *others = commands_of_the_chapter("After an incident")
+    assert replayed.command(*bookmark).returncode == 0
+    place = mail[8]
+    lose(replayed, place)
+    replayed.stream.start()
+    told = replayed.command(*dry_run)
+    assert "messages: missing_row: 1 seen, none handed over" in told.stdout, told.stderr
+    assert not replayed.agrees(place)
+    told = replayed.command(*replay)
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "messages: missing_row: 1 seen: 1 repaired" in told.stdout
+    assert replayed.agrees(place)
+    assert len(others) == 2
+    for words in others:
+        here = [re.sub(r"^james:(\d+):\d+$", _end_of(replayed), word) for word in words]
+        told = replayed.command(*here)
+        assert told.returncode == 0, told.stdout + told.stderr
+        assert "repaired" not in told.stdout
+
+
+def _end_of(scene: Scene) -> Callable[[re.Match[str]], str]:
+    """Where a partition that the runbook names ends here."""
+    topic, ends = scene.stack.topic_prefix, settled(scene).settled
+    return lambda found: f"{topic}:{found[1]}:{ends[topic, int(found[1])]}"
