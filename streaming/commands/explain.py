@@ -10,10 +10,11 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
-from checkpoints.cassandra import CassandraPauses
+from checkpoints.cassandra import CassandraBookmarks, CassandraPauses
 from checkpoints.clock import now_micros
 from checkpoints.codec import Json
 from reconcilers.errors import Misconfigured, ReadFailed, Refused
@@ -26,12 +27,14 @@ from streaming.commands.explain_counters import CounterExplainer, counter_explai
 from streaming.commands.explained import Surroundings, iso, place_json, place_lines
 from streaming.commands.mode import StreamNames
 from streaming.commands.pause import ending
+from streaming.commands.unsettled import UnsettledEvents
 from streaming.pipeline.worker import Job
 from streaming.settings import Mode, Settings
 from streaming.steps.explain import Explainer
 from streaming.steps.ports import GroupTables
 from streaming.tables import ContentTables, connect, schema_of
 from streaming.tables.own_keyspace import OwnStores, open_own
+from streaming.topics import Watcher, event_topics
 
 MOST_PLACES = 50
 """Of a message, told one by one."""
@@ -79,7 +82,14 @@ def _desk(settings: Settings) -> ExplainDesk:
     job = workers.job(settings, family, names.suspects_topic)
     examiners = tuple(workers.examiner(job, each) for each in family.projections)
     explainer = Explainer(family, job.connections().lineage, examiners)
-    return ExplainDesk(job, own, explainer, counter_explainer(settings, family, own, schema))
+    newest = partial(CassandraBookmarks(own.store).newest, names.bookmarks(family))
+    unsettled = UnsettledEvents(
+        partial(Watcher, settings.kafka),
+        lambda watcher: event_topics(settings, family, watcher.missing),
+        newest,
+    )
+    counters = counter_explainer(settings, family, own, schema)
+    return ExplainDesk(job, own, explainer, counters, unsettled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,7 @@ class ExplainDesk:
     own: OwnStores
     explainer: Explainer
     counters: CounterExplainer
+    unsettled: UnsettledEvents
 
     def explained(self, what: str, uid: int | None, days: int) -> Explained:
         """Of a message, a place, a mailbox, or a user."""
@@ -136,9 +147,12 @@ class ExplainDesk:
             consulted = {each for one in place.projections for each in one.case.seen.consulted}
             around = self._around(consulted)
             history = list(self._history(slot, days))
+            events = list(self.unsettled.of(slot, consulted))
             lines += place_lines(self.family, place, around)
+            lines += [f"  not settled yet: {each}" for each in events]
             lines += [f"  history: {iso(_at(each))} {_event(each)}" for each in history]
-            objects.append(place_json(self.family, place, around) | {"history": history})
+            told = {"history": history, "unsettled": events}
+            objects.append(place_json(self.family, place, around) | told)
         return Explained(lines, objects)
 
     def _around(self, sources: Iterable[KeyValue]) -> Surroundings:

@@ -16,6 +16,7 @@ from deploy.mailserver.mailserver import MailServer
 from tests.endpoints import Running
 from tests.stack.conftest import a_scene
 from tests.stack.scenes import Place, Scene, cells
+from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
 
@@ -53,6 +54,17 @@ def test_a_message_that_is_right(stopped: Scene) -> None:
     assert f"content of message {place.messageid}: there" in told
     assert "nothing is remembered of this place" in told
     assert "differs" not in told
+
+
+def test_an_event_that_is_not_settled_yet(stopped: Scene) -> None:
+    place = Place()
+    stopped.write_both(place, cells())
+    until("Kafka has them", lambda: len(stopped.events([place.mailboxid])) > 1)
+    told = explained(stopped, *place.row)
+    assert "  not settled yet: event " in told
+    assert {"of imapuidtable", "of messageidtable"} <= {
+        " ".join(line.split()[-2:]) for line in told.splitlines() if "not settled yet" in line
+    }
 
 
 def test_a_flag_that_is_stale(stopped: Scene) -> None:

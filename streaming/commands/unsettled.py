@@ -1,0 +1,74 @@
+"""Events of a place that Kafka has and the stream has not settled: they may change what is seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+
+from checkpoints.bookmarks import Bookmark, Positions, flat
+from reconcilers.errors import Retryable
+from reconcilers.model import KeyValue, Slot
+from streaming.topics import Record, Watcher
+
+MOST = 20_000
+"""Records of a partition that are searched, the newest."""
+TABLE = re.compile(rb'"table"\s*:\s*"(\w+)"')
+
+
+@dataclass(slots=True)
+class UnsettledEvents:
+    """Reads the tails of these topics once. ``newest`` is what the stream has settled."""
+
+    watcher: Callable[[], Watcher]
+    topics: Callable[[Watcher], tuple[str, ...]]
+    newest: Callable[[], Bookmark | None]
+    _told: list[str] = field(default_factory=list)
+    _records: list[Record] | None = None
+
+    def of(self, slot: Slot, sources: Collection[KeyValue]) -> Iterator[str]:
+        """A line for each that names the place, in the order of a partition."""
+        if self._records is None:
+            self._records = self._read()
+        for each in self._records:
+            if names(each, slot, sources):
+                found = TABLE.search(each.value or b"")
+                table = found[1].decode() if found else "a table that is not told"
+                yield f"event {each.topic}/{each.partition}:{each.offset} of {table}"
+        yield from self._told
+
+    def _read(self) -> list[Record]:
+        try:
+            watcher = self.watcher()
+            try:
+                return list(self._tails(watcher))
+            finally:
+                watcher.close()
+        except Retryable as failed:
+            self._told.append(f"whether Kafka has more of it is not known: {failed}")
+            return []
+
+    def _tails(self, watcher: Watcher) -> Iterator[Record]:
+        bookmark = self.newest()
+        settled: Positions = {} if bookmark is None else bookmark.settled
+        topics = self.topics(watcher)
+        begins = flat(watcher.beginning_offsets(topics))
+        for (topic, number), end in sorted(flat(watcher.end_offsets(topics)).items()):
+            begin = max(settled.get((topic, number), 0), begins.get((topic, number), 0))
+            if end - begin > MOST:
+                searched = f"of {end - begin} events of {topic}/{number} the newest {MOST}"
+                self._told.append(f"{searched} were searched")
+                begin = end - MOST
+            if begin < end:
+                yield from watcher.records(topic, number, begin, end)
+
+
+def names(record: Record, slot: Slot, sources: Collection[KeyValue]) -> bool:
+    """Whether it tells of a source, or of this very place; a delete may name either alone."""
+    text = (record.key or b"") + b" " + (record.value or b"")
+    if any(str(each).encode() in text for each in sources):
+        return True
+    group, *rest = slot.key
+    return str(group).encode() in text and all(
+        re.search(rb"[:\s]" + re.escape(str(each).encode()) + rb"[,}\s]", text) for each in rest
+    )
