@@ -9,8 +9,8 @@ what is remembered of it   is one entry: seen in the truth, not expiring, record
 the row of the listing     names that source
 the truth of the source    is one row, for this slot, that belongs in the listing, with nothing
                            required null or empty; every copied cell is the listing's, byte by byte
-each index                 has a row exactly if the truth row belongs there; in one that collects,
-                           it does not belong
+each index                 has a row exactly if the truth row belongs there; one that collects has
+                           all that the truth row would add to its group's row
 =========================  ========================================================================
 
 Of such a slot `Look.at` finds no suspect, writes nothing to lineage, and wakes nothing. Of every
@@ -27,10 +27,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reconcilers.belonging import Belonging
-from reconcilers.family import Projection
 from reconcilers.model import KeyValue, Micros, Slot, Wake
 from reconcilers.raw import BIGINT, RawCell, RawKey, RawRow, RawShape
 
+Elements = frozenset[str]
+"""Of a set."""
+NONE: Elements = frozenset()
 TRUE = b"\x01"
 NEGATIVE = b"\x80"
 """No time has its highest bit set, so that times are ordered as their bytes are."""
@@ -203,15 +205,28 @@ def _repeated(shape: RawShape, truth: RawRow, row: RawRow) -> bool:
     return all(truth[one] == row[other] for one, other in shape.same)
 
 
-def indexed(
-    index: Projection,
+def collected(
+    width: int,
     belongs: Belonging,
     truths: Mapping[RawKey, RawRow],
-    keys: Collection[RawKey],
+    elements: Callable[[RawRow], Elements],
+    there: Mapping[RawKey, Elements],
+) -> dict[RawKey, RawRow]:
+    """The slots that add nothing to what their group has collected.
+
+    ``elements`` are a truth row's, ``there`` those of each group's row: the first ``width`` cells.
+    """
+    return {
+        key: truth
+        for key, truth in truths.items()
+        if not belongs.of(truth) or elements(truth) <= there.get(key[:width], NONE)
+    }
+
+
+def indexed(
+    belongs: Belonging, truths: Mapping[RawKey, RawRow], keys: Collection[RawKey]
 ) -> dict[RawKey, RawRow]:
     """The slots that are in this index exactly if they belong there; ``keys`` are its rows'."""
-    if index.collects is not None:
-        return {key: truth for key, truth in truths.items() if not belongs.of(truth)}
     return {key: truth for key, truth in truths.items() if belongs.of(truth) == (key in keys)}
 
 

@@ -17,10 +17,10 @@ from checkpoints.lineage import RawLineage
 from reconcilers import glance
 from reconcilers.belonging import Belonging
 from reconcilers.errors import ReadFailed, Refused
-from reconcilers.family import Family
-from reconcilers.glance import Asked, Keys
+from reconcilers.family import Family, Projection
+from reconcilers.glance import Asked, Elements, Keys
 from reconcilers.model import KeyValue, Micros
-from reconcilers.raw import RawKey, RawRow, RawShape
+from reconcilers.raw import RawCell, RawKey, RawRow, RawShape
 from streaming.steps.ports import RawTables
 
 
@@ -92,11 +92,33 @@ class Glance:
         truths = self._tables.truth({sources[key] for key in rows}) if read is None else read
         right = glance.true(self._shape, belongs, rows, truths)
         for index, belongs in indexes:
-            keys: set[RawKey] = set()
             if index.collects is None:
-                keys.update(self._tables.index(index, right))
-            right = glance.indexed(index, belongs, right, keys)
+                right = glance.indexed(belongs, right, set(self._tables.index(index, right)))
+            else:
+                right = self._collected(index, index.collects, belongs, right)
         return right
+
+    def _collected(
+        self,
+        index: Projection,
+        column: str,
+        belongs: Belonging,
+        right: Mapping[RawKey, RawRow],
+    ) -> dict[RawKey, RawRow]:
+        """Each group's row is read once; of those to which nothing belongs none."""
+        width, at = len(index.key), self._shape.truth.index(column)
+        groups = {key[:width] for key, truth in right.items() if belongs.of(truth)}
+        there = dict(self._tables.collected(index, groups)) if groups else {}
+        known: dict[RawCell, Elements] = {}
+
+        def elements(truth: RawRow) -> Elements:
+            cell = truth[at]
+            if cell not in known:
+                value = self._tables.decoded(column, cell)
+                known[cell] = value if isinstance(value, frozenset) else glance.NONE
+            return known[cell]
+
+        return glance.collected(width, belongs, right, elements, there)
 
 
 def _counted(keys: Keys, right: Sequence[Sequence[int]]) -> Glanced:

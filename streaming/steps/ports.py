@@ -57,6 +57,11 @@ class RawTables(Protocol):
     def index(self, index: Projection, keys: Iterable[RawKey]) -> Iterable[RawKey]:
         """Those of these keys at which an index has a row."""
 
+    def collected(
+        self, index: Projection, groups: Iterable[RawKey]
+    ) -> Iterable[tuple[RawKey, frozenset[str]]]:
+        """What the rows of these groups have collected, by their key; none of a missing row."""
+
     def decoded(self, column: str, cell: RawCell) -> Value:
         """The value of a cell of the truth."""
 

@@ -11,6 +11,8 @@ from reconcilers.model import Value
 from reconcilers.raw import RawCell, RawKey, RawRow, RawShape
 from streaming.tables.rate_limit import RateLimiter
 
+SET = "set<text>"
+
 
 class UndecodedTables:
     """`streaming.steps.ports.RawTables`, in one keyspace; it shares its pace. Not for threads.
@@ -36,7 +38,10 @@ class UndecodedTables:
         first, *others = family.projections
         self._truth = select(shape.truth, family.truth.table, (family.truth.source.name,))
         self._listing = select(shape.listing, first.table, first.key)
-        self._indexes = {each.name: select(each.key, each.table, each.key) for each in others}
+        self._indexes = {
+            each.name: select((*each.key, *filter(None, [each.collects])), each.table, each.key)
+            for each in others
+        }
         self._key = tuple(column.own_type for column in family.key)
 
     def truth(self, sources: Iterable[RawCell]) -> Iterator[RawRow]:
@@ -54,6 +59,15 @@ class UndecodedTables:
         select = self._indexes[index.name]
         select.require(*self._key)
         return self._paced(select.by_key(keys))
+
+    def collected(
+        self, index: Projection, groups: Iterable[RawKey]
+    ) -> Iterator[tuple[RawKey, frozenset[str]]]:
+        """What the rows of these groups have collected."""
+        select, width = self._indexes[index.name], len(index.key)
+        select.require(*self._key[:width], SET)
+        for row in self._paced(select.by_key(groups)):
+            yield row[:width], frozenset(select.decoded(width, row[width]) or ())
 
     def decoded(self, column: str, cell: RawCell) -> Value:
         """The value of a cell of the truth, as `streaming.tables.Tables` reads it."""

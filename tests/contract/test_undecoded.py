@@ -151,6 +151,19 @@ def test_rows_of_several_keys(kept: Kept, slot: Slot) -> None:
     assert list(kept.tables.truth([])) == []
 
 
+def test_what_a_group_has_collected(kept: Kept, slot: Slot) -> None:
+    index = next(each for each in kept.family.projections if each.table == "applicableflag")
+    empty, gone = uuid.uuid1(), uuid.uuid1()
+    kept.put("applicableflag", mailboxid=slot.group, userflags=frozenset({"ü b", "a"}))
+    kept.put("applicableflag", mailboxid=empty, userflags=None)
+    assert isinstance(slot.group, UUID)
+    asked = [(each.bytes,) for each in (slot.group, empty, gone)]
+    found = dict(kept.tables.collected(index, asked))
+    assert found[(slot.group.bytes,)] == {"ü b", "a"}
+    assert found.get((empty.bytes,), frozenset()) == frozenset()
+    assert (gone.bytes,) not in found
+
+
 def test_a_cell_has_the_value_that_a_look_sees(kept: Kept, slot: Slot) -> None:
     source, shape = uuid.uuid1(), shape_of(kept.family)
     kept.put_both(slot, source)

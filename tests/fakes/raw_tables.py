@@ -85,6 +85,18 @@ class RawMemoryTables:
     def index(self, index: Projection, keys: Iterable[RawKey]) -> Iterator[RawKey]:
         return self._read(index.table, index.key, set(keys))
 
+    def collected(
+        self, index: Projection, groups: Iterable[RawKey]
+    ) -> Iterator[tuple[RawKey, frozenset[str]]]:
+        wanted = set(groups)
+        self.read.append(index.table)
+        for row in self.rows.get(index.table, []):
+            key = tuple(row[column] for column in index.key)
+            if key in wanted:
+                column = str(index.collects)
+                there: Any = self._value(index.table, column, row.get(column))
+                yield key, there
+
     def decoded(self, column: str, cell: RawCell) -> Value:
         return self._value(self.family.truth.table, column, cell)
 
@@ -112,8 +124,17 @@ class RawMemoryTables:
             for cells in self.rows.get(projection.table, []):
                 row = self._row(projection.table, cells)
                 place: list[Any] = [row.get(column) for column in projection.key]
-                rows[Slot(*place)] = row
+                for slot in [Slot(*place)] if projection.collects is None else self._slots(place):
+                    rows[slot] = row
         return tables
+
+    def _slots(self, group: list[Any]) -> Iterator[Slot]:
+        """Those of a group that the truth has: each of them has the group's row."""
+        for cells in self.rows.get(self.family.truth.table, []):
+            row = self._row(self.family.truth.table, cells)
+            place: list[Any] = [row.get(column) for column in self.family.truth.slot]
+            if place[: len(group)] == group:
+                yield Slot(*place)
 
     def _row(self, table: str, cells: RawCells) -> Row:
         columns = self.schema[table]

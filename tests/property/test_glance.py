@@ -97,8 +97,19 @@ class World:
             listed | dict(zip(family.listing.key, key, strict=True))
         )
         for index in family.projections[1:]:
-            if index.collects is None and self.belongs(index, whole):
-                self.rows(index.table).append(dict(zip(index.key, key, strict=True)))
+            if self.belongs(index, whole):
+                self.add_to(index, dict(zip(index.key, key, strict=False)), whole)
+
+    def add_to(self, index: Projection, key: RawCells, truth: RawCells) -> None:
+        """A row of its own; or to the row of its group."""
+        rows, column = self.rows(index.table), index.collects
+        if column is None:
+            rows.append(key)
+            return
+        row = next((each for each in rows if key.items() <= each.items()), None)
+        if row is None:
+            rows.append(row := dict(key))
+        row[column] = row.get(column) or truth[column]
 
     def belongs(self, index: Projection, cells: RawCells) -> bool:
         return index.belongs(self.tables._row(self.family.truth.table, cells))

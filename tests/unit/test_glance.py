@@ -31,7 +31,7 @@ from tests.builders.permits import unpaused
 from tests.builders.rights import RIGHTS, is_of_a_user
 from tests.builders.rows import COMPLETE, LONG_AGO, MAILBOX, MESSAGE_ID, OTHER_ID
 from tests.fakes.memory_tables import MemoryTables
-from tests.fakes.raw_tables import RawMemoryLineage, RawMemoryTables, shape_of
+from tests.fakes.raw_tables import RawMemoryLineage, RawMemoryTables, encoded, shape_of
 from tests.unit.test_settled import SCHEMA as SETTLED
 from tests.unit.test_worker_look import no_examiner
 
@@ -154,6 +154,22 @@ def test_what_is_right_is_passed(mailbox: Mailbox) -> None:
     glanced = mailbox.glance.at(wakes, LONG_AGO)
     assert (list(glanced.left), glanced.examined, glanced.changes) == ([], 2, {MAILBOX: 2})
     assert APPLICABLE.table not in mailbox.tables.read
+
+
+@pytest.mark.parametrize(
+    ("there", "passed"),
+    [({"a", "b", "c"}, True), ({"a", "b"}, True), ({"a"}, False), (set(), False), (None, False)],
+)
+def test_what_its_mailbox_has_collected_all_of_is_passed(
+    mailbox: Mailbox, there: set[str] | None, *, passed: bool
+) -> None:
+    mailbox.add(7)
+    flags = encoded("set<text>", frozenset("ab"))
+    for table in (INDEXED.truth.table, LISTS.table):
+        mailbox.tables.rows[table][0]["userflags"] = flags
+    if there is not None:
+        mailbox.tables.put(APPLICABLE.table, mailboxid=MAILBOX, userflags=frozenset(there))
+    assert (list(mailbox.glance.at([CHANGE], LONG_AGO).left) == []) == passed
 
 
 def test_of_what_is_not_remembered_no_table_is_asked_for_a_row(mailbox: Mailbox) -> None:

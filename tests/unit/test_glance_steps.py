@@ -8,9 +8,8 @@ import pytest
 
 from reconcilers.belonging import Belonging
 from reconcilers.family import Projection
-from reconcilers.glance import Asked, indexed, listed, remembered, true
+from reconcilers.glance import Asked, collected, indexed, listed, remembered, true
 from reconcilers.model import Micros
-from reconcilers.projections.messages import every_truth_row
 from reconcilers.raw import BIGINT, RawCell, RawKey, RawRow, RawShape
 from tests.builders.indexes import INDEXED
 from tests.fakes.raw_tables import shape_of
@@ -114,13 +113,33 @@ def test_what_is_not_true_leaves_the_next_as_it_is(truths: list[RawRow]) -> None
     assert true(SHAPE, everything(), rows, [*truths, right]) == {GOOD: right}
 
 
-@pytest.mark.parametrize("collects", [None, "flags"])
-def test_an_index_has_what_belongs_and_one_that_collects_is_not_asked(collects: str | None) -> None:
-    index = Projection("p", "p", ("a", "b"), every_truth_row, collects=collects)
-    inside: RawRow = (*OTHER, TRUE, SOURCE, b"x")
-    outside: RawRow = (*GOOD, FALSE, SOURCE, b"x")
-    truths: dict[RawKey, RawRow] = {OTHER: inside, GOOD: outside}
-    there = truths if collects is None else {GOOD: outside}
-    assert indexed(index, everything(), truths, {OTHER}) == there
-    none = {GOOD: outside}
-    assert indexed(index, everything(), truths, set()) == none
+INSIDE: RawRow = (*OTHER, TRUE, SOURCE, b"x")
+OUTSIDE: RawRow = (*GOOD, FALSE, SOURCE, b"x")
+TRUTHS: dict[RawKey, RawRow] = {OTHER: INSIDE, GOOD: OUTSIDE}
+
+
+def test_an_index_has_what_belongs() -> None:
+    assert indexed(everything(), TRUTHS, {OTHER}) == TRUTHS
+    assert indexed(everything(), TRUTHS, set()) == {GOOD: OUTSIDE}
+
+
+@pytest.mark.parametrize(
+    ("there", "right"),
+    [
+        (frozenset("xy"), TRUTHS),
+        (frozenset("x"), TRUTHS),
+        (frozenset("y"), {GOOD: OUTSIDE}),
+        (None, {GOOD: OUTSIDE}),
+    ],
+)
+def test_what_collects_has_what_belongs_there(
+    there: frozenset[str] | None, right: dict[RawKey, RawRow]
+) -> None:
+    groups: dict[RawKey, frozenset[str]] = {(b"another",): frozenset("x")}
+    if there is not None:
+        groups[OTHER[0],] = there
+
+    def elements(truth: RawRow) -> frozenset[str]:
+        return frozenset((truth[-1] or b"").decode())
+
+    assert collected(1, everything(), TRUTHS, elements, groups) == right
