@@ -26,8 +26,8 @@ from reconcilers.raw import RawCell, RawKey, RawRow
 IN_FLIGHT = 8
 KEYS_PER_READ = 100
 INT = struct.Struct(">i")
-SAME_BYTES = {"timeuuid": "uuid", "varchar": "text", "ascii": "text"}
-"""Types of keys that are sent as another type is."""
+SAME_BYTES = {"timeuuid": "uuid", "varchar": "text", "ascii": "text", "set<varchar>": "set<text>"}
+"""Types that are sent as another type is."""
 
 
 _Decoding: Any = ProtocolHandler.message_types_by_opcode[ResultMessage.opcode]
