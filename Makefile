@@ -87,7 +87,7 @@ test-long-servers: ## Kafka, Cassandra or the agent gone; Cassandra 4.1, passwor
 test-long-capture: ## agents silent, switched, cut off from a partition; their segments lost
 test-long-loads: ## a mailbox of 200,000 messages; 500,000 records after a stall; commands on 20,000 mails
 test-long-fire: ## counters beside mail at full speed; a table that refuses
-test-long-commands: ## resume, retry and undo beside a running stream
+test-long-commands: ## resume, retry, undo, pilot, sweep and replay beside a stream and without one
 
 test-long-older-cassandra: setup ## repairs, index tables, counters, canaries and poison on Cassandra 4.1
 	$(PYTEST) -m stack --release=4.1 --durations=10 $(OLDER)

@@ -11,7 +11,7 @@ from tests.stack.counted import Counted
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="commands")]
 
 WHO = ("--who", "carol", "--reason", "a first try")
 OUTSIDE = "outside the pilot of carol: a first try"

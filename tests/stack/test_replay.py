@@ -200,8 +200,11 @@ def test_where_no_stream_runs_the_command_settles_what_it_finds(
     assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout
     assert replayed.agrees(place)
     assert "run by" not in replayed.command("status").stdout, "its lease is given back"
+    replayed.stream.start()
+    replayed.stream.wait_until_watching()
 
 
+@pytest.mark.long(part="commands")
 def test_or_lets_it_wait_for_a_stream(replayed: Scene, mail: list[Place]) -> None:
     place = mail[7]
     lose(replayed, place)
@@ -225,6 +228,7 @@ def commands_of_the_chapter(begins: str) -> list[list[str]]:
     return [words[1:] for words in found]
 
 
+@pytest.mark.long(part="commands")
 def test_the_incident_chapter_can_be_walked_through(replayed: Scene, mail: list[Place]) -> None:
     """What was wrong before the replay is right after it; its last two commands find nothing."""
     bookmark, dry_run, replay, *others = commands_of_the_chapter("After an incident")
