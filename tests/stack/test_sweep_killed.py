@@ -1,0 +1,107 @@
+"""A sweep that is killed again and again goes on where it was, and finds the same."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+from cassandra.cluster import Session
+
+from checkpoints.cassandra import CassandraSweeps, Store
+from deploy.mailserver.filler import fill
+from tests.endpoints import Running
+from tests.stack.conftest import a_scene
+from tests.stack.scenes import Place, Scene, cells
+from tests.stack.streams import until
+
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="kills")]
+
+MESSAGES, MAILBOXES, RANGES = 4_000, 20, 64
+RATE = 100
+"""Rows a second: each table takes most of a minute."""
+LOST, ORPHANS = 7, 5
+TABLES = ("imapuidtable", "messageidtable")
+
+
+@dataclass
+class Swept:
+    """A keyspace without a stream, and what its own says of the sweep."""
+
+    scene: Scene
+
+    @property
+    def sweeps(self) -> CassandraSweeps:
+        return CassandraSweeps(Store(self.scene.session, self.scene.own), self.scene.keyspace)
+
+    def done(self, table: str) -> int:
+        """Ranges of a table that are recorded as done."""
+        known = self.sweeps.all()
+        ranges = self.sweeps.ranges(known[0]) if known else {}
+        return sum(1 for name, _ in ranges if name == table)
+
+    def has_more(self, table: str, before: int) -> bool:
+        """Whether more than these are done."""
+        return self.done(table) > before
+
+    def begin(self, *words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "streaming.app", "sweep", "--no-settle", *words]
+        return subprocess.Popen(
+            [*command, "--rate", str(RATE), "--config", str(self.scene.stream.config)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+
+
+@pytest.fixture
+def swept(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Swept]:
+    changes: dict[str, dict[str, Any]] = {"sweep": {"ranges": RANGES}}
+    for scene in a_scene(running, cassandra, tmp_path_factory, changes):
+        scene.stream.stop()
+        fill(cassandra, scene.keyspace, MESSAGES, MAILBOXES)
+        for _ in range(LOST):
+            scene.write_truth(Place(), cells())
+        for place in (Place() for _ in range(ORPHANS)):
+            scene.write_projection(place, {"messageid": place.messageid, **cells()})
+        yield Swept(scene)
+        scene.stream.start()
+        scene.stream.wait_until_watching()
+
+
+def test_killed_twice_in_each_table_it_finds_the_same_and_reads_no_range_again(
+    swept: Swept,
+) -> None:
+    words: tuple[str, ...] = ()
+    for table in TABLES:
+        for _ in range(2):
+            before = swept.done(table)
+            process = swept.begin(*words)
+            until(f"more of {table} is done", partial(swept.has_more, table, before))
+            os.killpg(process.pid, signal.SIGKILL)
+            assert began_at(process.communicate()[1], table) == before
+            assert swept.done(table) < RANGES, "it was killed in the middle"
+            words = ("--resume",)
+    before = swept.done(TABLES[1])
+    answer, told = swept.begin(*words).communicate()
+    assert [began_at(told, table) for table in TABLES] == [RANGES, before]
+    rows = 2 * MESSAGES + LOST + ORPHANS
+    assert f"{rows} rows were compared, {LOST + ORPHANS} suspects found" in answer, told
+
+
+def began_at(told: str, table: str) -> int:
+    """How many ranges were done when the command came to a table."""
+    first = re.search(rf"^{table}: (\d+) of {RANGES} ranges", told, re.MULTILINE)
+    assert first is not None, told
+    return int(first[1])
