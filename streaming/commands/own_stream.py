@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 from threading import Event, Thread
 
 from checkpoints.cassandra import CassandraLease, Store
@@ -12,7 +13,7 @@ from streaming.again.hand_over import HandOver
 from streaming.commands.holding import end_lease_of_the_dead
 from streaming.commands.mode import StreamNames
 from streaming.commands.stream import run_stream
-from streaming.settings import Settings
+from streaming.settings import Mode, Settings
 
 log = logging.getLogger("reconciler")
 
@@ -27,6 +28,27 @@ def add_no_settle(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="where no stream runs, begin none: what differs waits for one",
     )
+
+
+def add_mode(parser: argparse.ArgumentParser) -> None:
+    """``--mode``, of the same commands."""
+    parser.add_argument(
+        "--mode",
+        choices=[each.value for each in Mode],
+        help="what becomes of what differs (repair where a stream repairs now, else observe)",
+    )
+
+
+def mode_of(given: str | None, settings: Settings, store: Store) -> Mode:
+    """The mode that is asked for; without one nothing is repaired where no stream repairs."""
+    if given is not None:
+        return Mode(given)
+    lease, leases = StreamNames.of(settings, Mode.REPAIR).lease, CassandraLease(store)
+    end_lease_of_the_dead(leases, lease)
+    if leases.held_by(lease) is not None:
+        return Mode.REPAIR
+    sys.stderr.write("no stream repairs now: what differs is observed; see --mode repair\n")
+    return Mode.OBSERVE
 
 
 class OwnStream:

@@ -28,11 +28,11 @@ from streaming.commands.bookmark import BookmarkDesk
 from streaming.commands.dead_letters import COMPARE
 from streaming.commands.handing import STOPPED, WAITS, hand_over, wait_unless
 from streaming.commands.mode import StreamNames
-from streaming.commands.own_stream import OwnStream, add_no_settle
+from streaming.commands.own_stream import OwnStream, add_mode, add_no_settle, mode_of
 from streaming.commands.pause import time_of
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.starting import other_than
-from streaming.settings import Mode, Settings
+from streaming.settings import Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
 from streaming.topics import Watcher, event_topics
@@ -58,7 +58,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--to-time", type=time_of, metavar="TIME", help="to here (all that the stream has settled)"
     )
-    parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.REPAIR.value)
+    add_mode(parser)
     parser.add_argument(
         "--dry-run", action="store_true", help="show what differs, and hand nothing over"
     )
@@ -79,7 +79,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     wait = partial(wait_unless, stop)
-    own, names = open_own(settings), StreamNames.of(settings, Mode(arguments.mode))
+    own = open_own(settings)
+    names = StreamNames.of(settings, mode_of(arguments.mode, settings, own.store))
     family = settings.families()[0]
     family = bind(family, schema_of(connect(settings.cassandra), settings.cassandra.keyspace))
     job = workers.job(settings, family, names.suspects_topic)

@@ -25,10 +25,10 @@ from streaming.commands import workers
 from streaming.commands.handing import STOPPED, WAITS, hand_over, wait_unless
 from streaming.commands.holding import Alone
 from streaming.commands.mode import StreamNames
-from streaming.commands.own_stream import OwnStream, add_no_settle
+from streaming.commands.own_stream import OwnStream, add_mode, add_no_settle, mode_of
 from streaming.commands.pause import NO_REASON
 from streaming.commands.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
-from streaming.settings import Mode, Settings
+from streaming.settings import Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
 from streaming.topics import Watcher
@@ -39,7 +39,7 @@ def add_command(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "sweep", help="compare everything; what differs is left to the stream"
     )
-    parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.REPAIR.value)
+    add_mode(parser)
     parser.add_argument(
         "--systems",
         metavar="NAME,…",
@@ -66,7 +66,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: stop.set())
     settings = paced(settings, arguments.rate)
     own, family = open_own(settings), _family(settings, arguments.systems)
-    names = StreamNames.of(settings, Mode(arguments.mode))
+    names = StreamNames.of(settings, mode_of(arguments.mode, settings, own.store))
     job = workers.job(settings, family, names.suspects_topic)
     wait = partial(wait_unless, stop)
     try:

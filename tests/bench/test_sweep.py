@@ -92,9 +92,18 @@ class Swept:
             "sweep": {"rows_per_second": 10_000_000},
         }
         config = bench_settings(self.folder, self.stack, self.keyspace, self.own, sections)
-        command = [sys.executable, "-m", "streaming.app", "sweep", "--config", str(config), *words]
+        command = [
+            sys.executable,
+            "-m",
+            "streaming.app",
+            "sweep",
+            "--no-settle",
+            "--config",
+            str(config),
+            *words,
+        ]
         process = subprocess.Popen(
-            command,
+            [*command, "--config", str(config)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,

@@ -194,7 +194,7 @@ def test_where_no_stream_runs_the_command_settles_what_it_finds(
     place = mail[6]
     lose(replayed, place)
     answer: subprocess.CompletedProcess[str] = replayed.command(
-        "replay", "--from-time", "2026-01-01T00:00"
+        "replay", "--from-time", "2026-01-01T00:00", "--mode", "repair"
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout
@@ -209,7 +209,7 @@ def test_or_lets_it_wait_for_a_stream(replayed: Scene, mail: list[Place]) -> Non
     place = mail[7]
     lose(replayed, place)
     answer: subprocess.CompletedProcess[str] = replayed.command(
-        "replay", "--from-time", "2026-01-01T00:00", "--no-settle"
+        "replay", "--from-time", "2026-01-01T00:00", "--no-settle", "--mode", "repair"
     )
     assert answer.returncode == 3, answer.stdout + answer.stderr
     assert " suspects wait in topic" in answer.stdout
