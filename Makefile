@@ -9,7 +9,7 @@ ARGS   ?=
 LONG_PARTS := races counters-crashes counters-losses past kills checkpoints servers capture loads fire commands
 SECOND := tests/stack/test_p[ar]*.py tests/stack/test_ra*.py tests/stack/test_str*.py
 THIRD := tests/unit tests/property tests/spark tests/stack/test_[t-z]*.py
-OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes counters canary poison)
+OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes counters canary poison sweep replay)
 SOURCES := reconcilers checkpoints streaming deploy tests
 
 .DEFAULT_GOAL := help
@@ -89,7 +89,7 @@ test-long-loads: ## a mailbox of 200,000 messages; 500,000 records after a stall
 test-long-fire: ## counters beside mail at full speed; a table that refuses
 test-long-commands: ## resume, retry, undo, pilot, sweep and replay beside a stream and without one
 
-test-long-older-cassandra: setup ## repairs, index tables, counters, canaries and poison on Cassandra 4.1
+test-long-older-cassandra: setup ## repairs, index tables, counters, canaries, poison, sweep and replay on Cassandra 4.1
 	$(PYTEST) -m stack --release=4.1 --durations=10 $(OLDER)
 
 test-long-slow-sync: setup ## counters where Cassandra syncs its commit log every ten seconds, its default
