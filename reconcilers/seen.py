@@ -19,9 +19,9 @@ class Seen:
     """Everything one look knows of one slot: the projection's row and all truth rows claiming it.
 
     ``consulted`` are the sources whose truth partition was read for it, ``present`` the slots
-    that the truth holds now for them in this group (without rows that only outlived their own
-    delete). ``suspected`` is what a look at least one delay ago found here. ``listed`` tells, for
-    an index, whether the row of the family's first projection is there.
+    that the truth holds now for them in this group (without rows that a delete of theirs took, see
+    `was_deleted`). ``suspected`` is what a look at least one delay ago found here. ``listed``
+    tells, for an index, whether the row of the family's first projection is there.
     """
 
     slot: Slot
@@ -79,7 +79,7 @@ def seen_at(
     present = frozenset(
         slot_of(row)
         for row in _in_group(family, slot, rows)
-        if not outlived_its_delete(row, memory, tolerance)
+        if not was_deleted(row, memory, tolerance)
     )
     return Seen(
         slot,
@@ -93,10 +93,14 @@ def seen_at(
     )
 
 
-def outlived_its_delete(truth: Row, memory: Memory, tolerance: Micros) -> bool:
-    """Whether its user deleted it, and only the clocks differ: by ``tolerance`` (µs) at most."""
+def was_deleted(truth: Row, memory: Memory, tolerance: Micros) -> bool:
+    """Whether its user deleted it, though it is there.
+
+    It is older than a range delete, as in a truth that was restored, or younger by no more than two
+    clocks differ: ``tolerance`` (µs).
+    """
     return any(
-        abs(written - deleted) <= tolerance
+        written <= deleted + tolerance
         for deleted in memory.range_deletes
         for written in truth.written.values()
     )

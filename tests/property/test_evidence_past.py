@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reconcilers import evidence
@@ -115,6 +115,7 @@ STEP = st.tuples(*[st.integers(0, 60)] * 3)
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(STEP, max_size=25), st.lists(STEP, max_size=25))
+@example([(0, 0, 0)], [(2, 0, 28), (41, 0, 1)])  # its delete took the row that came back, too
 def test_a_truth_of_yesterday_takes_no_row_that_its_user_kept(
     before: list[Choice], since: list[Choice]
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from checkpoints.memory import MemoryLineage
+from checkpoints.memory_losses import MemoryLosses
 from checkpoints.schema.upgrade import upgrade
 from reconcilers.errors import Refused
 from streaming import app
@@ -33,6 +34,7 @@ class Scene:
     done: list[str] = field(default_factory=list)
     refused: bool = False
     memory: MemoryLineage = field(default_factory=MemoryLineage)
+    losses: MemoryLosses = field(default_factory=MemoryLosses)
 
     def __post_init__(self) -> None:
         self.memory.watch_from(1, "imapuidtable=1@5 messageidtable=2@5")
@@ -72,6 +74,7 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
     monkeypatch.setattr(doctor, "logged_in", lambda _: nullcontext(scene))
     monkeypatch.setattr(doctor, "refuse_another", lambda store, settings: None)
     monkeypatch.setattr(own_keyspace, "CassandraLineage", scene.lineage)
+    monkeypatch.setattr(own_keyspace, "CassandraLosses", lambda store: scene.losses)
     monkeypatch.setattr(doctor, "examine", scene.examined)
     return scene
 
@@ -85,6 +88,8 @@ def admin(tmp_path: Path) -> list[str]:
 def test_turning_capture_off_ends_memory_first(scene: Scene, admin: list[str]) -> None:
     app.main(["doctor", "--off", "--wait", "0", *admin])
     assert scene.done == [f"{ENDED}: {OFF}"]
+    (loss,) = scene.losses.since(0)
+    assert loss.why == "change capture is turned off or on"
 
 
 def test_turning_capture_on_again_ends_memory_first(scene: Scene, admin: list[str]) -> None:
@@ -110,6 +115,8 @@ def test_of_what_an_older_version_began_nothing_is_known(scene: Scene, admin: li
     scene.memory.watch_from(1)
     app.main(["doctor", "--off", "--wait", "0", *admin])
     assert scene.done == [f"{ENDED}: {OFF}"]
+    (loss,) = scene.losses.since(0)
+    assert loss.why == "change capture is turned off or on"
 
 
 @pytest.mark.parametrize("option", ["--off", "--fix"])
