@@ -1,0 +1,208 @@
+"""``reconcile lwt-report``: what lightweight transactions cost this cluster. Only reads."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from checkpoints.clock import to_seconds
+from reconcilers.errors import Misconfigured, ReconcilerError, Refused, Retryable, Unreachable
+from reconcilers.lwt import NodeSnapshot, Work, between, together
+from reconcilers.lwt_cost import cost_of
+from streaming.commands.lwt_shown import Shown, as_json, as_table, as_text
+from streaming.commands.pause import duration_of
+from streaming.monitoring.jvm import Jvm
+from streaming.monitoring.lwt_beans import JmxLogin, NodeBeans, beans_of
+from streaming.settings import CassandraSettings, Settings
+from streaming.tables.node_metrics import COMPACTIONS, NodeMetrics, node_metrics
+
+MINUTE = "1m"
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile lwt-report [--interval 1m] [--watch] [--jmx HOST:PORT] [--json]``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "lwt-report", help="what lightweight transactions cost, by table, over an interval"
+    )
+    parser.add_argument(
+        "--interval",
+        type=duration_of,
+        default=duration_of(MINUTE),
+        metavar="TIME",
+        help=f"what is measured: 10s, {MINUTE} (default), 1h",
+    )
+    parser.add_argument("--watch", action="store_true", help="one report after the other, for ever")
+    parser.add_argument(
+        "--jmx",
+        action="append",
+        default=[],
+        type=_place,
+        metavar="HOST:PORT",
+        help="where nodes answer JMX; without it at each node's address, port cassandra.jmx_port",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line and interval")
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Read twice, print what lies between. Raises where no node tells anything, `Misconfigured`."""
+    cassandra = settings.cassandra
+    with node_metrics(cassandra) as metrics, _beans(cassandra, arguments.jmx) as beans:
+        shown = _shown(metrics, settings)
+        reader = Reader(metrics, beans, cassandra.username)
+        before, began = reader.snapshots(), time.monotonic()
+        while True:
+            time.sleep(to_seconds(arguments.interval))
+            after, ended = reader.snapshots(), time.monotonic()
+            work = measured(before, after)
+            report = cost_of(work, metrics.copies(), ended - began), shown
+            if arguments.json:
+                print(as_json(*report), flush=True)
+            elif sys.stdout.isatty():
+                as_table(*report)
+            else:
+                print("\n".join(as_text(*report)), flush=True)
+            if not arguments.watch:
+                return 0
+            before, began = after, ended
+
+
+class Beans:
+    """Asks nodes over JMX, by host id; a node that does not answer has a line that says so."""
+
+    def __init__(self, jvm: Jvm | str, settings: CassandraSettings, places: list[str]) -> None:
+        """``jvm`` may be the reason why there is none; ``places``: where to ask, not by node."""
+        self._jvm = jvm
+        self._settings = settings
+        self._places = places
+
+    def read(self, addresses: Mapping[str, str]) -> tuple[dict[str, NodeBeans], dict[str, str]]:
+        """What was told, and why not, by host id; ``addresses`` are of the nodes by theirs."""
+        if isinstance(self._jvm, str):
+            return {}, dict.fromkeys(addresses, self._jvm)
+        if not self._places:
+            asked = {name: self._ask(address) for name, address in addresses.items()}
+            told = {name: each for name, each in asked.items() if isinstance(each, NodeBeans)}
+            return told, {name: each for name, each in asked.items() if isinstance(each, str)}
+        answers = [self._ask(*place.rsplit(":", 1)) for place in self._places]
+        told = {each.host_id: each for each in answers if isinstance(each, NodeBeans)}
+        why = "; ".join(each for each in answers if isinstance(each, str))
+        silent = f"no --jmx is of this node{'; ' if why else ''}{why}"
+        return told, dict.fromkeys(addresses.keys() - told.keys(), silent)
+
+    def _ask(self, host: str, port: str | None = None) -> NodeBeans | str:
+        own = self._settings
+        where = JmxLogin(
+            host.strip("[]"), int(port or own.jmx_port), own.jmx_username, own.jmx_password
+        )
+        if isinstance(self._jvm, str):
+            return self._jvm
+        try:
+            return beans_of(self._jvm, where, own.request_timeout)
+        except (Refused, Unreachable) as failed:
+            return str(failed)
+
+
+class Reader:
+    """Takes a snapshot of each node that answers."""
+
+    def __init__(self, metrics: NodeMetrics, beans: Beans, role: str | None) -> None:
+        self._metrics = metrics
+        self._beans = beans
+        self._role = role
+
+    def snapshots(self) -> dict[str, NodeSnapshot | str]:
+        """By node, what it told, or why it told nothing. Raises where none told anything."""
+        addresses = self._metrics.addresses()
+        beans, silent = self._beans.read(addresses)
+        found: dict[str, NodeSnapshot | str] = {}
+        for name, node in addresses.items():
+            try:
+                found[node] = self._one(node, beans.get(name), silent.get(name))
+            except Retryable as failed:
+                found[node] = f"{node} is left out: {failed}"
+            except Refused as failed:
+                raise Misconfigured(
+                    f"{failed}: GRANT SELECT ON KEYSPACE system_views TO {self._role}"
+                    " (deploy/cassandra/roles.cql)"
+                ) from failed
+        if not any(isinstance(each, NodeSnapshot) for each in found.values()):
+            raise Unreachable("; ".join(str(each) for each in found.values()) or "no nodes")
+        return found
+
+    def _one(self, node: str, beans: NodeBeans | None, silent: str | None) -> NodeSnapshot:
+        told = self._metrics.of(node)
+        gaps = []
+        if beans is None:
+            gaps.append(f"{node} tells nothing of lightweight transactions by table: {silent}")
+        if told.compactions is None:
+            gaps.append(f"compactions: GRANT SELECT ON TABLE {COMPACTIONS} TO {self._role}")
+        tables = {table: dict(counts) for table, counts in told.tables.items()}
+        for table, counts in (beans.tables if beans else {}).items():
+            tables.setdefault(table, {}).update(counts)
+        return NodeSnapshot(
+            node=node,
+            started=told.started,
+            tables=tables,
+            whole=beans.whole if beans else {},
+            compactions=told.compactions or {},
+            gauges=told.gauges,
+            gaps=tuple(gaps),
+        )
+
+
+def measured(
+    before: Mapping[str, NodeSnapshot | str], after: Mapping[str, NodeSnapshot | str]
+) -> Work:
+    """What all nodes did that told both times, with a line for each of the others.
+
+    Raises `Unreachable` where no node told both times.
+    """
+    works: list[Work] = []
+    left_out: list[str] = []
+    for node in sorted(before.keys() | after.keys()):
+        first, second = before.get(node), after.get(node)
+        if isinstance(first, NodeSnapshot) and isinstance(second, NodeSnapshot):
+            works.append(between(first, second))
+        else:
+            why = [each for each in (second, first) if isinstance(each, str)]
+            left_out.append(why[0] if why else f"{node} is left out: it was not there all the time")
+    if not works:
+        raise Unreachable("; ".join(left_out))
+    return together(works, left_out)
+
+
+def _shown(metrics: NodeMetrics, settings: Settings) -> Shown:
+    keyspace = settings.cassandra.keyspace
+    tables = metrics.tables(keyspace)
+    if not tables:
+        raise Misconfigured(f"there is no keyspace {keyspace}: set cassandra.keyspace")
+    try:
+        variant = metrics.paxos_variant()
+    except Refused:
+        variant = "not known"
+    return Shown(keyspace, tables, settings.cassandra.own_keyspace, variant)
+
+
+@contextmanager
+def _beans(settings: CassandraSettings, places: list[str]) -> Iterator[Beans]:
+    try:
+        jvm = Jvm(settings.request_timeout)
+    except ReconcilerError as failed:
+        yield Beans(str(failed), settings, places)
+        return
+    try:
+        yield Beans(jvm, settings, places)
+    finally:
+        jvm.close()
+
+
+def _place(text: str) -> str:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise argparse.ArgumentTypeError(f"{text!r} is no place as 10.0.0.1:7199")
+    return text
