@@ -1,0 +1,137 @@
+"""`reconcile lwt-report`: what it shows, and what it says where something is not known."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from reconcilers.errors import Unreachable
+from reconcilers.lwt import Counts, Gauges, Metric, NodeSnapshot, Table
+from reconcilers.lwt_cost import PAXOS, cost_of
+from streaming import app
+from streaming.commands.lwt_report import Beans, measured
+from streaming.commands.lwt_shown import Shown, as_json, as_table, as_text
+from streaming.settings import CassandraSettings
+
+MAIL: Table = ("james", "imapuidtable")
+LEASE: Table = ("reconciler", "lease")
+OTHER: Table = ("elsewhere", "t")
+SHOWN = Shown("james", frozenset({"imapuidtable", "modseq", "x"}), "reconciler", "v1")
+NOTHING = dict.fromkeys(
+    (
+        Metric.CAS_READS,
+        Metric.CAS_READ_MICROS,
+        Metric.CAS_WRITES,
+        Metric.CAS_WRITE_MICROS,
+        Metric.REFUSED,
+        Metric.CONTENDED_READS,
+        Metric.CONTENDED_WRITES,
+        Metric.UNFINISHED,
+        Metric.TIMEOUTS,
+        Metric.CPU_NANOS,
+    ),
+    0,
+)
+DONE: Mapping[Table, Counts] = {
+    MAIL: {
+        Metric.PREPARES: 30,
+        Metric.PREPARE_MICROS: 6_000,
+        Metric.PROPOSALS: 30,
+        Metric.COMMITS: 20,
+        Metric.ASKED_READS: 34,
+        Metric.ASKED_WRITES: 5,
+    },
+    LEASE: {Metric.PREPARES: 10, Metric.PROPOSALS: 10, Metric.COMMITS: 10},
+    OTHER: {Metric.READS: 7},
+    PAXOS: {Metric.READS: 3, Metric.WRITES: 100},
+}
+
+
+def node(
+    name: str, tables: Mapping[Table, Counts], whole: Counts = NOTHING, started: int = 1
+) -> NodeSnapshot:
+    return NodeSnapshot(name, started, tables, whole, {}, {MAIL: Gauges(1.5, 2.5, 1)})
+
+
+def shown_lines() -> list[str]:
+    whole = {**NOTHING, Metric.CAS_READS: 6, Metric.CAS_WRITES: 34, Metric.REFUSED: 4}
+    work = measured({"n1": node("n1", {})}, {"n1": node("n1", DONE, whole)})
+    return list(as_text(cost_of(work, {}, 60.0), SHOWN))
+
+
+def test_a_line_a_table_with_what_is_known_of_it() -> None:
+    lines = shown_lines()
+    (mail,) = (line for line in lines if line.startswith("imapuidtable"))
+    assert mail.split()[2:] == (
+        ["30", "20", "6", "4", "0.20", "0.00", "0.00", "73%", "4", "1.50", "5", "2.50"]
+    )
+    assert not any(line.startswith("elsewhere") for line in lines), "nobody else's plain tables"
+    assert "our own keyspace reconciler: 27% of all phases" in lines
+    assert lines[-1].endswith("by table: imapuidtable 73%, reconciler.lease 27%.")
+
+
+def test_truths_are_listed_by_whether_they_have_any() -> None:
+    lines = shown_lines()
+    assert "truth tables with lightweight transactions in this interval: imapuidtable" in lines
+    assert "truth tables with lightweight transactions none: modseq" in lines
+
+
+def test_json_has_the_same_and_the_replicas_counts() -> None:
+    work = measured({"n1": node("n1", {})}, {"n1": node("n1", DONE)})
+    told = json.loads(as_json(cost_of(work, {}, 60.0), SHOWN))
+    assert told["tables"]["james.imapuidtable"]["prepares"] == 30
+    assert told["tables"]["james.imapuidtable"]["applied"] == 20
+    assert told["paxos"]["writes"] == {"paxos": 100, "all": 100, "share": 1.0}
+    assert told["sentence"] == shown_lines()[-1]
+
+
+def test_at_a_terminal_it_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    work = measured({"n1": node("n1", {})}, {"n1": node("n1", DONE)})
+    as_table(cost_of(work, {}, 60.0), SHOWN)
+    assert "┃" in capsys.readouterr().out
+
+
+def test_a_node_that_did_not_tell_both_times_is_left_out_with_a_line() -> None:
+    before: dict[str, NodeSnapshot | str] = {
+        "n1": node("n1", {}),
+        "n2": "n2 is left out: away",
+        "n3": node("n3", {}),
+    }
+    after = {"n1": node("n1", DONE), "n2": node("n2", DONE), "n4": node("n4", DONE)}
+    work = measured(before, after)
+    assert work.nodes == {"n1"}
+    assert work.gaps == (
+        "n2 is left out: away",
+        "n3 is left out: it was not there all the time",
+        "n4 is left out: it was not there all the time",
+    )
+
+
+def test_without_any_node_it_fails_in_one_line() -> None:
+    with pytest.raises(Unreachable, match="n1 is left out: away"):
+        measured({"n1": node("n1", {})}, {"n1": "n1 is left out: away"})
+
+
+def test_without_java_each_node_says_why_it_tells_nothing() -> None:
+    told, silent = Beans("no Java", CassandraSettings(), []).read({"id1": "n1", "id2": "n2"})
+    assert told == {}
+    assert silent == {"id1": "no Java", "id2": "no Java"}
+
+
+@pytest.mark.parametrize("wrong", ["nowhere", ":7199", "host:", "host:port", "host:70000"])
+def test_a_wrong_place_is_refused(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        app.main(["lwt-report", "--jmx", wrong])
+    assert "is no place as 10.0.0.1:7199" in capsys.readouterr().err
+
+
+def test_the_parser_takes_what_the_page_names() -> None:
+    given = app._parser().parse_args(
+        ["lwt-report", "--interval", "5m", "--watch", "--json", "--jmx", "[::1]:7199"]
+    )
+    assert (given.interval, given.watch, given.json, given.jmx) == (
+        300_000_000,
+        True,
+        True,
+        ["[::1]:7199"],
+    )
