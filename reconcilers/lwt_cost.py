@@ -95,12 +95,16 @@ class TableWork:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The whole report. ``tables`` are those with any work, the most phases first."""
+    """The whole report. ``tables`` are those with any work, the most phases first.
+
+    ``confirmed``: suspects that our own stream read again; None where it did not tell.
+    """
 
     seconds: float
     work: Work
     tables: tuple[TableWork, ...]
     shares: Mapping[str, Share]
+    confirmed: int | None = None
 
     @property
     def known_by_table(self) -> bool:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from checkpoints.clock import to_seconds
@@ -17,6 +18,7 @@ from streaming.commands.lwt_shown import Shown, as_json, as_table, as_text
 from streaming.commands.pause import duration_of
 from streaming.monitoring.jvm import Jvm
 from streaming.monitoring.lwt_beans import JmxLogin, NodeBeans, beans_of
+from streaming.monitoring.own_reads import newly_confirmed, suspects_confirmed
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables.node_metrics import COMPACTIONS, NodeMetrics, node_metrics
 
@@ -55,20 +57,22 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         shown = _shown(metrics, settings)
         reader = Reader(metrics, beans, cassandra.username)
         before, began = reader.snapshots(), time.monotonic()
+        ours_before = suspects_confirmed(settings.metrics)
         while True:
             time.sleep(to_seconds(arguments.interval))
             after, ended = reader.snapshots(), time.monotonic()
-            work = measured(before, after)
-            report = cost_of(work, metrics.copies(), ended - began), shown
+            ours = suspects_confirmed(settings.metrics)
+            cost = cost_of(measured(before, after), metrics.copies(), ended - began)
+            cost = replace(cost, confirmed=newly_confirmed(ours_before, ours))
             if arguments.json:
-                print(as_json(*report), flush=True)
+                print(as_json(cost, shown), flush=True)
             elif sys.stdout.isatty():
-                as_table(*report)
+                as_table(cost, shown)
             else:
-                print("\n".join(as_text(*report)), flush=True)
+                print("\n".join(as_text(cost, shown)), flush=True)
             if not arguments.watch:
                 return 0
-            before, began = after, ended
+            before, began, ours_before = after, ended, ours
 
 
 class Beans:

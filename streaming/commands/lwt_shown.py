@@ -72,6 +72,7 @@ def as_json(cost: Cost, shown: Shown) -> str:
             },
             "paxos_disk_mib": cost.disk,
             "truths": truths(cost, shown),
+            "our_suspects_confirmed": cost.confirmed,
             "not_known": cost.work.gaps,
             "sentence": sentence(cost, shown.keyspace),
         }
@@ -184,6 +185,10 @@ def _foot(cost: Cost, shown: Shown) -> Iterator[str]:
     ours = [each for each in cost.tables if each.table[0] == shown.own]
     added = sum(each.phases_share for each in ours)
     yield f"our own keyspace {shown.own}: {added:.0%} of all phases"
+    if cost.confirmed is None:
+        yield "our own stream: no metrics at metrics.host and metrics.port, so it is not known"
+    else:
+        yield f"our own stream: {cost.confirmed:,} suspects confirmed, mostly one serial read each"
     yield from (f"NOTE: {gap}" for gap in cost.work.gaps)
     yield sentence(cost, shown.keyspace)
 

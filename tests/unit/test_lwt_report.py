@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from reconcilers.errors import Unreachable
 from reconcilers.lwt import Counts, Gauges, Metric, NodeSnapshot, Table
@@ -11,7 +13,9 @@ from reconcilers.lwt_cost import PAXOS, cost_of
 from streaming import app
 from streaming.commands.lwt_report import Beans, measured
 from streaming.commands.lwt_shown import Shown, as_json, as_table, as_text
-from streaming.settings import CassandraSettings
+from streaming.monitoring.metrics import Metrics, serve
+from streaming.monitoring.own_reads import newly_confirmed, suspects_confirmed
+from streaming.settings import CassandraSettings, MetricsSettings
 
 MAIL: Table = ("james", "imapuidtable")
 LEASE: Table = ("reconciler", "lease")
@@ -135,3 +139,33 @@ def test_the_parser_takes_what_the_page_names() -> None:
         True,
         ["[::1]:7199"],
     )
+
+
+# --- our own stream
+
+
+def test_what_our_own_stream_confirmed_is_read_from_its_metrics() -> None:
+    metrics = Metrics(CollectorRegistry())
+    port = serve(metrics, MetricsSettings(port=0))
+    metrics.suspects.labels("message").inc(3)
+    metrics.suspects.labels("other").inc(4)
+    assert suspects_confirmed(MetricsSettings(host="0.0.0.0", port=port)) == 7
+    assert suspects_confirmed(MetricsSettings(port=1)) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "between"), [(3, 10, 7), (10, 3, 3), (None, 3, None), (3, None, None)]
+)
+def test_a_stream_that_began_anew_counts_from_then_on(
+    before: int | None, after: int | None, between: int | None
+) -> None:
+    assert newly_confirmed(before, after) == between
+
+
+def test_it_is_shown_what_our_own_stream_confirmed() -> None:
+    work = measured({"n1": node("n1", {})}, {"n1": node("n1", DONE)})
+    cost = replace(cost_of(work, {}, 60.0), confirmed=1200)
+    assert "our own stream: 1,200 suspects confirmed, mostly one serial read each" in as_text(
+        cost, SHOWN
+    )
+    assert json.loads(as_json(cost, SHOWN))["our_suspects_confirmed"] == 1200
