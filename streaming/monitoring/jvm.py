@@ -24,7 +24,7 @@ class Jvm:
     def __init__(self, patience: float) -> None:
         """``patience``: how long a node may take for one answer, seconds."""
         options = [
-            *SMALL,
+            *SMALL, *OPENED,
             *OPENED,
             f"-Dsun.rmi.transport.tcp.responseTimeout={patience * 1000:.0f}",
         ]
@@ -33,6 +33,7 @@ class Jvm:
                 java_path=None,  # that of JAVA_HOME, else that of the PATH
                 javaopts=options,
                 die_on_exit=True,
+                create_new_process_group=True,  # a Ctrl-C is ours alone
                 enable_auth=True,
                 return_proc=True,
             )

@@ -1,6 +1,9 @@
 """`reconcile lwt-report` gives back what was done to the real servers, to the number."""
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from streaming.settings import load
 from tests.endpoints import Endpoints
 from tests.stack.reporting import Mail, Report, mail, reporting
 from tests.stack.scenes import reconcile
-from tests.stack.streams import write_settings
+from tests.stack.streams import PATIENCE, write_settings
 
 pytestmark = pytest.mark.stack
 
@@ -94,6 +97,17 @@ def test_the_command_prints_columns_where_there_is_no_terminal(config: Path) -> 
     lines = done.stdout.splitlines()
     assert any(line.startswith("table  ") for line in lines)
     assert lines[-1].endswith(".")
+
+
+def test_it_goes_on_until_somebody_ends_it(config: Path) -> None:
+    command = [sys.executable, "-m", "streaming.app", "lwt-report", "--config", str(config)]
+    command += ["--interval", "1s", "--watch", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        told = [json.loads(running.stdout.readline()) for _ in range(2)]
+        running.send_signal(signal.SIGINT)
+        assert running.wait(PATIENCE) == 130
+    assert all(each["seconds"] >= 1 for each in told)
 
 
 def test_a_node_without_jmx_is_named_and_the_rest_is_shown(
