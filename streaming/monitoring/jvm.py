@@ -13,8 +13,6 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from reconcilers.errors import Misconfigured, Refused, Unreachable
 
 SMALL = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-OPENED = ("--add-opens", "java.management.rmi/javax.management.remote.rmi=ALL-UNNAMED")
-"""Py4J calls methods by reflection, and that of a connection belong to a class of this package."""
 END_S = 5.0
 
 
@@ -23,11 +21,7 @@ class Jvm:
 
     def __init__(self, patience: float) -> None:
         """``patience``: how long a node may take for one answer, seconds."""
-        options = [
-            *SMALL, *OPENED,
-            *OPENED,
-            f"-Dsun.rmi.transport.tcp.responseTimeout={patience * 1000:.0f}",
-        ]
+        options = [*SMALL, f"-Dsun.rmi.transport.tcp.responseTimeout={patience * 1000:.0f}"]
         try:
             port, token, process = launch_gateway(
                 java_path=None,  # that of JAVA_HOME, else that of the PATH
