@@ -105,8 +105,8 @@ def test_it_goes_on_until_somebody_ends_it(config: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         told = [json.loads(running.stdout.readline()) for _ in range(2)]
-        running.send_signal(signal.SIGINT)
-        assert running.wait(PATIENCE) == 130
+        running.terminate()
+        assert running.wait(PATIENCE) == -signal.SIGTERM
     assert all(each["seconds"] >= 1 for each in told)
 
 
