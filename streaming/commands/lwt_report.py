@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from checkpoints.clock import to_seconds
 from reconcilers.errors import Misconfigured, ReconcilerError, Refused, Retryable, Unreachable
 from reconcilers.lwt import NodeSnapshot, Work, between, together
-from reconcilers.lwt_cost import cost_of
+from reconcilers.lwt_cost import Cost, cost_of
 from streaming.commands.lwt_shown import Shown, as_json, as_table, as_text
 from streaming.commands.pause import duration_of
 from streaming.monitoring.jvm import Jvm
@@ -23,6 +24,8 @@ from streaming.settings import CassandraSettings, Settings
 from streaming.tables.node_metrics import COMPACTIONS, NodeMetrics, node_metrics
 
 MINUTE = "1m"
+Ask = Callable[[JmxLogin], NodeBeans]
+"""Reads one node over JMX. Raises `ReconcilerError`."""
 
 
 def add_command(commands: Any) -> None:
@@ -53,61 +56,79 @@ def add_command(commands: Any) -> None:
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Read twice, print what lies between. Raises where no node tells anything, `Misconfigured`."""
     cassandra = settings.cassandra
-    with node_metrics(cassandra) as metrics, _beans(cassandra, arguments.jmx) as beans:
+    with node_metrics(cassandra) as metrics, asking(cassandra.request_timeout) as ask:
         shown = _shown(metrics, settings)
-        reader = Reader(metrics, beans, cassandra.username)
-        before, began = reader.snapshots(), time.monotonic()
-        ours_before = suspects_confirmed(settings.metrics)
+        reader = Reader(metrics, Beans(ask, cassandra, arguments.jmx), cassandra.username)
+        before = _moment(reader, settings)
         while True:
             time.sleep(to_seconds(arguments.interval))
-            after, ended = reader.snapshots(), time.monotonic()
-            ours = suspects_confirmed(settings.metrics)
-            cost = cost_of(measured(before, after), metrics.copies(), ended - began)
-            cost = replace(cost, confirmed=newly_confirmed(ours_before, ours))
-            if arguments.json:
-                print(as_json(cost, shown), flush=True)
-            elif sys.stdout.isatty():
-                as_table(cost, shown)
-            else:
-                print("\n".join(as_text(cost, shown)), flush=True)
+            try:
+                after = _moment(reader, settings)
+                cost = _cost(before, after, metrics.copies())
+            except Retryable as failed:
+                if not arguments.watch:
+                    raise
+                sys.stderr.write(f"reconcile: {failed}\n")  # the next report is on both intervals
+                continue
+            _print(cost, shown, as_json if arguments.json else None)
             if not arguments.watch:
                 return 0
-            before, began, ours_before = after, ended, ours
+            before = after
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What all told at one time (seconds): nodes, and our own stream."""
+
+    at: float
+    nodes: Mapping[str, NodeSnapshot | str]
+    confirmed: int | None
+
+
+def _moment(reader: Reader, settings: Settings) -> Moment:
+    nodes = reader.snapshots()
+    return Moment(time.monotonic(), nodes, suspects_confirmed(settings.metrics))
+
+
+def _cost(before: Moment, after: Moment, copies: Mapping[str, int]) -> Cost:
+    cost = cost_of(measured(before.nodes, after.nodes), copies, after.at - before.at)
+    return replace(cost, confirmed=newly_confirmed(before.confirmed, after.confirmed))
+
+
+def _print(cost: Cost, shown: Shown, machine: Callable[[Cost, Shown], str] | None) -> None:
+    if machine is not None:
+        print(machine(cost, shown), flush=True)
+    elif sys.stdout.isatty():
+        as_table(cost, shown)
+    else:
+        print("\n".join(as_text(cost, shown)), flush=True)
 
 
 class Beans:
-    """Asks nodes over JMX, by host id; a node that does not answer has a line that says so."""
+    """Asks nodes over JMX; which node it is that answers somewhere, it says itself."""
 
-    def __init__(self, jvm: Jvm | str, settings: CassandraSettings, places: list[str]) -> None:
-        """``jvm`` may be the reason why there is none; ``places``: where to ask, not by node."""
-        self._jvm = jvm
+    def __init__(self, ask: Ask, settings: CassandraSettings, places: list[str]) -> None:
+        """``places`` are asked, as HOST:PORT; without any, each node at its own address."""
+        self._ask = ask
         self._settings = settings
         self._places = places
 
     def read(self, addresses: Mapping[str, str]) -> tuple[dict[str, NodeBeans], dict[str, str]]:
-        """What was told, and why not, by host id; ``addresses`` are of the nodes by theirs."""
-        if isinstance(self._jvm, str):
-            return {}, dict.fromkeys(addresses, self._jvm)
-        if not self._places:
-            asked = {name: self._ask(address) for name, address in addresses.items()}
-            told = {name: each for name, each in asked.items() if isinstance(each, NodeBeans)}
-            return told, {name: each for name, each in asked.items() if isinstance(each, str)}
-        answers = [self._ask(*place.rsplit(":", 1)) for place in self._places]
-        told = {each.host_id: each for each in answers if isinstance(each, NodeBeans)}
-        why = "; ".join(each for each in answers if isinstance(each, str))
-        silent = f"no --jmx is of this node{'; ' if why else ''}{why}"
-        return told, dict.fromkeys(addresses.keys() - told.keys(), silent)
+        """What was told, and of the other nodes why not, by host id, as ``addresses`` are."""
+        own = {name: f"{node}:{self._settings.jmx_port}" for name, node in addresses.items()}
+        answers = {place: self._answer(place) for place in self._places or own.values()}
+        told = {each.host_id: each for each in answers.values() if isinstance(each, NodeBeans)}
+        failed = {place: each for place, each in answers.items() if isinstance(each, str)}
+        every = "; ".join(failed.values()) or "no --jmx is of this node"
+        silent = addresses.keys() - told.keys()
+        return told, {name: failed.get(own[name], every) for name in silent}
 
-    def _ask(self, host: str, port: str | None = None) -> NodeBeans | str:
-        own = self._settings
-        where = JmxLogin(
-            host.strip("[]"), int(port or own.jmx_port), own.jmx_username, own.jmx_password
-        )
-        if isinstance(self._jvm, str):
-            return self._jvm
+    def _answer(self, place: str) -> NodeBeans | str:
+        host, _, port = place.rpartition(":")
+        username, password = self._settings.jmx_username, self._settings.jmx_password
         try:
-            return beans_of(self._jvm, where, own.request_timeout)
-        except (Refused, Unreachable) as failed:
+            return self._ask(JmxLogin(host.strip("[]"), int(port), username, password))
+        except ReconcilerError as failed:
             return str(failed)
 
 
@@ -193,16 +214,21 @@ def _shown(metrics: NodeMetrics, settings: Settings) -> Shown:
 
 
 @contextmanager
-def _beans(settings: CassandraSettings, places: list[str]) -> Iterator[Beans]:
+def asking(patience: float) -> Iterator[Ask]:
+    """Reads a node by a JVM of ours; where there is no Java, asking says so. Seconds."""
     try:
-        jvm = Jvm(settings.request_timeout)
-    except ReconcilerError as failed:
-        yield Beans(str(failed), settings, places)
+        jvm = Jvm(patience)
+    except Misconfigured as failed:
+        yield partial(_without_java, str(failed))
         return
     try:
-        yield Beans(jvm, settings, places)
+        yield partial(beans_of, jvm, patience=patience)
     finally:
         jvm.close()
+
+
+def _without_java(why: str, _login: JmxLogin) -> NodeBeans:
+    raise Misconfigured(why)
 
 
 def _place(text: str) -> str:

@@ -1,5 +1,6 @@
 """Lightweight transactions in a keyspace of a test's own, and the report on what was done there."""
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,8 +11,7 @@ from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 
 from reconcilers.lwt_cost import Cost, TableWork, cost_of
-from streaming.commands.lwt_report import Beans, Reader, measured
-from streaming.monitoring.jvm import Jvm
+from streaming.commands.lwt_report import Beans, Reader, asking, measured
 from streaming.settings import CassandraSettings
 from streaming.tables.node_metrics import node_metrics
 
@@ -22,19 +22,17 @@ Report = Callable[[Callable[[], object]], Cost]
 @contextmanager
 def reporting(settings: CassandraSettings, places: tuple[str, ...] = ()) -> Iterator[Report]:
     """Reports on all nodes; ``places`` are where they answer JMX, else at their own addresses."""
-    jvm = Jvm(settings.request_timeout)
-    try:
-        with node_metrics(settings) as metrics:
-            reader = Reader(metrics, Beans(jvm, settings, list(places)), settings.username)
+    with node_metrics(settings) as metrics, asking(settings.request_timeout) as ask:
+        reader = Reader(metrics, Beans(ask, settings, list(places)), settings.username)
 
-            def report(work: Callable[[], object]) -> Cost:
-                before = reader.snapshots()
-                work()
-                return cost_of(measured(before, reader.snapshots()), metrics.copies(), 1.0)
+        def report(work: Callable[[], object]) -> Cost:
+            before = reader.snapshots()
+            began = time.monotonic()
+            work()
+            seconds = time.monotonic() - began
+            return cost_of(measured(before, reader.snapshots()), metrics.copies(), seconds)
 
-            yield report
-    finally:
-        jvm.close()
+        yield report
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -11,8 +12,9 @@ from reconcilers.errors import Unreachable
 from reconcilers.lwt import Counts, Gauges, Metric, NodeSnapshot, Table
 from reconcilers.lwt_cost import PAXOS, cost_of
 from streaming import app
-from streaming.commands.lwt_report import Beans, measured
+from streaming.commands.lwt_report import Ask, Beans, asking, measured
 from streaming.commands.lwt_shown import Shown, as_json, as_table, as_text
+from streaming.monitoring.lwt_beans import JmxLogin, NodeBeans
 from streaming.monitoring.metrics import Metrics, serve
 from streaming.monitoring.own_reads import newly_confirmed, suspects_confirmed
 from streaming.settings import CassandraSettings, MetricsSettings
@@ -116,10 +118,44 @@ def test_without_any_node_it_fails_in_one_line() -> None:
         measured({"n1": node("n1", {})}, {"n1": "n1 is left out: away"})
 
 
-def test_without_java_each_node_says_why_it_tells_nothing() -> None:
-    told, silent = Beans("no Java", CassandraSettings(), []).read({"id1": "n1", "id2": "n2"})
+# --- who is asked over JMX, and who answers
+
+IDS = {"id1": "10.0.0.1", "id2": "10.0.0.2"}
+
+
+def jmx(answers: Mapping[str, str]) -> Ask:
+    """Nodes by the place where they answer; nobody does elsewhere."""
+
+    def ask(login: JmxLogin) -> NodeBeans:
+        if login.place not in answers:
+            raise Unreachable(f"nobody at {login.place}")
+        return NodeBeans(answers[login.place], {}, NOTHING)
+
+    return ask
+
+
+def test_each_node_is_asked_at_its_own_address() -> None:
+    beans = Beans(jmx({"10.0.0.1:7199": "id1"}), CassandraSettings(), [])
+    told, silent = beans.read(IDS)
+    assert set(told) == {"id1"}
+    assert silent == {"id2": "nobody at 10.0.0.2:7199"}
+
+
+def test_of_places_that_are_named_it_is_the_node_that_says_who_it_is() -> None:
+    ask = jmx({"127.0.0.1:1": "id2", "::1:2": "stranger"})
+    told, silent = Beans(ask, CassandraSettings(), ["127.0.0.1:1", "[::1]:2"]).read(IDS)
+    assert told.keys() >= {"id2"}
+    assert silent == {"id1": "no --jmx is of this node"}
+
+
+def test_without_java_each_node_says_why_it_tells_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with asking(1.0) as ask:
+        told, silent = Beans(ask, CassandraSettings(), []).read(IDS)
     assert told == {}
-    assert silent == {"id1": "no Java", "id2": "no Java"}
+    assert all("install Java 17" in why for why in silent.values())
 
 
 @pytest.mark.parametrize("wrong", ["nowhere", ":7199", "host:", "host:port", "host:70000"])
