@@ -33,7 +33,7 @@ ON, OFF = "on", "off"
 STRENGTHS = {ON: Strength(), OFF: Strength(reads=False, writes=False)}
 RATES = (25, 50, 100)
 """Operations a second."""
-SECONDS, REPETITIONS, WORKERS = 20, 3, 8
+SECONDS, REPETITIONS, WORKERS = 15, 3, 8
 PICTURE, PAGE = Path("docs/lwt.png"), Path("docs/lwt.md")
 Runs = dict[tuple[str, int], list["Measured"]]
 
