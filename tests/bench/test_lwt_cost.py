@@ -104,7 +104,7 @@ def _work(
 
 def _publish(runs: Runs, keyspace: str) -> None:
     sample = runs[ON, RATES[-1]][-1].cost
-    shown = Shown(keyspace, frozenset(each.table[1] for each in sample.tables), "", "v1")
+    shown = Shown(keyspace, frozenset(each.table[1] for each in sample.tables), "reconciler", "v1")
     example = "\n".join(as_text(sample, shown)).replace(keyspace, "apache_james")
     publish(
         "Under James's write pattern",
