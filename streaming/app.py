@@ -22,6 +22,7 @@ from streaming.commands import (
     doctor,
     explain,
     findings,
+    lwt_report,
     pause,
     pilot,
     replay,
@@ -83,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         status,
         explain,
         findings,
+        lwt_report,
         pause,
         pilot,
     ):

@@ -97,6 +97,7 @@ class CassandraNode:
             f"-Dcassandra.storagedir={self._layout.cassandra}",
             f"-Dlogback.configurationFile={conf / 'logback.xml'}",
             f"-Dstack.audit.log={self._layout.logs / 'audit.log'}",
+            f"-Dcassandra.jmx.local.port={self._spec.ports.cassandra_jmx}",
             "-Dcassandra-foreground=yes",
             "-Dcassandra.skip_wait_for_gossip_to_settle=0",
             "-Dcassandra.ring_delay_ms=1",

@@ -12,6 +12,7 @@ def render(layout: Layout, spec: Spec) -> str:
             "hosts": ["127.0.0.1"],
             "port": spec.ports.cassandra,
             "keyspace": spec.keyspace,
+            "jmx_port": spec.ports.cassandra_jmx,
         },
         "kafka": {
             "bootstrap_servers": spec.bootstrap_servers,

@@ -1,7 +1,7 @@
 """What a stack is made of, decided at its first start, and where its files are."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Literal
 
@@ -39,6 +39,7 @@ class Ports:
     broker: int
     controller: int
     agent_http: int
+    cassandra_jmx: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,8 @@ def load(layout: Layout) -> Spec | None:
     """The spec that was stored at the first start, or None; MismatchError if unreadable."""
     try:
         raw = json.loads(layout.spec_file.read_text(encoding="utf-8"))
+        if "cassandra_jmx" not in raw["ports"]:  # an older stack, which had none
+            raw["ports"]["cassandra_jmx"] = next(free_ports())
         raw["ports"] = Ports(**raw["ports"])
         raw["admin"] = Credentials(**raw["admin"]) if raw["admin"] else None
         raw["tables"] = tuple(raw["tables"])
@@ -176,7 +179,7 @@ def decide(layout: Layout, wanted: Wanted) -> Spec:
         keyspace=wanted.keyspace or DEFAULT_KEYSPACE,
         release=wanted.release or DEFAULT_RELEASE,
         admin=wanted.admin,
-        ports=Ports(*(next(candidates) for _ in range(5))),
+        ports=Ports(*(next(candidates) for _ in fields(Ports))),
         tables=wanted.tables,
         caches=wanted.caches or DEFAULT_CACHES,
         schema=wanted.schema,

@@ -25,7 +25,7 @@ from deploy.mailserver.indexes import index_writes
 from deploy.mailserver.mail import Change, Clock, Content, Flags, Message, Numbers
 from deploy.mailserver.projection import ProjectionWriter
 from deploy.mailserver.statements import SERVER_TROUBLE, Statements
-from deploy.mailserver.truth import Truth
+from deploy.mailserver.truth import STRONG, Strength, Truth
 
 UIDVALIDITY = 1
 NAMESPACE = "#private"
@@ -51,12 +51,13 @@ class MailServer:
         numbers: Numbers | None = None,
         clock: Clock | None = None,
         faults: Faults | None = None,
+        strength: Strength = STRONG,
     ) -> None:
         clock, faults = clock or Clock(), faults or Faults()
         self._keyspace = keyspace
         self._numbers = numbers or Numbers()
         self._statements = Statements(session)
-        self._truth = Truth(session, keyspace, clock)
+        self._truth = Truth(session, keyspace, clock, strength)
         self._projection = ProjectionWriter(session, keyspace, clock, faults)
         self._contents = ContentStore(session, keyspace)
         self._counters = Counters(session, keyspace, faults)

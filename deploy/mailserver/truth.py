@@ -1,61 +1,95 @@
 """Statements to imapuidtable, the truth: lightweight transactions, and deletes without uid."""
 
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from uuid import UUID
 
 from cassandra import ConsistencyLevel
-from cassandra.cluster import ResponseFuture, Session
+from cassandra.cluster import ResponseFuture, ResultSet, Session
 
 from deploy.mailserver.mail import Clock, Flags, Message, message_of_row
 from deploy.mailserver.statements import Statements
 
 
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """Two settings of James, both on by default.
+
+    ``reads``: `message.read.strong.consistency`, reads at SERIAL instead of QUORUM. ``writes``:
+    `message.write.strong.consistency.unsafe`, lightweight transactions instead of plain updates.
+    """
+
+    reads: bool = True
+    writes: bool = True
+
+
+STRONG = Strength()
+
+
 class Truth:
     """Reads and writes imapuidtable as one mail server does; safe for threads."""
 
-    def __init__(self, session: Session, keyspace: str, clock: Clock) -> None:
+    def __init__(
+        self, session: Session, keyspace: str, clock: Clock, strength: Strength = STRONG
+    ) -> None:
         self._statements = Statements(session)
         self._table = f"{keyspace}.imapuidtable"
         self._clock = clock
+        self._strength = strength
 
     def rows(self, messageid: UUID) -> list[Message]:
-        """Every place where the message is, by a strong (serial) read."""
+        """Every place where the message is, by a strong (serial) read where reads are strong."""
         cql = f"SELECT * FROM {self._table} WHERE messageid = ?"
-        found = self._statements.start(cql, [messageid], ConsistencyLevel.SERIAL).result()
+        level = ConsistencyLevel.SERIAL if self._strength.reads else ConsistencyLevel.QUORUM
+        found = self._statements.start(cql, [messageid], level).result()
         return [message_of_row(row) for row in found]
 
     def insert(self, message: Message) -> None:
-        """Add a row by a lightweight transaction; its write time is the ballot's."""
+        """Add a row by a lightweight transaction, whose ballot is its write time, or by an update.
+
+        An update adds the user flags to what may be there.
+        """
         columns = message.columns()
-        values = {
+        if not self._strength.writes:
+            names, values = _assignments(columns, message.flags.user, frozenset())
+            self._update(names, values, message)
+            return
+        cells = {
             "messageid": message.messageid,
             "mailboxid": message.mailboxid,
             "uid": message.uid,
             "userflags": set(message.flags.user),
             **columns,
         }
-        names, marks = ", ".join(values), ", ".join("?" * len(values))
+        names, marks = ", ".join(cells), ", ".join("?" * len(cells))
         cql = f"INSERT INTO {self._table} ({names}) VALUES ({marks}) IF NOT EXISTS"
-        self._statements.start(cql, list(values.values())).result()
+        self._statements.start(cql, list(cells.values())).result()
 
     def update_flags(self, message: Message, flags: Flags, modseq: int) -> bool:
-        """Set all flags if the row still has the modseq of `message`; False where not."""
+        """Set all flags if the row still has the modseq of `message`; False where not.
+
+        Where writes are not strong, nothing is asked, and the answer is always True.
+        """
         columns = {"modseq": modseq, **flags.columns()}
-        assignments = [f"{column} = ?" for column in columns]
-        values = list(columns.values())
-        for sign, elements in (
-            ("+", flags.user - message.flags.user),
-            ("-", message.flags.user - flags.user),
-        ):
-            if elements:
-                assignments.append(f"userflags = userflags {sign} ?")
-                values.append(set(elements))
+        names, values = _assignments(
+            columns, flags.user - message.flags.user, message.flags.user - flags.user
+        )
+        if not self._strength.writes:
+            self._update(names, values, message)
+            return True
+        answer = self._update(names, values, message, [message.modseq])
+        return bool(answer.was_applied)
+
+    def _update(
+        self, assignments: str, values: list[object], message: Message, modseq: Sequence[int] = ()
+    ) -> ResultSet:
+        """Of the message's row; ``modseq`` is what it must have, if anything."""
         cql = (
-            f"UPDATE {self._table} SET {', '.join(assignments)} "
-            "WHERE messageid = ? AND mailboxid = ? AND uid = ? IF modseq = ?"
+            f"UPDATE {self._table} SET {assignments} "
+            f"WHERE messageid = ? AND mailboxid = ? AND uid = ?{' IF modseq = ?' if modseq else ''}"
         )
         key = [message.messageid, message.mailboxid, message.uid]
-        answer = self._statements.start(cql, [*values, *key, message.modseq]).result()
-        return bool(answer.was_applied)
+        return self._statements.start(cql, [*values, *key, *modseq]).result()
 
     def start_delete(self, message: Message) -> ResponseFuture:
         """Send the delete by message and mailbox, without uid; do not wait for the answer."""
@@ -63,3 +97,16 @@ class Truth:
         return self._statements.start(
             cql, [self._clock.now_us(), message.messageid, message.mailboxid]
         )
+
+
+def _assignments(
+    columns: Mapping[str, object], added: Set[str], removed: Set[str]
+) -> tuple[str, list[object]]:
+    """What follows SET, and its values: the columns, and user flags as what changes in them."""
+    assignments = [f"{column} = ?" for column in columns]
+    values = list(columns.values())
+    for sign, elements in (("+", added), ("-", removed)):
+        if elements:
+            assignments.append(f"userflags = userflags {sign} ?")
+            values.append(set(elements))
+    return ", ".join(assignments), values

@@ -16,6 +16,7 @@ from deploy.mailserver.mail import Clock, Message, Numbers
 from deploy.mailserver.mailbag import labelled, random_change, random_content, random_flags
 from deploy.mailserver.mailserver import MailServer, MessageGoneError, new_timeuuid
 from deploy.mailserver.statements import SERVER_TROUBLE
+from deploy.mailserver.truth import STRONG, Strength
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ class ServerStarter:
     keyspace: str
     faults: Faults
     clock_offsets_ms: tuple[int, ...]
+    strength: Strength = STRONG
     numbers: Numbers = field(default_factory=Numbers)
 
     def start(self, worker: int) -> MailServer:
@@ -45,6 +47,7 @@ class ServerStarter:
             numbers=self.numbers,
             clock=Clock(offset_ms),
             faults=self.faults,
+            strength=self.strength,
         )
 
 
@@ -63,12 +66,13 @@ class Office:
         directory: Directory,
         faults: Faults,
         clock_offsets_ms: tuple[int, ...] = (0,),
+        strength: Strength = STRONG,
     ) -> None:
         self.directory = directory
         self.mailboxes: list[UUID] = []
         self.untidy: list[UUID] = []
         self.been: defaultdict[UUID, set[UUID]] = defaultdict(set)
-        self._servers = ServerStarter(session, keyspace, faults, clock_offsets_ms)
+        self._servers = ServerStarter(session, keyspace, faults, clock_offsets_ms, strength)
 
     def start_server(self, worker: int) -> MailServer:
         """Start a mail server process for this worker."""

@@ -32,6 +32,7 @@ from deploy.mailserver.faults import (
 from deploy.mailserver.indexes import INDEX_PROJECTIONS
 from deploy.mailserver.james import create_schema
 from deploy.mailserver.ledger import Ledger
+from deploy.mailserver.truth import STRONG, Strength
 from deploy.mailserver.worker import Office, Worker
 
 
@@ -41,7 +42,7 @@ class Workload:
 
     `faults` strike statements to messageidtable; each index meets `index_faults`, each counter
     table `counter_faults`. `clock_offsets_ms`: one mail server clock after the other is set off by
-    these.
+    these. `strength` is James's setting of strong reads and writes.
     """
 
     operations: int = 300
@@ -58,6 +59,7 @@ class Workload:
     counter_fault_kinds: tuple[FaultKind, ...] = COUNTER_FAULTS
     late_s: tuple[float, float] = (2.0, 6.0)
     clock_offsets_ms: tuple[int, ...] = (0,)
+    strength: Strength = STRONG
 
     def fault_plans(self) -> list[FaultPlan]:
         """One for each projection, over so many statements as are surely sent to it.
@@ -93,7 +95,9 @@ def run(
     stop = stop or threading.Event()
     faults = Faults(workload.fault_plans(), ledger)
     directory = Directory(workload.rest_s())
-    office = Office(session, keyspace, directory, faults, workload.clock_offsets_ms)
+    office = Office(
+        session, keyspace, directory, faults, workload.clock_offsets_ms, workload.strength
+    )
     office.create_mailboxes(workload.users, workload.mailboxes_per_user)
     turns = Turns(workload.operations, workload.rate, stop)
     with ThreadPoolExecutor(workload.workers) as pool:

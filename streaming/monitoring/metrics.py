@@ -33,6 +33,7 @@ class Metrics:
     batch_duration: Gauge = field(init=False)
     state_rows: Gauge = field(init=False)
     examined: Counter = field(init=False)
+    suspects: Counter = field(init=False)
     findings: Counter = field(init=False)
     open_findings: Gauge = field(init=False)
     repairs: Counter = field(init=False)
@@ -82,6 +83,7 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ("batch_duration", Gauge, "batch_duration_seconds", "Duration of the last batch", ()),
     ("state_rows", Gauge, "state_rows", "Ranges of offsets that wait for their delay", ()),
     ("examined", Counter, "keys_examined", "Slots compared", ("family",)),
+    ("suspects", Counter, "suspects", "Slots read again, truth at SERIAL", ("family",)),
     ("findings", Counter, "findings", "Findings", ("projection", "kind", "state")),
     ("open_findings", Gauge, "open_findings", "Now open", ("projection", "kind", "state")),
     ("repairs", Counter, "repairs", "Repairs by outcome", ("projection", "outcome")),

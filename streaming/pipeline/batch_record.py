@@ -132,6 +132,7 @@ class BatchRecord:
 
     def _show(self, look: BatchLook) -> None:
         self.metrics.examined.labels(self.family).inc(look.examined)
+        self.metrics.suspects.labels(self.family).inc(len(look.suspects))
         self.metrics.unresolved.inc(look.unresolved)
         self.metrics.last_batch.labels(self.family).set_to_current_time()
         for reason, number in look.bad.items():

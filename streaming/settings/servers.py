@@ -38,6 +38,11 @@ class CassandraSettings(Section):
     rows_per_second: Count = Field(
         50_000, description="most rows read per second and worker; protects production"
     )
+    jmx_port: int = Field(
+        7199, gt=0, lt=65536, description="each node's JMX port; only `lwt-report` reads it"
+    )
+    jmx_username: str | None = Field(None, description="role that JMX asks for; none without one")
+    jmx_password: str | None = Field(None, repr=False, description="its password")
 
     @property
     def levels_are_set(self) -> bool:

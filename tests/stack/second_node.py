@@ -30,7 +30,7 @@ class _Node(CassandraNode):
     def __init__(self, layout: Layout, spec: Spec) -> None:
         super().__init__(layout, spec)
         self._conf = layout.cassandra / "conf" / "cassandra.yaml"
-        self._port, self._jmx = spec.ports.cassandra, next(free_ports())
+        self._port, self.jmx = spec.ports.cassandra, spec.ports.cassandra_jmx
 
     def write_config(self) -> None:
         super().write_config()
@@ -51,8 +51,7 @@ class _Node(CassandraNode):
     def _command(self) -> list[str]:
         command = super()._command()
         classpath = command.index("-cp")
-        more = [RING_SETTLES, f"-Dcassandra.jmx.local.port={self._jmx}"]
-        return [*command[:classpath], *more, *command[classpath:]]
+        return [*command[:classpath], RING_SETTLES, *command[classpath:]]
 
     def leave(self) -> None:
         """Give its data to the other node (`nodetool decommission`)."""
@@ -60,7 +59,7 @@ class _Node(CassandraNode):
         tool = [java(), f"@{TEMPLATES / 'jvm17.options'}", f"-Duser.home={self._layout.root}"]
         tool += ["-cp", f"{jars}/*", "org.apache.cassandra.tools.NodeTool"]
         done = subprocess.run(
-            [*tool, "-p", str(self._jmx), "decommission", "--force"],
+            [*tool, "-p", str(self.jmx), "decommission", "--force"],
             capture_output=True,
             text=True,
             check=False,
@@ -85,7 +84,9 @@ class SecondNode:
     def __init__(self, stack: Stack, folder: Path) -> None:
         layout = Layout(folder)
         layout.make()
-        spec = replace(stack.spec, ports=replace(stack.spec.ports, agent_http=next(free_ports())))
+        free = free_ports()
+        own = replace(stack.spec.ports, agent_http=next(free), cassandra_jmx=next(free))
+        spec = replace(stack.spec, ports=own)
         self._stack = stack
         self._node = _Node(layout, spec)
         self.agent = _Agent(layout, spec)
@@ -96,6 +97,11 @@ class SecondNode:
         until("the second node answers", self._node._answers)
         with open_session(self._stack) as session:
             self.agent.start(session)
+
+    @property
+    def jmx(self) -> str:
+        """Where it answers JMX: Cassandra opens a local port on this address only."""
+        return f"127.0.0.1:{self._node.jmx}"
 
     def leave(self) -> None:
         """Return when the cluster is without it; then its agent ends, and it."""

@@ -81,6 +81,7 @@ COMMANDS = (
     "replay --from-time 2026-01-01",
     "bookmark --list",
     "explain ann@example.org",
+    "lwt-report",
 )
 
 

@@ -1,7 +1,10 @@
 """The shipped role on a Cassandra that checks rights: enough for the product, nothing more."""
 
+import json
+import subprocess
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
 from tests.sessions import session_at
 from tests.stack.embedded import running_with_passwords
+from tests.stack.scenes import reconcile
 from tests.stack.streams import until, write_settings
 
 pytestmark = pytest.mark.stack
@@ -182,3 +186,34 @@ def test_a_wrong_password_is_a_problem(config: Path, capsys: pytest.CaptureFixtu
     said = capsys.readouterr().out
     assert "problem  connecting to Cassandra" in said
     assert "password" in said
+
+
+def test_the_report_on_lightweight_transactions_names_the_right_that_is_missing(
+    config: Path, admin: Session
+) -> None:
+    command = ("lwt-report", "--config", str(config), "--interval", "1s", "--json")
+    done = reconcile(*command)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["not_known"] == []
+    history, views = "TABLE system.compaction_history", "KEYSPACE system_views"
+    with revoked(admin, history):
+        missing = f"compactions: GRANT SELECT ON {history} TO reconciler"
+        until("it is said", lambda: missing in reconcile(*command).stdout)
+    with revoked(admin, views):
+        refused = until("it is refused", lambda: refusal(reconcile(*command)))
+    assert refused.endswith(f"GRANT SELECT ON {views} TO reconciler (deploy/cassandra/roles.cql)")
+
+
+def refusal(done: subprocess.CompletedProcess[str]) -> str:
+    """What a command that could not be done says; empty for one that was."""
+    return done.stderr.splitlines()[-1] if done.returncode == 2 else ""
+
+
+@contextmanager
+def revoked(admin: Session, resource: str) -> Iterator[None]:
+    """Meanwhile the role may not read it; Cassandra remembers rights for a moment."""
+    admin.execute(f"REVOKE SELECT ON {resource} FROM reconciler")
+    try:
+        yield
+    finally:
+        admin.execute(f"GRANT SELECT ON {resource} TO reconciler")

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from checkpoints.bookmarks import KafkaIds, Offsets, Place
 from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.errors import Unreachable
-from reconcilers.model import Micros
+from reconcilers.model import Micros, Suspect
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.batch_record import IDLE_RECORD, BatchRecord, StreamPosition
 from streaming.pipeline.slices import Slice
@@ -20,6 +20,7 @@ from streaming.pipeline.worker import BatchLook
 from tests.builders.canaries import TOPIC as CANARIES
 from tests.builders.canaries import echo, frontier_watch
 from tests.builders.rows import NOW, SECOND
+from tests.contract.making import a_slot
 
 STREAM, TOPIC = "james/message/repair", "james.mail.imapuidtable"
 BEGIN: dict[Place, int] = {(TOPIC, 0): 30, (TOPIC, 1): 7}
@@ -126,8 +127,11 @@ def test_a_group_that_cannot_be_told_keeps_nothing_from_being_settled_and_is_tol
 
 def test_operators_see_what_it_found() -> None:
     ended = Ended()
-    ended.end(BatchLook(examined=5, unresolved=2, bad=Counter({"malformed": 3})))
+    suspects = [Suspect(a_slot(), frozenset(), None, "messages")] * 2
+    bad = Counter({"malformed": 3})
+    ended.end(BatchLook(examined=5, unresolved=2, bad=bad, suspects=suspects))
     assert ended.shown("keys_examined_total", family="message") == 5
+    assert ended.shown("suspects_total", family="message") == 2
     assert ended.shown("unresolved_keys_total") == 2
     assert ended.shown("dead_letters_total", reason="malformed") == 3
     assert (ended.shown("last_batch_timestamp_seconds", family="message") or 0) > 0

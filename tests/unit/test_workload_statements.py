@@ -21,6 +21,7 @@ from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.mail import Flags, Message
 from deploy.mailserver.mailbag import random_content
 from deploy.mailserver.mailserver import MailServer, new_timeuuid
+from deploy.mailserver.truth import Strength
 from tests.fakes.memory_cassandra import KEYSPACE, MemoryCassandra
 
 ROOT = "#private&bob@example.org"
@@ -196,6 +197,21 @@ def test_flags_that_no_index_knows_are_told_to_none() -> None:
     flags = Flags(message.flags.system | {"answered"}, frozenset())
     changed = scene.tables(lambda: scene.server.set_flags(message, flags))
     assert changed == ["imapuidtable", "messageidtable"]
+
+
+def test_where_strong_writes_are_off_the_truth_is_updated_without_a_condition() -> None:
+    scene = Scene()
+    scene.server = MailServer(scene.session, KEYSPACE, strength=Strength(writes=False))
+    (truth, values), *_ = scene.sent(scene.append)
+    assert truth.startswith("UPDATE imapuidtable SET modseq = ?")
+    assert truth.endswith(
+        "userflags = userflags + ? WHERE messageid = ? AND mailboxid = ? AND uid = ?"
+    )
+    assert {"work"} in values
+    message = scene.append()
+    (changed, _), *_ = scene.sent(lambda: scene.server.set_flags(message, Flags()))
+    assert changed.startswith("UPDATE imapuidtable")
+    assert " IF " not in truth + changed
 
 
 def test_an_expunged_message_leaves_every_index_and_both_counters() -> None:

@@ -40,10 +40,14 @@ class Right:
         return any((self.permission, resource) in grants for resource in covering)
 
 
+HISTORY = Right("SELECT", "system", "compaction_history")
+"""Only `reconcile lwt-report` reads it, and goes on without."""
+
+
 def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> frozenset[Right]:
     """All rights that the product uses on what there is; `ROLES` grants them for any settings."""
     james, own = settings.cassandra.keyspace, settings.cassandra.own_keyspace
-    rights = {Right("SELECT", own), Right("MODIFY", own), Right("SELECT", "system_views")}
+    rights = {Right("SELECT", own), Right("MODIFY", own), Right("SELECT", "system_views"), HISTORY}
     rights |= {Right(each, settings.canary.keyspace) for each in ("SELECT", "MODIFY")}
     for family in families:
         repaired: Iterable[Projection | Tally]
@@ -108,8 +112,9 @@ def _judged(context: CassandraContext, name: str, grants: Grants) -> Iterator[Ch
     contents = {table for each in context.families for table in each.truth.contents}
     for each in missing:
         only_doctor = each.keyspace == "system_views" and not counts  # pending hints are there
+        unneeded = only_doctor or each == HISTORY or each.table in contents
         yield Check(
-            Level.WARNING if only_doctor or each.table in contents else Level.PROBLEM,
+            Level.WARNING if unneeded else Level.PROBLEM,
             f"role {name} lacks {each.permission} on {each.resource.lower()}",
             "an admin grants it: --fix",
             cql=(f'GRANT {each.permission} ON {each.resource} TO "{name}"',),

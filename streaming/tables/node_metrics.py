@@ -1,0 +1,142 @@
+"""What each node counts of its tables, as far as it tells by CQL: virtual tables of Cassandra 4.
+
+They are of the node that is asked. `streaming.monitoring.lwt_beans` reads what they lack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from cassandra.cluster import Session
+from cassandra.pool import Host
+
+from checkpoints.cassandra.driver_errors import translated
+from reconcilers.errors import Refused, Unreachable
+from reconcilers.lwt import Compaction, Counts, Gauges, Metric, Table
+from streaming.settings import CassandraSettings
+from streaming.tables.replication import copies
+from streaming.tables.session import open_session, schema_of
+
+LATENCIES = {
+    "local_read_latency": Metric.READS,
+    "local_scan_latency": Metric.SCANS,
+    "local_write_latency": Metric.WRITES,
+    "coordinator_read_latency": Metric.ASKED_READS,
+    "coordinator_scan_latency": Metric.ASKED_SCANS,
+    "coordinator_write_latency": Metric.ASKED_WRITES,
+}
+HISTORY = "SELECT id, keyspace_name, columnfamily_name, bytes_in, bytes_out FROM {}"
+COMPACTIONS = "system.compaction_history"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCounts:
+    """What one node told. ``compactions`` is None where the role may not read them."""
+
+    node: str
+    host_id: str
+    started: int
+    tables: Mapping[Table, Counts]
+    gauges: Mapping[Table, Gauges]
+    compactions: Mapping[UUID, Compaction] | None
+
+
+class NodeMetrics:
+    """All nodes that the driver knows of, each asked itself."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def tables(self, keyspace: str) -> frozenset[str]:
+        """Of a keyspace; none where there is no such keyspace."""
+        return frozenset(schema_of(self._session, keyspace))
+
+    def copies(self) -> dict[str, int]:
+        """How many copies of each row a keyspace has, in all data centres."""
+        query = "SELECT keyspace_name, replication FROM system_schema.keyspaces"
+        with translated("reading how keyspaces are replicated"):
+            rows = list(self._session.execute(query))
+        return {row["keyspace_name"]: sum(copies(row["replication"]).values()) or 1 for row in rows}
+
+    def addresses(self) -> dict[str, str]:
+        """Of each node by its host id."""
+        hosts = self._session.cluster.metadata.all_hosts()
+        return {str(host.host_id): host.address for host in hosts}
+
+    def paxos_variant(self) -> str:
+        """Which of Cassandra's two ways to do lightweight transactions a node has."""
+        query = "SELECT value FROM system_views.settings WHERE name = 'paxos_variant'"
+        with translated("reading the setting paxos_variant"):
+            row = self._session.execute(query).one()
+        return str(row["value"]) if row and row["value"] else "unknown"
+
+    def of(self, node: str) -> NodeCounts:
+        """What the node at this address tells now.
+
+        Raises `Unreachable` where it does not answer, `Refused` without SELECT on system_views.
+        """
+        host = self._host(node)
+        if host.is_up is False:
+            raise Unreachable(f"{node} does not answer")
+        counts: dict[Table, dict[Metric, int]] = {}
+        slow: dict[Metric, dict[Table, float]] = {}
+        for view, metric in LATENCIES.items():
+            for row in self._ask(host, f"SELECT * FROM system_views.{view}"):
+                table = row["keyspace_name"], row["table_name"]
+                counts.setdefault(table, {})[metric] = row["count"] or 0
+                slow.setdefault(metric, {})[table] = row["p99th_ms"] or 0.0
+        disk = {
+            (row["keyspace_name"], row["table_name"]): row["mebibytes"]
+            for row in self._ask(host, "SELECT * FROM system_views.disk_usage")
+        }
+        reads, writes = slow.get(Metric.ASKED_READS, {}), slow.get(Metric.ASKED_WRITES, {})
+        return NodeCounts(
+            node=node,
+            host_id=str(host.host_id),
+            started=self._ask(host, "SELECT gossip_generation FROM system.local")[0][
+                "gossip_generation"
+            ],
+            tables=counts,
+            gauges={
+                table: Gauges(reads.get(table, 0.0), writes.get(table, 0.0), disk.get(table, 0))
+                for table in counts
+            },
+            compactions=self._compactions(host),
+        )
+
+    def _compactions(self, host: Host) -> dict[UUID, Compaction] | None:
+        try:
+            rows = self._ask(host, HISTORY.format(COMPACTIONS))
+        except Refused:
+            return None
+        return {
+            row["id"]: Compaction(
+                (row["keyspace_name"], row["columnfamily_name"]), row["bytes_in"], row["bytes_out"]
+            )
+            for row in rows
+        }
+
+    def _host(self, node: str) -> Host:
+        hosts = self._session.cluster.metadata.all_hosts()
+        found = [host for host in hosts if host.address == node]
+        if not found:
+            raise Unreachable(f"{node} is no longer in the cluster")
+        return found[0]
+
+    def _ask(self, host: Host, query: str) -> list[Mapping[str, Any]]:
+        with translated(f"asking {host.address} for its metrics"):
+            return list(self._session.execute(query, host=host))
+
+
+@contextmanager
+def node_metrics(settings: CassandraSettings) -> Iterator[NodeMetrics]:
+    """With a session of its own, closed at the end. Raises as `open_session` does."""
+    session = open_session(settings)
+    try:
+        yield NodeMetrics(session)
+    finally:
+        session.cluster.shutdown()

@@ -1,0 +1,73 @@
+"""JMX through our own JVM, asked of another JVM that wants a login. No Cassandra is needed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from py4j.java_gateway import launch_gateway
+
+from deploy.embedded.ports import free_ports
+from reconcilers.errors import Misconfigured, Refused, Unreachable
+from streaming.monitoring.jvm import Jvm
+from streaming.monitoring.lwt_beans import JmxLogin, beans_of
+
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The JMX port of a JVM that lets in a monitor with a password only."""
+    folder, port = tmp_path_factory.mktemp("jmx"), next(free_ports())
+    passwords, access = folder / "passwords", folder / "access"
+    passwords.write_text("monitor secret\n")
+    passwords.chmod(0o600)
+    access.write_text("monitor readonly\n")
+    jmx = "-Dcom.sun.management.jmxremote"
+    options = [
+        f"{jmx}.port={port}",
+        f"{jmx}.host=127.0.0.1",
+        "-Djava.rmi.server.hostname=127.0.0.1",
+        f"{jmx}.ssl=false",
+        f"{jmx}.password.file={passwords}",
+        f"{jmx}.access.file={access}",
+    ]
+    *_, process = launch_gateway(javaopts=options, die_on_exit=True, return_proc=True)
+    yield port
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture(scope="module")
+def jvm() -> Iterator[Jvm]:
+    made = Jvm(PATIENCE_S)
+    yield made
+    made.close()
+
+
+def test_a_wrong_login_is_refused(jvm: Jvm, guarded: int) -> None:
+    for login in (
+        JmxLogin("127.0.0.1", guarded),
+        JmxLogin("127.0.0.1", guarded, "monitor", "guessed"),
+    ):
+        with pytest.raises(Refused, match=f"JMX at 127.0.0.1:{guarded}: .*SecurityException"):
+            beans_of(jvm, login, PATIENCE_S)
+
+
+def test_a_right_login_is_let_in_and_what_is_no_cassandra_is_said(jvm: Jvm, guarded: int) -> None:
+    login = JmxLogin("127.0.0.1", guarded, "monitor", "secret")
+    with pytest.raises(Unreachable, match=r"InstanceNotFoundException.*StorageService"):
+        beans_of(jvm, login, PATIENCE_S)
+
+
+def test_where_nobody_listens_it_is_said(jvm: Jvm) -> None:
+    port = next(free_ports())
+    with pytest.raises(Unreachable, match=f"nothing answers JMX at 127.0.0.1:{port}"):
+        beans_of(jvm, JmxLogin("127.0.0.1", port), PATIENCE_S)
+
+
+def test_without_java_it_is_said_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(Misconfigured, match="install Java 17, or set JAVA_HOME"):
+        Jvm(PATIENCE_S)
