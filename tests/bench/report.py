@@ -37,22 +37,28 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join([line(header), f"|{rule}|", *map(line, texts)])
 
 
-def publish(title: str, *parts: str) -> None:
+def is_quick() -> bool:
+    """Whether this is a quick try (another `BENCH_CHANGES`), of which no page tells."""
+    changes = int(os.environ.get("BENCH_CHANGES", CHANGES_OF_THE_PAGE[0]))
+    return changes not in CHANGES_OF_THE_PAGE
+
+
+def publish(title: str, *parts: str, page: Path = PAGE) -> None:
     """Print a section, and put it into the page in place of the one of that title.
 
-    A quick try (another `BENCH_CHANGES`) is only printed.
+    A quick try is only printed.
     """
     text = "\n\n".join([f"## {title}", f"Measured {_machine()}.", *parts])
     print(f"\n{text}\n")
-    if int(os.environ.get("BENCH_CHANGES", CHANGES_OF_THE_PAGE[0])) not in CHANGES_OF_THE_PAGE:
+    if is_quick():
         return
-    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else "# Benchmarks\n"
+    whole = page.read_text(encoding="utf-8") if page.exists() else "# Benchmarks\n"
     section = re.compile(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-    if section.search(page):
-        page = section.sub(lambda _: f"{text}\n\n", page)
+    if section.search(whole):
+        whole = section.sub(lambda _: f"{text}\n\n", whole)
     else:
-        page = f"{page.rstrip()}\n\n{text}\n"
-    PAGE.write_text(f"{page.rstrip()}\n", encoding="utf-8")
+        whole = f"{whole.rstrip()}\n\n{text}\n"
+    page.write_text(f"{whole.rstrip()}\n", encoding="utf-8")
 
 
 def _machine() -> str:

@@ -1,0 +1,102 @@
+"""Runs in which something goes wrong: statements fail as planned, or the node goes away.
+
+Every change is one of `workload.marked`, so that the table itself tells what was lost or doubled.
+It goes to a table of the truth first, until that is answered, as a mail server does: what is not
+in the truth nobody has to count.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+
+from deploy.mailserver.counters import MAILBOX_COUNTERS
+from deploy.mailserver.faults import FaultKind, FaultPlan, Faults
+from deploy.mailserver.history import CounterWrite
+from tests.bench.counter_rows.book import Verdict, verdict
+from tests.bench.counter_rows.race import at_work, counted_by
+from tests.bench.counter_rows.tables import Counting
+from tests.bench.counter_rows.wire import persist, until_answered
+from tests.bench.counter_rows.workload import marked, new_mailboxes
+
+TRUTH_DDL = (
+    "CREATE TABLE IF NOT EXISTS {keyspace}.truth"
+    " (mailboxid timeuuid, change int, PRIMARY KEY (mailboxid, change))"
+)
+WRITE_TRUTH = "INSERT INTO {keyspace}.truth (mailboxid, change) VALUES (?, ?)"
+READ_TRUTH = "SELECT change FROM {keyspace}.truth WHERE mailboxid = ?"
+"""What a mailbox's changes stand for in the truth: their numbers."""
+
+
+def planted_in(kind: FaultKind, seed: int, count: int, changes: int) -> Faults:
+    """So many faults of one kind among the first so many changes."""
+    projection = MAILBOX_COUNTERS.projection
+    return Faults([FaultPlan(seed, count, changes, kinds=(kind,), projection=projection)])
+
+
+@dataclass
+class Disturbed:
+    """One way of counting with mailboxes of its own, whose writers go through marked changes.
+
+    ``done`` are the numbers of the changes that are over, counted or not.
+    """
+
+    counting: Counting
+    mailboxes: int
+    writers: int
+    seed: int = 1
+    done: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.owners = new_mailboxes(self.mailboxes)
+        self.writes = marked(self.seed, self.owners)
+
+    def create(self) -> None:
+        """Make the tables unless they are there."""
+        self.counting.create()
+        place = self.counting.place
+        place.session.execute(TRUTH_DDL.format(keyspace=place.keyspace))
+
+    def tasks(self) -> list[Callable[[], None]]:
+        """A task for each writer. They take turns, so that all are in one mailbox at a time."""
+        numbered = list(enumerate(self.writes))
+        shares = [numbered[first :: self.writers] for first in range(self.writers)]
+        return [partial(self._work, share) for share in shares]
+
+    def verdict(self) -> Verdict:
+        """What the table says of each change."""
+        return verdict(self.writes, self.counting.stored(self.owners))
+
+    def missing_in_truth(self) -> int:
+        """How many changes the truth has lost, though it had acknowledged them."""
+        place = self.counting.place
+        kept = sum(len(place.read(READ_TRUTH, [owner])) for owner in self.owners)
+        return len(self.writes) - kept
+
+    def _work(self, share: Sequence[tuple[int, CounterWrite]]) -> None:
+        counted_by(self.counting.writer, self._begun(share))
+
+    def _begun(self, share: Sequence[tuple[int, CounterWrite]]) -> Iterator[CounterWrite]:
+        for number, write in share:
+            persist(partial(self._into_truth, number, write), until_answered())
+            yield write
+            self.done.append(number)
+
+    def _into_truth(self, number: int, write: CounterWrite) -> None:
+        self.counting.place.read(WRITE_TRUTH, [write.owner, number])
+
+
+def run_all(runs: Sequence[Disturbed], meanwhile: Callable[[], None] = lambda: None) -> None:
+    """All of them side by side, to their ends. Raises what failed."""
+    for each in runs:
+        each.create()
+    with ExitStack() as entered:
+        for each in runs:
+            entered.enter_context(each.counting.running())
+        with at_work([task for each in runs for task in each.tasks()]):
+            meanwhile()
+
+
+def share_done(runs: Sequence[Disturbed]) -> float:
+    """How far they have come together, from 0 to 1."""
+    return sum(len(each.done) for each in runs) / sum(len(each.writes) for each in runs)

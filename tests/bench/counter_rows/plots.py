@@ -1,0 +1,101 @@
+"""The pictures of docs/counters-or-rows.md."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import matplotlib
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tests.bench.counter_rows.race import Speed
+from tests.bench.counter_rows.summary import Harm, Spread, by_cell
+
+matplotlib.use("agg")
+VALUES: tuple[tuple[str, Callable[[Speed], float]], ...] = (
+    ("changes a second", lambda run: run.rate),
+    ("p99 of a change, ms", lambda run: run.p99_ms),
+    ("Cassandra's CPU, µs a change", lambda run: run.cpu_us),
+)
+"""What the columns of the first picture show."""
+Bars = dict[str, list[Spread]]
+"""By way of counting, a bar for each number of writers."""
+
+
+def bars(speeds: Iterable[Speed], shape: str, value: Callable[[Speed], float]) -> Bars:
+    """What one part of the picture shows: the spread of a value, fewest writers first."""
+    cells = by_cell(speeds)
+    found: Bars = {}
+    for of, _, name in sorted(cells, key=lambda cell: cell[1]):
+        if of == shape:
+            found.setdefault(name, [])
+    for (of, _, name), runs in sorted(cells.items(), key=lambda each: each[0][1]):
+        if of == shape:
+            found[name].append(Spread.of(map(value, runs)))
+    return found
+
+
+def draw_speeds(speeds: Sequence[Speed], path: Path) -> None:
+    """A row for each shape, a column for each of `VALUES`."""
+    shapes = list(dict.fromkeys(each.shape for each in speeds))
+    writers = sorted({each.writers for each in speeds})
+    figure, places = pyplot.subplots(
+        len(shapes), len(VALUES), figsize=(14, 4 * len(shapes)), squeeze=False
+    )
+    for row, shape in zip(places, shapes, strict=True):
+        for axes, (label, value) in zip(row, VALUES, strict=True):
+            _draw_bars(axes, bars(speeds, shape, value), writers)
+            axes.set_title(shape)
+            axes.set_ylabel(label)
+            axes.set_yscale("log")
+    places[0][0].legend(fontsize="small")
+    _save(figure, path)
+
+
+def _draw_bars(axes: Axes, shown: Bars, writers: Sequence[int]) -> None:
+    width = 0.8 / max(1, len(shown))
+    for number, (name, spreads) in enumerate(shown.items()):
+        lefts = [place - 0.4 + (number + 0.5) * width for place in range(len(spreads))]
+        middles = [each.middle for each in spreads]
+        errors = [
+            [each.middle - each.least for each in spreads],
+            [each.most - each.middle for each in spreads],
+        ]
+        axes.bar(lefts, middles, width, yerr=errors, label=name, error_kw={"linewidth": 0.8})
+    axes.set_xticks(range(len(writers)), [f"{each} writers" for each in writers])
+
+
+def wrong_changes(harms: Sequence[Harm], disturbance: str) -> dict[str, tuple[int, int]]:
+    """By way of counting, how many changes a disturbance has lost, and doubled, in all."""
+    found = {}
+    for name in dict.fromkeys(each.name for each in harms):
+        mine = [h.verdict for h in harms if (h.name, h.disturbance) == (name, disturbance)]
+        found[name] = (sum(each.lost for each in mine), sum(each.doubled for each in mine))
+    return found
+
+
+def draw_harms(harms: Sequence[Harm], path: Path) -> None:
+    """A part for each disturbance: of each way of counting what it lost, and what it doubled."""
+    disturbances = list(dict.fromkeys(each.disturbance for each in harms))
+    figure, places = pyplot.subplots(
+        1, len(disturbances), figsize=(3.5 * len(disturbances) + 2, 3.5), sharey=True, squeeze=False
+    )
+    for axes, disturbance in zip(places[0], disturbances, strict=True):
+        shown = wrong_changes(harms, disturbance)
+        names = list(shown)
+        lost, doubled = [[shown[name][part] for name in names] for part in (0, 1)]
+        axes.barh(names, lost, label="lost", color="tab:red")
+        axes.barh(names, doubled, left=lost, label="doubled", color="tab:orange")
+        planted = sum(each.planted for each in harms if each.disturbance == disturbance)
+        axes.set_title(f"{disturbance} ({planted // len(names)})", fontsize="medium")
+        axes.set_xlabel("changes")
+        axes.set_xlim(0, max(1, planted // len(names)))
+    places[0][0].invert_yaxis()
+    places[0][-1].legend(fontsize="small")
+    _save(figure, path)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
+    pyplot.close(figure)
