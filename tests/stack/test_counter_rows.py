@@ -1,23 +1,26 @@
 """Counters or rows, on a real Cassandra: every way is exact, and what is planted is found."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from cassandra.cluster import Session
 
 from deploy.embedded.spec import CassandraRelease
-from deploy.mailserver.faults import FaultKind
+from deploy.mailserver.faults import FaultKind, ProcessDiedError
 from tests.bench.counter_rows import race
-from tests.bench.counter_rows.book import Verdict
+from tests.bench.counter_rows.book import Verdict, verdict
 from tests.bench.counter_rows.disturbed import Disturbed, planted_in, run_all, share_done
 from tests.bench.counter_rows.node import lone_node, new_keyspace
 from tests.bench.counter_rows.race import Load, measure
-from tests.bench.counter_rows.stream import StreamTable
+from tests.bench.counter_rows.stream import Maintainer, StreamTable, Topic
 from tests.bench.counter_rows.tables import Counting, DeduplicatedTable, SubrowTable
 from tests.bench.counter_rows.ways import DISTURBED, RACING
 from tests.bench.counter_rows.wire import Place
-from tests.bench.counter_rows.workload import MARKS, Shape
+from tests.bench.counter_rows.workload import MARKS, Shape, marked, new_mailboxes
 from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
@@ -76,6 +79,68 @@ def test_each_kind_of_fault_loses_and_doubles_what_it_must(
         way.name: Verdict(2 * MARKS, *made) for way, made in zip(DISTURBED, MADE[kind], strict=True)
     }
     assert [each.missing_in_truth() for each in runs] == [0] * len(runs)
+
+
+@dataclass
+class HeldBack:
+    """A session that remembers what was sent, to send it again."""
+
+    session: Session
+    sent: list[Any] = field(default_factory=list)
+
+    def execute_async(self, statement: Any) -> Any:
+        self.sent.append(statement)
+        return self.session.execute_async(statement)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.session, name)
+
+
+class Forgetful(Topic):
+    """Whoever commits dies first, two times of three."""
+
+    tried = 0
+
+    def commit(self, position: int) -> None:
+        self.tried += 1
+        if self.tried % 3:
+            raise ProcessDiedError(position)
+        super().commit(position)
+
+
+def test_the_stream_counts_nothing_twice_when_its_writer_dies_before_it_commits(
+    cassandra: Session, keyspace: str
+) -> None:
+    counting, topic = StreamTable(Place.at(cassandra, keyspace)), Forgetful()
+    counting.create()
+    owners = new_mailboxes(2)
+    writes = marked(1, owners)
+    for part in (writes[:10], writes[10:20], writes[20:]):
+        for each in part:
+            topic.append(each)
+        for _ in range(3):
+            with suppress(ProcessDiedError):
+                Maintainer(counting.place, topic).step()
+        assert topic.committed == topic.end
+    assert verdict(writes, counting.stored(owners)) == Verdict(2 * MARKS, 0, 0)
+
+
+@pytest.mark.parametrize("way", [StreamTable, SubrowTable], ids=lambda way: way.name)
+def test_a_write_that_arrives_late_changes_nothing(
+    cassandra: Session, keyspace: str, way: type[Counting]
+) -> None:
+    held = HeldBack(cassandra)
+    counting = way(Place.at(cast(Session, held), keyspace))
+    counting.create()
+    owners = new_mailboxes(1)
+    writes = marked(1, owners)
+    with counting.running():
+        writer = counting.writer()
+        for each in writes:
+            writer.count(each)
+    for late in held.sent[::-1]:
+        cassandra.execute(late)
+    assert verdict(writes, counting.stored(owners)) == Verdict(MARKS, 0, 0)
 
 
 @pytest.mark.long(part="servers")

@@ -103,9 +103,16 @@ class Maintainer:
 
     def run(self) -> None:
         """Batch after batch until the topic is closed. Raises ProcessDiedError."""
-        while batch := self._topic.after(self._topic.committed):
+        while self.step():
+            pass
+
+    def step(self) -> bool:
+        """One batch; False where the topic was closed instead. Raises ProcessDiedError."""
+        batch = self._topic.after(self._topic.committed)
+        if batch:
             self._settle(batch)
             self._topic.commit(batch[-1][0])
+        return bool(batch)
 
     def _settle(self, batch: Sequence[tuple[int, CounterWrite]]) -> None:
         by_mailbox: defaultdict[UUID | str, list[tuple[int, CounterWrite]]] = defaultdict(list)
