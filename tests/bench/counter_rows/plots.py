@@ -12,12 +12,12 @@ from tests.bench.counter_rows.race import Speed
 from tests.bench.counter_rows.summary import Harm, Spread, by_cell
 
 matplotlib.use("agg")
-VALUES: tuple[tuple[str, Callable[[Speed], float]], ...] = (
-    ("changes a second", lambda run: run.rate),
-    ("p99 of a change, ms", lambda run: run.p99_ms),
-    ("Cassandra's CPU, µs a change", lambda run: run.cpu_us),
+VALUES: tuple[tuple[str, str, Callable[[Speed], float]], ...] = (
+    ("changes a second", "linear", lambda run: run.rate),
+    ("p99 of a change, ms", "log", lambda run: run.p99_ms),
+    ("Cassandra's CPU, µs a change", "linear", lambda run: run.cpu_us),
 )
-"""What the columns of the first picture show."""
+"""What the columns of the first picture show, and on which scale."""
 Bars = dict[str, list[Spread]]
 """By way of counting, a bar for each number of writers."""
 
@@ -40,15 +40,15 @@ def draw_speeds(speeds: Sequence[Speed], path: Path) -> None:
     shapes = list(dict.fromkeys(each.shape for each in speeds))
     writers = sorted({each.writers for each in speeds})
     figure, places = pyplot.subplots(
-        len(shapes), len(VALUES), figsize=(14, 4 * len(shapes)), squeeze=False
+        len(shapes), len(VALUES), figsize=(14, 4 * len(shapes)), squeeze=False, layout="constrained"
     )
     for row, shape in zip(places, shapes, strict=True):
-        for axes, (label, value) in zip(row, VALUES, strict=True):
+        for axes, (label, scale, value) in zip(row, VALUES, strict=True):
             _draw_bars(axes, bars(speeds, shape, value), writers)
             axes.set_title(shape)
             axes.set_ylabel(label)
-            axes.set_yscale("log")
-    places[0][0].legend(fontsize="small")
+            axes.set_yscale(scale)
+    figure.legend(*places[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=6)
     _save(figure, path)
 
 
@@ -62,7 +62,8 @@ def _draw_bars(axes: Axes, shown: Bars, writers: Sequence[int]) -> None:
             [each.most - each.middle for each in spreads],
         ]
         axes.bar(lefts, middles, width, yerr=errors, label=name, error_kw={"linewidth": 0.8})
-    axes.set_xticks(range(len(writers)), [f"{each} writers" for each in writers])
+    axes.set_xticks(range(len(writers)), list(map(str, writers)))
+    axes.set_xlabel("writers")
 
 
 def wrong_changes(harms: Sequence[Harm], disturbance: str) -> dict[str, tuple[int, int]]:
@@ -77,8 +78,9 @@ def wrong_changes(harms: Sequence[Harm], disturbance: str) -> dict[str, tuple[in
 def draw_harms(harms: Sequence[Harm], path: Path) -> None:
     """A part for each disturbance: of each way of counting what it lost, and what it doubled."""
     disturbances = list(dict.fromkeys(each.disturbance for each in harms))
+    size = (3.5 * len(disturbances) + 2, 3.5)
     figure, places = pyplot.subplots(
-        1, len(disturbances), figsize=(3.5 * len(disturbances) + 2, 3.5), sharey=True, squeeze=False
+        1, len(disturbances), figsize=size, sharey=True, squeeze=False, layout="constrained"
     )
     for axes, disturbance in zip(places[0], disturbances, strict=True):
         shown = wrong_changes(harms, disturbance)
@@ -91,11 +93,10 @@ def draw_harms(harms: Sequence[Harm], path: Path) -> None:
         axes.set_xlabel("changes")
         axes.set_xlim(0, max(1, planted // len(names)))
     places[0][0].invert_yaxis()
-    places[0][-1].legend(fontsize="small")
+    figure.legend(*places[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     _save(figure, path)
 
 
 def _save(figure: Figure, path: Path) -> None:
-    figure.tight_layout()
     figure.savefig(path, dpi=80)
     pyplot.close(figure)
