@@ -14,7 +14,7 @@ from deploy.mailserver.counters import MAILBOX_COUNTERS
 from deploy.mailserver.faults import FaultKind, FaultPlan, Faults
 from deploy.mailserver.history import CounterWrite
 from tests.bench.counter_rows.book import Verdict, verdict
-from tests.bench.counter_rows.race import at_work, counted_by
+from tests.bench.counter_rows.race import counted_by, run_together
 from tests.bench.counter_rows.tables import Counting
 from tests.bench.counter_rows.wire import persist, until_answered
 from tests.bench.counter_rows.workload import marked, new_mailboxes
@@ -70,7 +70,7 @@ class Disturbed:
     def missing_in_truth(self) -> int:
         """How many changes the truth has lost, though it had acknowledged them."""
         place = self.counting.place
-        kept = sum(len(place.read(READ_TRUTH, [owner])) for owner in self.owners)
+        kept = sum(len(place.ask(READ_TRUTH, [owner])) for owner in self.owners)
         return len(self.writes) - kept
 
     def _work(self, share: Sequence[tuple[int, CounterWrite]]) -> None:
@@ -83,7 +83,7 @@ class Disturbed:
             self.done.append(number)
 
     def _into_truth(self, number: int, write: CounterWrite) -> None:
-        self.counting.place.read(WRITE_TRUTH, [write.owner, number])
+        self.counting.place.ask(WRITE_TRUTH, [write.owner, number])
 
 
 def run_all(runs: Sequence[Disturbed], meanwhile: Callable[[], None] = lambda: None) -> None:
@@ -93,8 +93,7 @@ def run_all(runs: Sequence[Disturbed], meanwhile: Callable[[], None] = lambda: N
     with ExitStack() as entered:
         for each in runs:
             entered.enter_context(each.counting.running())
-        with at_work([task for each in runs for task in each.tasks()]):
-            meanwhile()
+        run_together([task for each in runs for task in each.tasks()], meanwhile)
 
 
 def share_done(runs: Sequence[Disturbed]) -> float:

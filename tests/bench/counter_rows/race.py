@@ -1,10 +1,10 @@
 """One measured run: writers that count changes in one of the ways, as fast as they can."""
 
 import itertools
+import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
@@ -64,7 +64,7 @@ class Speed:
 def percentile(values: Sequence[float], share: float) -> float:
     """The smallest value that so large a share of all values does not exceed; 0 of none."""
     ranked = sorted(values)
-    return ranked[max(0, -int(-share * len(ranked) // 1) - 1)] if ranked else 0.0
+    return ranked[max(0, math.ceil(share * len(ranked)) - 1)] if ranked else 0.0
 
 
 def measure(
@@ -132,8 +132,7 @@ def _count(
             writer.count(write)
             took[number].append(time.monotonic() - began)
 
-    with at_work([partial(work, number) for number in range(load.writers)]):
-        pass
+    run_together([partial(work, number) for number in range(load.writers)])
     return list(itertools.chain.from_iterable(took))
 
 
@@ -149,9 +148,13 @@ def _reads(
     return percentile(took, 0.5) * 1e3, (cassandra() - spent) / READS * 1e6
 
 
-@contextmanager
-def at_work(tasks: Sequence[Callable[[], None]]) -> Iterator[None]:
-    """Each task on a thread of its own; the block ends when all have. Raises what failed."""
+def run_together(
+    tasks: Sequence[Callable[[], None]], meanwhile: Callable[[], None] = lambda: None
+) -> None:
+    """Each task on a thread of its own, and one here. Returns when all have ended.
+
+    Raises what failed here; fails naming what failed elsewhere.
+    """
     failed: list[BaseException] = []
 
     def run(task: Callable[[], None]) -> None:
@@ -164,11 +167,9 @@ def at_work(tasks: Sequence[Callable[[], None]]) -> Iterator[None]:
     threads = [threading.Thread(target=run, args=(task,), daemon=True) for task in tasks]
     for each in threads:
         each.start()
-    try:
-        yield
-    finally:
-        for each in threads:
-            each.join()
+    meanwhile()
+    for each in threads:
+        each.join()
     assert not failed, failed
 
 

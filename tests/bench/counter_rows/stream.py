@@ -135,7 +135,7 @@ class Maintainer:
             persist(partial(self._read, owner), until_answered())
 
     def _read(self, owner: UUID | str) -> None:
-        rows = self._wire.place.read(self.READ, [owner])
+        rows = self._wire.place.ask(self.READ, [owner])
         self._rows[owner] = Row(*rows[0]) if rows else Row()
 
     def _send(self, owner: UUID | str, row: Row) -> Sent:

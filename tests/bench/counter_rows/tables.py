@@ -1,4 +1,4 @@
-"""Four ways to count in a table that every writer writes to (`stream` has the one for one writer).
+"""Ways to count in a table that every writer writes to (`stream` has the one for one writer).
 
 A `Counting` is one table; its writers are the mail servers. Each writer counts one change at a
 time, and stands for a process: after ProcessDiedError another takes its place, with no more than
@@ -62,7 +62,7 @@ class Counting(ABC):
     def sums_of(self, mailboxid: UUID) -> Sums:
         """A mailbox's numbers, as a user's client asks for them."""
         cql = f"SELECT count, unseen FROM {{keyspace}}.{self.table} WHERE mailboxid = ?"
-        rows = self.place.read(cql, [mailboxid])
+        rows = self.place.ask(cql, [mailboxid])
         return {each: sum(getattr(row, each) or 0 for row in rows) for each in COLUMNS}
 
     def stored(self, mailboxes: Iterable[UUID]) -> Stored:
@@ -141,7 +141,7 @@ class _Conditional:
         persist(lambda: self._attempt(write, next(levels)), until_answered())
 
     def _attempt(self, write: CounterWrite, level: int) -> None:
-        rows = self._wire.place.read(self.READ, [write.owner], level)
+        rows = self._wire.place.ask(self.READ, [write.owner], level)
         if rows and self._has_counted(rows[0]):
             return
         now = _sums(rows[0] if rows else None)

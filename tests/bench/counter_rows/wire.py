@@ -61,10 +61,10 @@ class Place:
         """Without faults where none are given."""
         return cls(session, keyspace, Statements(session), faults or Faults())
 
-    def read(
+    def ask(
         self, cql: str, values: list[object], consistency: int = ConsistencyLevel.QUORUM
     ) -> list[Any]:
-        """The rows of a query; CQL names the keyspace as {keyspace}."""
+        """The rows that a statement answers; CQL names the keyspace as {keyspace}."""
         text = cql.format(keyspace=self.keyspace)
         return list(self.statements.start(text, values, consistency).result())
 
