@@ -14,7 +14,13 @@ import pytest
 
 from deploy.embedded.spec import CassandraRelease
 from deploy.mailserver.faults import FaultKind, Faults
-from tests.bench.counter_rows.disturbed import Disturbed, planted_in, run_all, share_done
+from tests.bench.counter_rows.disturbed import (
+    EVENT_FAULTS,
+    Disturbed,
+    planted_in,
+    run_all,
+    share_done,
+)
 from tests.bench.counter_rows.node import LoneNode, lone_node
 from tests.bench.counter_rows.plots import draw_harms, draw_speeds
 from tests.bench.counter_rows.race import Load, Speed, measure
@@ -27,7 +33,7 @@ from tests.bench.counter_rows.summary import (
     table_rows,
 )
 from tests.bench.counter_rows.tables import CounterTable, Counting
-from tests.bench.counter_rows.ways import DISTURBED, RACING
+from tests.bench.counter_rows.ways import DISTURBED, RACING, STREAMED
 from tests.bench.counter_rows.wire import Place
 from tests.bench.counter_rows.workload import HOT, MANY, MARKS
 from tests.bench.report import is_quick, publish, table
@@ -47,6 +53,8 @@ PLANTED = {
     "applied, but timed out": FaultKind.APPLIED_BUT_TIMED_OUT,
     "lost, and timed out": FaultKind.LOST_BUT_TIMED_OUT,
     "the writer is killed": FaultKind.DIED_BETWEEN_WRITES,
+    "an event comes twice": FaultKind.DOUBLED,
+    "an event is lost": FaultKind.NOT_SENT,
 }
 FAULTS, MAILBOXES = 30, 20
 """Of one way, kind and repetition."""
@@ -91,11 +99,11 @@ def test_what_planted_faults_do(node: LoneNode) -> None:
     harms = []
     for repetition in range(REPETITIONS):
         for disturbance, kind in PLANTED.items():
-            for way in turned(DISTURBED, repetition):
+            for way in turned(STREAMED if kind in EVENT_FAULTS else DISTURBED, repetition):
                 faults = planted_in(kind, repetition, FAULTS, changes)
                 run = Disturbed(made(way, node, faults), MAILBOXES, 4, repetition)
                 run_all([run])
-                met = len(faults.ledger.entries())
+                _, met = faults.ledger.progress()
                 harms.append(harm(run, disturbance, repetition, met))
     keep("faults", harms)
     tell_harms(

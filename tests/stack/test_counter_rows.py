@@ -18,7 +18,7 @@ from tests.bench.counter_rows.node import lone_node, new_keyspace
 from tests.bench.counter_rows.race import Load, measure
 from tests.bench.counter_rows.stream import Maintainer, StreamTable, Topic
 from tests.bench.counter_rows.tables import Counting, DeduplicatedTable, SubrowTable
-from tests.bench.counter_rows.ways import DISTURBED, RACING
+from tests.bench.counter_rows.ways import DISTURBED, RACING, STREAMED
 from tests.bench.counter_rows.wire import Place
 from tests.bench.counter_rows.workload import MARKS, Shape, marked, new_mailboxes
 from tests.stack.streams import until
@@ -29,9 +29,9 @@ N = 6
 """Faults of a kind."""
 EXACT, LOST, DOUBLED = (0, 0), (N, 0), (0, N)
 MADE = {
-    FaultKind.APPLIED_BUT_TIMED_OUT: (EXACT, DOUBLED, DOUBLED, EXACT, EXACT, EXACT),
-    FaultKind.LOST_BUT_TIMED_OUT: (LOST, EXACT, EXACT, EXACT, EXACT, EXACT),
-    FaultKind.DIED_BETWEEN_WRITES: (LOST, LOST, LOST, LOST, EXACT, LOST),
+    FaultKind.APPLIED_BUT_TIMED_OUT: (EXACT, DOUBLED, DOUBLED, EXACT, EXACT, EXACT, EXACT),
+    FaultKind.LOST_BUT_TIMED_OUT: (LOST, EXACT, EXACT, EXACT, EXACT, EXACT, EXACT),
+    FaultKind.DIED_BETWEEN_WRITES: (LOST, LOST, LOST, LOST, EXACT, EXACT, LOST),
 }
 """What each kind of fault does to each of `DISTURBED`: how many changes are lost, and doubled."""
 
@@ -79,6 +79,21 @@ def test_each_kind_of_fault_loses_and_doubles_what_it_must(
         way.name: Verdict(2 * MARKS, *made) for way, made in zip(DISTURBED, MADE[kind], strict=True)
     }
     assert [each.missing_in_truth() for each in runs] == [0] * len(runs)
+
+
+def test_deltas_believe_their_events_and_counting_anew_does_not(
+    cassandra: Session, keyspace: str
+) -> None:
+    for kind, believed in {FaultKind.NOT_SENT: LOST, FaultKind.DOUBLED: DOUBLED}.items():
+        runs = [
+            Disturbed(way(Place.at(cassandra, keyspace, faults)), mailboxes=2, writers=1)
+            for way in STREAMED
+            for faults in [planted_in(kind, seed=1, count=N, changes=MARKS)]
+        ]
+        run_all(runs)
+        deltas, anew = (each.verdict() for each in runs)
+        assert deltas == Verdict(2 * MARKS, *believed)
+        assert anew == Verdict(2 * MARKS, 0, 0)
 
 
 @dataclass
@@ -159,6 +174,6 @@ def test_what_can_be_written_again_outlives_a_restart(
 
         run_all(runs, restart)
         found = {each.counting.name: each.verdict() for each in runs}
-        for way in (DeduplicatedTable, StreamTable, SubrowTable):
+        for way in (DeduplicatedTable, *STREAMED, SubrowTable):
             assert found[way.name] == Verdict(10 * MARKS, 0, 0)
         assert [each.missing_in_truth() for each in runs] == [0] * len(runs)

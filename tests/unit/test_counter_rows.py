@@ -12,9 +12,9 @@ from deploy.mailserver.faults import FaultKind, StatementTimeoutError
 from deploy.mailserver.history import CounterWrite
 from tests.bench.counter_rows.book import Book, Verdict, times_counted, verdict
 from tests.bench.counter_rows.disturbed import planted_in
-from tests.bench.counter_rows.plots import bars, draw_harms, draw_speeds, wrong_changes
+from tests.bench.counter_rows.plots import bars, draw_harms, draw_speeds, planted_of, wrong_changes
 from tests.bench.counter_rows.race import Speed, percentile
-from tests.bench.counter_rows.stream import BATCH, Row, Topic, with_changes
+from tests.bench.counter_rows.stream import BATCH, EVENTS, Row, Topic, with_changes
 from tests.bench.counter_rows.summary import (
     HEADER,
     READ_HEADER,
@@ -147,7 +147,15 @@ def test_as_many_faults_are_met_as_were_planted() -> None:
     faults = planted_in(FaultKind.LOST_BUT_TIMED_OUT, seed=1, count=7, changes=2 * MARKS)
     met = [fault.kind for write in marked(1, TWO) if (fault := faults.meet(write))]
     assert met == [FaultKind.LOST_BUT_TIMED_OUT] * 7
-    assert len(faults.ledger.entries()) == 7
+    assert faults.ledger.progress() == (2 * MARKS, 7)
+
+
+def test_faults_of_events_are_met_by_events_alone() -> None:
+    faults = planted_in(FaultKind.DOUBLED, seed=1, count=3, changes=MARKS)
+    writes = marked(1, TWO[:1])
+    assert [fault for write in writes if (fault := faults.meet(write))] == []
+    events = [replace(write, projection=EVENTS) for write in writes]
+    assert len([fault for event in events if (fault := faults.meet(event))]) == 3
 
 
 @pytest.mark.parametrize(
@@ -211,6 +219,7 @@ def test_harm_is_told_by_way_and_disturbance() -> None:
         ["stream", "0 lost, 0 doubled", "0 lost, **3** doubled (3–3)"],
     ]
     assert wrong_changes(harms(), "killed") == {"counter": (6, 0), "stream": (0, 0)}
+    assert [planted_of(harms(), each) for each in ("killed", "timed out")] == [20, 10]
 
 
 def test_the_picture_shows_the_fewest_writers_first() -> None:

@@ -13,24 +13,21 @@ from functools import partial
 from deploy.mailserver.counters import MAILBOX_COUNTERS
 from deploy.mailserver.faults import FaultKind, FaultPlan, Faults
 from deploy.mailserver.history import CounterWrite
+from tests.bench.counter_rows import truth
 from tests.bench.counter_rows.book import Verdict, verdict
 from tests.bench.counter_rows.race import counted_by, run_together
+from tests.bench.counter_rows.stream import EVENTS
 from tests.bench.counter_rows.tables import Counting
 from tests.bench.counter_rows.wire import persist, until_answered
 from tests.bench.counter_rows.workload import marked, new_mailboxes
 
-TRUTH_DDL = (
-    "CREATE TABLE IF NOT EXISTS {keyspace}.truth"
-    " (mailboxid timeuuid, change int, PRIMARY KEY (mailboxid, change))"
-)
-WRITE_TRUTH = "INSERT INTO {keyspace}.truth (mailboxid, change) VALUES (?, ?)"
-READ_TRUTH = "SELECT change FROM {keyspace}.truth WHERE mailboxid = ?"
-"""What a mailbox's changes stand for in the truth: their numbers."""
+EVENT_FAULTS = (FaultKind.NOT_SENT, FaultKind.DOUBLED)
+"""What can become of a change's event; all other kinds are of statements."""
 
 
 def planted_in(kind: FaultKind, seed: int, count: int, changes: int) -> Faults:
     """So many faults of one kind among the first so many changes."""
-    projection = MAILBOX_COUNTERS.projection
+    projection = EVENTS if kind in EVENT_FAULTS else MAILBOX_COUNTERS.projection
     return Faults([FaultPlan(seed, count, changes, kinds=(kind,), projection=projection)])
 
 
@@ -54,8 +51,7 @@ class Disturbed:
     def create(self) -> None:
         """Make the tables unless they are there."""
         self.counting.create()
-        place = self.counting.place
-        place.session.execute(TRUTH_DDL.format(keyspace=place.keyspace))
+        truth.create(self.counting.place)
 
     def tasks(self) -> list[Callable[[], None]]:
         """A task for each writer. They take turns, so that all are in one mailbox at a time."""
@@ -70,7 +66,7 @@ class Disturbed:
     def missing_in_truth(self) -> int:
         """How many changes the truth has lost, though it had acknowledged them."""
         place = self.counting.place
-        kept = sum(len(place.ask(READ_TRUTH, [owner])) for owner in self.owners)
+        kept = sum(len(place.ask(truth.READ, [owner])) for owner in self.owners)
         return len(self.writes) - kept
 
     def _work(self, share: Sequence[tuple[int, CounterWrite]]) -> None:
@@ -78,12 +74,9 @@ class Disturbed:
 
     def _begun(self, share: Sequence[tuple[int, CounterWrite]]) -> Iterator[CounterWrite]:
         for number, write in share:
-            persist(partial(self._into_truth, number, write), until_answered())
+            persist(partial(truth.enter, self.counting.place, number, write), until_answered())
             yield write
             self.done.append(number)
-
-    def _into_truth(self, number: int, write: CounterWrite) -> None:
-        self.counting.place.ask(WRITE_TRUTH, [write.owner, number])
 
 
 def run_all(runs: Sequence[Disturbed], meanwhile: Callable[[], None] = lambda: None) -> None:

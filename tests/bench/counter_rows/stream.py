@@ -12,17 +12,21 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, ClassVar
 from uuid import UUID
 
-from deploy.mailserver.faults import ProcessDiedError
+from deploy.mailserver.faults import FaultKind, ProcessDiedError
 from deploy.mailserver.history import CounterWrite
-from tests.bench.counter_rows.tables import Counting, Writer, added
+from tests.bench.counter_rows import truth
+from tests.bench.counter_rows.tables import COLUMNS, Counting, Writer, added
 from tests.bench.counter_rows.wire import Place, Sent, Wire, persist, until_answered
 
 BATCH = 500
 """Changes that are read together, at most."""
+EVENTS = "events"
+"""What faults of the topic are planned for, as those of statements are for a projection."""
 
 
 class Topic:
@@ -123,12 +127,15 @@ class Maintainer:
         due = {
             owner: row
             for owner, changes in by_mailbox.items()
-            if (row := with_changes(self._rows[owner], changes)) != self._rows[owner]
+            if (row := self._next(owner, changes)) != self._rows[owner]
         }
         sent = {owner: self._send(owner, row) for owner, row in due.items()}
         for owner, row in due.items():
             persist(partial(self._finish, owner, row, sent), until_answered())
             self._rows[owner] = row
+
+    def _next(self, owner: UUID | str, changes: Sequence[tuple[int, CounterWrite]]) -> Row:
+        return with_changes(self._rows[owner], changes)
 
     def _recall(self, owners: Iterable[UUID | str]) -> None:
         for owner in owners:
@@ -147,6 +154,16 @@ class Maintainer:
         (sent.pop(owner, None) or self._send(owner, row)).result()
 
 
+class Recounter(Maintainer):
+    """It believes no event: an event says which mailbox to count anew, from the truth."""
+
+    def _next(self, owner: UUID | str, changes: Sequence[tuple[int, CounterWrite]]) -> Row:
+        found: list[Any] = []
+        persist(lambda: found.extend(self._wire.place.ask(truth.READ, [owner])), until_answered())
+        count, unseen = (sum(getattr(row, each) for row in found) for each in COLUMNS)
+        return Row(count, unseen, changes[-1][0])
+
+
 class StreamTable(Counting):
     """Its writers put changes into the topic; `ahead` is how many of them may be unsettled."""
 
@@ -156,6 +173,7 @@ class StreamTable(Counting):
         " (mailboxid timeuuid PRIMARY KEY, count bigint, unseen bigint, position bigint)"
     )
     ahead = 1
+    maintainer = Maintainer
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -164,7 +182,7 @@ class StreamTable(Counting):
 
     def writer(self) -> Writer:
         """It only says what has changed."""
-        return _Telling(self._topic, self.ahead)
+        return _Telling(self.place, self._topic, self.ahead)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -183,7 +201,7 @@ class StreamTable(Counting):
         """One maintainer after the other, each with no more than what is stored."""
         while True:
             try:
-                return Maintainer(self.place, self._topic).run()
+                return self.maintainer(self.place, self._topic).run()
             except ProcessDiedError:
                 continue
             except BaseException as failed:
@@ -198,12 +216,24 @@ class AheadTable(StreamTable):
     name, ahead = "stream, nobody waits", 100
 
 
+class RecountTable(StreamTable):
+    """The reconciler's own way: absolute values from the truth, whatever the events say."""
+
+    name, maintainer = "stream, counted anew", Recounter
+
+
 class _Telling:
-    def __init__(self, topic: Topic, ahead: int) -> None:
-        self._topic, self._ahead = topic, ahead
+    """An event may be lost, or come twice: the agent sends some again."""
+
+    TIMES: ClassVar = {FaultKind.NOT_SENT: 0, FaultKind.DOUBLED: 2}
+
+    def __init__(self, place: Place, topic: Topic, ahead: int) -> None:
+        self._faults, self._topic, self._ahead = place.faults, topic, ahead
         self._told: list[int] = []
 
     def count(self, write: CounterWrite) -> None:
-        self._told.append(self._topic.append(write))
-        if len(self._told) >= self._ahead:
+        fault = self._faults.meet(replace(write, projection=EVENTS))
+        times = self.TIMES.get(fault.kind, 1) if fault is not None else 1
+        self._told += [self._topic.append(write) for _ in range(times)]
+        while len(self._told) >= self._ahead:
             self._topic.wait_until_settled(self._told.pop(0))

@@ -1,6 +1,6 @@
 """All ways to count that are compared."""
 
-from tests.bench.counter_rows.stream import AheadTable, StreamTable
+from tests.bench.counter_rows.stream import AheadTable, RecountTable, StreamTable
 from tests.bench.counter_rows.tables import (
     ConditionTable,
     CounterTable,
@@ -25,6 +25,9 @@ DISTURBED: tuple[type[Counting], ...] = (
     ConditionTable,
     DeduplicatedTable,
     StreamTable,
+    RecountTable,
     SubrowTable,
 )
 """Where something goes wrong, nobody waits or not makes no difference to what is stored."""
+STREAMED = (StreamTable, RecountTable)
+"""Those that events can lead astray."""
