@@ -21,9 +21,9 @@ HEADER = (
     "ratio of µs",
     "client µs",
     "table reads",
-    "writes",
+    "table writes",
     "paxos reads",
-    "writes ",
+    "paxos writes",
 )
 READ_HEADER = ("way", "one read, ms", "Cassandra µs a read")
 
