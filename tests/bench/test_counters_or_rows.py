@@ -45,7 +45,7 @@ PAGE = Path("docs/counters-or-rows.md")
 SPEEDS, HARMS = Path("docs/counters-or-rows.png"), Path("docs/counters-or-rows-faults.png")
 RAW = Path("build")
 """Where the single runs go, for whoever wants to look closer."""
-REPETITIONS, SECONDS = (1, 1.0) if is_quick() else (3, 3.0)
+REPETITIONS, SECONDS = (1, 1.0) if is_quick() else (3, 2.0)
 WARM_SECONDS = SECONDS
 WRITERS = (1, 4, 16)
 Way = type[Counting]

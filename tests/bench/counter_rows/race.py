@@ -17,7 +17,7 @@ from tests.bench.counter_rows.book import Book
 from tests.bench.counter_rows.tables import Counting, Writer
 from tests.bench.counter_rows.workload import Shape, changes, new_mailboxes
 
-READS = 500
+READS = 300
 """How often a mailbox's numbers are read after a run, to see what that costs."""
 PAXOS = "system.paxos"
 Spending = Callable[[], float]

@@ -26,7 +26,7 @@ class Shape:
     mailboxes: int
 
 
-HOT, MANY = Shape("one hot mailbox", 1), Shape("a thousand mailboxes", 1_000)
+HOT, MANY = Shape("one hot mailbox", 1), Shape("two hundred mailboxes", 200)
 
 
 def new_mailboxes(number: int) -> list[UUID]:
