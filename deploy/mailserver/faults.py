@@ -22,6 +22,8 @@ class FaultKind(StrEnum):
     """Lost with all its retries; the mail server gives up."""
     APPLIED_BUT_TIMED_OUT = "applied_but_timed_out"
     """Applied, but the mail server believes it failed (and retries where James does)."""
+    LOST_BUT_TIMED_OUT = "lost_but_timed_out"
+    """Lost, and reported as timed out: the mail server cannot tell it from the one above."""
     DIED_BETWEEN_WRITES = "died_between_writes"
     """The process dies before this statement: the rest of the operation never happens."""
     LATE = "late"

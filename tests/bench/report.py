@@ -37,14 +37,20 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join([line(header), f"|{rule}|", *map(line, texts)])
 
 
-def publish(title: str, *parts: str, page: Path = PAGE) -> None:
-    """Print a section, and put it into a page in place of the one of that title.
+def is_quick() -> bool:
+    """Whether this is a quick try (another `BENCH_CHANGES`), of which no page tells."""
+    changes = int(os.environ.get("BENCH_CHANGES", CHANGES_OF_THE_PAGE[0]))
+    return changes not in CHANGES_OF_THE_PAGE
 
-    A quick try (another `BENCH_CHANGES`) is only printed.
+
+def publish(title: str, *parts: str, page: Path = PAGE) -> None:
+    """Print a section, and put it into the page in place of the one of that title.
+
+    A quick try is only printed.
     """
     text = "\n\n".join([f"## {title}", f"Measured {_machine()}.", *parts])
     print(f"\n{text}\n")
-    if int(os.environ.get("BENCH_CHANGES", CHANGES_OF_THE_PAGE[0])) not in CHANGES_OF_THE_PAGE:
+    if is_quick():
         return
     whole = page.read_text(encoding="utf-8") if page.exists() else "# Benchmarks\n"
     section = re.compile(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
