@@ -59,11 +59,11 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     with node_metrics(cassandra) as metrics, asking(cassandra.request_timeout) as ask:
         shown = _shown(metrics, settings)
         reader = Reader(metrics, Beans(ask, cassandra, arguments.jmx), cassandra.username)
-        before = _moment(reader, settings)
+        before = _snapshots(reader, settings)
         while True:
             time.sleep(to_seconds(arguments.interval))
             try:
-                after = _moment(reader, settings)
+                after = _snapshots(reader, settings)
                 cost = _cost(before, after, metrics.copies())
             except Retryable as failed:
                 if not arguments.watch:
@@ -77,7 +77,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Snapshots:
     """What all told at one time (seconds): nodes, and our own stream."""
 
     at: float
@@ -85,12 +85,12 @@ class Moment:
     confirmed: int | None
 
 
-def _moment(reader: Reader, settings: Settings) -> Moment:
+def _snapshots(reader: Reader, settings: Settings) -> Snapshots:
     nodes = reader.snapshots()
-    return Moment(time.monotonic(), nodes, suspects_confirmed(settings.metrics))
+    return Snapshots(time.monotonic(), nodes, suspects_confirmed(settings.metrics))
 
 
-def _cost(before: Moment, after: Moment, copies: Mapping[str, int]) -> Cost:
+def _cost(before: Snapshots, after: Snapshots, copies: Mapping[str, int]) -> Cost:
     cost = cost_of(measured(before.nodes, after.nodes), copies, after.at - before.at)
     return replace(cost, confirmed=newly_confirmed(before.confirmed, after.confirmed))
 
