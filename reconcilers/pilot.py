@@ -41,8 +41,10 @@ class Pilot:
             return True
         if not self.users:
             return False
-        root = owner(group) if isinstance(group, UUID) else QuotaRoot(*str(group).split("&", 1))
-        return root is not None and root.user in self.users
+        if isinstance(group, UUID):
+            root = owner(group)
+            return root is not None and root.user in self.users
+        return str(group).partition("&")[2] in self.users
 
     def __str__(self) -> str:
         """What it names, as the command takes it."""

@@ -7,7 +7,7 @@ what is remembered only where one side lacks the row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconcilers.family import Family
 from reconcilers.memory import NOTHING_REMEMBERED, Entry, Memory
@@ -19,9 +19,9 @@ class Seen:
     """Everything one look knows of one slot: the projection's row and all truth rows claiming it.
 
     ``consulted`` are the sources whose truth partition was read for it, ``present`` the slots
-    that the truth holds now for them in this group (without rows that a delete of theirs took, see
-    `was_deleted`). ``suspected`` is what a look at least one delay ago found here. ``listed``
-    tells, for an index, whether the row of the family's first projection is there.
+    that the truth holds now for them in this group (without rows that only outlived their own
+    delete). ``suspected`` is what a look at least one delay ago found here. ``listed`` tells, for
+    an index, whether the row of the family's first projection is there.
     """
 
     slot: Slot
@@ -76,34 +76,42 @@ def seen_at(
     outlived it by the difference of two clocks.
     """
     slot, slot_of = suspect.slot, family.truth.slot_of
+    there = tuple(_in_group(family, slot, rows))
     present = frozenset(
-        slot_of(row)
-        for row in _in_group(family, slot, rows)
-        if not was_deleted(row, memory, tolerance)
+        slot_of(row) for row in there if not outlived_its_delete(row, memory, tolerance)
     )
+    restored = (slot_of(row) for row in there if was_restored(row, memory))
     return Seen(
         slot,
         rows.actual,
         _claiming(family, slot, rows),
         consulted=rows.claimants,
-        memory=memory,
+        memory=_with_restored(memory, restored),
         present=present,
         suspected=suspect.suspected,
         listed=rows.listed is not None,
     )
 
 
-def was_deleted(truth: Row, memory: Memory, tolerance: Micros) -> bool:
-    """Whether its user deleted it, though it is there.
-
-    It is older than a range delete, as in a truth that was restored, or younger by no more than two
-    clocks differ: ``tolerance`` (µs).
-    """
+def outlived_its_delete(truth: Row, memory: Memory, tolerance: Micros) -> bool:
+    """Whether its user deleted it, and only the clocks differ: by ``tolerance`` (µs) at most."""
     return any(
-        written <= deleted + tolerance
+        abs(written - deleted) <= tolerance
         for deleted in memory.range_deletes
         for written in truth.written.values()
     )
+
+
+def was_restored(truth: Row, memory: Memory) -> bool:
+    """Whether it is older than a range delete, which took it: a truth of before has it again."""
+    newest = max(truth.written.values(), default=None)
+    return newest is not None and any(newest <= deleted for deleted in memory.range_deletes)
+
+
+def _with_restored(memory: Memory, restored: Iterable[Slot]) -> Memory:
+    """A row that came back so accounts for one delete, as if that of the listing had been heard."""
+    heard = {each: max(1, memory.sibling_deletes.get(each, 0)) for each in restored}
+    return replace(memory, sibling_deletes={**memory.sibling_deletes, **heard}) if heard else memory
 
 
 def _in_group(family: Family, slot: Slot, rows: SlotRows) -> Iterator[Row]:

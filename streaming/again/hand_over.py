@@ -72,7 +72,7 @@ class Closing:
         if self.waiting:
             yield (
                 f"{self.waiting} suspects wait in topic {self.topic}:"
-                " `reconcile stream` examines them when it runs"
+                " `reconcile stream` examines them when it runs; --settle runs one meanwhile"
             )
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from checkpoints.bookmarks import Bookmark, Bookmarks
 from checkpoints.cassandra import CassandraBookmarks, CassandraPauses
 from checkpoints.clock import now_micros
 from checkpoints.codec import Json
@@ -82,7 +83,7 @@ def _desk(settings: Settings) -> ExplainDesk:
     job = workers.job(settings, family, names.suspects_topic)
     examiners = tuple(workers.examiner(job, each) for each in family.projections)
     explainer = Explainer(family, job.connections().lineage, examiners)
-    newest = partial(CassandraBookmarks(own.store).newest, names.bookmarks(family))
+    newest = partial(_newest, settings, family, CassandraBookmarks(own.store))
     unsettled = UnsettledEvents(
         partial(Watcher, settings.kafka),
         lambda watcher: event_topics(settings, family, watcher.missing),
@@ -90,6 +91,13 @@ def _desk(settings: Settings) -> ExplainDesk:
     )
     counters = counter_explainer(settings, family, own, schema)
     return ExplainDesk(job, own, explainer, counters, unsettled)
+
+
+def _newest(settings: Settings, family: Family, bookmarks: Bookmarks) -> Bookmark | None:
+    """Of the stream that has settled something last, in whatever mode."""
+    names = (StreamNames.of(settings, mode).bookmarks(family) for mode in Mode)
+    found = [each for each in map(bookmarks.newest, names) if each is not None]
+    return max(found, key=lambda each: each.recorded_at, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
 from threading import Event, Thread
 
 from checkpoints.cassandra import CassandraLease, Store
@@ -13,7 +12,7 @@ from streaming.again.hand_over import HandOver
 from streaming.commands.holding import end_lease_of_the_dead
 from streaming.commands.mode import StreamNames
 from streaming.commands.stream import run_stream
-from streaming.settings import Mode, Settings
+from streaming.settings import Settings
 
 log = logging.getLogger("reconciler")
 
@@ -21,34 +20,13 @@ LOOK_EVERY = 1.0
 """Seconds between two looks at whether it runs."""
 
 
-def add_no_settle(parser: argparse.ArgumentParser) -> None:
-    """``--no-settle``, of each command that hands suspects over."""
+def add_settle(parser: argparse.ArgumentParser) -> None:
+    """``--settle``, of each command that hands suspects over."""
     parser.add_argument(
-        "--no-settle",
+        "--settle",
         action="store_true",
-        help="where no stream runs, begin none: what differs waits for one",
+        help="where no stream runs in this mode, run one until what differs is settled",
     )
-
-
-def add_mode(parser: argparse.ArgumentParser) -> None:
-    """``--mode``, of the same commands."""
-    parser.add_argument(
-        "--mode",
-        choices=[each.value for each in Mode],
-        help="what becomes of what differs (repair where a stream repairs now, else observe)",
-    )
-
-
-def mode_of(given: str | None, settings: Settings, store: Store) -> Mode:
-    """The mode that is asked for; without one nothing is repaired where no stream repairs."""
-    if given is not None:
-        return Mode(given)
-    lease, leases = StreamNames.of(settings, Mode.REPAIR).lease, CassandraLease(store)
-    end_lease_of_the_dead(leases, lease)
-    if leases.held_by(lease) is not None:
-        return Mode.REPAIR
-    sys.stderr.write("no stream repairs now: what differs is observed; see --mode repair\n")
-    return Mode.OBSERVE
 
 
 class OwnStream:
@@ -62,7 +40,8 @@ class OwnStream:
         self, settings: Settings, names: StreamNames, store: Store, sink: HandOver
     ) -> None:
         never = settings.sweep.model_copy(update={"when_needed": False, "every_days": 0})
-        self._settings = settings.model_copy(update={"sweep": never})
+        anywhere = settings.metrics.model_copy(update={"port": 0})  # one of the other mode may run
+        self._settings = settings.model_copy(update={"sweep": never, "metrics": anywhere})
         self._names, self._store = names, store
         self._sink = sink
         self._stop = Event()

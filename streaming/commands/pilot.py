@@ -54,6 +54,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         if wanted != Pilot():
             raise Misconfigured("--end ends the whole pilot: it takes no --user, --system or such")
         lines = list(end(pauses, resumed_by(arguments)))
+    elif wanted == Pilot() and (arguments.until or arguments.lasts) is not None:
+        raise Misconfigured("name what is to be repaired until then: --user, --system or such")
     elif wanted == Pilot():
         lines = list(show(pauses, resumed_by(arguments)))
     else:

@@ -1,7 +1,7 @@
 """``reconcile replay``: looks again at events that were settled before, after an incident.
 
 The live stream need not stop, and nothing of its progress is changed. What differs is left to it;
-where none runs, the command runs one until that is settled.
+where none runs it waits, or the command runs one until that is settled (``--settle``).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from streaming.commands.bookmark import BookmarkDesk
 from streaming.commands.dead_letters import COMPARE
 from streaming.commands.handing import STOPPED, WAITS, hand_over, wait_unless
 from streaming.commands.mode import StreamNames
-from streaming.commands.own_stream import OwnStream, add_mode, add_no_settle, mode_of
+from streaming.commands.own_stream import OwnStream, add_settle
 from streaming.commands.pause import time_of
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.starting import other_than
-from streaming.settings import Settings
+from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
 from streaming.topics import Watcher, event_topics
@@ -58,11 +58,11 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--to-time", type=time_of, metavar="TIME", help="to here (all that the stream has settled)"
     )
-    add_mode(parser)
+    parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.REPAIR.value)
     parser.add_argument(
         "--dry-run", action="store_true", help="show what differs, and hand nothing over"
     )
-    add_no_settle(parser)
+    add_settle(parser)
     parser.set_defaults(run=run)
 
 
@@ -80,7 +80,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: stop.set())
     wait = partial(wait_unless, stop)
     own = open_own(settings)
-    names = StreamNames.of(settings, mode_of(arguments.mode, settings, own.store))
+    names = StreamNames.of(settings, Mode(arguments.mode))
     family = settings.families()[0]
     family = bind(family, schema_of(connect(settings.cassandra), settings.cassandra.keyspace))
     job = workers.job(settings, family, names.suspects_topic)
@@ -98,7 +98,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                 OwnStream(settings, names, own.store, sink) as beside,
                 ShownProgress("events") as progress,
             ):
-                if not (arguments.no_settle or arguments.dry_run):
+                if arguments.settle and not arguments.dry_run:
                     beside.begin()
                 look = reader(spark_session(settings.stream), again)
                 publish = _nowhere if arguments.dry_run else sink.publish

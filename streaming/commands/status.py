@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -22,14 +22,14 @@ from checkpoints.cassandra import (
 )
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.lease import Holder
+from checkpoints.sweeps import Sweeps
 from reconcilers.errors import ReconcilerError
 from reconcilers.families import FAMILIES
 from reconcilers.finding import State
 from reconcilers.frontier import newest_of
-from reconcilers.memory import Watching
 from reconcilers.model import Kind, Micros
 from reconcilers.pause import Pause
-from streaming.again.last_sweep import NOT_SWEPT, last_sweep
+from streaming.again.last_sweep import NOT_SWEPT, compared_since, last_sweep
 from streaming.commands.mode import StreamNames
 from streaming.monitoring.lag import PartitionLag, lags, longest
 from streaming.settings import Mode, Settings
@@ -141,15 +141,14 @@ def status(settings: Settings) -> Status:
         pauses=tuple(each.told for each in standing if each.pilot is None),
         pilots=tuple(each.told for each in standing if each.pilot is not None),
         sweep=last_sweep(sweeps, settings.families()[0].names),
-        losses=tuple(_losses(own.store, watching)),
+        losses=tuple(_losses(own.store, sweeps, settings.families()[0].names)),
         on_hold=sum(1 for family in FAMILIES for _ in own.journal.holds.all(family)),
     )
 
 
-def _losses(store: Store, watching: Watching | None) -> Iterator[str]:
-    """What may have been missed since the last sweep that made memory whole."""
-    swept_at = None if watching is None else watching.swept_at
-    for loss in CassandraLosses(store).since(swept_at or 0):
+def _losses(store: Store, sweeps: Sweeps, systems: Collection[str]) -> Iterator[str]:
+    """What may have been missed since the last sweep of everything that has ended began."""
+    for loss in CassandraLosses(store).since(compared_since(sweeps.all(), systems) or 0):
         yield f"{_iso(loss.at)}: {loss.why}"
 
 

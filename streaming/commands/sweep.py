@@ -1,7 +1,7 @@
 """``reconcile sweep``: compares everything, so that nothing has to be known of the past.
 
-It writes nothing to James's tables: suspects go to the stream; where none runs, the command runs
-one until they are settled.
+It writes nothing to James's tables: suspects go to the stream; where none runs they wait, or
+the command runs one until they are settled (``--settle``).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from streaming.commands import workers
 from streaming.commands.handing import STOPPED, WAITS, hand_over, wait_unless
 from streaming.commands.holding import Alone
 from streaming.commands.mode import StreamNames
-from streaming.commands.own_stream import OwnStream, add_mode, add_no_settle, mode_of
+from streaming.commands.own_stream import OwnStream, add_settle
 from streaming.commands.pause import NO_REASON
 from streaming.commands.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
-from streaming.settings import Settings
+from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
 from streaming.topics import Watcher
@@ -39,7 +39,7 @@ def add_command(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "sweep", help="compare everything; what differs is left to the stream"
     )
-    add_mode(parser)
+    parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.REPAIR.value)
     parser.add_argument(
         "--systems",
         metavar="NAME,…",
@@ -47,7 +47,7 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument("--rate", type=_rate, metavar="ROWS", help="most rows read per second")
     parser.add_argument("--resume", action="store_true", help="go on with the one that was ended")
-    add_no_settle(parser)
+    add_settle(parser)
     parser.add_argument("--reason", default=NO_REASON, metavar="TEXT", help="kept")
     parser.add_argument("--who", metavar="NAME", help="kept (your user name)")
     parser.set_defaults(run=run)
@@ -66,14 +66,14 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: stop.set())
     settings = paced(settings, arguments.rate)
     own, family = open_own(settings), _family(settings, arguments.systems)
-    names = StreamNames.of(settings, mode_of(arguments.mode, settings, own.store))
+    names = StreamNames.of(settings, Mode(arguments.mode))
     job = workers.job(settings, family, names.suspects_topic)
     wait = partial(wait_unless, stop)
     try:
         with Alone(own.store, lease_of(settings)), closing(Watcher(settings.kafka)) as watcher:
             sink = hand_over(job, names, own.store, watcher, wait)
             with OwnStream(settings, names, own.store, sink) as stream, ShownProgress() as progress:
-                if not arguments.no_settle:
+                if arguments.settle:
                     stream.begin()
                 tasks = BESIDE_A_STREAM if stream.runs else MOST_TASKS
                 made = sweeper(job, own.store, sink, progress, wait, tasks)

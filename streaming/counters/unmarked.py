@@ -149,8 +149,8 @@ class WatchedTallies:
             " none has told of it"
         )
         log.error("%s; memory begins anew", why)
+        self.lost(why)  # first: once nobody watches, it is not told again
         self.lineage.stop_watching()
-        self.lost(why)
 
 
 def unmarked(

@@ -50,9 +50,13 @@ class PauseWatch:
 
         Raises `Retryable` when our keyspace does not answer: then nothing may be written either.
         """
-        if not self._asked():
-            return UNKNOWN
-        return why_paused(self._known[1], target, self.clock(), self._owner_of)
+        for _ in range(TRIES):
+            if not self._asked():
+                return UNKNOWN
+            why = why_paused(self._known[1], target, self.clock(), self._owner_of)
+            if why is not None or self._is_fresh():  # to read an owner may take long
+                return why
+        return UNKNOWN
 
     def standing(self) -> tuple[Pause, ...]:
         """Those that stand now, as last asked. Raises `Retryable`."""

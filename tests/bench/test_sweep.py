@@ -97,7 +97,6 @@ class Swept:
             "-m",
             "streaming.app",
             "sweep",
-            "--no-settle",
             "--config",
             str(config),
             *words,

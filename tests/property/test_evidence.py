@@ -434,7 +434,7 @@ def test_two_rules_stand_between_an_expunge_by_a_slower_clock_and_the_first_copy
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each alone is enough: the copy is as good as gone, or accounts for its own delete."""
-    monkeypatch.setattr(seen, "was_deleted", lambda truth, memory, tolerance: False)
+    monkeypatch.setattr(seen, "outlived_its_delete", lambda truth, memory, tolerance: False)
     test_an_expunge_of_a_copy_by_a_slower_clock_does_not_prove_that_the_first_was_meant()
     monkeypatch.setattr(evidence, "_spent", lost_rows_alone)
     with pytest.raises(AssertionError):

@@ -188,13 +188,14 @@ def test_what_cannot_be_replayed_or_named_is_told_in_a_line(
     assert told in answer.stderr.strip().splitlines()[-1]
 
 
+@pytest.mark.long(part="commands")
 def test_where_no_stream_runs_the_command_settles_what_it_finds(
     replayed: Scene, mail: list[Place]
 ) -> None:
     place = mail[6]
     lose(replayed, place)
     answer: subprocess.CompletedProcess[str] = replayed.command(
-        "replay", "--from-time", "2026-01-01T00:00", "--mode", "repair"
+        "replay", "--from-time", "2026-01-01T00:00", "--settle"
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout
@@ -204,12 +205,11 @@ def test_where_no_stream_runs_the_command_settles_what_it_finds(
     replayed.stream.wait_until_watching()
 
 
-@pytest.mark.long(part="commands")
 def test_or_lets_it_wait_for_a_stream(replayed: Scene, mail: list[Place]) -> None:
     place = mail[7]
     lose(replayed, place)
     answer: subprocess.CompletedProcess[str] = replayed.command(
-        "replay", "--from-time", "2026-01-01T00:00", "--no-settle", "--mode", "repair"
+        "replay", "--from-time", "2026-01-01T00:00"
     )
     assert answer.returncode == 3, answer.stdout + answer.stderr
     assert " suspects wait in topic" in answer.stdout

@@ -185,14 +185,13 @@ def test_where_no_stream_runs_the_command_settles_what_it_finds(sweeping: Scene)
     captured(scene, "false")
     scene.write_truth(missing, cells())
     scene.stream.stop()
-    answer = scene.command("sweep", "--no-settle")
+    answer = scene.command("sweep")
     assert answer.returncode == 3, answer.stdout + answer.stderr
     assert scene.lacks(missing.row)
-    answer = scene.command("sweep")
-    assert "no stream repairs now: what differs is observed" in answer.stderr
+    answer = scene.command("sweep", "--settle", "--mode", "observe")
     assert "messages: missing_row: 1 seen: 1 observed" in answer.stdout, answer.stderr
     assert scene.lacks(missing.row)
-    answer = scene.command("sweep", "--mode", "repair")
+    answer = scene.command("sweep", "--settle")
     assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout, answer.stderr
     assert scene.agrees(missing)
     scene.stream.start()

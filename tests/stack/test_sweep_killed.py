@@ -52,7 +52,7 @@ class Swept:
         return self.done(table) > before
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "streaming.app", "sweep", "--no-settle", *words]
+        command = [sys.executable, "-m", "streaming.app", "sweep", *words]
         return subprocess.Popen(
             [*command, "--rate", str(RATE), "--config", str(self.scene.stream.config)],
             stdout=subprocess.PIPE,

@@ -1,24 +1,20 @@
-"""What a sweep or replay does with what it finds: never more than the streams that run do."""
+"""The stream that a sweep or replay runs until what it found is settled, where it is asked to."""
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from checkpoints.lease import Holder
 from checkpoints.memory_lease import MemoryLease
 from reconcilers.errors import AlreadyRunning, Misconfigured
 from streaming.commands import own_stream
-from streaming.commands.holding import this_place
 from streaming.commands.mode import StreamNames
-from streaming.commands.own_stream import OwnStream, mode_of
+from streaming.commands.own_stream import OwnStream
 from streaming.settings import Mode, Settings
 
 SETTINGS = Settings()
 REPAIRING = StreamNames.of(SETTINGS, Mode.REPAIR)
-OTHER_HOST = Holder("id", "elsewhere:12@0123456789ab")
 
 
 @pytest.fixture
@@ -29,30 +25,6 @@ def leases(monkeypatch: pytest.MonkeyPatch) -> MemoryLease:
 
 
 STORE: Any = None
-
-
-def test_where_no_stream_repairs_nothing_is_repaired_unless_asked_for(
-    leases: MemoryLease, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert leases.held_by(REPAIRING.lease) is None
-    assert mode_of(None, SETTINGS, STORE) is Mode.OBSERVE
-    assert "no stream repairs now" in capsys.readouterr().err
-    assert mode_of("repair", SETTINGS, STORE) is Mode.REPAIR
-    assert mode_of("observe", SETTINGS, STORE) is Mode.OBSERVE
-
-
-def test_where_one_repairs_it_is_left_to_it(leases: MemoryLease) -> None:
-    leases.take(REPAIRING.lease, OTHER_HOST, timedelta(minutes=1))
-    assert mode_of(None, SETTINGS, STORE) is Mode.REPAIR
-    assert mode_of("observe", SETTINGS, STORE) is Mode.OBSERVE
-
-
-def test_a_stream_of_this_host_that_is_gone_repairs_nothing(leases: MemoryLease) -> None:
-    gone = 2**22 + 1  # no process has this number
-    leases.take(
-        REPAIRING.lease, Holder("id", f"here:{gone}@{this_place().own}"), timedelta(minutes=1)
-    )
-    assert mode_of(None, SETTINGS, STORE) is Mode.OBSERVE
 
 
 class Sink:
@@ -90,6 +62,7 @@ def test_one_is_begun_that_never_sweeps_itself_and_ends_with_the_command(
 
     def run(settings: Settings, mode: Mode, stop: Any) -> None:
         seen.extend((settings.sweep.when_needed, settings.sweep.every_days, mode))
+        assert settings.metrics.port == 0, "a stream of the other mode may have the usual one"
         stop.wait()
         seen.append("ended")
 

@@ -173,6 +173,22 @@ def test_an_owner_is_read_once_a_minute_also_of_what_is_nobodys() -> None:
     assert owner.times == [OF_ALICE, GONE] * 2
 
 
+def test_a_pause_that_is_begun_while_an_owner_is_read_is_obeyed() -> None:
+    pauses, now = MemoryPauses(), [0.0]
+    pauses.begin(begun())
+
+    def slow(mailbox: UUID) -> QuotaRoot | None:
+        now[0] += 8
+        pauses.begin(Pause("all", NOW, "alice", "a look"))
+        return OWNERS.get(mailbox)
+
+    assert watch(pauses, slow, lambda: now[0]).why(missing_in(OF_BOB)) == "paused by alice: a look"
+
+
+def test_a_quota_that_is_nobodys_is_outside() -> None:
+    assert not BOB.takes(correction_of(CURRENT_QUOTA, "no root"), OWNERS.get)
+
+
 def test_where_no_user_is_named_no_owner_is_read() -> None:
     pauses, owner = MemoryPauses(), Asked()
     pauses.begin(begun(Pilot(mailboxes=frozenset({OF_BOB}))))
@@ -309,6 +325,12 @@ def test_what_it_cannot_name_is_refused(
 def test_its_end_takes_no_scope(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.main(["pilot", "--end", "--user", "bob"]) == 2
     assert "--end ends the whole pilot" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("pauses")
+def test_a_time_alone_is_no_pilot(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.main(["pilot", "--for", "2h"]) == 2
+    assert "name what is to be repaired until then" in capsys.readouterr().err
 
 
 def test_resume_ends_pauses_and_no_pilot() -> None:

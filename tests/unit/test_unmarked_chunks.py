@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -125,6 +126,22 @@ def test_what_expires_has_time_to_be_marked(desk: Desk) -> None:
     desk.kept.mark({MAILBOX: [0]}, desk.now)
     desk.wait()
     assert not desk.ended()
+
+
+def test_a_loss_that_could_not_be_told_ends_no_memory_untold(desk: Desk) -> None:
+    """It is told first: once nobody watches, nobody would tell it any more."""
+
+    def silent(_why: str) -> None:
+        raise Unreachable("no host answered")
+
+    desk.tallies.lost = silent
+    desk.count(chunk0=TWO)
+    with suppress(Unreachable):
+        desk.wait()
+    assert desk.lineage.watching() is not None
+    desk.tallies.lost = desk.lost.append
+    desk.wait()
+    assert desk.ended()
 
 
 def test_what_was_lost_before_memory_began_does_not_end_it_again(desk: Desk) -> None:
