@@ -93,7 +93,8 @@ def test_where_no_stream_runs_they_wait_for_one_and_nobody_for_them() -> None:
     closing = scene.made.finish()
     assert closing.waiting == 1_000
     assert list(closing.lines()) == [
-        "1000 suspects wait in topic suspects: `reconcile stream` examines them when it runs"
+        "1000 suspects wait in topic suspects: `reconcile stream` examines them when it runs;"
+        " --settle runs one meanwhile"
     ]
     assert not scene.waits
 
