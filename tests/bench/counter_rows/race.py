@@ -17,8 +17,6 @@ from tests.bench.counter_rows.book import Book
 from tests.bench.counter_rows.tables import Counting, Writer
 from tests.bench.counter_rows.workload import Shape, changes, new_mailboxes
 
-READS = 300
-"""How often a mailbox's numbers are read after a run, to see what that costs."""
 PAXOS = "system.paxos"
 Spending = Callable[[], float]
 """Tells how many seconds of CPU Cassandra has spent since it began."""
@@ -26,10 +24,11 @@ Spending = Callable[[], float]
 
 @dataclass(frozen=True)
 class Load:
-    """How many writers count, and where."""
+    """How many writers count, and where; how often a mailbox's numbers are read afterwards."""
 
     shape: Shape
     writers: int
+    reads: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def measure(
     done = len(took)
     cpu, client = cassandra() - spent, time.process_time() - own
     after = operations(session, table)
-    read_ms, read_us = _reads(counting, mailboxes, cassandra)
+    read_ms, read_us = _reads(counting, mailboxes, load.reads, cassandra)
     return Speed(
         name=counting.name,
         shape=load.shape.name,
@@ -137,15 +136,15 @@ def _count(
 
 
 def _reads(
-    counting: Counting, mailboxes: Sequence[UUID], cassandra: Spending
+    counting: Counting, mailboxes: Sequence[UUID], reads: int, cassandra: Spending
 ) -> tuple[float, float]:
     """The median time (ms) of reading a mailbox's numbers, and Cassandra's CPU for it (µs)."""
     took, spent = [], cassandra()
-    for _, mailboxid in zip(range(READS), itertools.cycle(mailboxes), strict=False):
+    for _, mailboxid in zip(range(reads), itertools.cycle(mailboxes), strict=False):
         began = time.monotonic()
         counting.sums_of(mailboxid)
         took.append(time.monotonic() - began)
-    return percentile(took, 0.5) * 1e3, (cassandra() - spent) / READS * 1e6
+    return percentile(took, 0.5) * 1e3, (cassandra() - spent) / max(1, reads) * 1e6
 
 
 def run_together(

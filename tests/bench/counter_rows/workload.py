@@ -26,7 +26,7 @@ class Shape:
     mailboxes: int
 
 
-HOT, MANY = Shape("one hot mailbox", 1), Shape("two hundred mailboxes", 200)
+HOT, MANY = Shape("one hot mailbox", 1), Shape("fifty mailboxes", 50)
 
 
 def new_mailboxes(number: int) -> list[UUID]:
