@@ -114,15 +114,30 @@ class HandOver:
             self.wait(LOOK_EVERY)
         return True
 
+    def until_verified(self) -> None:
+        """Wait until each repair was seen to hold, or is tried no more; for a stream that ends."""
+        while self.settled() and self.stream.running() and self._unverified():
+            self.wait(max(LOOK_EVERY, len(self._followed) / 1_000))
+
+    def _unverified(self) -> bool:
+        return any(
+            finding.state is State.INTENDED
+            for projection, slots in self._by_projection()
+            for finding in self.journal.recall(self.family, projection, slots).values()
+        )
+
+    def _by_projection(self) -> Iterable[tuple[str, list[Slot]]]:
+        found: dict[str, list[Slot]] = defaultdict(list)
+        for projection, slot in self._followed:
+            found[projection].append(slot)
+        return found.items()
+
     def finish(self) -> Closing:
         """Once it is settled: what became of them."""
         if not self.settled():
             return Closing(waiting=self._sent[0], topic=self.stream.topic)
         closing, repaired = Closing(), self._repaired()
-        by_projection: dict[str, list[Slot]] = defaultdict(list)
-        for projection, slot in self._followed:
-            by_projection[projection].append(slot)
-        for projection, slots in by_projection.items():
+        for projection, slots in self._by_projection():
             left = self.journal.recall(self.family, projection, slots)
             for slot in slots:
                 open_now = left.get(slot)

@@ -127,6 +127,24 @@ def test_it_tells_what_became_of_each() -> None:
     }
 
 
+def test_before_its_own_stream_ends_repairs_are_seen_to_hold() -> None:
+    scene = Scene(speed=1)
+    scene.made.publish([suspect(0)])
+    intended = finding(0, State.INTENDED)
+    scene.journal.put(intended)
+    plain, waited = scene.wait, len(scene.waits)
+
+    def verified_at_the_fifth(seconds: float) -> None:
+        plain(seconds)
+        if len(scene.waits) == waited + 5:
+            scene.journal.close(intended, State.VERIFIED, NOW + 1)
+
+    scene.made.wait = verified_at_the_fifth
+    scene.made.until_verified()
+    assert len(scene.waits) >= waited + 5
+    assert scene.made.finish().endings == {("messages", "missing_row"): {"repaired": 1}}
+
+
 def test_what_was_verified_before_it_was_handed_over_is_not_its_doing() -> None:
     scene = Scene()
     before = finding(3, State.INTENDED)
