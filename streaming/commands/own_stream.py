@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 from checkpoints.cassandra import CassandraLease, Store
 from reconcilers.errors import ReconcilerError, Unreachable
-from streaming.again.hand_over import HandOver
+from streaming.again.hand_over import Closing, HandOver
 from streaming.commands.holding import end_lease_of_the_dead
 from streaming.commands.mode import StreamNames
 from streaming.commands.stream import run_stream
@@ -63,6 +63,12 @@ class OwnStream:
         self._thread = Thread(target=self._run, name="stream", daemon=True)
         self._thread.start()
         self._until_it_runs(self._thread)
+
+    def finish(self) -> Closing:
+        """What became of what was handed over; one that was begun here ends when repairs hold."""
+        if self.runs:
+            self._sink.until_verified()
+        return self._sink.finish()
 
     def __enter__(self) -> OwnStream:
         """Nothing runs yet."""

@@ -104,9 +104,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                 publish = _nowhere if arguments.dry_run else sink.publish
                 at_once = settings.kafka.max_offsets_per_batch
                 found = Replay(look, publish, progress, wait, at_once).run(wanted)
-                if beside.runs:
-                    sink.until_verified()
-                end = sink.finish()
+                end = beside.finish()
         except Interrupted:
             print("stopped: what was found until then is handed over; begin again for the rest")
             return STOPPED

@@ -78,9 +78,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                 tasks = BESIDE_A_STREAM if stream.runs else MOST_TASKS
                 made = sweeper(job, own.store, sink, progress, wait, tasks)
                 found = made.run(_sweep(settings, arguments, made.sweeps, family))
-                if stream.runs:
-                    sink.until_verified()
-                end = sink.finish()
+                end = stream.finish()
     except Interrupted:
         print("stopped: `reconcile sweep --resume` goes on from here")
         return STOPPED
