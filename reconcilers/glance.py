@@ -207,19 +207,19 @@ def _repeated(shape: RawShape, truth: RawRow, row: RawRow) -> bool:
 
 def collected(
     width: int,
-    belongs: Belonging,
     truths: Mapping[RawKey, RawRow],
+    adding: Collection[RawKey],
     elements: Callable[[RawRow], Elements],
     there: Mapping[RawKey, Elements],
 ) -> dict[RawKey, RawRow]:
-    """The slots that add nothing to what their group has collected.
+    """The slots that add nothing to what their group has collected; only ``adding`` may.
 
     ``elements`` are a truth row's, ``there`` those of each group's row: the first ``width`` cells.
     """
     return {
         key: truth
         for key, truth in truths.items()
-        if not belongs.of(truth) or elements(truth) <= there.get(key[:width], NONE)
+        if key not in adding or elements(truth) <= there.get(key[:width], NONE)
     }
 
 

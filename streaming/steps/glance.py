@@ -107,7 +107,8 @@ class Glance:
     ) -> dict[RawKey, RawRow]:
         """Each group's row is read once; of those to which nothing belongs none."""
         width, at = len(index.key), self._shape.truth.index(column)
-        groups = {key[:width] for key, truth in right.items() if belongs.of(truth)}
+        adding = {key for key, truth in right.items() if belongs.of(truth)}
+        groups = {key[:width] for key in adding}
         there = dict(self._tables.collected(index, groups)) if groups else {}
         known: dict[RawCell, Elements] = {}
 
@@ -118,7 +119,7 @@ class Glance:
                 known[cell] = value if isinstance(value, frozenset) else glance.NONE
             return known[cell]
 
-        return glance.collected(width, belongs, right, elements, there)
+        return glance.collected(width, right, adding, elements, there)
 
 
 def _counted(keys: Keys, right: Sequence[Sequence[int]]) -> Glanced:

@@ -145,6 +145,10 @@ def worlds(draw: st.DrawFn, name: str) -> World:
         world.wakes += draw(changes_of(slot, source))
     for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
         disturb(draw, world)
+    for index in (each for each in family.projections if each.collects is not None):
+        column = str(index.collects)
+        for row in world.rows(index.table):  # one slot of many: the others rarely come to it
+            row[column] = draw(st.sampled_from([row.get(column)] * 4 + CELLS["set<text>"]))
     world.wakes += draw(st.one_of(st.just([]), st.lists(others(world), max_size=2)))
     world.wakes = draw(st.permutations(world.wakes))
     return world
