@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
+from reconcilers.iso import iso
 from reconcilers.model import Micros
 from reconcilers.pilot import OwnerOf, Pilot
 from reconcilers.write_target import WriteTarget
@@ -56,7 +56,7 @@ class Pause:
 
     @property
     def _who_and_why(self) -> str:
-        time = "" if self.until is None else f" until {_iso(self.until)}"
+        time = "" if self.until is None else f" until {iso(self.until)}"
         return f"{self.who}{time}: {self.reason}"
 
     def __str__(self) -> str:
@@ -82,7 +82,3 @@ def why_paused(
 def waits_for_resume(sentence: str) -> bool:
     """Whether a finding with this sentence is held by a pause, or outside a pilot."""
     return f": {PAUSED} " in sentence or f": {OUTSIDE} " in sentence
-
-
-def _iso(at: Micros) -> str:
-    return datetime.fromtimestamp(at // 1_000_000, UTC).isoformat(timespec="seconds")

@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from reconcilers.finding import Finding, State
 from reconcilers.hold import Hold
+from reconcilers.iso import iso
 from reconcilers.model import Micros, Row, Value
 from reconcilers.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 
@@ -136,7 +136,7 @@ def _difference(left: Row, now: Row, key: tuple[str, ...]) -> str | None:
     if not columns:
         return None
     newest = max((now.written.get(column, 0) for column in columns), default=0)
-    told = f", at {_iso(newest)}" if newest > 0 else ""
+    told = f", at {iso(newest)}" if newest > 0 else ""
     return f"{', '.join(columns)} changed since the repair{told}: that is newer, and stays"
 
 
@@ -162,10 +162,6 @@ def _set(value: Value) -> frozenset[str]:
 
 def _elements(row: Row | None, column: str) -> frozenset[str]:
     return NOTHING if row is None else _set(row.get(column))
-
-
-def _iso(at: Micros) -> str:
-    return datetime.fromtimestamp(at // 1_000_000, UTC).isoformat(timespec="seconds")
 
 
 # --- what undoes it

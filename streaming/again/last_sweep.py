@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
 
-from checkpoints.clock import to_seconds
 from checkpoints.sweeps import SweepRecord, Sweeps
+from reconcilers.iso import iso
 from reconcilers.model import Micros
 
 NOT_SWEPT = "never swept: what was wrong before the first start is not known (`reconcile sweep`)"
@@ -19,13 +18,13 @@ def last_sweep(sweeps: Sweeps, systems: Collection[str]) -> str:
         return NOT_SWEPT
     newest, since = known[0], compared_since(known, systems)
     if newest.ended_at is not None:
-        told = f"last swept {_iso(newest.ended_at)}: {newest.outcome}"
+        told = f"last swept {iso(newest.ended_at)}: {newest.outcome}"
         before = "not every row was ever compared" if since is None else _whole(since)
         return told if since == newest.began_at else f"{told}; {before}"
     done = len(sweeps.ranges(newest))
-    others = "were never compared" if since is None else f"were last compared after {_iso(since)}"
+    others = "were never compared" if since is None else f"were last compared after {iso(since)}"
     return (
-        f"a sweep of {_iso(newest.began_at)} by {newest.who} has read {done} ranges and has not"
+        f"a sweep of {iso(newest.began_at)} by {newest.who} has read {done} ranges and has not"
         f" ended; the others {others}; one that was stopped goes on with `reconcile sweep --resume`"
     )
 
@@ -40,8 +39,4 @@ def compared_since(sweeps: Sequence[SweepRecord], systems: Collection[str]) -> M
 
 
 def _whole(since: Micros) -> str:
-    return f"every row was last compared after {_iso(since)}"
-
-
-def _iso(at: Micros) -> str:
-    return datetime.fromtimestamp(to_seconds(at), UTC).isoformat(timespec="seconds")
+    return f"every row was last compared after {iso(since)}"

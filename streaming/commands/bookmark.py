@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from checkpoints.bookmarks import Bookmark, Bookmarks
 from checkpoints.cassandra import CassandraBookmarks
-from checkpoints.clock import to_seconds
 from reconcilers.errors import Misconfigured
+from reconcilers.iso import iso
 from streaming.commands.mode import StreamNames
 from streaming.settings import Mode, Settings
 from streaming.tables.own_keyspace import open_own
@@ -66,7 +65,7 @@ class BookmarkDesk:
             )
         before = self.bookmarks.named(self.stream, name)
         if before is not None:
-            yield f"bookmark {name} of {_iso(before)} is replaced"
+            yield f"bookmark {name} of {iso(before.recorded_at)} is replaced"
         yield from _told(self.bookmarks.name(newest, name))
 
     def listed(self) -> Iterator[str]:
@@ -92,11 +91,6 @@ class BookmarkDesk:
 
 
 def _told(bookmark: Bookmark) -> Iterator[str]:
-    yield f"{bookmark.name}: settled at {_iso(bookmark)}"
+    yield f"{bookmark.name}: settled at {iso(bookmark.recorded_at)}"
     for (topic, number), offset in sorted(bookmark.settled.items()):
         yield f"  {topic}:{number}:{offset}"
-
-
-def _iso(bookmark: Bookmark) -> str:
-    at = datetime.fromtimestamp(to_seconds(bookmark.recorded_at), UTC)
-    return at.isoformat(timespec="seconds")

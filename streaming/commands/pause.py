@@ -16,6 +16,7 @@ from checkpoints.journal import Journal
 from checkpoints.pauses import Pauses, Resumed
 from reconcilers.errors import Misconfigured
 from reconcilers.families import FAMILIES
+from reconcilers.iso import iso
 from reconcilers.model import Micros
 from reconcilers.pause import Pause
 from reconcilers.pilot import Pilot
@@ -175,11 +176,7 @@ def listed(pauses: Pauses, clock: Callable[[], Micros] = now_micros) -> Iterator
     """All pauses, oldest first, each in a line."""
     for each, ended in pauses.history():
         if ended is not None:
-            end = f"ended {_iso(ended.at)} by {ended.who}: {ended.reason}"
+            end = f"ended {iso(ended.at)} by {ended.who}: {ended.reason}"
         else:
             end = "STANDS" if each.stands(clock()) else "its time has come"
-        yield f"{_iso(each.asked_at)}  {each.what}  {each}; {end}"
-
-
-def _iso(at: Micros) -> str:
-    return datetime.fromtimestamp(at // 1_000_000, UTC).isoformat(timespec="seconds")
+        yield f"{iso(each.asked_at)}  {each.what}  {each}; {end}"

@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from checkpoints.bookmarks import Bookmark, nested
@@ -20,13 +19,14 @@ from checkpoints.cassandra import (
     CassandraSweeps,
     Store,
 )
-from checkpoints.clock import now_micros, to_seconds
+from checkpoints.clock import now_micros
 from checkpoints.lease import Holder
 from checkpoints.sweeps import Sweeps
 from reconcilers.errors import ReconcilerError
 from reconcilers.families import FAMILIES
 from reconcilers.finding import State
 from reconcilers.frontier import newest_of
+from reconcilers.iso import iso
 from reconcilers.model import Kind, Micros
 from reconcilers.pause import Pause
 from streaming.again.last_sweep import NOT_SWEPT, compared_since, last_sweep
@@ -149,7 +149,7 @@ def status(settings: Settings) -> Status:
 def _losses(store: Store, sweeps: Sweeps, systems: Collection[str]) -> Iterator[str]:
     """What may have been missed since the last sweep of everything that has ended began."""
     for loss in CassandraLosses(store).since(compared_since(sweeps.all(), systems) or 0):
-        yield f"{_iso(loss.at)}: {loss.why}"
+        yield f"{iso(loss.at)}: {loss.why}"
 
 
 def _standing(settings: Settings, own: OwnStores) -> Iterator[Pause]:
@@ -215,9 +215,7 @@ def as_json(found: Status) -> dict[str, Any]:
 
 
 def _iso(at: Micros | None) -> str | None:
-    if at is None:
-        return None
-    return datetime.fromtimestamp(to_seconds(at), UTC).isoformat(timespec="seconds")
+    return None if at is None else iso(at)
 
 
 # --- for people ---------------------------------------------------------------------------------
