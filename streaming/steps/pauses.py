@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -14,6 +15,8 @@ from reconcilers.pause import Pause, why_paused
 from reconcilers.pilot import OwnerOf
 from reconcilers.tally import QuotaRoot
 from reconcilers.write_target import WriteTarget
+
+log = logging.getLogger("reconciler")
 
 OLDEST = 1.0
 """So old (s) an answer may be when a write is sent."""
@@ -72,7 +75,10 @@ class PauseWatch:
                 self._owners.clear()
             try:
                 owner = self.owner(mailbox)
-            except Refused:  # the pilot is then nobody's; the command that begins it says so
+            except Refused as refused:
+                log.warning(
+                    "mailbox %s is outside the pilot, whoever's it is: %s", mailbox, refused
+                )
                 owner = None
             self._owners[mailbox] = now, owner
         return owner

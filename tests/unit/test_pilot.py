@@ -206,13 +206,16 @@ def test_where_nobody_says_whose_it_is_nothing_is_written() -> None:
         watch(pauses, silent).why(missing_in(OF_BOB))
 
 
-def test_where_it_may_not_be_read_whose_it_is_nothing_of_a_users_is_written() -> None:
+def test_where_it_may_not_be_read_whose_it_is_nothing_of_a_users_is_written(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def refused(_mailbox: UUID) -> QuotaRoot | None:
         raise Refused("no SELECT permission on mailbox")
 
     pauses = MemoryPauses()
     pauses.begin(begun())
     assert watch(pauses, refused).why(missing_in(OF_BOB)) == OUTSIDE
+    assert "no SELECT permission on mailbox" in caplog.text
 
 
 def test_a_pilot_is_shown_apart_from_pauses_and_its_end_lets_go() -> None:
