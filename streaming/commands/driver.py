@@ -6,11 +6,12 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 from checkpoints.batch_bookmarks import safe_start
-from checkpoints.bookmarks import Place
+from checkpoints.bookmarks import Bookmarks, Place
 from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices, CassandraLosses
 from checkpoints.clock import now_micros, to_micros
 from reconcilers.behind import longest_age
 from reconcilers.ceiling import MINUTE
+from reconcilers.family import Family
 from reconcilers.frontier import Frontier, FrontierRules
 from reconcilers.model import Micros
 from reconcilers.policy import BreakerLimits
@@ -18,6 +19,7 @@ from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import MemoryWatch
 from streaming.canary.watch import FrontierWatch
 from streaming.commands.canary import canaries
+from streaming.commands.mode import StreamNames
 from streaming.commands.opened import OpenedStream
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.clocks import ClockWatch
@@ -37,11 +39,11 @@ from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.scheduled import ExpiredCells
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.spark_files import CheckpointFolder
-from streaming.pipeline.starting import StartingPoint
+from streaming.pipeline.starting import OtherStream, StartingPoint
 from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
 from streaming.settings import Mode, RepairSettings, Settings
 from streaming.tables import Nodes, connect
-from streaming.topics import FewRecords
+from streaming.topics import SHARED_SUSPECTS, FewRecords
 
 TakeSummary = Callable[[BatchSummary], None]
 
@@ -60,6 +62,7 @@ def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySuper
         opened.topics,
         bookmark=partial(bookmarks.newest, name),
         before_upgrade=lambda: safe_start(bookmarks.of_batches(name), to_micros(stream.window)),
+        other=other_stream(opened.settings, names.mode, opened.job.family, bookmarks, frontier),
         events_lost=partial(_records_lost, frontier, memory),
         accept_loss=opened.accept_loss,
     )
@@ -85,6 +88,16 @@ def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySuper
         overdue=Overdue(2 * (stream.delay + stream.window)),
         restart_backoff_max=stream.restart_backoff_max,
     )
+
+
+def other_stream(
+    settings: Settings, mode: Mode, family: Family, bookmarks: Bookmarks, frontier: FrontierWatch
+) -> OtherStream:
+    """That of this installation in the mode that is not ``mode``."""
+    others = Mode.OBSERVE if mode is Mode.REPAIR else Mode.REPAIR
+    names = StreamNames.of(settings, others)
+    suspects = (names.suspects_topic, SHARED_SUSPECTS[others])
+    return OtherStream(partial(bookmarks.newest, names.bookmarks(family)), suspects, frontier.begin)
 
 
 def batches(

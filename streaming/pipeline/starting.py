@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from checkpoints.bookmarks import Bookmark, KafkaIds, Offsets, Place, flat
 from reconcilers.errors import EventsLost, Unreachable
+from reconcilers.frontier import Lane
+from reconcilers.model import Micros
 
 log = logging.getLogger("reconciler")
 
@@ -32,19 +34,48 @@ class KafkaPositions(Protocol):
         """Those of the topics that do not exist."""
 
 
+@dataclass(frozen=True, slots=True)
+class OtherStream:
+    """The stream in the other mode: what it has settled was looked at, and is remembered.
+
+    ``bookmark`` gives its newest; ``suspects`` are the topics that it alone reads. ``heard`` takes
+    over up to which canary it heard each lane, where another stream goes on after it.
+    """
+
+    bookmark: Callable[[], Bookmark | None]
+    suspects: Collection[str]
+    heard: Callable[[Mapping[Lane, Micros]], None]
+
+    def continued(self, own: Bookmark | None) -> Bookmark | None:
+        """Its newest, and of topics that it does not read what the stream ``own`` has settled.
+
+        None where it has settled nothing.
+        """
+        newest = self.bookmark()
+        if newest is None:
+            return None
+        own = own or Bookmark("", {})
+        events = {
+            place: at for place, at in newest.settled.items() if place[0] not in self.suspects
+        }
+        ids = KafkaIds(newest.ids.cluster, {**own.ids.topics, **newest.ids.topics})
+        return replace(newest, settled={**own.settled, **events}, ids=ids)
+
+
 @dataclass(slots=True)
 class StartingPoint:
     """Finds where one stream begins; ``topics`` are all that it reads.
 
     ``bookmark`` gives its newest, ``before_upgrade`` where it was safe to begin when a version that
     kept no settled offsets last ran. ``events_lost`` is told the partitions whose events are known
-    to be lost, which only ``accept_loss`` allows.
+    to be lost, in both modes, which only ``accept_loss`` allows.
     """
 
     kafka: KafkaPositions
     topics: tuple[str, ...]
     bookmark: Callable[[], Bookmark | None]
     before_upgrade: Callable[[], Offsets | None]
+    other: OtherStream
     events_lost: Callable[[Collection[Place]], None]
     accept_loss: bool = False
     _ids: KafkaIds | None = None
@@ -52,12 +83,13 @@ class StartingPoint:
     def positions(self) -> dict[Place, int]:
         """Every partition's settled offset; its beginning where it has none.
 
+        Where this stream has settled nothing yet, or what follows can no longer be read, it begins
+        after what the other one has settled; not once it runs, for its counters would miss that.
         Raises `EventsLost` naming what Kafka no longer holds, or holds under another id.
         """
         ids = self.kafka.ids(self.topics)
         beginnings = self._beginnings()
-        known = self._known(beginnings)
-        gone = dict(self._gone(known, beginnings, ids)) if known else {}
+        known, gone = self._known(beginnings, ids)
         if gone:
             self._lost(gone)
         self._ids = ids  # not before: what is settled until then is of the old ones
@@ -69,7 +101,7 @@ class StartingPoint:
         }
 
     def has_lost(self) -> bool:
-        """Whether anything that is not settled yet can no longer be read: asked after a death."""
+        """Whether what this stream is to read next can no longer be read: asked after a death."""
         known = self.bookmark()
         if known is None:
             return False
@@ -100,18 +132,33 @@ class StartingPoint:
             raise EventsLost(f"made anew while they were read: {', '.join(anew)}")
         self._ids = KafkaIds(began.cluster or now.cluster, {**now.topics, **began.topics})
 
-    def _known(self, beginnings: Mapping[Place, int]) -> Bookmark | None:
-        bookmark = self.bookmark()
-        if bookmark is not None:
-            return bookmark
-        offsets = self.before_upgrade()
-        if offsets is not None:
-            log.warning("no settled offsets yet: going on where the version before was safe")
-            return Bookmark("", flat(offsets))
-        if any(beginnings.values()):
+    def _known(
+        self, beginnings: Mapping[Place, int], ids: KafkaIds
+    ) -> tuple[Bookmark | None, Mapping[Place, str]]:
+        """After what the stream goes on, and what was not settled there and is gone, with why."""
+        own = self.bookmark() or self._before_upgrade()
+        gone = dict(self._gone(own, beginnings, ids)) if own is not None else {}
+        if own is not None and not gone:
+            return own, gone
+        other = self.other.continued(own) if self._ids is None else None
+        if other is not None:
+            others = dict(self._gone(other, beginnings, ids))
+            if own is None or not others:
+                why = "; ".join(gone.values()) or "this one has settled nothing yet"
+                log.warning("going on after what the stream in the other mode has settled: %s", why)
+                self.other.heard(other.heard)
+                return other, others
+        if own is None and any(beginnings.values()):
             log.warning("Kafka no longer holds the first events: what they told is not known")
             self.events_lost(beginnings.keys())
-        return None
+        return own, gone
+
+    def _before_upgrade(self) -> Bookmark | None:
+        offsets = self.before_upgrade()
+        if offsets is None:
+            return None
+        log.warning("no settled offsets yet: going on where the version before was safe")
+        return Bookmark("", flat(offsets))
 
     def _gone(
         self, known: Bookmark, beginnings: Mapping[Place, int], ids: KafkaIds

@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.errors import UnknownTopicOrPartitionError
+from kafka.structs import TopicPartition
 
-from streaming.settings import KafkaSettings
+from checkpoints.cassandra import CassandraBookmarks, CassandraLineage, Store
+from reconcilers.finding import State
+from reconcilers.model import Kind
+from streaming.commands.mode import StreamNames
+from streaming.settings import KafkaSettings, Mode, load
 from streaming.topics import Watcher
 from tests.stack.mirror import Mirror
 from tests.stack.scenes import create_topics, records_of
@@ -130,3 +135,56 @@ def test_another_prefix_is_said_while_the_old_topic_has_an_unread_tail(
     stream.start()
     restarted.await_convergence()
     assert stream.stop() == 0
+
+
+def test_the_first_observing_stream_goes_on_after_what_was_repaired_and_ends_no_memory(
+    restarted: Restarted, topic: str
+) -> None:
+    """Kafka has deleted the first events by then, which the repairing stream had looked at."""
+    work(restarted)
+    store = Store(restarted.place.session, restarted.own)
+    lineage = CassandraLineage(store)
+    before = lineage.watching()
+    assert before is not None
+    nothing_settled(restarted, store, Mode.OBSERVE)
+    delete_settled(restarted, store, topic)
+    with Stream(restarted.stream.config, mode="observe") as observing:
+        until("it says where it begins", lambda: observing.said("going on after"), SLOW)
+        restarted.plant()
+        until("a difference is observed", lambda: observes(restarted), SLOW)
+        assert lineage.watching() == before
+        assert observing.stop() == 0
+    assert lineage.watching() == before
+    work(restarted)
+
+
+def observes(restarted: Restarted) -> bool:
+    found = restarted.open_findings()
+    return any((each.kind, each.state) == (Kind.MISSING_ROW, State.OBSERVED) for each in found)
+
+
+def bookmarks_of(restarted: Restarted, mode: Mode) -> str:
+    settings = load(restarted.stream.config, {})
+    return StreamNames.of(settings, mode).bookmarks(settings.families()[0])
+
+
+def nothing_settled(restarted: Restarted, store: Store, mode: Mode) -> None:
+    """As if no stream had ever run in this mode."""
+    restarted.place.session.execute(
+        f"DELETE FROM {restarted.own}.settled_offsets WHERE stream = %s",
+        (bookmarks_of(restarted, mode),),
+    )
+    assert CassandraBookmarks(store).newest(bookmarks_of(restarted, mode)) is None
+
+
+def delete_settled(restarted: Restarted, store: Store, topic: str) -> None:
+    """What retention would do: of this topic nothing is left that the repairing stream settled."""
+    newest = CassandraBookmarks(store).newest(bookmarks_of(restarted, Mode.REPAIR))
+    assert newest is not None
+    settled = {place: at for place, at in newest.settled.items() if place[0] == topic}
+    assert any(settled.values())
+    admin = KafkaAdminClient(bootstrap_servers=restarted.place.stack.bootstrap_servers)
+    try:
+        admin.delete_records({TopicPartition(*place): at for place, at in settled.items()})
+    finally:
+        admin.close()

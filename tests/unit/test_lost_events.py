@@ -9,7 +9,7 @@ import pytest
 from checkpoints.bookmarks import Bookmark, KafkaIds, Place
 from reconcilers.errors import EventsLost, Unreachable
 from streaming.pipeline import supervisor
-from streaming.pipeline.starting import COMPARE, StartingPoint
+from streaming.pipeline.starting import COMPARE
 from tests.unit.test_supervisor import HERE, LOST, OURS, TOPIC, Bench
 
 
@@ -135,12 +135,12 @@ def test_a_topic_of_which_kafka_tells_no_partitions_right_now_is_no_loss(bench: 
     bench.settled(40)
     bench.kafka.beginning_offsets = lambda topics: {}  # type: ignore[method-assign]
     with pytest.raises(Unreachable, match=f"no partitions of {TOPIC}"):
-        starting_point(bench).positions()
+        bench.starting_point().positions()
 
 
 def test_an_id_that_is_learned_later_is_kept(bench: Bench) -> None:
     bench.kafka.known = KafkaIds("ours", {})
-    starting = starting_point(bench)
+    starting = bench.starting_point()
     starting.positions()
     bench.kafka.known = OURS
     starting.check()
@@ -150,14 +150,8 @@ def test_an_id_that_is_learned_later_is_kept(bench: Bench) -> None:
         starting.check()
 
 
-def starting_point(bench: Bench) -> StartingPoint:
-    return StartingPoint(
-        bench.kafka, (TOPIC,), lambda: bench.bookmark, lambda: None, bench.lose, bench.accept_loss
-    )
-
-
 def test_a_topic_made_anew_while_it_is_read_is_a_loss(bench: Bench) -> None:
-    starting = starting_point(bench)
+    starting = bench.starting_point()
     starting.positions()
     starting.check()
     assert starting.ids() == bench.kafka.known
@@ -168,7 +162,7 @@ def test_a_topic_made_anew_while_it_is_read_is_a_loss(bench: Bench) -> None:
 
 
 def test_an_id_that_is_not_known_right_now_is_no_loss(bench: Bench) -> None:
-    starting = starting_point(bench)
+    starting = bench.starting_point()
     starting.positions()
     bench.kafka.known = KafkaIds("ours", {})
     starting.check()
@@ -176,7 +170,7 @@ def test_an_id_that_is_not_known_right_now_is_no_loss(bench: Bench) -> None:
 
 
 def test_asked_before_it_has_begun_it_takes_the_topics_for_its_own(bench: Bench) -> None:
-    starting = starting_point(bench)
+    starting = bench.starting_point()
     assert starting.ids() == KafkaIds()
     starting.check()
     assert starting.ids() == OURS
@@ -238,7 +232,7 @@ def test_what_is_settled_while_the_query_is_stopped_is_of_the_old_topics(
 
 
 def test_until_a_loss_is_accepted_what_is_settled_is_of_the_old_topics(bench: Bench) -> None:
-    starting = starting_point(bench)
+    starting = bench.starting_point()
     starting.positions()
     bench.settled(40)
     bench.kafka.known = KafkaIds("ours", {TOPIC: "two"})

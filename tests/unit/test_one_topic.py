@@ -13,7 +13,7 @@ from reconcilers.errors import EventsLost, Unreachable
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, keeping
 from reconcilers.frontier import CANARY_TABLE
-from streaming.pipeline.starting import StartingPoint
+from streaming.pipeline.starting import OtherStream, StartingPoint
 from streaming.pipeline.table_topics import TableTopics
 from streaming.settings import CassandraSettings, KafkaSettings, Settings
 from streaming.tables import canary_schema
@@ -25,6 +25,10 @@ INDEXED = keeping(MESSAGE, [each.name for each in MESSAGE.projections])
 SETTINGS = Settings(
     kafka=KafkaSettings(topic_prefix=ONE), cassandra=CassandraSettings(keyspace="mail")
 )
+
+
+NOBODY = OtherStream(lambda: None, (), lambda _heard: None)
+"""No stream has run in the other mode."""
 
 
 @dataclass
@@ -100,6 +104,7 @@ class Bench:
             topics,
             lambda: self.bookmarks.newest("stream"),
             lambda: None,
+            NOBODY,
             self.lose,
         )
         positions = starting.positions()

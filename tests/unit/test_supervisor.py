@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
@@ -12,12 +12,13 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import Bookmark, KafkaIds, Offsets, Place, Positions
 from reconcilers.errors import AlreadyRunning, EventsLost, Unreachable
-from reconcilers.model import Wake
+from reconcilers.frontier import Lane
+from reconcilers.model import Micros, Wake
 from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline import supervisor
-from streaming.pipeline.starting import StartingPoint
+from streaming.pipeline.starting import OtherStream, StartingPoint
 from streaming.pipeline.supervisor import (
     BATCHES_TO_CLOSE,
     Measurements,
@@ -28,6 +29,7 @@ from streaming.pipeline.supervisor import (
 
 TOPIC = "james.mail.imapuidtable"
 HERE: Place = (TOPIC, 0)
+OTHERS = "suspects.of.the.other.mode"
 AGAIN = "again"
 OURS = KafkaIds("ours", {TOPIC: "one"})
 HELD = Wake((None, 7), None, looked_again=True)
@@ -159,10 +161,12 @@ class Bench:
     kafka: Kafka = field(default_factory=Kafka)
     decisions: Decisions = field(default_factory=Decisions)
     bookmark: Bookmark | None = None
+    others: Bookmark | None = None
     before: Offsets | None = None
     accept_loss: bool = False
     lost: int = 0
     lost_places: set[Place] = field(default_factory=set)
+    heard: list[Mapping[Lane, Micros]] = field(default_factory=list)
     committed: int = 0
 
     def __post_init__(self) -> None:
@@ -176,20 +180,24 @@ class Bench:
     def commit(self) -> None:
         self.committed += 1
 
+    def starting_point(self) -> StartingPoint:
+        return StartingPoint(
+            self.kafka,
+            (TOPIC,),
+            bookmark=lambda: self.bookmark,
+            before_upgrade=lambda: self.before,
+            other=OtherStream(lambda: self.others, (OTHERS,), self.heard.append),
+            events_lost=self.lose,
+            accept_loss=self.accept_loss,
+        )
+
     def run(self, looks: int = 1, deaths: Sequence[str | None] = ()) -> Stop:
         """Start, and look at the query so many times."""
         self.query.deaths = list(deaths)
         stop = Stop(self.query, self.query.looks + looks)
         clocks = ClockWatch(self.kafka, 45.0, self.metrics)
         lag = LagWatch(self.kafka, (TOPIC,), self.metrics)
-        self.starting = StartingPoint(
-            self.kafka,
-            (TOPIC,),
-            bookmark=lambda: self.bookmark,
-            before_upgrade=lambda: self.before,
-            events_lost=self.lose,
-            accept_loss=self.accept_loss,
-        )
+        self.starting = self.starting_point()
         QuerySupervisor(
             query=self.query,
             decisions=self.decisions,
