@@ -74,13 +74,18 @@ def replayable(begin: Positions, end: Positions, beginnings: Positions) -> Repla
 
 @dataclass(slots=True)
 class ReplayResult:
-    """What a replay has gone through. ``unread`` says which records no worker could look at."""
+    """What a replay has gone through.
+
+    ``unread`` says which records no worker could look at, ``gone`` which Kafka has deleted while
+    it went on.
+    """
 
     records: int = 0
     keys: int = 0
     suspects: list[Suspect] = field(default_factory=list)
     undecodable: Counter[str] = field(default_factory=Counter)
     unread: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
 
 
 class LookAtRanges(Protocol):
@@ -95,7 +100,7 @@ class Replay:
     """Goes through offsets, at most ``at_once`` at a time.
 
     ``publish`` hands suspects over; durable when it returns. ``wait`` is asked before each slice,
-    and raises when somebody wants it to end.
+    and raises when somebody wants it to end. ``beginnings`` asks Kafka what it holds by now.
     """
 
     look: LookAtRanges
@@ -103,6 +108,7 @@ class Replay:
     progress: SweepProgress
     wait: Callable[[float], None]
     at_once: int
+    beginnings: Callable[[], Positions]
 
     def run(self, wanted: Replayable) -> ReplayResult:
         """All of it. Raises `Unreachable`, `SparkDied`."""
@@ -116,10 +122,18 @@ class Replay:
         return found
 
     def _examine(self, piece: Slice, found: ReplayResult) -> None:
-        """Around records that no worker can look at, down to the one."""
+        """Around records that are gone by now; and that no worker can look at, down to the one."""
         try:
             looked = self._looked(piece)
-        except Refused as refused:
+        except (Refused, SparkDied) as refused:
+            left = replayable(piece.begin, piece.end, self.beginnings())
+            if left.gone:
+                found.gone += left.gone
+                for rest in _slices(left.begin, left.end, self.at_once):
+                    self._examine(rest, found)
+                return
+            if isinstance(refused, SparkDied):
+                raise
             if piece.records > 1:
                 for half in _slices(piece.begin, piece.end, -(-piece.records // 2)):
                     self._examine(half, found)

@@ -103,7 +103,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                 look = reader(spark_session(settings.stream), again)
                 publish = _nowhere if arguments.dry_run else sink.publish
                 at_once = settings.kafka.max_offsets_per_batch
-                found = Replay(look, publish, progress, wait, at_once).run(wanted)
+                held = partial(_beginnings, watcher, topics)
+                found = Replay(look, publish, progress, wait, at_once, held).run(wanted)
                 end = beside.finish()
         except Interrupted:
             print("stopped: what was found until then is handed over; begin again for the rest")
@@ -112,7 +113,11 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     print("\n".join([*_told(found), *told]))
     if end.waiting:
         return WAITS
-    return int(bool(wanted.gone or found.unread))
+    return int(bool(wanted.gone or found.gone or found.unread))
+
+
+def _beginnings(watcher: Watcher, topics: tuple[str, ...]) -> Positions:
+    return flat(watcher.beginning_offsets(topics))
 
 
 def _nowhere(_suspects: object) -> None:
@@ -135,6 +140,7 @@ def _told(found: ReplayResult) -> Iterator[str]:
     for reason, number in sorted(found.undecodable.items()):
         yield f"not decoded: {number}: {reason}"
     yield from (f"not looked at: {each}" for each in found.unread)
+    yield from (f"gone: {each}: {COMPARE}" for each in found.gone)
 
 
 def _suspects(found: ReplayResult) -> Iterator[str]:
@@ -158,7 +164,7 @@ class AskedOffsets:
         Raises `Misconfigured` where it names what is not there.
         """
         ends = flat(self.watcher.end_offsets(self.topics))
-        beginnings = flat(self.watcher.beginning_offsets(self.topics))
+        beginnings = _beginnings(self.watcher, self.topics)
         begin = self._begin(arguments, ends)
         newest = self.bookmarks.newest(self.stream)
         settled = ends if newest is None else newest.settled
