@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints.bookmarks import Place, Positions
 from reconcilers.errors import Refused, Retryable, SparkDied, Unreachable
-from reconcilers.model import Suspect
+from reconcilers.model import Kind, Suspect
 from streaming.again.sweep import GIVES_UP_AFTER, LONGEST_WAIT, SweepProgress
 from streaming.pipeline.reading import RangeReader
 from streaming.pipeline.slices import Closed, Slice, slices
@@ -74,7 +74,7 @@ def replayable(begin: Positions, end: Positions, beginnings: Positions) -> Repla
 
 @dataclass(slots=True)
 class ReplayResult:
-    """What a replay has gone through.
+    """What a replay has gone through. ``suspects`` are how many, by projection and kind.
 
     ``unread`` says which records no worker could look at, ``gone`` which Kafka has deleted while
     it went on.
@@ -82,7 +82,7 @@ class ReplayResult:
 
     records: int = 0
     keys: int = 0
-    suspects: list[Suspect] = field(default_factory=list)
+    suspects: Counter[tuple[str, str]] = field(default_factory=Counter)
     undecodable: Counter[str] = field(default_factory=Counter)
     unread: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
@@ -116,9 +116,9 @@ class Replay:
         self.progress.table("events", 0, len(pieces))
         for piece in pieces:
             self.wait(0)
-            before = len(found.suspects)
+            before = found.suspects.total()
             self._examine(piece, found)
-            self.progress.round(1, piece.records, len(found.suspects) - before)
+            self.progress.round(1, piece.records, found.suspects.total() - before)
         return found
 
     def _examine(self, piece: Slice, found: ReplayResult) -> None:
@@ -144,7 +144,9 @@ class Replay:
         self.publish(looked.suspects)
         found.records += piece.records
         found.keys += looked.examined
-        found.suspects += looked.suspects
+        found.suspects.update(
+            (each.projection, str(each.kind or Kind.UNREADABLE)) for each in looked.suspects
+        )
         found.undecodable.update(looked.bad)
 
     def _looked(self, piece: Slice) -> BatchLook:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import signal
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -135,7 +134,7 @@ def _asked(wanted: Replayable) -> Iterator[str]:
 def _told(found: ReplayResult) -> Iterator[str]:
     yield (
         f"{found.records} events were read, {found.keys} keys compared,"
-        f" {len(found.suspects)} suspects found"
+        f" {found.suspects.total()} suspects found"
     )
     for reason, number in sorted(found.undecodable.items()):
         yield f"not decoded: {number}: {reason}"
@@ -144,8 +143,7 @@ def _told(found: ReplayResult) -> Iterator[str]:
 
 
 def _suspects(found: ReplayResult) -> Iterator[str]:
-    number = Counter((each.projection, str(each.kind or "unreadable")) for each in found.suspects)
-    for (projection, kind), seen in sorted(number.items()):
+    for (projection, kind), seen in sorted(found.suspects.items()):
         yield f"{projection}: {kind}: {seen} seen, none handed over"
 
 

@@ -106,7 +106,8 @@ def test_every_event_is_read_once_and_suspects_are_handed_over_slice_by_slice() 
     events = Events()
     found = events.replay(10).run(WANTED)
     assert events.read == list(range(100, 130))
-    assert events.published == found.suspects == [SUSPECT] * 3
+    assert events.published == [SUSPECT] * 3
+    assert found.suspects == {("messages", "missing_row"): 3}  # not kept: there may be millions
     assert (found.records, found.keys, found.unread) == (30, 30, [])
     assert events.told == ["events 0/3", "1 10 1", "1 10 1", "1 10 1"]
 
