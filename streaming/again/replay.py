@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints.bookmarks import Place, Positions
 from reconcilers.errors import Refused, Retryable, SparkDied, Unreachable
-from reconcilers.model import Kind, Suspect
+from reconcilers.model import Kind, Suspect, Wake
 from streaming.again.sweep import GIVES_UP_AFTER, LONGEST_WAIT, SweepProgress
 from streaming.pipeline.reading import RangeReader
 from streaming.pipeline.slices import Closed, Slice, slices
@@ -39,6 +39,14 @@ class ReplayJob(Job):
 
     def keep_dead_letters(self, letters: Iterable[Mapping[str, Any]]) -> None:
         """They are counted, and not kept again."""
+
+
+@dataclass(frozen=True, slots=True)
+class DryReplayJob(ReplayJob):
+    """A replay that only shows what differs."""
+
+    def publish(self, wakes: Iterable[Wake]) -> None:
+        """What the look would see again one delay later is not handed over either."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,15 @@ from checkpoints.cassandra import CassandraBookmarks
 from reconcilers.errors import Misconfigured
 from reconcilers.family import bind
 from streaming.again.progress import ShownProgress
-from streaming.again.replay import Replay, Replayable, ReplayJob, ReplayResult, reader, replayable
+from streaming.again.replay import (
+    DryReplayJob,
+    Replay,
+    Replayable,
+    ReplayJob,
+    ReplayResult,
+    reader,
+    replayable,
+)
 from streaming.again.sweep import Interrupted
 from streaming.commands import workers
 from streaming.commands.bookmark import BookmarkDesk
@@ -31,6 +39,7 @@ from streaming.commands.own_stream import OwnStream, add_settle
 from streaming.commands.pause import time_of
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.starting import other_than
+from streaming.pipeline.worker import Job
 from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
@@ -91,7 +100,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         if not wanted.records:
             return int(bool(wanted.gone))
         sink = hand_over(job, names, own.store, watcher, wait)
-        again = ReplayJob(settings, family, names.suspects_topic, job.connect, job.examiner)
+        again = _job(arguments, job)
         try:
             with (
                 OwnStream(settings, names, own.store, sink) as beside,
@@ -113,6 +122,11 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     if end.waiting:
         return WAITS
     return int(bool(wanted.gone or found.gone or found.unread))
+
+
+def _job(arguments: argparse.Namespace, of: Job) -> ReplayJob:
+    made = DryReplayJob if arguments.dry_run else ReplayJob
+    return made(of.settings, of.family, of.suspects_topic, of.connect, of.examiner)
 
 
 def _beginnings(watcher: Watcher, topics: tuple[str, ...]) -> Positions:
