@@ -27,5 +27,8 @@ class Holds(Protocol):
     def end(self, hold: Hold, by: Resumed) -> None:
         """A person has released the key: every hold that stands at its slot ends so."""
 
+    def withdraw(self, hold: Hold, by: Resumed) -> None:
+        """This one alone ends; others that stand at its slot go on."""
+
     def all(self, family: Family) -> Iterator[Hold]:
         """All that stand, in no order, each slot once."""

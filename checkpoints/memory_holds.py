@@ -38,6 +38,12 @@ class MemoryHolds:
             if key[:3] == place and ended is None:
                 self._all[key] = each, by
 
+    def withdraw(self, hold: Hold, by: Resumed) -> None:
+        """Its own row."""
+        key = hold.family, hold.projection, hold.slot, hold.asked_at
+        if key in self._all:
+            self._all[key] = hold, by
+
     def all(self, family: Family) -> Iterator[Hold]:
         """The oldest of each slot."""
         found: dict[tuple[str, Slot], Hold] = {}

@@ -47,13 +47,16 @@ class Watching:
     captured: str = ""
 
     def believed(self, delay: Micros) -> Watching:
-        """As births and reads are held against it: clocks differ by less than half the delay (µs).
+        """As births, reads and deletes are held against it: clocks differ by less than D/2 (µs).
 
+        A delete that a fast clock has stamped after a sweep may have taken what it did not read.
         A sweep's mark that is older than the beginning does not count.
         """
         counts = self.swept_at is not None and self.swept_at >= self.since
         return replace(
-            self, since=self.since + delay // 2, swept_at=self.swept_at if counts else None
+            self,
+            since=self.since + delay // 2,
+            swept_at=self.swept_at + delay // 2 if counts and self.swept_at is not None else None,
         )
 
 

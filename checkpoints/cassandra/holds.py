@@ -64,6 +64,11 @@ class CassandraHolds:
         ]
         self._store.run("ending a hold", ends)
 
+    def withdraw(self, hold: Hold, by: Resumed) -> None:
+        """Its own row."""
+        values = (by.at, by.who, by.reason, *_place(hold), hold.asked_at)
+        self._store.run("withdrawing a hold", [(self._end, values)])
+
     def all(self, family: Family) -> Iterator[Hold]:
         """Partition by partition."""
         for bucket in range(BUCKETS):

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints.bookmarks import Place, Positions
 from reconcilers.errors import Refused, Retryable, SparkDied, Unreachable
-from reconcilers.model import Suspect
+from reconcilers.model import Kind, Suspect, Wake
 from streaming.again.sweep import GIVES_UP_AFTER, LONGEST_WAIT, SweepProgress
 from streaming.pipeline.reading import RangeReader
 from streaming.pipeline.slices import Closed, Slice, slices
@@ -39,6 +39,14 @@ class ReplayJob(Job):
 
     def keep_dead_letters(self, letters: Iterable[Mapping[str, Any]]) -> None:
         """They are counted, and not kept again."""
+
+
+@dataclass(frozen=True, slots=True)
+class DryReplayJob(ReplayJob):
+    """A replay that only shows what differs."""
+
+    def publish(self, wakes: Iterable[Wake]) -> None:
+        """What the look would see again one delay later is not handed over either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +82,18 @@ def replayable(begin: Positions, end: Positions, beginnings: Positions) -> Repla
 
 @dataclass(slots=True)
 class ReplayResult:
-    """What a replay has gone through. ``unread`` says which records no worker could look at."""
+    """What a replay has gone through. ``suspects`` are how many, by projection and kind.
+
+    ``unread`` says which records no worker could look at, ``gone`` which Kafka has deleted while
+    it went on.
+    """
 
     records: int = 0
     keys: int = 0
-    suspects: list[Suspect] = field(default_factory=list)
+    suspects: Counter[tuple[str, str]] = field(default_factory=Counter)
     undecodable: Counter[str] = field(default_factory=Counter)
     unread: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
 
 
 class LookAtRanges(Protocol):
@@ -95,7 +108,7 @@ class Replay:
     """Goes through offsets, at most ``at_once`` at a time.
 
     ``publish`` hands suspects over; durable when it returns. ``wait`` is asked before each slice,
-    and raises when somebody wants it to end.
+    and raises when somebody wants it to end. ``beginnings`` asks Kafka what it holds by now.
     """
 
     look: LookAtRanges
@@ -103,6 +116,7 @@ class Replay:
     progress: SweepProgress
     wait: Callable[[float], None]
     at_once: int
+    beginnings: Callable[[], Positions]
 
     def run(self, wanted: Replayable) -> ReplayResult:
         """All of it. Raises `Unreachable`, `SparkDied`."""
@@ -110,16 +124,24 @@ class Replay:
         self.progress.table("events", 0, len(pieces))
         for piece in pieces:
             self.wait(0)
-            before = len(found.suspects)
+            before = found.suspects.total()
             self._examine(piece, found)
-            self.progress.round(1, piece.records, len(found.suspects) - before)
+            self.progress.round(1, piece.records, found.suspects.total() - before)
         return found
 
     def _examine(self, piece: Slice, found: ReplayResult) -> None:
-        """Around records that no worker can look at, down to the one."""
+        """Around records that are gone by now; and that no worker can look at, down to the one."""
         try:
             looked = self._looked(piece)
-        except Refused as refused:
+        except (Refused, SparkDied) as refused:
+            left = replayable(piece.begin, piece.end, self.beginnings())
+            if left.gone:
+                found.gone += left.gone
+                for rest in _slices(left.begin, left.end, self.at_once):
+                    self._examine(rest, found)
+                return
+            if isinstance(refused, SparkDied):
+                raise
             if piece.records > 1:
                 for half in _slices(piece.begin, piece.end, -(-piece.records // 2)):
                     self._examine(half, found)
@@ -130,7 +152,9 @@ class Replay:
         self.publish(looked.suspects)
         found.records += piece.records
         found.keys += looked.examined
-        found.suspects += looked.suspects
+        found.suspects.update(
+            (each.projection, str(each.kind or Kind.UNREADABLE)) for each in looked.suspects
+        )
         found.undecodable.update(looked.bad)
 
     def _looked(self, piece: Slice) -> BatchLook:

@@ -163,15 +163,16 @@ class Desk:
         return int(bool(missing))
 
     def _release(self, family: Family, hold: Hold) -> None:
+        """The hold ends last: killed before that, it can be released again, and only then."""
         where = f"{text_of(hold.slot)} {hold.projection}"
         if self.orders.dry_run:
             print(f"would be released  {where}: {hold}")
             return
-        self.journal.holds.end(hold, self.orders.end())
         standing = self.journal.recall(family, hold.projection, [hold.slot]).get(hold.slot)
         if standing is not None:
             sentence = self.orders.told(without_hold(standing.sentence), "released")
             self.journal.decide(replace(standing, sentence=sentence, next_look=self.clock()))
         if family.projections:
             self.publish(family, [look_again(hold.slot, hold.projection)])
+        self.journal.holds.end(hold, self.orders.end())
         print(f"released {where}: it was {ON_HOLD} {hold.who}: {hold.reason}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import signal
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -21,7 +20,15 @@ from checkpoints.cassandra import CassandraBookmarks
 from reconcilers.errors import Misconfigured
 from reconcilers.family import bind
 from streaming.again.progress import ShownProgress
-from streaming.again.replay import Replay, Replayable, ReplayJob, ReplayResult, reader, replayable
+from streaming.again.replay import (
+    DryReplayJob,
+    Replay,
+    Replayable,
+    ReplayJob,
+    ReplayResult,
+    reader,
+    replayable,
+)
 from streaming.again.sweep import Interrupted
 from streaming.commands import workers
 from streaming.commands.bookmark import BookmarkDesk
@@ -32,6 +39,7 @@ from streaming.commands.own_stream import OwnStream, add_settle
 from streaming.commands.pause import time_of
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.starting import other_than
+from streaming.pipeline.worker import Job
 from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
@@ -92,7 +100,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         if not wanted.records:
             return int(bool(wanted.gone))
         sink = hand_over(job, names, own.store, watcher, wait)
-        again = ReplayJob(settings, family, names.suspects_topic, job.connect, job.examiner)
+        again = _job(arguments, job)
         try:
             with (
                 OwnStream(settings, names, own.store, sink) as beside,
@@ -103,7 +111,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                 look = reader(spark_session(settings.stream), again)
                 publish = _nowhere if arguments.dry_run else sink.publish
                 at_once = settings.kafka.max_offsets_per_batch
-                found = Replay(look, publish, progress, wait, at_once).run(wanted)
+                held = partial(_beginnings, watcher, topics)
+                found = Replay(look, publish, progress, wait, at_once, held).run(wanted)
                 end = beside.finish()
         except Interrupted:
             print("stopped: what was found until then is handed over; begin again for the rest")
@@ -112,7 +121,16 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     print("\n".join([*_told(found), *told]))
     if end.waiting:
         return WAITS
-    return int(bool(wanted.gone or found.unread))
+    return int(bool(wanted.gone or found.gone or found.unread))
+
+
+def _job(arguments: argparse.Namespace, of: Job) -> ReplayJob:
+    made = DryReplayJob if arguments.dry_run else ReplayJob
+    return made(of.settings, of.family, of.suspects_topic, of.connect, of.examiner)
+
+
+def _beginnings(watcher: Watcher, topics: tuple[str, ...]) -> Positions:
+    return flat(watcher.beginning_offsets(topics))
 
 
 def _nowhere(_suspects: object) -> None:
@@ -130,16 +148,16 @@ def _asked(wanted: Replayable) -> Iterator[str]:
 def _told(found: ReplayResult) -> Iterator[str]:
     yield (
         f"{found.records} events were read, {found.keys} keys compared,"
-        f" {len(found.suspects)} suspects found"
+        f" {found.suspects.total()} suspects found"
     )
     for reason, number in sorted(found.undecodable.items()):
         yield f"not decoded: {number}: {reason}"
     yield from (f"not looked at: {each}" for each in found.unread)
+    yield from (f"gone: {each}: {COMPARE}" for each in found.gone)
 
 
 def _suspects(found: ReplayResult) -> Iterator[str]:
-    number = Counter((each.projection, str(each.kind or "unreadable")) for each in found.suspects)
-    for (projection, kind), seen in sorted(number.items()):
+    for (projection, kind), seen in sorted(found.suspects.items()):
         yield f"{projection}: {kind}: {seen} seen, none handed over"
 
 
@@ -158,7 +176,7 @@ class AskedOffsets:
         Raises `Misconfigured` where it names what is not there.
         """
         ends = flat(self.watcher.end_offsets(self.topics))
-        beginnings = flat(self.watcher.beginning_offsets(self.topics))
+        beginnings = _beginnings(self.watcher, self.topics)
         begin = self._begin(arguments, ends)
         newest = self.bookmarks.newest(self.stream)
         settled = ends if newest is None else newest.settled

@@ -78,13 +78,10 @@ class RowUndo:
         planned = self.plan(repair)
         if isinstance(planned, str):
             return Undone(Undoing.REFUSED, planned)
-        holds = self.journal.holds
-        stood = holds.standing(self.family, repair.projection, [repair.slot])
-        holds.place(hold)
+        self.journal.holds.place(hold)
         refused = self._write(repair, hold)
         if refused is not None:
-            if not stood:
-                holds.end(hold, Resumed(self.clock(), hold.who, refused))
+            self.journal.holds.withdraw(hold, Resumed(self.clock(), hold.who, refused))
             return Undone(Undoing.REFUSED, refused)
         projection = self._projection(repair)
         assert projection is not None

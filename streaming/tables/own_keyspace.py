@@ -97,9 +97,9 @@ def end_memory(store: Store, why: str) -> None:
     Raises `Unreachable`, `Refused`.
     """
     log.error("changes may have been missed: %s; memory begins anew", why)
-    CassandraLineage(store).stop_watching()
     with suppress(Refused):  # a keyspace that is yet to be upgraded has no table of losses
         CassandraLosses(store).record(Loss(now_micros(), why))
+    CassandraLineage(store).stop_watching()  # last: what rests on no memory is not ended again
 
 
 def end_memory_of(store: Store, tables: Collection[str], why: str) -> bool:

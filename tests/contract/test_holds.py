@@ -68,6 +68,17 @@ def test_several_holds_of_a_slot_end_together_and_the_oldest_is_told(
     assert list(holds.all(family)) == []
 
 
+def test_one_that_is_withdrawn_leaves_the_others_of_its_slot(holds: Holds, family: Family) -> None:
+    hold = a_hold(family)
+    later = replace(hold, asked_at=AT + 1, who="bob")
+    for each in (hold, later):
+        holds.place(each)
+    holds.withdraw(hold, BY)
+    assert list(holds.all(family)) == [later]
+    holds.withdraw(later, BY)
+    assert list(holds.all(family)) == []
+
+
 def test_a_hold_that_is_placed_again_by_a_lost_answer_stays_ended(
     holds: Holds, family: Family
 ) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from checkpoints.losses import Loss
 from checkpoints.memory import MemoryLineage
 from checkpoints.memory_losses import MemoryLosses
 from checkpoints.schema.upgrade import upgrade
-from reconcilers.errors import Refused
+from reconcilers.errors import Refused, Unreachable
 from streaming import app
 from streaming.commands import doctor
 from streaming.commands.checks.check import Check, Level
@@ -134,3 +136,21 @@ def test_where_it_cannot_be_ended_that_is_said(
     app.main(["doctor", "--off", "--wait", "0", *admin])
     assert scene.done == [OFF]
     assert "--events-lost" in capsys.readouterr().out
+
+
+def test_an_end_that_could_not_be_told_is_made_and_told_the_next_time(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once memory has ended nothing rests on it, and a second time nothing would be told."""
+    store: Any = scene.kept
+    with monkeypatch.context() as patched:
+        patched.setattr(scene.losses, "record", unreachable)
+        with pytest.raises(Unreachable):
+            own_keyspace.end_memory_of(store, {"imapuidtable"}, "capture is turned off")
+    assert own_keyspace.end_memory_of(store, {"imapuidtable"}, "capture is turned off")
+    assert scene.memory.watching() is None
+    assert [each.why for each in scene.losses.since(0)] == ["capture is turned off"]
+
+
+def unreachable(_loss: Loss) -> None:
+    raise Unreachable("no host answered")

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from checkpoints.bookmarks import Place
-from reconcilers.errors import Refused, Unreachable
+from reconcilers.errors import Refused, SparkDied, Unreachable
 from reconcilers.model import Kind, Slot, Suspect
 from streaming.again.replay import Replay, Replayable, replayable
 from streaming.again.sweep import GIVES_UP_AFTER, Interrupted
@@ -57,12 +57,20 @@ class Events:
     waited: list[float] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     stops_after: int = 10**6
+    deleted: dict[int, int] = field(default_factory=dict)
+    """Up to which offset Kafka has deleted once that many were read; the newest counts."""
+
+    @property
+    def beginning(self) -> int:
+        return max((to for read, to in self.deleted.items() if len(self.read) >= read), default=0)
 
     def look(self, ranges: Mapping[Place, tuple[int, int]]) -> BatchLook:
         ((begin, end),) = ranges.values()
         if self.outages:
             self.outages -= 1
             raise Unreachable("no host answers")
+        if begin < self.beginning:
+            raise SparkDied("Some data may have been lost")
         if self.poisoned & set(range(begin, end)):
             raise Refused("out of memory")
         self.read += range(begin, end)
@@ -86,7 +94,9 @@ class Events:
         self.told.append(why)
 
     def replay(self, at_once: int) -> Replay:
-        return Replay(self.look, self.publish, self, self.wait, at_once)
+        return Replay(
+            self.look, self.publish, self, self.wait, at_once, lambda: {ZERO: self.beginning}
+        )
 
 
 WANTED = Replayable({ZERO: 100}, {ZERO: 130})
@@ -96,7 +106,8 @@ def test_every_event_is_read_once_and_suspects_are_handed_over_slice_by_slice() 
     events = Events()
     found = events.replay(10).run(WANTED)
     assert events.read == list(range(100, 130))
-    assert events.published == found.suspects == [SUSPECT] * 3
+    assert events.published == [SUSPECT] * 3
+    assert found.suspects == {("messages", "missing_row"): 3}  # not kept: there may be millions
     assert (found.records, found.keys, found.unread) == (30, 30, [])
     assert events.told == ["events 0/3", "1 10 1", "1 10 1", "1 10 1"]
 
@@ -107,6 +118,31 @@ def test_an_event_that_no_worker_can_look_at_keeps_no_other_from_it(poisoned: se
     found = events.replay(10).run(WANTED)
     assert sorted(events.read) == sorted(set(range(100, 130)) - poisoned)
     assert found.unread == [f"mail/0 {each}: out of memory" for each in sorted(poisoned)]
+
+
+@pytest.mark.parametrize(
+    ("to", "gone"),
+    [(113, ["110–112"]), (124, ["110–119", "120–123"]), (130, ["110–119", "120–129"])],
+)
+def test_what_kafka_deletes_while_it_goes_on_is_told_and_the_rest_is_read(
+    to: int, gone: list[str]
+) -> None:
+    events = Events(deleted={10: to})
+    found = events.replay(10).run(WANTED)
+    assert sorted({*events.read, *range(110, to)}) == list(range(100, 130))
+    assert found.gone == [f"mail/0 {each}: Kafka's retention has passed" for each in gone]
+    assert (found.unread, found.records) == ([], 30 - (to - 110))
+
+
+def test_where_kafka_holds_all_the_end_of_spark_ends_the_replay() -> None:
+    events = Events()
+    events.look = died  # type: ignore[method-assign]
+    with pytest.raises(SparkDied):
+        events.replay(10).run(WANTED)
+
+
+def died(_ranges: object) -> BatchLook:
+    raise SparkDied("Spark's JVM is gone")
 
 
 def test_an_outage_is_waited_for_and_blames_no_event() -> None:

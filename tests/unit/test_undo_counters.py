@@ -120,6 +120,25 @@ def test_on_hold_it_is_not_corrected_again_until_it_is_released(corrected: Corre
     assert bench.counter() == (2, 1)
 
 
+def test_of_two_who_undo_a_correction_at_once_the_later_leaves_the_hold_of_the_first(
+    corrected: Corrected,
+) -> None:
+    holds, repair = corrected.bench.journal.holds, corrected.repair
+    place = holds.place
+
+    def after_the_other(hold: Hold) -> None:
+        holds.place = place  # type: ignore[method-assign]
+        bob = replace(HOLD, who="bob", asked_at=NOW - 1)
+        assert corrected.undoing.carry_out(repair, bob).what is Undoing.DONE
+        place(hold)
+
+    holds.place = after_the_other  # type: ignore[method-assign]
+    became = corrected.undoing.carry_out(repair, HOLD)
+    assert became.what is Undoing.REFUSED
+    assert corrected.is_on_hold
+    assert corrected.bench.counter() == (3, 1)
+
+
 def test_a_hold_that_comes_after_the_claim_stops_the_delta() -> None:
     bench = Bench()
     bench.set_counter(count=3, unseen=1)

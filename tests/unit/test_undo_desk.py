@@ -213,6 +213,25 @@ def test_a_key_is_released_looked_at_again_and_the_finding_says_who(
     assert f"released {text_of(slot)} messages: it was on hold by ana" in capsys.readouterr().out
 
 
+def test_killed_before_its_key_is_published_a_hold_stands_and_can_be_released_again(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was undone has no finding: nothing else would ever look at it."""
+    slot = a_slot()
+    office.hold(slot)
+    with monkeypatch.context() as patched:
+        patched.setattr(Office, "_publish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            office.deciding().release(keys(slot), FindingFilter())
+    assert [each.slot for each in office.journal.holds.all(MESSAGE)] == [slot]
+    assert office.deciding().release(keys(slot), FindingFilter()) == 0
+    assert [each.slot for each in office.published] == [slot]
+
+
+def killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_key_that_is_not_on_hold_is_unknown(office: Office) -> None:
     office.hold(a_slot())
     assert office.deciding().release(keys(a_slot(9)), FindingFilter()) == 1

@@ -210,6 +210,25 @@ def test_a_hold_of_somebody_else_outlives_an_undo_that_is_refused(server: Server
     assert is_on_hold(server)
 
 
+def test_of_two_who_undo_a_repair_at_once_the_later_leaves_the_hold_of_the_first(
+    server: Server,
+) -> None:
+    """Neither finds the key on hold at first; the first has undone it before the other looks."""
+    place = server.journal.holds.place
+
+    def after_the_other(hold: Hold) -> None:
+        server.journal.holds.place = place  # type: ignore[method-assign]
+        bob = replace(HOLD, who="bob", asked_at=NOW - 1)
+        assert undoing(server).carry_out(CORRECTED, bob).what is Undoing.DONE
+        place(hold)
+
+    server.journal.holds.place = after_the_other  # type: ignore[method-assign]
+    became = undoing(server).carry_out(CORRECTED, HOLD)
+    assert (became.what, became.sentence) == (Undoing.REFUSED, AS_BEFORE)
+    (left,) = server.journal.holds.all(FAMILY)
+    assert left.who == "bob"
+
+
 def test_a_row_comes_back_with_all_that_it_had_but_its_key_which_no_update_sets() -> None:
     removed = a_repair([DeleteRow(PROJECTION, SLOT, AT)], row(threadid=None), Kind.EXTRA_ROW)
     writes = undo(removed, None)

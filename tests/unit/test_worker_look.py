@@ -16,6 +16,7 @@ from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
 from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.family import Family, Projection
 from reconcilers.model import KeyValue, Micros, Slot, Wake
+from streaming.again.replay import DryReplayJob, ReplayJob
 from streaming.commands import workers
 from streaming.pipeline import worker
 from streaming.pipeline.worker import BatchLook, Connections, Job, look_task
@@ -44,6 +45,7 @@ class Share:
     tallies: MemoryTallies = field(default_factory=MemoryTallies)
     looks: list[list[KeyValue | None]] = field(default_factory=list)
     family: Family = FAMILY
+    job: type[Job] = Job
 
     def connect(self, _settings: Settings, _family: Family) -> Connections:
         journal, lineage = MemoryJournal(), MemoryLineage()
@@ -68,7 +70,7 @@ class Share:
             pa.RecordBatch.from_pylist(keys[start : start + at_once], schema=SCHEMA)
             for start in range(0, len(keys), at_once)
         ]
-        job = Job(Settings(), self.family, "suspects", self.connect, no_examiner)
+        job = self.job(Settings(), self.family, "suspects", self.connect, no_examiner)
         (result,) = look_task(job, apart)(batches)
         found = pickle.loads(result.to_pydict()["result"][0])
         assert isinstance(found, BatchLook)
@@ -157,6 +159,19 @@ def test_where_an_index_may_not_be_read_it_is_looked_at_later(
     later = list(share.expiries.between(0, 2**62))
     assert [(each.slot, each.source) for each in later] == [(SLOT, None)] * len(refusing)
     assert all(began + every < each.due <= now_micros() + 2 * every for each in later)
+
+
+@pytest.mark.parametrize(("job", "published"), [(ReplayJob, 1), (DryReplayJob, 0)])
+def test_a_delete_that_is_looked_at_again_is_not_handed_over_by_a_dry_replay(
+    share: Share, monkeypatch: pytest.MonkeyPatch, job: type[Job], published: int
+) -> None:
+    """Of a row whose message nobody remembers: the look itself publishes its key."""
+    told: list[Wake] = []
+    monkeypatch.setattr(worker, "publish_wakes", lambda *of: told.extend(of[-1]))
+    share.job = job
+    deleted = {"deleted_from": FAMILY.listing.table, "deleted_at": now_micros()}
+    share.look({"uid": 7, "messageid": None, **deleted})
+    assert [each.slot for each in told] == [Slot(MAILBOX, 7)] * published
 
 
 def test_a_job_is_sent_to_the_workers_with_functions_by_their_names() -> None:
