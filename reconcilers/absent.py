@@ -51,7 +51,7 @@ def _made(sources: str, absent: Iterable[Finding]) -> str:
 
 
 def _births(finding: Finding) -> Iterable[Micros]:
-    for text in (finding.source or "").split(", "):
+    for text in finding.sources:
         try:
             at = born_at(UUID(text))
         except ValueError:

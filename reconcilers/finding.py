@@ -51,16 +51,20 @@ class State(StrEnum):
     UNDONE = "undone"
 
 
+AND = ", "
+"""Between the sources of a finding, where several may claim its row."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One difference at one slot of one projection, as the journal keeps it.
 
-    ``source`` names what it is about (a message), as far as is known. Times are µs. ``oldest`` is
-    the write time of the oldest change that led here; ``batch`` names
-    the batch that last wrote, so that its re-execution is not counted as another attempt;
-    ``tried_at`` says when; ``writes`` and ``before`` are the last repair and its before-image;
-    ``next_look`` is when the
-    key is published again, None when only an event or a person wakes it.
+    ``source`` names what it is about (a message), as far as is known: of a row that several may
+    claim all of them, see ``sources``. Times are µs. ``oldest`` is the write time of the oldest
+    change that led here; ``batch`` names the batch that last wrote, so that its re-execution is not
+    counted as another attempt; ``tried_at`` says when; ``writes`` and ``before`` are the last
+    repair and its before-image; ``next_look`` is when the key is published again, None when only an
+    event or a person wakes it.
     """
 
     family: str
@@ -80,6 +84,11 @@ class Finding:
     next_look: Micros | None = None
     accepted: bool = False
     truth: tuple[Row, ...] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What it is about, one by one; nothing where that is not known."""
+        return tuple(self.source.split(AND)) if self.source else ()
 
     def without_rows(self) -> Finding:
         """The same without rows and writes, to be kept in memory by the thousand."""

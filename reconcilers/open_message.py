@@ -48,10 +48,13 @@ def standing_of(finding: Finding) -> Standing:
 
 @dataclass(frozen=True, slots=True)
 class OpenMessage:
-    """An open finding of the listing, as counters need it; ``source`` is its message, if known."""
+    """An open finding of the listing, as counters need it.
+
+    ``sources`` are its message, as far as is known: several where several may claim its row.
+    """
 
     uid: int
-    source: UUID | None
+    sources: frozenset[UUID]
     kind: Kind
     standing: Standing
 
@@ -61,8 +64,8 @@ def open_message(finding: Finding) -> OpenMessage | None:
     uid = finding.slot.key[1] if len(finding.slot.key) > 1 else None
     if not isinstance(uid, int):
         return None
-    source = None if finding.source is None else UUID(finding.source)
-    return OpenMessage(uid, source, finding.kind, standing_of(finding))
+    sources = frozenset(UUID(each) for each in finding.sources)
+    return OpenMessage(uid, sources, finding.kind, standing_of(finding))
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class OpenMessages:
     def unreadable(self, mailboxid: UUID) -> frozenset[UUID]:
         """The messages of which the server would not read the truth."""
         found = (each for each in self._of.get(mailboxid, ()) if each.kind is Kind.UNREADABLE)
-        return frozenset(each.source for each in found if each.source is not None)
+        return frozenset(source for each in found for source in each.sources)
 
     def margin(self, mailboxes: Collection[UUID]) -> Margin:
         """What these mailboxes may hold beyond what they list. Raises `Deferred` above `MOST`."""
@@ -79,7 +79,7 @@ class OpenMessages:
         """The truth rows that claim each UID, of every message that was ever seen there."""
         ids: set[KeyValue] = set()
         for each in some:
-            ids.update(() if each.source is None else (each.source,))
+            ids.update(each.sources)
             ids.update(one.messageid for one in listed[each.uid])
         slots = [Slot(mailboxid, each.uid) for each in some]
         for entries in self.lineage.of_slots(slots).values():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from reconcilers.confirm import Moment
 from reconcilers.family import Family, Projection
-from reconcilers.finding import Finding, Now, State
+from reconcilers.finding import AND, Finding, Now, State
 from reconcilers.hold import Hold
 from reconcilers.model import Kind, Slot, Suspect, Wake
 from reconcilers.policy import Admission
@@ -45,7 +45,7 @@ class ConfirmedSuspect:
         """What it is about: the truth's source, in that column, else what the row was found by."""
         if self.seen.truths:
             return str(self.seen.truths[0].get(column))
-        return ", ".join(sorted(str(each) for each in self.seen.consulted)) or None
+        return AND.join(sorted(str(each) for each in self.seen.consulted)) or None
 
     def wake(self, suspected: Kind | None) -> Wake:
         """The key, to be published and looked at again one delay later, with what was found now."""

@@ -14,6 +14,7 @@ from reconcilers.finding import Action, Attempts, Finding, State, accepted
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.open_message import open_message
 from reconcilers.policy import Admission
 from reconcilers.writes import SetCells, Write
 from streaming.steps.confirm import Confirmer
@@ -28,6 +29,7 @@ from tests.builders.rows import (
     MAILBOX,
     MESSAGE_ID,
     NOW,
+    OTHER_ID,
     PROJECTION,
     SECOND,
     SLOT,
@@ -129,6 +131,18 @@ def test_a_row_that_was_deleted_and_whose_message_nobody_knows_is_reported() -> 
     assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.UNRESOLVED)
     assert one.finding is not None
     assert "`reconcile sweep`" in one.finding.sentence
+
+
+def test_of_an_orphan_that_two_messages_may_claim_the_counters_hear_of_both() -> None:
+    """It names one, and another is remembered there: once that ended each batch with an error."""
+    one = stream(actual=row(messageid=OTHER_ID))
+    one.lineage.remember([Entry(MESSAGE_ID, SLOT, True, LONG_AGO)])
+    outcome = one.settle(Kind.EXTRA_ROW, sources=frozenset())
+    assert kind_of(outcome) is Kind.ABSENT_WITHOUT_DELETE
+    assert one.finding is not None
+    message = open_message(one.finding)
+    assert message is not None
+    assert message.sources == {MESSAGE_ID, OTHER_ID}
 
 
 # --- what a person accepted stays accepted -------------------------------------------------------

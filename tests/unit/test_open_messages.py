@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
 from reconcilers.errors import ReadFailed
-from reconcilers.finding import Finding, State
+from reconcilers.finding import AND, Finding, State
 from reconcilers.model import KeyValue, Kind, Row, Slot
 from reconcilers.open_message import (
     ANY_SIZE,
@@ -53,7 +54,7 @@ def finding(kind: Kind, state: State, uid: int = 3, *, accepted: bool = False) -
 
 
 def opened(kind: Kind, standing: Standing, uid: int = 3) -> OpenMessage:
-    return OpenMessage(uid, message(uid).messageid, kind, standing)
+    return OpenMessage(uid, frozenset({message(uid).messageid}), kind, standing)
 
 
 Open = Mapping[UUID, Sequence[OpenMessage]]
@@ -91,6 +92,19 @@ def test_a_repair_that_was_sent_is_under_way_and_one_that_is_stuck_undecided() -
 def test_a_finding_names_its_uid_and_its_message() -> None:
     found = open_message(finding(Kind.EXTRA_ROW, State.HELD))
     assert found == opened(Kind.EXTRA_ROW, Standing.DECIDED)
+
+
+def test_a_finding_names_every_message_that_may_claim_its_uid() -> None:
+    """So it is of an orphan that names one message where another is remembered."""
+    ids = frozenset({message(3).messageid, message(4).messageid})
+    of_both = replace(
+        finding(Kind.AMBIGUOUS_RANGE_DELETE, State.REPORTED), source=AND.join(map(str, ids))
+    )
+    undecided = Standing.UNDECIDED
+    assert open_message(of_both) == OpenMessage(3, ids, Kind.AMBIGUOUS_RANGE_DELETE, undecided)
+    of_nobody = open_message(replace(of_both, source=None))
+    assert of_nobody is not None
+    assert of_nobody.sources == frozenset()
 
 
 def test_a_finding_of_something_else_is_no_message() -> None:
