@@ -11,7 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reconcilers.compare import compare
-from reconcilers.evidence import evidence_for_removal, heard_since_written, without_evidence
+from reconcilers.evidence import (
+    evidence_for_removal,
+    heard_since_written,
+    its_delete_was_heard,
+    without_evidence,
+)
 from reconcilers.family import Family, Projection
 from reconcilers.model import (
     SECOND,
@@ -81,13 +86,15 @@ def judge(
         report = _shadowed_delete(seen, moment)
     if report is not None and report.kind not in accepted:
         return report
-    on_memory = not projection.is_index and _rests_on_memory(seen, difference, moment, accepted)
+    on_memory = not projection.is_index and _rests_on_memory(
+        family, seen, difference, moment, accepted
+    )
     sentence = describe(family, projection, seen, difference, moment)
     return Repair(difference, sentence, on_memory)
 
 
 def _rests_on_memory(
-    seen: Seen, difference: Difference, moment: Moment, accepted: frozenset[Kind]
+    family: Family, seen: Seen, difference: Difference, moment: Moment, accepted: frozenset[Kind]
 ) -> bool:
     """Whether it is right only if no event of this source is still to come.
 
@@ -98,7 +105,7 @@ def _rests_on_memory(
     match difference.kind:
         case Kind.EXTRA_ROW:
             decided = {Kind.AMBIGUOUS_RANGE_DELETE, Kind.ABSENT_WITHOUT_DELETE} & accepted
-            return not decided and not seen.memory.heard_of_its_delete
+            return not decided and not its_delete_was_heard(family, seen, moment.delay)
         case Kind.MISSING_ROW:
             near = bool(seen.memory.projection_deletes) or _is_near_a_delete(seen, moment)
             return near and Kind.SHADOWED_DELETE not in accepted

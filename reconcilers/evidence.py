@@ -33,7 +33,7 @@ def evidence_for_removal(family: Family, seen: Seen, delay: Micros) -> str | Non
     ``delay`` is D (µs).
     """
     memory, slot = seen.memory, seen.slot
-    if memory.heard_of_its_delete:
+    if its_delete_was_heard(family, seen, delay):
         return "a delete of this very row was seen"
     if memory.contradicted or not (memory.holds(slot) or _came_after(seen)):
         return None
@@ -60,19 +60,35 @@ def _it_was_meant(family: Family, seen: Seen) -> str | None:
     )
 
 
-def heard_since_written(family: Family, seen: Seen, delay: Micros) -> bool:
-    """Whether a delete was heard that could have taken the truth's row.
+def its_delete_was_heard(family: Family, seen: Seen, delay: Micros) -> bool:
+    """Whether a delete was heard that named this very row, since it was written.
 
-    James writes the listing after the truth, within a delay D (µs), and two clocks differ by less
-    than another: a delete that is older than that came before the row. A row that names no source
-    was not written so: it is what a late change of a flag has left, after whatever delete.
+    An older one meant what was there before: our own removal of a row at a wrong key, or a row of
+    before the tables were restored from a copy, of which the keys are given out once more.
     """
-    if seen.memory.heard_of_its_delete:
-        return True
+    since = _since(family, seen, delay)
+    own = seen.memory.row_deletes | seen.memory.projection_deletes
+    return any(deleted >= since for deleted in own)
+
+
+def heard_since_written(family: Family, seen: Seen, delay: Micros) -> bool:
+    """Whether a delete was heard that could have taken the truth's row. ``delay`` is D (µs)."""
+    since = _since(family, seen, delay)
+    return its_delete_was_heard(family, seen, delay) or any(
+        deleted >= since for deleted in seen.memory.range_deletes
+    )
+
+
+def _since(family: Family, seen: Seen, delay: Micros) -> Micros:
+    """From when on (µs) a delete came after the row.
+
+    James writes the listing after the truth, within a delay D, and two clocks differ by less than
+    another. A row that names no source was not written so: it is what a late change of a flag has
+    left, after whatever delete.
+    """
     named = seen.actual is not None and _names_its_source(family, seen.actual)
     written = seen.actual.written.values() if named and seen.actual is not None else ()
-    since = min(written, default=0) - 2 * delay
-    return any(deleted >= since for deleted in seen.memory.range_deletes)
+    return min(written, default=0) - 2 * delay
 
 
 def _names_its_source(family: Family, row: Row) -> bool:

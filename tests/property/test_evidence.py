@@ -114,6 +114,25 @@ def test_a_row_at_a_uid_that_the_truth_never_had_is_removed() -> None:
     assert is_there(run, slot)
 
 
+def test_our_own_removal_of_a_wrong_row_says_nothing_of_a_message_that_gets_its_uid_later() -> None:
+    run = a_run()
+    run.world.plant(added(run), 7, 0)
+    wrong = list(run.world.slots)[-1]
+    for _ in range(2):
+        settle(run)
+        look(run, wrong)
+    assert not is_there(run, wrong)
+    run.world.slots[wrong] = time_uuid(run.world.now, 77)
+    run.world.messages.append(run.world.slots[wrong])
+    run.world.re_add(wrong, 0, Fate.PROMPT)
+    settle(run)
+    expunge(run, added(run, run.world.slots[wrong]))
+    settle(run)
+    look(run, wrong)
+    assert is_there(run, wrong)
+    assert kind_reported(run, wrong) is Kind.AMBIGUOUS_RANGE_DELETE
+
+
 def test_two_sessions_that_expunge_the_copy_do_not_prove_that_the_first_was_meant() -> None:
     run = a_run()
     first, copy = message_with_copy(run)

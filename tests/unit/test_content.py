@@ -5,15 +5,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
+from reconcilers.confirm import judge
 from reconcilers.errors import ReadFailed, Refused
 from reconcilers.evidence import ContentFound, by_content, heard_since_written
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import bind, keeping
 from reconcilers.memory import Memory, merged
-from reconcilers.model import ACCEPTABLE, KeyValue, Kind, Repair, Report, Row, Slot, Verdict
+from reconcilers.model import (
+    ACCEPTABLE,
+    KeyValue,
+    Kind,
+    Micros,
+    Repair,
+    Report,
+    Row,
+    Slot,
+    Verdict,
+)
 from reconcilers.seen import Seen
 from streaming.settings import CassandraSettings
 from streaming.steps.contents import Contents
@@ -25,10 +37,13 @@ from tests.builders.rows import (
     LONG_AGO,
     MAILBOX,
     MESSAGE_ID,
+    MOMENT,
     NOW,
     OTHER_ID,
     PROJECTION,
     SCHEMA,
+    SECOND,
+    partial,
     row,
     seen,
     truth,
@@ -101,9 +116,26 @@ def test_a_row_without_write_times_is_of_any_age() -> None:
     assert not heard_since_written(FAMILY, seen(keys), DELAY)
 
 
-def test_a_delete_of_the_row_itself_is_one_whenever_it_was() -> None:
+@pytest.mark.parametrize("which", ["row_deletes", "projection_deletes"])
+@pytest.mark.parametrize(("before", "meant"), [(2 * DELAY, True), (2 * DELAY + 1, False)])
+def test_a_delete_of_an_older_row_at_its_key_meant_that_one(
+    which: str, before: Micros, *, meant: bool
+) -> None:
+    """So it is where a UID is given out again, or where we have removed a wrong row."""
+    written = NOW - 200 * SECOND
+    heard: dict[str, Any] = {which: frozenset({written - before})}
+    memory = Memory(slots(7, 8), range_deletes=frozenset({NOW - 100 * SECOND}), **heard)
+    answer = judge(FAMILY, PROJECTION, seen(row(at=written), memory=memory), MOMENT)
+    assert isinstance(answer, Repair if meant else Report)
+    assert not isinstance(answer, Repair) or not answer.rests_on_memory
+    unheard = replace(memory, range_deletes=frozenset())
+    assert heard_since_written(FAMILY, seen(row(at=written), memory=unheard), DELAY) is meant
+
+
+def test_of_a_row_that_names_no_message_any_delete_is_its_own() -> None:
     memory = Memory(slots(7), projection_deletes=frozenset({1}))
-    assert heard_since_written(FAMILY, orphan(memory), DELAY)
+    stray = seen(partial(flagseen=True), memory=memory)
+    assert isinstance(judge(FAMILY, PROJECTION, stray, MOMENT), Repair)
 
 
 # --- something was missed (A3) -------------------------------------------------------------------
