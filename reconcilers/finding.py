@@ -233,6 +233,29 @@ def retried(finding: Finding, now: Micros) -> Finding:
     return replace(finding, state=State.HELD, attempts=0, writes=(), before=None, next_look=now)
 
 
+REMOVALS = frozenset(
+    {
+        Kind.EXTRA_ROW,
+        Kind.AMBIGUOUS_RANGE_DELETE,
+        Kind.ABSENT_WITHOUT_DELETE,
+        Kind.CONTENT_LOST,
+        Kind.MAILBOX_WITHOUT_TRUTH,
+    }
+)
+ADDITIONS = frozenset({Kind.MISSING_ROW, Kind.SHADOWED_DELETE})
+
+
+def decided(finding: Finding | None) -> frozenset[Kind]:
+    """The kinds that a person's word on an open finding covers; none where nobody has accepted it.
+
+    Who let a row be removed has not let it be added, nor the other way round, whatever is found
+    there before the finding ends. Its kind is by and by that of the repair.
+    """
+    if finding is None or not finding.accepted:
+        return frozenset()
+    return next((each for each in (REMOVALS, ADDITIONS) if finding.kind in each), frozenset())
+
+
 def accepted(finding: Finding, now: Micros) -> Finding:
     """The finding as `findings --accept` leaves it: what was held is carried out next."""
     return replace(finding, accepted=True, next_look=now)

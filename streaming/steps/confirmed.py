@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from reconcilers.confirm import Moment
 from reconcilers.family import Family, Projection
-from reconcilers.finding import AND, Finding, Now, State
+from reconcilers.finding import AND, Finding, Now, State, decided
 from reconcilers.hold import Hold
 from reconcilers.model import Kind, Slot, Suspect, Wake
 from reconcilers.policy import Admission
@@ -71,7 +71,7 @@ class ConfirmedSuspect:
             found_at=previous.found_at if previous is not None else self.moment.began,
             oldest=self.suspect.oldest,
             before=self.seen.actual,
-            accepted=previous.accepted if previous is not None else False,
+            accepted=kind in decided(previous),
             truth=self.seen.truths,
         )
 

@@ -15,10 +15,9 @@ from checkpoints.journal import Journal
 from reconcilers.confirm import Moment, cannot_be_found, cannot_be_read, judge
 from reconcilers.errors import ReadFailed
 from reconcilers.family import Family, Projection
-from reconcilers.finding import Action, Attempts, State, Step, advance
+from reconcilers.finding import Action, Attempts, State, Step, advance, decided
 from reconcilers.halves import in_halves
 from reconcilers.model import (
-    ACCEPTABLE,
     Kind,
     Micros,
     Repair,
@@ -210,9 +209,7 @@ class Examiner:
             return cannot_be_read(self.family, self.projection, case.slot, case.suspect.unreadable)
         if case.suspect.kind is Kind.UNRESOLVED and seen.actual is None and not seen.consulted:
             return cannot_be_found(self.family)
-        accepted = self.rules.always_accepted
-        if previous is not None and previous.accepted:
-            accepted |= ACCEPTABLE  # its kind is by now that of the repair
+        accepted = self.rules.always_accepted | decided(previous)
         verdict = judge(self.family, self.projection, seen, case.moment, accepted)
         return self.confirmation.settle(seen, verdict)
 
@@ -280,5 +277,5 @@ class Examiner:
 
 
 def _may_remove(case: ConfirmedSuspect, removals: Removals) -> bool:
-    accepted = case.previous is not None and case.previous.accepted
+    accepted = Kind.MAILBOX_WITHOUT_TRUTH in decided(case.previous)
     return accepted or removals.may_lose_rows(case.slot.group)

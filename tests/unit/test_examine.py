@@ -182,6 +182,41 @@ def test_a_finding_that_nobody_accepted_is_not_carried_out_at_the_next_look() ->
     assert one.tables.applied == []
 
 
+KNOWN = [Entry(MESSAGE_ID, SLOT, True, LONG_AGO)]
+
+
+def test_who_let_a_row_be_added_has_not_let_it_be_removed() -> None:
+    one = shadowed()
+    reported = one.settle(Kind.MISSING_ROW).finding
+    assert reported is not None
+    one.journal.put(accepted(reported, one.now))
+    assert one.settle(Kind.MISSING_ROW).action is Action.REPAIR
+    one.lineage.remember(KNOWN)
+    one.tables.truths.clear()
+    one.tables.rows[PROJECTION.name] = {SLOT: row()}
+    assert kind_of(one.settle(Kind.EXTRA_ROW)) is Kind.AMBIGUOUS_RANGE_DELETE
+    assert SLOT in one.tables.rows[PROJECTION.name]
+    assert one.finding is not None
+    assert not one.finding.accepted
+
+
+def test_who_let_a_row_be_removed_has_not_let_it_be_added() -> None:
+    one = stream(actual=row())
+    one.lineage.remember(KNOWN)
+    one.lineage.remember_deletes([TruthDelete(MESSAGE_ID, (MAILBOX, None), LONG_AGO - SECOND)])
+    reported = one.settle(Kind.EXTRA_ROW).finding
+    assert reported is not None
+    assert reported.kind is Kind.AMBIGUOUS_RANGE_DELETE
+    one.journal.put(accepted(reported, one.now))
+    held = one.settle(Kind.EXTRA_ROW, Admission(repairs="paused")).finding
+    assert held is not None
+    assert (held.kind, held.accepted) == (Kind.EXTRA_ROW, True)
+    one.tables.rows.clear()
+    one.tables.truths[MESSAGE_ID] = (truth(),)
+    assert kind_of(one.settle(Kind.MISSING_ROW)) is Kind.SHADOWED_DELETE
+    assert one.tables.applied == []
+
+
 # --- superseded by a user ------------------------------------------------------------------------
 
 
