@@ -8,12 +8,18 @@ WORKERS_ERROR = re.compile("Python worker|PythonException|ExecutorLostFailure")
 """Spark's words for an error in a look or a repair, or the end of the process that made it; not for
 one of Kafka, or a query's end."""
 TOO_FEW_REPLICAS = re.compile(r"reconcilers\.errors\.Overloaded: .*\bUnavailable\b")
+REFUSED = re.compile(r"reconcilers\.errors\.Refused: ")
+"""Of a key that is refused a look makes a finding: what comes this far, a table refuses."""
 _PYTHONS_ERROR = re.compile(r"[A-Za-z_.]+(Error|Exception): ")
 
 
 def is_of_a_record(told: str) -> bool:
-    """Whether the records that were looked at may be to blame: not where nodes are away."""
-    return bool(WORKERS_ERROR.search(told)) and not TOO_FEW_REPLICAS.search(told)
+    """Whether the records that were looked at may be to blame.
+
+    Not where nodes are away, nor where a table refuses until a person acts.
+    """
+    of_servers = TOO_FEW_REPLICAS.search(told) or REFUSED.search(told)
+    return bool(WORKERS_ERROR.search(told)) and not of_servers
 
 
 def cause_of(told: str) -> str:

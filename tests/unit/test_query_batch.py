@@ -340,11 +340,12 @@ def test_after_an_outage_it_is_looked_at_before_it_would_be_given_up(failing: Fa
     [
         "Job 7 cancelled because the query was stopped",
         "PythonException\nreconcilers.errors.Overloaded: reading the truth: Unavailable: code=1000",
+        "PythonException\nreconcilers.errors.Refused: reading the truth: Unauthorized: code=2100",
     ],
 )
 def test_what_is_no_error_of_a_look_gives_nothing_up(failing: Failing, error: str) -> None:
     failing.says(error)
-    with pytest.raises(PythonException, match=r"Job 7|Unavailable"):
+    with pytest.raises(PythonException, match=r"Job 7|Unavailable|Unauthorized"):
         failing.query.batch()
     assert (failing.letters, failing.settled) == ([], 10)
 

@@ -55,10 +55,14 @@ BY_A_WORKER = "pyspark.errors.PythonException: {reason}"
         ("reconcilers.errors.Overloaded: reading lineage: WriteFailure: code=1500", True),
         ("reconcilers.errors.Overloaded: reading the truth: Unavailable: code=1000", False),
         ("reconcilers.errors.Overloaded: x: NoHostAvailable: {'n1': Unavailable('code')}", False),
+        ("reconcilers.errors.Refused: reading James's tables: Unauthorized: code=2100", False),
+        ("reconcilers.errors.Refused: preparing: InvalidRequest: Undefined column name", False),
         ("ValueError: a fault of ours", True),
     ],
 )
-def test_no_record_is_blamed_where_nodes_are_away(reason: str, blamed: bool) -> None:
+def test_no_record_is_blamed_where_nodes_are_away_or_a_table_refuses(
+    reason: str, blamed: bool
+) -> None:
     assert (
         is_of_a_record(THROUGH_OUR_BATCH.format(reason=BY_A_WORKER.format(reason=reason))) is blamed
     )
