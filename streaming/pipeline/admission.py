@@ -22,6 +22,7 @@ from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.pause_report import PauseReport
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
+from streaming.steps.repair import WRITTEN
 
 FEW_KEYS = 20
 """So many keys of fast writers may be stray ones."""
@@ -83,8 +84,9 @@ class AdmissionControl:
         """Whether a suspect counts: a new one, and one that came back where it may be written now.
 
         Neither where its table refuses, or a person has paused it: it comes back, and counts then.
+        What a look can only report is written nowhere.
         """
-        if suspect.projection in self.findings.refusing:
+        if suspect.kind not in WRITTEN or suspect.projection in self.findings.refusing:
             return False
         target = self._target(suspect)
         if self.mode is Mode.REPAIR and self.pauses.why(target) is not None:

@@ -90,6 +90,18 @@ def test_what_has_no_write_yet_counts_when_it_comes_back(
     assert bool(opened_by(decisions)) is counts
 
 
+@pytest.mark.parametrize("looked_again", [False, True])
+@pytest.mark.parametrize("kind", [Kind.INCOMPLETE_TRUTH_ROW, Kind.DUPLICATE_UID, Kind.UNRESOLVED])
+def test_what_a_look_can_only_report_counts_never(kind: Kind, *, looked_again: bool) -> None:
+    decisions = batches(MemoryPorts(MemoryJournal(lambda: NOW)))
+    found = coming_back(MOST + 1)
+    found.suspects = [
+        replace(each, kind=kind, looked_again=looked_again) for each in found.suspects
+    ]
+    assert decisions.admit(found, piece(1)).repairs is None
+    assert decisions.admission.breakers.journal.breakers() == {}
+
+
 def test_what_comes_back_without_a_finding_counts() -> None:
     assert opened_by(batches(MemoryPorts(MemoryJournal(lambda: NOW)))) == OF_ROWS
 
