@@ -77,8 +77,12 @@ class Lineage(Protocol):
     def stop_watching(self) -> None:
         """Changes may have been missed: nothing is whole until watching begins anew."""
 
-    def mark_swept(self, at: Micros) -> None:
-        """A sweep counts; the truth half of it ended at this time (µs)."""
+    def mark_swept(self, at: Micros, since: Micros) -> None:
+        """A sweep counts; the truth half of it ended at this time (µs).
+
+        Only of the memory that began at ``since`` (µs): where it has begun anew, or does while this
+        is written, nothing is marked.
+        """
 
 
 class RawLineage(Protocol):

@@ -248,9 +248,9 @@ class MemoryLineage:
         """Changes may have been missed."""
         self._watching = None
 
-    def mark_swept(self, at: Micros) -> None:
+    def mark_swept(self, at: Micros, since: Micros) -> None:
         """A sweep counts; nothing does while nobody watches."""
-        if self._watching is not None:
+        if self._watching is not None and self._watching.since == since:
             self._watching = replace(self._watching, swept_at=at)
 
 

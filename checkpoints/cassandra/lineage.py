@@ -104,7 +104,12 @@ class CassandraLineage:
         self._watch = store.prepare(
             "INSERT INTO $ks.watches (name, since, captured, swept_at) VALUES ('stream', ?, ?, ?)"
         )
-        self._mark = store.prepare("UPDATE $ks.watches SET swept_at = ? WHERE name = 'stream'")
+        self._began = store.prepare(
+            "SELECT since, WRITETIME(since) FROM $ks.watches WHERE name = 'stream'"
+        )
+        self._mark = store.prepare(
+            "UPDATE $ks.watches USING TIMESTAMP ? SET swept_at = ? WHERE name = 'stream'"
+        )
 
     # --- entries --------------------------------------------------------------------------------
 
@@ -253,9 +258,16 @@ class CassandraLineage:
     def _write_watch(self, values: tuple[Micros | None, str | None, None]) -> None:
         self._store.run("recording since when changes are watched", [(self._watch, values)])
 
-    def mark_swept(self, at: Micros) -> None:
-        """A sweep counts; nothing does while nobody watches."""
-        self._store.run("recording the end of a sweep", [(self._mark, (at,))])
+    def mark_swept(self, at: Micros, since: Micros) -> None:
+        """A sweep counts; nothing does while nobody watches.
+
+        Its write time follows that of the beginning: what begins memory anew is newer, and hides
+        it, whichever of the two comes first.
+        """
+        doing = "recording the end of a sweep"
+        for began, written in self._store.rows(doing, self._began):
+            if began == since:
+                self._store.run(doing, [(self._mark, (written + 1, at))])
 
 
 Writes = dict[tuple[bool, bool], PreparedStatement]

@@ -21,7 +21,7 @@ from checkpoints.lineage import Lineage
 from checkpoints.sweeps import SweepRecord, Sweeps, SweptRange
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family
-from reconcilers.memory import believed_since
+from reconcilers.memory import Watching, believed_since
 from reconcilers.model import Micros, Suspect
 from reconcilers.tokens import TokenRange, token_ranges
 from streaming.again.scan import Piece, SweptPiece, tables_of
@@ -82,17 +82,29 @@ class SweepMark:
 
     def refused(self, sweep: SweepRecord) -> str | None:
         """Why this sweep does not make memory whole, None when it may."""
-        since = believed_since(self.lineage.watching(), self.delay)
+        return self._why(self.lineage.watching(), sweep)
+
+    def _why(self, watching: Watching | None, sweep: SweepRecord) -> str | None:
+        since = believed_since(watching, self.delay)
         if since is None:
             return "it is not known since when every change has been heard"
         if since > sweep.began_at:
             return "memory has begun since this sweep began: sweep again"
         return None
 
-    def set(self, at: Micros) -> None:
-        """Everything that the truth had is remembered; it had been read by then (µs)."""
-        self.lineage.mark_swept(at)
-        log.info("the whole truth has been read: memory is whole")
+    def set(self, sweep: SweepRecord, at: Micros) -> str | None:
+        """Everything that the truth had is remembered; it had been read by then (µs).
+
+        Returns why not, where memory has ended or begun anew meanwhile.
+        """
+        watching = self.lineage.watching()
+        why = self._why(watching, sweep)
+        if why is None and watching is not None:
+            self.lineage.mark_swept(at, watching.since)
+            why = self.refused(sweep)
+        if why is None:
+            log.info("the whole truth has been read: memory is whole")
+        return why
 
 
 @dataclass(slots=True)
@@ -185,9 +197,8 @@ class Sweeper:
         if why is None and not self.sink.settled():
             why = "what was found is not settled: no stream runs"
         if why is None:  # memory may have ended meanwhile
-            why = self._not_whole(sweep, found)
+            why = self.mark.set(sweep, read_at)
         if why is None:
-            self.mark.set(read_at)
             self.sweeps.truth_swept(sweep, read_at)
         return why
 

@@ -196,7 +196,7 @@ class Bench:
         self.set_quota(count=2, size=200)
         self.journal = MemoryJournal(self.clock)
         self.lineage.watch_from(LONG_AGO)
-        self.lineage.mark_swept(LONG_AGO)
+        self.lineage.mark_swept(LONG_AGO, LONG_AGO)
         self.begin()
 
     def begin(self) -> None:

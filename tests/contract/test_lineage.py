@@ -220,9 +220,13 @@ def test_deletes_that_are_kept_outlive_the_others(
 def test_watching_begins_anew_and_no_sweep_from_before_counts(lineage: Lineage) -> None:
     lineage.watch_from(AT, "tables")
     assert lineage.watching() == Watching(AT, None, "tables")
-    lineage.mark_swept(AT + 5)
+    lineage.mark_swept(AT + 5, AT)
     assert lineage.watching() == Watching(AT, AT + 5, "tables")
+    lineage.mark_swept(AT + 6, AT)
+    assert lineage.watching() == Watching(AT, AT + 6, "tables")
     lineage.watch_from(AT + 7)
+    assert lineage.watching() == Watching(AT + 7)
+    lineage.mark_swept(AT + 9, AT)
     assert lineage.watching() == Watching(AT + 7)
     lineage.watch_from(AT + 3, "others")
     assert lineage.watching() == Watching(AT + 3, None, "others")
@@ -230,10 +234,10 @@ def test_watching_begins_anew_and_no_sweep_from_before_counts(lineage: Lineage) 
 
 def test_nobody_watches_until_it_is_said_again(lineage: Lineage) -> None:
     lineage.watch_from(AT, "tables")
-    lineage.mark_swept(AT + 5)
+    lineage.mark_swept(AT + 5, AT)
     lineage.stop_watching()
     assert lineage.watching() is None
-    lineage.mark_swept(AT + 9)
+    lineage.mark_swept(AT + 9, AT)
     assert lineage.watching() is None
     lineage.watch_from(AT + 20, "tables")
     assert lineage.watching() == Watching(AT + 20, None, "tables")

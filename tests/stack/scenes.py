@@ -104,7 +104,10 @@ class Scene:
 
     def mark_swept(self) -> None:
         """As at the end of a sweep: what is remembered is all that there is."""
-        CassandraLineage(Store(self.session, self.own)).mark_swept(now_micros())
+        lineage = CassandraLineage(Store(self.session, self.own))
+        watching = lineage.watching()
+        assert watching is not None
+        lineage.mark_swept(now_micros(), watching.since)
 
     # --- writing behind the mail server's back
 

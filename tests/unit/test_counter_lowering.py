@@ -54,7 +54,7 @@ def test_it_is_told_once(old: Bench) -> None:
 def test_after_a_sweep_it_is_settled(old: Bench) -> None:
     old.look(K)
     old.tables.truths.pop(message(3).messageid)  # its counter was never written
-    old.lineage.mark_swept(old.now)
+    old.lineage.mark_swept(old.now, LONG_AGO)
     old.expect(OF_MAILBOX)
     old.look(2 * K)
     assert old.counter() == (2, 1)
@@ -63,7 +63,7 @@ def test_after_a_sweep_it_is_settled(old: Bench) -> None:
 
 def test_after_a_sweep_that_found_the_row_nothing_is_added(old: Bench) -> None:
     old.look(K)
-    old.lineage.mark_swept(old.now)
+    old.lineage.mark_swept(old.now, LONG_AGO)
     old.tables.hold(MAILBOX, message(1), message(2, seen=True), message(3))
     old.come({MAILBOX: 1})
     old.tallies.mark({MAILBOX: {0}}, old.now)
@@ -74,7 +74,7 @@ def test_after_a_sweep_that_found_the_row_nothing_is_added(old: Bench) -> None:
 
 
 def test_a_mark_from_before_memory_began_anew_does_not_count(old: Bench) -> None:
-    old.lineage.mark_swept(old.now)
+    old.lineage.mark_swept(old.now, LONG_AGO)
     old.lineage.watch_from(old.now + 1)
     old.look(K)
     assert old.tables.added == []

@@ -215,7 +215,7 @@ def test_a_slice_does_not_fail_because_nobody_answers() -> None:
 
 def test_it_begins_anew_where_a_lost_span_ends(scene: Scene) -> None:
     scene.lineage.watch_from(HOUR, AS_IT_IS)
-    scene.lineage.mark_swept(2 * HOUR)
+    scene.lineage.mark_swept(2 * HOUR, HOUR)
     scene.watch.lost(2 * HOUR, WHY)
     assert scene.watching == Watching(2 * HOUR, captured=AS_IT_IS)
 
@@ -223,7 +223,7 @@ def test_it_begins_anew_where_a_lost_span_ends(scene: Scene) -> None:
 @pytest.mark.parametrize("until", [2 * HOUR, 3 * HOUR])
 def test_it_never_goes_back(scene: Scene, until: Micros) -> None:
     scene.lineage.watch_from(3 * HOUR, AS_IT_IS)
-    scene.lineage.mark_swept(4 * HOUR)
+    scene.lineage.mark_swept(4 * HOUR, 3 * HOUR)
     scene.watch.lost(until, WHY)
     assert scene.watching == Watching(3 * HOUR, 4 * HOUR, AS_IT_IS)
 

@@ -169,6 +169,20 @@ def test_memory_that_began_after_the_sweep_is_not_whole() -> None:
     assert not_whole(scene)
 
 
+def test_a_loss_that_is_told_while_the_mark_is_set_takes_it_back() -> None:
+    """Events from before a moment within the sweep are lost: what it had read by then may lack."""
+    scene = Scene()
+    mark = scene.lineage.mark_swept
+
+    def after_a_loss(at: int, since: int) -> None:
+        scene.lineage.watch_from(NOW + 500_000)
+        mark(at, since)
+
+    scene.lineage.mark_swept = after_a_loss  # type: ignore[method-assign]
+    assert scene.run().memory == "memory has begun since this sweep began: sweep again"
+    assert not_whole(scene)
+
+
 def test_without_a_beginning_of_memory_nothing_is_whole() -> None:
     scene = Scene()
     scene.lineage.stop_watching()
