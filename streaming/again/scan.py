@@ -92,7 +92,11 @@ class Scanner:
         self._source = decoder(job.family.truth.source)
 
     def sweep(self, tokens: TokenRange, found: SweptPiece) -> None:
-        """Around what the server fails to read, down to one token. Raises `Retryable`."""
+        """Around what the server fails to read, down to one token.
+
+        Raises `Retryable`, also where it fails to read the last token alone, of which most likely
+        no row is: then it is the table or the server, and halves would fail without an end.
+        """
         table = found.piece.table
         try:
             pages = self._scans.pages(table, tokens)
@@ -100,12 +104,18 @@ class Scanner:
                 found.rows += len(rows)
                 found.suspects += self._compared(table, rows)
         except ReadFailed as failed:
+            if tokens == found.piece.tokens:
+                self._read_nothing(table, tokens)
             halves = tokens.halves()
             if len(halves) == 1:
                 found.unread.append((tokens, str(failed)))
                 return
             for half in halves:
                 self.sweep(half, found)
+
+    def _read_nothing(self, table: str, tokens: TokenRange) -> None:
+        for _page in self._scans.pages(table, TokenRange(tokens.until - 1, tokens.until)):
+            pass
 
     def _together(self, table: str, pages: Iterable[Sequence[RawRow]]) -> Iterator[list[RawRow]]:
         """Of the truth all rows of a source at once; of other tables as they come."""
