@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 import pytest
@@ -135,13 +135,11 @@ def test_what_kafka_deletes_while_it_goes_on_is_told_and_the_rest_is_read(
 
 
 def test_where_kafka_holds_all_the_end_of_spark_ends_the_replay() -> None:
-    events = Events()
-    events.look = died  # type: ignore[method-assign]
     with pytest.raises(SparkDied):
-        events.replay(10).run(WANTED)
+        replace(Events().replay(10), look=died).run(WANTED)
 
 
-def died(_ranges: object) -> BatchLook:
+def died(ranges: Mapping[Place, tuple[int, int]]) -> BatchLook:
     raise SparkDied("Spark's JVM is gone")
 
 
