@@ -37,7 +37,7 @@ class SweepRecord:
 
 @dataclass(frozen=True, slots=True)
 class SweptRange:
-    """What was in one range: rows, and suspects that were handed over."""
+    """What was in one range: rows, and suspects that were found."""
 
     rows: int
     suspects: int
@@ -53,7 +53,7 @@ class Sweeps(Protocol):
         """Every sweep, the newest first."""
 
     def swept(self, sweep: SweepRecord, ranges: Mapping[Place, SweptRange]) -> None:
-        """These ranges are done: their suspects were handed over."""
+        """These ranges are done: their suspects were handed over, or one finding tells of them."""
 
     def ranges(self, sweep: SweepRecord) -> dict[Place, SweptRange]:
         """The ranges that are done; none of a sweep that has ended."""

@@ -18,7 +18,7 @@ def compare(family: Family, projection: Projection, seen: Seen) -> Difference | 
     if projection.is_index:
         return _compare_index(family, projection, seen)
     if any(is_incomplete(family, truth) for truth in seen.truths):
-        return Difference(Kind.INCOMPLETE_TRUTH_ROW)
+        return Difference(Kind.INCOMPLETE_TRUTH_ROW, lacking_columns(family, seen.truths))
     wanted = [truth for truth in seen.truths if projection.belongs(truth)]
     if len(wanted) > 1:
         return Difference(Kind.DUPLICATE_UID)
@@ -63,6 +63,14 @@ def differing_columns(projection: Projection, truth: Row, actual: Row) -> tuple[
     """The copied columns whose cells are not equal, in schema order."""
     expected, found = truth.cells.get, actual.cells.get
     return tuple([column for column in projection.columns if expected(column) != found(column)])
+
+
+def lacking_columns(family: Family, truths: Iterable[Row]) -> tuple[str, ...]:
+    """The required columns that any of these truth rows lacks, in the order of the family's."""
+    rows = list(truths)
+    return tuple(
+        column for column in family.truth.required if any(row.get(column) is None for row in rows)
+    )
 
 
 def is_incomplete(family: Family, truth: Row) -> bool:

@@ -151,6 +151,11 @@ class Family:
             return False  # as nearly always: this is asked of each key
         return slot == self.whole_group(slot.group)
 
+    def place_of_number(self, number: int) -> Slot:
+        """One of the places, by their number, where findings of many rows stand; no row's."""
+        *first, last = self.key
+        return Slot(*(each.of_no_row for each in first), last.of_no_row_numbered(number))
+
     @property
     def nowhere(self) -> Slot:
         """A place that no row has, to find out whether a table can be read at all."""

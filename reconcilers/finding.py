@@ -11,6 +11,7 @@
     (reported class) ─▶ reported ─▶ healed            for a person; equal at a later look
     (limits)         ─▶ held     ─▶ judged anew       breaker open, hold, pilot, or too many
     (observe mode)   ─▶ observed ─▶ healed
+    (systematic)     ─▶ held     ─▶ healed           one for many rows; swept, once it is accepted
     (a person)       ─▶ undoing  ─▶ undone            the before-image stands; its key is on hold
 """
 

@@ -68,6 +68,12 @@ class KeyColumn:
             return UUID(int=0x1000 << 64 | 1 << 63)
         return self.none_named or "\0"
 
+    def of_no_row_numbered(self, number: int) -> KeyValue:
+        """The same, one for each number from 0 on, and none of them `of_no_row`."""
+        if self.type in UUIDS:
+            return UUID(int=1 + number)
+        return -2 - number if self.type in INTEGERS else f"\0{number}"
+
     def value(self, text: object) -> KeyValue:
         """The value that JSON or a person's text stands for. Raises ValueError."""
         if self.type in UUIDS:

@@ -167,10 +167,10 @@ class Suspect:
     """A slot that steps 5 and 6 must settle: both sides differ, or it has been looked at again.
 
     ``projection`` names the one that differs.
-    ``kind`` is what the look found, None when both sides agreed. ``sources`` are those that
-    may claim the slot; ``oldest`` is the write time (µs) of the oldest change behind it.
-    ``suspected`` is what an earlier look, at least one delay ago, found here; ``unreadable`` why
-    the server would not read it.
+    ``kind`` is what the look found, None when both sides agreed; ``columns`` those in which the
+    sides differ, or that the truth lacks. ``sources`` are those that may claim the slot; ``oldest``
+    is the write time (µs) of the oldest change behind it. ``suspected`` is what an earlier look, at
+    least one delay ago, found here; ``unreadable`` why the server would not read it.
     """
 
     slot: Slot
@@ -181,6 +181,7 @@ class Suspect:
     looked_again: bool = False
     suspected: Kind | None = None
     unreadable: str | None = None
+    columns: tuple[str, ...] = ()
 
     def wake(self, suspected: Kind | None) -> Wake:
         """The key, to be published and looked at again one delay later, with what was found now."""
@@ -222,6 +223,7 @@ class Kind(StrEnum):
     UNGUARDABLE = "unguardable"
     MAILBOX_WITHOUT_TRUTH = "mailbox_without_truth"
     TRUTH_LOST_ROWS = "truth_lost_rows"
+    SYSTEMATIC = "systematic"
     COUNTER_DRIFT = "counter_drift"
     LARGE_CORRECTION = "large_correction"
     TABLE_REFUSES = "table_refuses"
@@ -238,6 +240,7 @@ ACCEPTABLE = frozenset(
         Kind.SHADOWED_DELETE,
         Kind.MAILBOX_WITHOUT_TRUTH,
         Kind.LARGE_CORRECTION,
+        Kind.SYSTEMATIC,
     }
 )
 """The classes that a person may decide with ``findings --accept``."""
@@ -245,7 +248,7 @@ ACCEPTABLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Step 4's answer for one slot: the kind, and the columns that differ (if any)."""
+    """Step 4's answer for one slot: the kind, and the columns that differ, or are null (if any)."""
 
     kind: Kind
     columns: tuple[str, ...] = ()

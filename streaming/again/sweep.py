@@ -2,11 +2,12 @@
 
 ::
 
-    range ─▶ worker: scan ─▶ glance ─▶ look ─▶ suspects ─▶ handed over ─▶ the range is done
+    range ─▶ worker: scan ─▶ glance ─▶ look ─▶ suspects ─▶ sieve ─▶ handed over ─▶ the range is done
+                                                             └─▶ systematic: left, one finding
 
-A range is done when its suspects are handed over, so what was under way at a crash is gone through
-once more, and nothing else. When the whole truth has been read, and what was found in it is
-settled, all of it is remembered: memory is whole.
+A range is done when its suspects are handed over, or left, so what was under way at a crash is gone
+through once more, with what waits in the sieve, and nothing else. When the whole truth has been
+read, and what was found in it is settled, all of it is remembered: memory is whole.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from checkpoints.lineage import Lineage
-from checkpoints.sweeps import SweepRecord, Sweeps, SweptRange
+from checkpoints.sweeps import SweepRecord, Sweeps
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family
 from reconcilers.memory import Watching, believed_since
-from reconcilers.model import Micros, Suspect
+from reconcilers.model import Micros
 from reconcilers.tokens import TokenRange, token_ranges
 from streaming.again.scan import Piece, SweptPiece, tables_of
+from streaming.again.sieve import Sieve
 
 log = logging.getLogger("reconciler")
 
@@ -34,16 +36,6 @@ AT_FIRST, MOST_AT_ONCE = 2, 128
 LONGEST_WAIT = 60.0
 GIVES_UP_AFTER = 10
 """Rounds of which nothing came, one after the other; the last wait is `LONGEST_WAIT` (s)."""
-
-
-class SuspectSink(Protocol):
-    """Where suspects go; `streaming.again.hand_over.HandOver` is the real one."""
-
-    def publish(self, suspects: Sequence[Suspect]) -> None:
-        """Hand them over: durable when it returns."""
-
-    def settled(self) -> bool:
-        """Wait until what was handed over is settled; False where nobody does that now."""
 
 
 class SweepProgress(Protocol):
@@ -65,12 +57,16 @@ class Interrupted(Exception):
 
 @dataclass(slots=True)
 class SweepResult:
-    """What a sweep has gone through. ``memory`` says why memory is not whole now, None if it is."""
+    """What a sweep has gone through. ``memory`` says why memory is not whole now, None if it is.
+
+    ``systematic`` are the differences that one finding tells of, a line each.
+    """
 
     rows: int = 0
     suspects: int = 0
     unread: list[tuple[str, TokenRange, str]] = field(default_factory=list)
     memory: str | None = None
+    systematic: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +114,7 @@ class Sweeper:
     sweeps: Sweeps
     mark: SweepMark
     scan: Callable[[Sequence[Piece]], Sequence[SweptPiece]]
-    sink: SuspectSink
+    sieve: Sieve
     progress: SweepProgress
     wait: Callable[[float], None]
     clock: Callable[[], Micros]
@@ -127,6 +123,7 @@ class Sweeper:
         """To its end, from where it is. Raises `Interrupted`, `Unreachable`, `Refused`."""
         found, done = SweepResult(), self.sweeps.ranges(sweep)
         ranges = token_ranges(sweep.ranges)
+        self.sieve.begin(sweep)
         for table in tables_of(self.family):
             left = [
                 Piece(table, number, tokens)
@@ -135,11 +132,15 @@ class Sweeper:
             ]
             self.progress.table(table, len(ranges) - len(left), len(ranges))
             self._table(sweep, left, found)
+            self.sweeps.swept(sweep, self.sieve.table_ended(table))
             if table == self.family.truth.table and sweep.truth_swept_at is None:
                 found.memory = self._truth_ended(sweep, found)
         for each in done.values():
             found.rows += each.rows
             found.suspects += each.suspects
+        if not done and not found.unread:
+            self.sieve.ended()
+        found.systematic = tuple(self.sieve.lines())
         self.sweeps.end(sweep, self.clock(), _outcome(found))
         return found
 
@@ -167,22 +168,13 @@ class Sweeper:
         """Those that have failed."""
         swept = self.scan(pieces)
         good = [each for each in swept if each.failed is None]
-        suspects = [suspect for each in good for suspect in each.suspects]
-        self.sink.publish(suspects)
-        read = [each for each in good if not each.unread]
-        self.sweeps.swept(
-            sweep,
-            {
-                (each.piece.table, each.piece.number): SweptRange(each.rows, len(each.suspects))
-                for each in read
-            },
-        )
+        self.sweeps.swept(sweep, self.sieve.take(good))
         for each in good:
             found.unread += [(each.piece.table, tokens, why) for tokens, why in each.unread]
-        rows = sum(each.rows for each in good)
+        rows, suspects = sum(each.rows for each in good), sum(len(each.suspects) for each in good)
         found.rows += rows
-        found.suspects += len(suspects)
-        self.progress.round(len(good), rows, len(suspects))
+        found.suspects += suspects
+        self.progress.round(len(good), rows, suspects)
         failed = [each for each in swept if each.failed is not None]
         if failed:
             self.progress.waiting(str(failed[0].failed))
@@ -194,7 +186,7 @@ class Sweeper:
         """Mark memory as whole, if it is; why not, if not."""
         read_at = self.clock()
         why = self._not_whole(sweep, found)
-        if why is None and not self.sink.settled():
+        if why is None and not self.sieve.settled():
             why = "what was found is not settled: no stream runs"
         if why is None:  # memory may have ended meanwhile
             why = self.mark.set(sweep, read_at)
@@ -211,4 +203,5 @@ class Sweeper:
 def _outcome(found: SweepResult) -> str:
     whole = "memory is whole" if found.memory is None else f"memory is not whole: {found.memory}"
     unread = f", {len(found.unread)} ranges unread" if found.unread else ""
-    return f"{found.rows} rows, {found.suspects} suspects{unread}; {whole}"
+    many = f", {len(found.systematic)} systematic" if found.systematic else ""
+    return f"{found.rows} rows, {found.suspects} suspects{many}{unread}; {whole}"

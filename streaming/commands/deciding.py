@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,8 @@ from streaming.pipeline.open_findings import finding_wake
 
 Publish = Callable[[Family, Iterable[Wake]], None]
 Decide = Callable[[Finding, Micros], Finding]
+LOOKED_AT = "looked at again one delay from now"
+SWEPT = "handed over to the stream by the next sweep: `reconcile sweep`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class Decision:
 def _not_retried(finding: Finding) -> str | None:
     if finding.state is State.STUCK or finding.kind is Kind.UNREADABLE:
         return None
+    if finding.kind is Kind.SYSTEMATIC:
+        return "it is looked at by sweeps: `reconcile findings --accept`, then `reconcile sweep`"
     return f"it is {finding.state.value}, not stuck: the stream looks at it by itself"
 
 
@@ -73,13 +78,13 @@ class Desk:
             print("nothing done")
             return 1
         found: set[str] = set()
-        done = refused = 0
+        refused, done = 0, Counter[str]()
         for key, family, finding in self._matching(keys, wanted):
             found.add(key)
             why = decision.refusal(finding)
             if why is None:
                 self._carry_out(decision, family, finding)
-                done += 1
+                done[SWEPT if finding.kind is Kind.SYSTEMATIC else LOOKED_AT] += 1
             elif keys is not None:
                 print(f"refused  {text_of(finding.slot)} {finding.kind.value}: {why}")
                 refused += 1
@@ -89,11 +94,15 @@ class Desk:
         self._tell(done, decision.done)
         return int(bool(refused or missing))
 
-    def _tell(self, done: int, what: str) -> None:
+    def _tell(self, done: Counter[str], what: str) -> None:
+        """How many, by what comes of them next."""
         if self.orders.dry_run:
-            print(f"{done} would be {what}; nothing done")
+            print(f"{done.total()} would be {what}; nothing done")
             return
-        print(f"{done} {what}; looked at again one delay from now" if done else "nothing done")
+        for then, number in done.items():
+            print(f"{number} {what}; {then}")
+        if not done:
+            print("nothing done")
 
     def _agreed(self, decision: Decision, wanted: FindingFilter) -> bool:
         matching = self._matching(None, wanted)
@@ -129,8 +138,8 @@ class Desk:
         changed = decision.change(finding, self.clock())
         told = self.orders.told(changed.sentence, decision.done)
         self.journal.decide(replace(changed, sentence=told))
-        if family.projections:  # a tally's findings are read now and then
-            self.publish(family, [finding_wake(finding)])
+        if family.projections and finding.kind is not Kind.SYSTEMATIC:
+            self.publish(family, [finding_wake(finding)])  # a tally's are read now and then
         print(f"{decision.done:<8} {where} {finding.kind.value}: {sentence}")
 
     # --- holds
@@ -159,7 +168,7 @@ class Desk:
         missing = sorted((keys or frozenset()) - {text_of(hold.slot) for _, hold in found})
         for key in missing:
             print(f"unknown  {key}: it is not on hold")
-        self._tell(len(found), "released")
+        self._tell(Counter(LOOKED_AT for _ in found), "released")
         return int(bool(missing))
 
     def _release(self, family: Family, hold: Hold) -> None:

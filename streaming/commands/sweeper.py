@@ -8,6 +8,7 @@ from checkpoints.cassandra import CassandraSweeps, Store
 from checkpoints.clock import now_micros, to_micros
 from streaming.again.hand_over import HandOver
 from streaming.again.scan import Scanning
+from streaming.again.sieve import Sieve
 from streaming.again.sweep import Sweeper, SweepMark, SweepProgress, SweepResult
 from streaming.again.workers import MOST_TASKS, on_workers
 from streaming.commands import workers
@@ -27,6 +28,7 @@ def lease_of(settings: Settings) -> str:
 def told_of(found: SweepResult) -> list[str]:
     """What was gone through, in lines."""
     told = [f"{found.rows} rows were compared, {found.suspects} suspects found"]
+    told += found.systematic
     told += [
         f"not read: {table}, tokens {of.after} to {of.until}: {why}"
         for table, of, why in found.unread
@@ -51,7 +53,7 @@ def sweeper(
         sweeps=CassandraSweeps(store, settings.cassandra.keyspace),
         mark=SweepMark(job.connections().lineage, to_micros(settings.stream.delay)),
         scan=on_workers(spark_session(settings.stream), Scanning(job, workers.scans), tasks),
-        sink=sink,
+        sieve=Sieve(job.family, sink, job.connections().journal, now_micros),
         progress=progress,
         wait=wait,
         clock=now_micros,

@@ -158,7 +158,7 @@ class OpenFindings:
         found: dict[UUID, list[OpenMessage]] = defaultdict(list)
         listing = self.family.listing.name
         for (name, slot), finding in self.findings.items():
-            message = open_message(finding) if name == listing and slot.key else None
+            message = open_message(finding) if name == listing and _is_of_a_row(finding) else None
             if message is not None and isinstance(slot.group, UUID):
                 found[slot.group].append(message)
         return found
@@ -234,8 +234,8 @@ class OpenFindings:
 
 
 def _is_of_a_row(finding: Finding) -> bool:
-    """Whether there is a key to look at: the finding of a whole table has none."""
-    return finding.slot != WHOLE_TABLE
+    """Whether there is a key to look at: what stands for a table, or for many rows, has none."""
+    return finding.slot != WHOLE_TABLE and finding.kind is not Kind.SYSTEMATIC
 
 
 def _is_paced(finding: Finding) -> bool:

@@ -243,7 +243,7 @@ class Look:
         difference = compare(self.family, projection, seen)
         if difference is None and projection.name not in target.looked_again:
             return None
-        return target.suspect(projection.name, difference.kind if difference else None)
+        return target.suspect(projection.name, difference)
 
     def _unresolved(self, wakes: Iterable[Wake], state: LookState) -> Iterable[Suspect | Wake]:
         """Deleted projection rows whose source nobody remembers.

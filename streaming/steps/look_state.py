@@ -6,7 +6,17 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 
 from reconcilers.memory import Entry
-from reconcilers.model import NO_PROJECTION, KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.model import (
+    NO_PROJECTION,
+    Difference,
+    KeyValue,
+    Kind,
+    Micros,
+    Row,
+    Slot,
+    Suspect,
+    Wake,
+)
 
 
 @dataclass(slots=True)
@@ -37,16 +47,17 @@ class Target:
         """Whether it has changed, or may have without any event: a cell of it has expired."""
         return self.changes > 0 or NO_PROJECTION in self.looked_again
 
-    def suspect(self, projection: str, kind: Kind | None) -> Suspect:
+    def suspect(self, projection: str, difference: Difference | None) -> Suspect:
         """It is to be confirmed in this projection."""
         return Suspect(
             self.slot,
             frozenset(self.sources),
-            kind,
+            None if difference is None else difference.kind,
             projection,
             self.oldest,
             projection in self.looked_again,
             self.looked_again.get(projection),
+            columns=() if difference is None else difference.columns,
         )
 
 

@@ -110,7 +110,8 @@ def test_a_row_at_another_uid_is_not_the_same_row() -> None:
 def test_a_truth_row_without_a_required_cell_is_incomplete(column: str, actual: Row | None) -> None:
     incomplete = truth({column: None})
     assert is_incomplete(FAMILY, incomplete)
-    assert kind(seen(actual, incomplete)) is Kind.INCOMPLETE_TRUTH_ROW
+    found = difference(seen(actual, incomplete))
+    assert found == Difference(Kind.INCOMPLETE_TRUTH_ROW, (column,))
 
 
 @pytest.mark.parametrize("column", ["threadid", "save_date", "flaguser", "flagseen"])

@@ -112,7 +112,27 @@ def test_a_held_class_is_accepted(
     slot = put(journal, kind, State.REPORTED)
     assert desk.decide(ACCEPT, frozenset({text_of(slot)}), FindingFilter()) == 0
     assert now_at(journal, slot).accepted
-    assert len(published) == 1
+    assert len(published) == (kind is not Kind.SYSTEMATIC)
+
+
+def test_what_is_systematic_is_no_key_and_waits_for_the_next_sweep(
+    desk: Desk,
+    journal: MemoryJournal,
+    published: Published,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    slot = put(journal, Kind.SYSTEMATIC, State.HELD)
+    row = put(journal, Kind.CONTENT_LOST, State.REPORTED)
+    assert desk.decide(ACCEPT, frozenset({text_of(slot), text_of(row)}), FindingFilter()) == 0
+    assert [wake.slot for _, wake in published] == [row]
+    told = capsys.readouterr().out.splitlines()
+    assert set(told[2:]) == {
+        "1 accepted; handed over to the stream by the next sweep: `reconcile sweep`",
+        "1 accepted; looked at again one delay from now",
+    }
+    assert desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter()) == 1
+    assert "it is looked at by sweeps" in capsys.readouterr().out
+    assert now_at(journal, slot).accepted
 
 
 @pytest.mark.parametrize("kind", sorted(set(Kind) - ACCEPTABLE))

@@ -121,6 +121,25 @@ def test_a_whole_group_stands_where_no_row_does_and_is_typed_like_one(family: Fa
     assert not family.is_whole_group(SLOT)
 
 
+@pytest.mark.parametrize("family", [MESSAGE, RIGHTS], ids=lambda family: family.name)
+def test_a_place_of_many_rows_is_no_rows_and_is_typed_like_one(family: Family) -> None:
+    first, second = family.place_of_number(0), family.place_of_number(2**32)
+    assert first != second
+    assert not {first, second} & {family.whole_group(None), family.nowhere}
+    for each in (first, second):
+        assert slot_from_text(family.key, text_of(each)) == each
+        assert not family.is_whole_group(each)
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "numbered"),
+    [("timeuuid", [UUID(int=1), UUID(int=8)]), ("bigint", [-2, -9]), ("text", ["\x000", "\x007"])],
+)
+def test_there_is_a_value_of_no_row_for_each_number(cql_type: str, numbered: list[object]) -> None:
+    column = KeyColumn("a", cql_type, "a")
+    assert [column.of_no_row_numbered(each) for each in (0, 7)] == numbered
+
+
 def test_a_whole_table_has_no_text_and_no_parts() -> None:
     assert text_of(WHOLE_TABLE) == ""
     assert named(MESSAGE.key, WHOLE_TABLE.key) == {"mailboxid": None, "uid": None}

@@ -143,3 +143,13 @@ def test_a_partition_delete_of_a_message_that_is_there_again_is_resolved() -> No
     assert looked.again == ()
     assert looked.unresolved == 0
     assert looked.examined == 1
+
+
+@pytest.mark.parametrize("column", ["threadid", "flagseen"])
+def test_a_suspect_names_the_columns_that_differ(column: str) -> None:
+    tables = projected(7)
+    tables.rows[PROJECTION.name][slot(7)] = row({column: None})
+    tables.truths[MESSAGE_ID] = (truth(threadid=OTHER_ID if column == "threadid" else None),)
+    wake = Wake(slot(7).key, MESSAGE_ID, oldest=NOW)
+    (suspect,) = look(wake, tables, MemoryLineage()).suspects
+    assert (suspect.kind, suspect.columns) == (Kind.DIFFERING_CELLS, (column,))

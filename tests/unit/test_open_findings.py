@@ -33,6 +33,10 @@ ELSEWHERE = replace(FOUND, slot=Slot(MAILBOX, 8), kind=Kind.EXTRA_ROW, state=Sta
 OF_AN_INDEX = replace(FOUND, projection="unseen_uids")
 OF_A_TABLE = replace(FOUND, slot=WHOLE_TABLE, kind=Kind.TABLE_REFUSES, state=State.HELD)
 
+OF_MANY_ROWS = replace(
+    FOUND, slot=FAMILY.place_of_number(7), kind=Kind.SYSTEMATIC, state=State.HELD
+)
+
 
 def open_findings(journal: MemoryJournal) -> OpenFindings:
     metrics = Metrics(CollectorRegistry())
@@ -92,10 +96,12 @@ def test_a_finding_is_due_when_its_next_look_has_come(
     assert list(kept.due(NOW)) == ([replace(FOUND, next_look=next_look)] if due else [])
 
 
-def test_the_finding_of_a_whole_table_has_no_key_to_look_at() -> None:
-    kept = keeping(replace(OF_A_TABLE, next_look=NOW))
+@pytest.mark.parametrize("found", [OF_A_TABLE, OF_MANY_ROWS], ids=["a table", "many rows"])
+def test_what_stands_for_a_table_or_for_many_rows_has_no_key_to_look_at(found: Finding) -> None:
+    kept = keeping(replace(found, next_look=NOW))
     assert list(kept.due(NOW)) == []
     assert list(kept.held()) == []
+    assert kept.messages() == {}
 
 
 @pytest.mark.parametrize("state", list(State))

@@ -6,15 +6,18 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints.memory import MemoryLineage
+from checkpoints.memory import MemoryJournal, MemoryLineage
 from checkpoints.memory_sweeps import MemorySweeps
 from checkpoints.sweeps import SweepRecord
 from reconcilers.errors import Unreachable
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import keeping
+from reconcilers.key import text_of
 from reconcilers.model import Kind, Slot, Suspect
 from streaming.again.scan import Piece, SweptPiece, tables_of
+from streaming.again.sieve import Sieve
 from streaming.again.sweep import AT_FIRST, GIVES_UP_AFTER, Sweeper, SweepMark, SweepResult
+from streaming.commands.sweeper import told_of
 
 FAMILY = keeping(MESSAGE, ["messages", "deleted_uids"])
 TABLES = ("imapuidtable", "messageidtable", "messagedeleted")
@@ -33,6 +36,7 @@ class Scene:
 
     sweeps: MemorySweeps = field(default_factory=MemorySweeps)
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
+    journal: MemoryJournal = field(default_factory=lambda: MemoryJournal(lambda: NOW))
     scanned: list[Piece] = field(default_factory=list)
     published: list[Suspect] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
@@ -41,19 +45,20 @@ class Scene:
     dies_at: int | None = None
     failing: int = 0
     unreadable: int | None = None
+    alike: int = 0
 
     def __post_init__(self) -> None:
         self.sweeps.begin(SWEEP)
         self.lineage.watch_from(NOW - 10 * DELAY)
 
     def run(self) -> SweepResult:
-        (record,) = self.sweeps.all()
+        record = self.sweeps.all()[0]
         made = Sweeper(
             FAMILY,
             self.sweeps,
             SweepMark(self.lineage, DELAY),
             self.scan,
-            self,
+            Sieve(FAMILY, self, self.journal, lambda: NOW + 1_000_000),
             self,
             self.waits.append,
             lambda: NOW + 1_000_000,
@@ -73,10 +78,16 @@ class Scene:
             return SweptPiece(piece, failed="no host answered")
         slot = Slot(UUID(int=piece.number), TABLES.index(piece.table))
         suspect = Suspect(slot, frozenset(), Kind.MISSING_ROW, "messages")
-        found = SweptPiece(piece, rows=10, suspects=[suspect])
+        found = SweptPiece(piece, rows=10, suspects=[suspect, *self._alike(piece)])
         if self.unreadable == piece.number:
             found.unread = [(piece.tokens, "tombstones")]
         return found
+
+    def _alike(self, piece: Piece) -> list[Suspect]:
+        """Rows in which one column differs, the same ones at the same tokens of each table."""
+        slots = (Slot(UUID(int=piece.number), 1_000 + uid) for uid in range(self.alike))
+        kind, columns = Kind.DIFFERING_CELLS, ("threadid",)
+        return [Suspect(slot, frozenset(), kind, "messages", columns=columns) for slot in slots]
 
     # --- where suspects go, and what is shown
 
@@ -130,6 +141,48 @@ def test_killed_anywhere_it_goes_on_and_only_what_was_under_way_is_done_again(di
     assert {each.slot for each in scene.published} == {
         Slot(UUID(int=number), table) for number in range(RANGES) for table in range(len(TABLES))
     }
+
+
+@pytest.mark.parametrize("dies_at", [None, 1, 5, RANGES, RANGES + 3, 3 * RANGES])
+def test_of_very_many_rows_alike_one_finding_tells_wherever_it_was_killed(
+    dies_at: int | None,
+) -> None:
+    scene = Scene(dies_at=dies_at, alike=100)
+    if dies_at is not None:
+        with pytest.raises(KilledError):
+            scene.run()
+    found = scene.run()
+    assert all(each.kind is Kind.MISSING_ROW for each in scene.published)
+    assert {each.slot for each in scene.published} == {
+        Slot(UUID(int=number), table) for number in range(RANGES) for table in range(len(TABLES))
+    }
+    (finding,) = scene.journal.open_findings(FAMILY)
+    assert finding.kind is Kind.SYSTEMATIC
+    assert (found.rows, found.suspects, found.memory) == (480, 48 + 4_800, None)
+    (ended,) = scene.sweeps.all()
+    assert ended.outcome == "480 rows, 4848 suspects, 1 systematic; memory is whole"
+    (line,) = found.systematic
+    assert told_of(found)[1] == line
+    assert text_of(finding.slot) in line
+
+
+def test_what_is_systematic_no_more_ends_with_a_sweep_of_everything() -> None:
+    scene = Scene(alike=100)
+    scene.run()
+    later = SweepRecord(NOW + 10, "alice", "", FAMILY.names, RANGES)
+    scene.sweeps.begin(later)
+    scene.alike = 0
+    scene.run()
+    assert not list(scene.journal.open_findings(FAMILY))
+
+
+def test_but_not_with_one_that_has_not_read_all() -> None:
+    scene = Scene(alike=100)
+    scene.run()
+    scene.sweeps.begin(SweepRecord(NOW + 10, "alice", "", FAMILY.names, RANGES))
+    scene.alike, scene.unreadable = 0, 4
+    scene.run()
+    assert len(list(scene.journal.open_findings(FAMILY))) == 1
 
 
 def test_a_range_that_failed_is_gone_through_again_after_a_pause() -> None:
