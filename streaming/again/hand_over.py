@@ -21,6 +21,8 @@ from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
 CHUNK = 50
 LOOK_EVERY = 1.0
 """Seconds between two looks at what is settled."""
+COMES_BACK_WITHIN = 120
+"""Looks for which a stream that ran is waited for when it runs no more: it is started again."""
 MOST_FOLLOWED = 100_000
 """Of so many suspects it is told what became of each."""
 GONE = "gone at the re-check"
@@ -77,6 +79,15 @@ class Closing:
 
 
 @dataclass(slots=True)
+class _Sent:
+    """How many were published, when the first was (µs), and whether a stream was seen to run."""
+
+    count: int = 0
+    first: Micros = 0
+    has_run: bool = False
+
+
+@dataclass(slots=True)
 class HandOver:
     """Of one family, to one stream. ``wait`` waits (s), and raises when it is to end."""
 
@@ -87,17 +98,21 @@ class HandOver:
     wait: Callable[[float], None]
     clock: Callable[[], Micros]
     _followed: dict[tuple[str, Slot], Kind | None] = field(default_factory=dict)
-    _sent: tuple[int, Micros] = (0, 0)
-    """How many were published, and when the first was (µs)."""
+    _sent: _Sent = field(default_factory=_Sent)
+
+    def resume(self, suspects: int, since: Micros) -> None:
+        """A process that has ended handed so many over, the first at ``since`` (µs) or later."""
+        self._sent.count += suspects
+        self._sent.first = min(self._sent.first or since, since)
 
     def publish(self, suspects: Sequence[Suspect]) -> None:
         """Hand them over: durable when it returns. Raises `Unreachable`."""
         for start in range(0, len(suspects), CHUNK):
             some = suspects[start : start + CHUNK]
-            if self.stream.running():
+            if self._runs():
                 self.wait(self.pace.takes(some))
-            count, first = self._sent
-            self._sent = count + len(some), first or self.clock()
+            self._sent.count += len(some)
+            self._sent.first = self._sent.first or self.clock()
             self.stream.publish(each.wake(each.kind) for each in some)
             for each in some:
                 if len(self._followed) < MOST_FOLLOWED:
@@ -105,14 +120,20 @@ class HandOver:
 
     def settled(self) -> bool:
         """Wait until what was handed over is settled; False where nobody does that now."""
-        if not self._sent[0]:
+        if not self._sent.count:
             return True
-        ends = self.stream.ends()
+        ends, away = self.stream.ends(), 0
         while not _passed(self.stream.settled(), ends):
-            if not self.stream.running():
+            away = 0 if self._runs() else away + 1
+            if away and (not self._sent.has_run or away > COMES_BACK_WITHIN):
                 return False
             self.wait(LOOK_EVERY)
         return True
+
+    def _runs(self) -> bool:
+        runs = self.stream.running()
+        self._sent.has_run |= runs
+        return runs
 
     def until_verified(self) -> None:
         """Wait until each repair was seen to hold, or is tried no more; for a stream that ends."""
@@ -135,7 +156,7 @@ class HandOver:
     def finish(self) -> Closing:
         """Once it is settled: what became of them."""
         if not self.settled():
-            return Closing(waiting=self._sent[0], topic=self.stream.topic)
+            return Closing(waiting=self._sent.count, topic=self.stream.topic)
         closing, repaired = Closing(), self._repaired()
         for projection, slots in self._by_projection():
             left = self.journal.recall(self.family, projection, slots)
@@ -153,13 +174,13 @@ class HandOver:
         if not self._followed:
             return found
         key = [column.name for column in self.family.key]
-        for day in _days(self._sent[1], self.clock()):
+        for day in _days(self._sent.first, self.clock()):
             for line in self.journal.log(day):
                 if line["state"] != State.VERIFIED or not all(name in line for name in key):
                     continue
                 parts = [column.value(line[column.name]) for column in self.family.key]
                 place = str(line["projection"]), Slot(*parts)
-                if place in self._followed and int(str(line["at"])) >= self._sent[1]:
+                if place in self._followed and int(str(line["at"])) >= self._sent.first:
                     found[place] = State.VERIFIED
         return found
 

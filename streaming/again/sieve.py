@@ -45,6 +45,9 @@ class SuspectSink(Protocol):
     def publish(self, suspects: Sequence[Suspect]) -> None:
         """Hand them over: durable when it returns."""
 
+    def resume(self, suspects: int, since: Micros) -> None:
+        """A process that has ended handed so many over, the first at ``since`` (µs) or later."""
+
     def settled(self) -> bool:
         """Wait until what was handed over is settled; False where nobody does that now."""
 
@@ -106,8 +109,13 @@ class Sieve:
     _count: TableCount = field(default_factory=TableCount)
     _waiting: Sequence[WaitingPiece] = ()
 
-    def begin(self, sweep: SweepRecord) -> None:
-        """Read what a person has accepted, and what this sweep has told of already."""
+    def begin(self, sweep: SweepRecord, handed_over: int) -> None:
+        """Read what a person has accepted, and what this sweep has told of already.
+
+        ``handed_over`` are the suspects of ranges that were done by processes that have ended.
+        """
+        if handed_over:
+            self.sink.resume(handed_over, sweep.began_at)
         for each in self._findings():
             if each.accepted:
                 self._standing[each.projection, each.slot] = Spread.ACCEPTED
@@ -120,8 +128,8 @@ class Sieve:
         What is handed over is durable then. Raises as the sink and the journal do.
         """
         some = list(pieces)
-        for each in some:
-            self._count.add(self.family, each)
+        for piece in some:
+            self._count.add(self.family, piece)
         spreads = {each.pattern: self._spread(each) for each in self._count.extents()}
         for each in self._count.extents():
             if spreads[each.pattern] is Spread.SYSTEMATIC and each.pattern not in self.told:
@@ -195,7 +203,7 @@ class Sieve:
         handed_over: list[Suspect] = []
         waiting, done = list[WaitingPiece](), dict[Place, SweptRange]()
         for piece in pieces:
-            wait = []
+            wait = list[Suspect]()
             for suspect in piece.suspects:
                 became = fate(spreads[each] for each in patterns_of(self.family, suspect))
                 if became is not Fate.LEFT:

@@ -123,7 +123,7 @@ class Sweeper:
         """To its end, from where it is. Raises `Interrupted`, `Unreachable`, `Refused`."""
         found, done = SweepResult(), self.sweeps.ranges(sweep)
         ranges = token_ranges(sweep.ranges)
-        self.sieve.begin(sweep)
+        self.sieve.begin(sweep, sum(each.suspects for each in done.values()))
         for table in tables_of(self.family):
             left = [
                 Piece(table, number, tokens)
@@ -141,6 +141,8 @@ class Sweeper:
         if not done and not found.unread:
             self.sieve.ended()
         found.systematic = tuple(self.sieve.lines())
+        if found.memory is None:  # it may have begun anew since the truth was read
+            found.memory = self.mark.refused(sweep)
         self.sweeps.end(sweep, self.clock(), _outcome(found))
         return found
 

@@ -11,7 +11,7 @@ from checkpoints.memory import MemoryJournal
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Slot, Suspect, Wake
-from streaming.again.hand_over import GONE, HandOver, LiveStream, SuspectPace
+from streaming.again.hand_over import COMES_BACK_WITHIN, GONE, HandOver, LiveStream, SuspectPace
 
 MAILBOX = UUID(int=1)
 NOW = 1_800_000_000_000_000
@@ -104,6 +104,39 @@ def test_without_any_there_is_nothing_to_wait_for() -> None:
     scene.made.publish([])
     assert scene.made.settled()
     assert list(scene.made.finish().lines()) == []
+
+
+def test_what_an_ended_process_handed_over_is_waited_for_as_well() -> None:
+    scene = Scene(speed=1)
+    scene.published += [Wake((MAILBOX, uid), None) for uid in range(30)]
+    scene.made.resume(30, NOW - 1)
+    assert scene.made.settled()
+    assert scene.settled >= 30
+
+
+def test_what_an_ended_process_handed_over_waits_where_no_stream_runs() -> None:
+    scene = Scene(running=False)
+    scene.published += [Wake((MAILBOX, uid), None) for uid in range(30)]
+    scene.made.resume(30, NOW - 1)
+    assert not scene.made.settled()
+    assert scene.made.finish().waiting == 30
+
+
+@pytest.mark.parametrize(("comes_back", "settled"), [(True, True), (False, False)])
+def test_a_stream_that_is_started_again_is_waited_for(*, comes_back: bool, settled: bool) -> None:
+    scene = Scene(speed=0)
+    scene.made.publish([suspect(1)])
+    plain, goes_at = scene.wait, len(scene.waits) + 3
+
+    def away_for_a_minute(seconds: float) -> None:
+        plain(seconds)
+        scene.running = len(scene.waits) < goes_at
+        if comes_back and len(scene.waits) > goes_at + 60:
+            scene.running, scene.speed = True, 10
+
+    scene.made.wait = away_for_a_minute
+    assert scene.made.settled() is settled
+    assert len(scene.waits) < goes_at + 2 * COMES_BACK_WITHIN
 
 
 def test_it_is_settled_when_the_stream_has_passed_the_last_one() -> None:

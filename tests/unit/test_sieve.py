@@ -18,7 +18,7 @@ from reconcilers.families.message import MESSAGE
 from reconcilers.family import keeping
 from reconcilers.finding import Finding, State, accepted
 from reconcilers.key import text_of
-from reconcilers.model import Kind, Slot, Suspect
+from reconcilers.model import Kind, Micros, Slot, Suspect
 from reconcilers.tokens import token_ranges
 from streaming.again.scan import Piece, SweptPiece
 from streaming.again.sieve import Sieve
@@ -61,11 +61,14 @@ class Scene:
     def begun(self, sweep: SweepRecord = SWEEP) -> Sieve:
         """As a new process makes it."""
         self.sieve = Sieve(FAMILY, self, self.journal, lambda: self.now)
-        self.sieve.begin(sweep)
+        self.sieve.begin(sweep, 0)
         return self.sieve
 
     def publish(self, suspects: Sequence[Suspect]) -> None:
         self.published += suspects
+
+    def resume(self, suspects: int, since: Micros) -> None:
+        pass
 
     def settled(self) -> bool:
         return True
@@ -81,7 +84,7 @@ class Scene:
         day = datetime.fromtimestamp(NOW // 1_000_000, UTC).date()
         return [line["state"] for line in self.journal.log(day)]
 
-    def uids(self) -> list[object]:
+    def uids(self) -> Sequence[object]:
         return sorted(each.slot.key[1] for each in self.published)
 
 

@@ -13,7 +13,7 @@ from reconcilers.errors import Unreachable
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import keeping
 from reconcilers.key import text_of
-from reconcilers.model import Kind, Slot, Suspect
+from reconcilers.model import Kind, Micros, Slot, Suspect
 from streaming.again.scan import Piece, SweptPiece, tables_of
 from streaming.again.sieve import Sieve
 from streaming.again.sweep import AT_FIRST, GIVES_UP_AFTER, Sweeper, SweepMark, SweepResult
@@ -46,6 +46,7 @@ class Scene:
     failing: int = 0
     unreadable: int | None = None
     alike: int = 0
+    before: list[tuple[int, Micros]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.sweeps.begin(SWEEP)
@@ -94,6 +95,9 @@ class Scene:
     def publish(self, suspects: Sequence[Suspect]) -> None:
         self.published += suspects
 
+    def resume(self, suspects: int, since: Micros) -> None:
+        self.before.append((suspects, since))
+
     def settled(self) -> bool:
         return self.settles
 
@@ -138,6 +142,18 @@ def test_killed_anywhere_it_goes_on_and_only_what_was_under_way_is_done_again(di
     assert not again & done
     assert len(again | done) == RANGES * len(TABLES)
     assert (found.rows, found.suspects, found.memory) == (480, 48, None)
+    assert scene.before == ([(len(done), NOW)] if done else [])  # one suspect a range
+
+
+def test_memory_that_has_begun_anew_since_the_truth_was_read_is_not_whole() -> None:
+    scene = Scene(dies_at=RANGES + 3)
+    with pytest.raises(KilledError):
+        scene.run()
+    assert scene.sweeps.all()[0].truth_swept_at is not None
+    scene.lineage.watch_from(NOW + 2_000_000)
+    found = scene.run()
+    assert found.memory == "memory has begun since this sweep began: sweep again"
+    assert "memory is not whole" in scene.sweeps.all()[0].outcome
     assert {each.slot for each in scene.published} == {
         Slot(UUID(int=number), table) for number in range(RANGES) for table in range(len(TABLES))
     }
