@@ -122,10 +122,10 @@ class Sieve:
         some = list(pieces)
         for each in some:
             self._count.add(self.family, each)
-        spreads = {each.pattern: self._spread(each) for each in self._count.extents()}
-        for each in self._count.extents():
-            if spreads[each.pattern] is Spread.SYSTEMATIC and each.pattern not in self.told:
-                self._tell(each)
+        spreads = {extent.pattern: self._spread(extent) for extent in self._count.extents()}
+        for extent in self._count.extents():
+            if spreads[extent.pattern] is Spread.SYSTEMATIC and extent.pattern not in self.told:
+                self._tell(extent)
         return self._sifted([*self._waiting, *map(WaitingPiece.of, some)], spreads)
 
     def table_ended(self, table: str) -> Mapping[Place, SweptRange]:
@@ -195,7 +195,7 @@ class Sieve:
         handed_over: list[Suspect] = []
         waiting, done = list[WaitingPiece](), dict[Place, SweptRange]()
         for piece in pieces:
-            wait = []
+            wait = list[Suspect]()
             for suspect in piece.suspects:
                 became = fate(spreads[each] for each in patterns_of(self.family, suspect))
                 if became is not Fate.LEFT:

@@ -81,7 +81,7 @@ class Scene:
         day = datetime.fromtimestamp(NOW // 1_000_000, UTC).date()
         return [line["state"] for line in self.journal.log(day)]
 
-    def uids(self) -> list[object]:
+    def uids(self) -> Sequence[object]:
         return sorted(each.slot.key[1] for each in self.published)
 
 
