@@ -128,12 +128,12 @@ class Sieve:
         What is handed over is durable then. Raises as the sink and the journal do.
         """
         some = list(pieces)
-        for piece in some:
-            self._count.add(self.family, piece)
-        spreads = {each.pattern: self._spread(each) for each in self._count.extents()}
-        for each in self._count.extents():
-            if spreads[each.pattern] is Spread.SYSTEMATIC and each.pattern not in self.told:
-                self._tell(each)
+        for each in some:
+            self._count.add(self.family, each)
+        spreads = {extent.pattern: self._spread(extent) for extent in self._count.extents()}
+        for extent in self._count.extents():
+            if spreads[extent.pattern] is Spread.SYSTEMATIC and extent.pattern not in self.told:
+                self._tell(extent)
         return self._sifted([*self._waiting, *map(WaitingPiece.of, some)], spreads)
 
     def table_ended(self, table: str) -> Mapping[Place, SweptRange]:

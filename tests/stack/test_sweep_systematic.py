@@ -1,0 +1,155 @@
+"""A column that is null in very many rows: one finding for all of them, and a person decides.
+
+The rows are as after an upgrade of James that added the column: the truth has it, older rows of the
+listing do not. All of it is written while the tables are not captured.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+
+from deploy.demo.old_mail import end_segment
+from deploy.mailserver.filler import fill
+from tests.endpoints import Running
+from tests.stack.conftest import a_scene
+from tests.stack.scenes import Place, Scene, cells
+from tests.stack.streams import until
+
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="commands")]
+
+MESSAGES, MAILBOXES, OLD = 3_000, 20, 1_200
+TABLES = ("imapuidtable", "messageidtable")
+
+
+@dataclass
+class Upgraded:
+    """Old mail: ``old`` are the rows whose thread the listing does not know."""
+
+    scene: Scene
+    old: Sequence[Place]
+    missing: Place
+    stale: Place
+    both: Place
+
+    @property
+    def ordinary(self) -> tuple[Place, ...]:
+        return (self.missing, self.stale, self.both)
+
+    def without_thread(self) -> int:
+        """How many rows of the listing have none, of those that are old."""
+        rows = self.scene.execute("SELECT mailboxid, uid, threadid FROM $projection")
+        lacking = {(row.mailboxid, row.uid) for row in rows if row.threadid is None}
+        return len(lacking & {place.row for place in self.old})
+
+    def told_one_by_one(self) -> set[tuple[object, int]]:
+        """Those of the old rows of which the stream has logged a finding."""
+        told = (line["finding"] for line in self.scene.stream.lines() if "finding" in line)
+        found = {(str(each.get("mailboxid")), each.get("uid")) for each in told}
+        return {place.row for place in self.old if (str(place.mailboxid), place.uid) in found}
+
+    def systematic(self) -> list[list[str]]:
+        """The lines of such findings that are open."""
+        listed = self.scene.command("findings", "--kind", "systematic").stdout.splitlines()
+        return [listed[at : at + 2] for at in range(0, len(listed) - 1, 2)]
+
+
+@pytest.fixture(scope="module")
+def upgraded(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Upgraded]:
+    changes: dict[str, dict[str, Any]] = {
+        "repair": {
+            "recheck_interval": 600,
+            "suspects_per_minute": 6_000,
+            "writes_per_minute": 6_000,
+        },
+        "sweep": {"ranges": 16},
+    }
+    for scene in a_scene(running, cassandra, tmp_path_factory, changes):
+        yield planted(scene)
+
+
+def captured(scene: Scene, on: str) -> None:
+    for table in TABLES:
+        scene.session.execute(f"ALTER TABLE {scene.keyspace}.{table} WITH cdc = {on}")
+
+
+def planted(scene: Scene) -> Upgraded:
+    captured(scene, "false")
+    until("memory has ended", lambda: scene.stream.said("changes may have been missed"))
+    fill(scene.session, scene.keyspace, MESSAGES, MAILBOXES)
+    rows = list(scene.execute("SELECT messageid, mailboxid, uid FROM $projection"))
+    places = [Place(row.messageid, row.mailboxid, row.uid) for row in rows]
+    made = Upgraded(scene, places[:OLD], Place(), Place(), places[OLD])
+    thread = uuid.uuid1()
+    to_truth = scene.session.prepare(
+        f"UPDATE {scene.keyspace}.imapuidtable SET threadid = ?"
+        " WHERE messageid = ? AND mailboxid = ? AND uid = ?"
+    )
+    to_listing = scene.session.prepare(
+        f"UPDATE {scene.keyspace}.messageidtable SET threadid = ? WHERE mailboxid = ? AND uid = ?"
+    )
+    all_of_them = [(thread, place.messageid, *place.row) for place in places]
+    execute_concurrent_with_args(scene.session, to_truth, all_of_them)
+    listed = [(None if at <= OLD else thread, *each.row) for at, each in enumerate(places)]
+    execute_concurrent_with_args(scene.session, to_listing, listed)
+    scene.write_truth(made.missing, cells())
+    scene.write_both(made.stale, cells())
+    for place in (made.stale, made.both):
+        scene.write_projection(place, {"flagdeleted": True, "modseq": 1})
+    end_segment(scene.session)  # the agent would send what stands in an open one
+    captured(scene, "true")
+    until("memory has begun anew", lambda: scene.stream.said("memory has begun:"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def first(upgraded: Upgraded) -> subprocess.CompletedProcess[str]:
+    """The first sweep, with what it said."""
+    swept = upgraded.scene.command("sweep", "--reason", "after the upgrade")
+    assert swept.returncode == 0, swept.stdout + swept.stderr
+    for place in upgraded.ordinary:
+        until(f"{place} agrees", partial(upgraded.scene.agrees, place))
+    return swept
+
+
+def test_one_finding_tells_of_all_of_them_and_none_is_repaired(
+    upgraded: Upgraded, first: subprocess.CompletedProcess[str]
+) -> None:
+    ((where, sentence),) = upgraded.systematic()
+    assert " held " in where
+    assert "differing_cells in threadid: " in sentence
+    assert "rows of messages that were compared (40 %)" in sentence
+    assert "`reconcile findings --accept 00000000-0000-1000-8000-000000000000/-" in sentence
+    assert "systematic: differing_cells in threadid: " in first.stdout
+    assert "memory is whole" in first.stdout
+    assert upgraded.without_thread() == OLD
+    assert not upgraded.told_one_by_one()
+    assert " 1 systematic" in upgraded.scene.command("status").stdout
+
+
+def test_once_it_is_accepted_the_next_sweep_hands_all_of_them_over(
+    upgraded: Upgraded, first: subprocess.CompletedProcess[str]
+) -> None:
+    ((_, sentence),) = upgraded.systematic()
+    words = sentence.partition("`reconcile ")[2].partition("`")[0].split()
+    accepted = upgraded.scene.command(*words)
+    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    assert "by the next sweep: `reconcile sweep`" in accepted.stdout
+    assert upgraded.without_thread() == OLD
+    swept = upgraded.scene.command("sweep")
+    assert swept.returncode == 0, swept.stdout + swept.stderr
+    until("all of them have their thread", lambda: not upgraded.without_thread())
+    assert f"messages: differing_cells: {OLD} seen: {OLD} repaired" in swept.stdout
+    assert upgraded.systematic() == []
+    assert "breakers closed" in upgraded.scene.command("status").stdout
+    assert not upgraded.scene.stream.said(" opened: ")
