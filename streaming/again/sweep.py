@@ -45,6 +45,9 @@ class SuspectSink(Protocol):
     def settled(self) -> bool:
         """Wait until what was handed over is settled; False where nobody does that now."""
 
+    def revisit(self) -> None:
+        """Hand over what was left unresolved: memory is whole now."""
+
 
 class SweepProgress(Protocol):
     """What is shown meanwhile."""
@@ -189,6 +192,7 @@ class Sweeper:
         if why is None:
             self.mark.set(read_at)
             self.sweeps.truth_swept(sweep, read_at)
+            self.sink.revisit()
         return why
 
     def _not_whole(self, sweep: SweepRecord, found: SweepResult) -> str | None:
