@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST ?= $(BIN)/python -m pytest
 ARGS   ?=
-LONG_PARTS := races counters-crashes counters-losses past kills checkpoints servers capture loads fire commands
+LONG_PARTS := races counters-crashes counters-losses past kills checkpoints servers capture loads fire commands sweeps
 SECOND := tests/stack/test_p[ar]*.py tests/stack/test_ra*.py tests/stack/test_str*.py
 THIRD := tests/unit tests/property tests/spark tests/contract tests/stack/test_[t-z]*.py
 OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes counters canary poison sweep replay)
@@ -87,7 +87,8 @@ test-long-servers: ## Kafka, Cassandra or the agent gone; Cassandra 4.1, passwor
 test-long-capture: ## agents silent, switched, cut off from a partition; their segments lost
 test-long-loads: ## a mailbox of 200,000 messages; 500,000 records after a stall; commands on 20,000 mails
 test-long-fire: ## counters beside mail at full speed; a table that refuses
-test-long-commands: ## resume, retry, undo, pilot, sweep and replay beside a stream and without one
+test-long-commands: ## resume, retry, undo, pilot, sweep and replay beside a stream and without one; wrong arguments
+test-long-sweeps: ## sweeps over 200,000 messages, wide partitions, odd tables and a past; replays of live data
 
 test-long-older-cassandra: setup ## repairs, index tables, counters, canaries, poison, sweep and replay on Cassandra 4.1
 	$(PYTEST) -m stack --release=4.1 --durations=10 $(OLDER)

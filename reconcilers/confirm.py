@@ -86,9 +86,8 @@ def judge(
         report = _shadowed_delete(seen, moment)
     if report is not None and report.kind not in accepted:
         return report
-    on_memory = not projection.is_index and _rests_on_memory(
-        family, seen, difference, moment, accepted
-    )
+    by_evidence = not projection.is_index or not seen.consulted
+    on_memory = by_evidence and _rests_on_memory(family, seen, difference, moment, accepted)
     sentence = describe(family, projection, seen, difference, moment)
     return Repair(difference, sentence, on_memory)
 
@@ -146,7 +145,7 @@ def _reported_class(
     family: Family, projection: Projection, seen: Seen, difference: Difference, moment: Moment
 ) -> Report | None:
     if projection.is_index:
-        return None if seen.consulted else _unknown(family)
+        return None if seen.consulted or seen.swept else names_no_source(family)
     source = family.truth.source
     match difference.kind:
         case Kind.INCOMPLETE_TRUTH_ROW:
@@ -195,15 +194,19 @@ def _meant_others(seen: Seen) -> bool:
 
 
 def _removal_without_evidence(family: Family, seen: Seen, moment: Moment) -> Report | None:
-    """An orphan is removed only if it is known that a delete meant this very row."""
+    """An orphan is removed only if it is known that a delete meant this very row.
+
+    Or, if it is of no source, that the truth has none here: all of it is remembered.
+    """
     if not seen.consulted:
-        return _unknown(family)
+        return None if seen.swept else names_no_source(family)
     if evidence_for_removal(family, seen, moment.delay) is not None:
         return None
     return without_evidence(family, seen, moment.delay)
 
 
-def _unknown(family: Family) -> Report:
+def names_no_source(family: Family) -> Report:
+    """A row of which nobody knows what it is of, and not all of the truth is remembered."""
     source, row = family.truth.source.label, family.key[-1].label
     sentence = f"the row names no {source} and none is remembered for its {row}"
     return Report(Kind.UNRESOLVED, sentence)
@@ -219,6 +222,10 @@ def describe(
         case Kind.MISSING_ROW:
             held = f"{source.label} {seen.truths[0].get(source.name)}"
             return f"{where} is missing; the truth holds {held}"
+        case Kind.EXTRA_ROW if not seen.consulted:
+            return (
+                f"{where} is of no {source.label}: the whole truth is remembered, and has none here"
+            )
         case Kind.EXTRA_ROW if projection.is_index:
             state = "has no place here" if seen.truths else "is gone"
             return f"{where} is for a {source.label} that {state}"

@@ -21,7 +21,8 @@ class Seen:
     ``consulted`` are the sources whose truth partition was read for it, ``present`` the slots
     that the truth holds now for them in this group (without rows that only outlived their own
     delete). ``suspected`` is what a look at least one delay ago found here. ``listed`` tells, for
-    an index, whether the row of the family's first projection is there.
+    an index, whether the row of the family's first projection is there. ``swept`` tells, where
+    nothing was consulted, whether memory holds every row of the truth: then it has none here.
     """
 
     slot: Slot
@@ -32,6 +33,7 @@ class Seen:
     present: frozenset[Slot] = frozenset()
     suspected: Kind | None = None
     listed: bool = False
+    swept: bool = False
 
 
 @dataclass(frozen=True, slots=True)

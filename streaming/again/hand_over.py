@@ -135,6 +135,17 @@ class HandOver:
         self._sent.has_run |= runs
         return runs
 
+    def revisit(self) -> None:
+        """Hand over what was left unresolved: memory is whole now."""
+        names = self.family.names
+        self.publish(
+            [
+                Suspect(each.slot, frozenset(), each.kind, each.projection)
+                for each in self.journal.open_findings(self.family)
+                if each.kind is Kind.UNRESOLVED and each.projection in names
+            ]
+        )
+
     def until_verified(self) -> None:
         """Wait until each repair was seen to hold, or is tried no more; for a stream that ends."""
         while self.settled() and self.stream.running() and self._unverified():

@@ -51,6 +51,9 @@ class SuspectSink(Protocol):
     def settled(self) -> bool:
         """Wait until what was handed over is settled; False where nobody does that now."""
 
+    def revisit(self) -> None:
+        """Hand over what was left unresolved: memory is whole now."""
+
 
 @dataclass(slots=True)
 class TableCount:
@@ -173,6 +176,10 @@ class Sieve:
     def settled(self) -> bool:
         """Wait until what was handed over is settled; False where nobody does that now."""
         return self.sink.settled()
+
+    def revisit(self) -> None:
+        """Hand over what was left unresolved: memory is whole now."""
+        self.sink.revisit()
 
     def _findings(self) -> list[Finding]:
         found = self.journal.open_findings(self.family)

@@ -194,6 +194,7 @@ class Sweeper:
             why = self.mark.set(sweep, read_at)
         if why is None:
             self.sweeps.truth_swept(sweep, read_at)
+            self.sieve.revisit()
         return why
 
     def _not_whole(self, sweep: SweepRecord, found: SweepResult) -> str | None:

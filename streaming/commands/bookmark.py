@@ -12,6 +12,7 @@ from checkpoints.cassandra import CassandraBookmarks
 from reconcilers.errors import Misconfigured
 from reconcilers.iso import iso
 from streaming.commands.mode import StreamNames
+from streaming.commands.names import did_you_mean
 from streaming.settings import Mode, Settings
 from streaming.tables.own_keyspace import open_own
 
@@ -82,10 +83,10 @@ class BookmarkDesk:
         """The one of this name. Raises `Misconfigured` where there is none."""
         found = self.bookmarks.named(self.stream, name)
         if found is None:
-            others = ", ".join(each.name for each in self.bookmarks.all_named(self.stream))
+            others = [str(each.name) for each in self.bookmarks.all_named(self.stream)]
             raise Misconfigured(
-                f"no bookmark is named {name}: there are {others or 'none'}"
-                " (`reconcile bookmark --list`)"
+                f"no bookmark is named {name}: there are {', '.join(others) or 'none'}"
+                f" (`reconcile bookmark --list`){did_you_mean(name, others)}"
             )
         return found
 

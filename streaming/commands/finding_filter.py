@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from reconcilers.finding import Finding, State
 from reconcilers.key import named, shape, slot_from_text
 from reconcilers.model import Kind, Micros, Slot
 from reconcilers.tally import QuotaRoot
+from streaming.commands.names import one_of
 from streaming.commands.pause import duration_of, time_of
 
 NAMESPACE = "#private"
@@ -128,20 +128,6 @@ def filter_of(
 def system_names() -> tuple[str, ...]:
     """Every projection and tally, once."""
     return tuple(dict.fromkeys(name for family in FAMILIES for name in family.names))
-
-
-def one_of(names: Iterable[str]) -> Callable[[str], str]:
-    """Reads one of these names; else it says which is near."""
-    known = list(names)
-
-    def read(text: str) -> str:
-        if text in known:
-            return text
-        near = difflib.get_close_matches(text, known, 1)
-        hint = f": did you mean {near[0]}?" if near else f": one of {', '.join(known)}"
-        raise argparse.ArgumentTypeError(f"{text!r} is not known{hint}")
-
-    return read
 
 
 def uuid_of(text: str) -> UUID:

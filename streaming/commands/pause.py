@@ -21,6 +21,7 @@ from reconcilers.model import Micros
 from reconcilers.pause import Pause
 from reconcilers.pilot import Pilot
 from reconcilers.write_target import ALL, REMOVALS
+from streaming.commands.names import one_of
 from streaming.settings import Settings
 from streaming.tables.own_keyspace import open_own
 
@@ -39,7 +40,7 @@ def add_command(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "pause", help="stop writing at once: everything, removals, or one projection"
     )
-    parser.add_argument("what", nargs="?", choices=pausable(), default=ALL)
+    _add_what(parser, f"one of {', '.join(pausable())}", default=ALL)
     until_or_for(parser).add_argument(
         "--list", action="store_true", help="all pauses that ever were, with who, why"
     )
@@ -52,11 +53,14 @@ def add_resume(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "resume", help="end pauses and close the breakers; what was held is looked at again"
     )
-    parser.add_argument(
-        "what", nargs="?", choices=pausable(), help="end the pauses of it only, and no breaker"
-    )
+    _add_what(parser, "end the pauses of it only, and no breaker", default=None)
     who_and_why(parser)
     parser.set_defaults(run=resume)
+
+
+def _add_what(parser: argparse.ArgumentParser, told: str, default: str | None) -> None:
+    what: Any = {"nargs": "?", "type": one_of(pausable()), "metavar": "WHAT"}
+    parser.add_argument("what", default=default, help=told, **what)
 
 
 def until_or_for(parser: argparse.ArgumentParser) -> Any:

@@ -12,7 +12,8 @@ from reconcilers.model import Kind
 from reconcilers.pause import PILOT, Pause
 from reconcilers.pilot import Pilot
 from reconcilers.tally import QuotaRoot
-from streaming.commands.finding_filter import NAMESPACE, one_of, system_names, uuid_of
+from streaming.commands.finding_filter import NAMESPACE, system_names, uuid_of
+from streaming.commands.names import one_of
 from streaming.commands.pause import asked_for, pauses_of, resumed_by, until_or_for, who_and_why
 from streaming.counters.ports import OwnerTables
 from streaming.settings import Settings

@@ -25,6 +25,7 @@ from streaming.commands import workers
 from streaming.commands.handing import STOPPED, WAITS, hand_over, wait_unless
 from streaming.commands.holding import Alone
 from streaming.commands.mode import StreamNames
+from streaming.commands.names import did_you_mean
 from streaming.commands.own_stream import OwnStream, add_settle
 from streaming.commands.pause import NO_REASON
 from streaming.commands.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
@@ -103,9 +104,9 @@ def _family(settings: Settings, systems: str | None) -> Family:
         names = [name for name in systems.split(",") if name]
         unknown = [name for name in names if name not in family.names]
         if unknown or not names:
-            raise Misconfigured(
-                f"--systems: {', '.join(unknown) or 'nothing'} is none of {', '.join(family.names)}"
-            )
+            none_of = f"{', '.join(unknown) or 'nothing'} is none of {', '.join(family.names)}"
+            near = did_you_mean(unknown[0], family.names) if unknown else ""
+            raise Misconfigured(f"--systems: {none_of}{near}")
         indexes = [each for each in family.projections[1:] if each.name in names]
         family = keeping(family, [each.name for each in indexes])
     schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checkpoints.lineage import Lineage
 from reconcilers.errors import ReadFailed, Refused
@@ -94,7 +94,13 @@ class Confirmer:
         """Memory is asked only where it decides: it is several reads a source."""
         one_sided = is_one_sided(self.family, suspect.slot, rows)
         memory = self._memory(suspect.slot, rows.claimants) if one_sided else NOTHING_REMEMBERED
-        return seen_at(self.family, suspect, rows, memory, self.delete_clock_tolerance)
+        seen = seen_at(self.family, suspect, rows, memory, self.delete_clock_tolerance)
+        return seen if rows.claimants else replace(seen, swept=self._remembers_all())
+
+    def _remembers_all(self) -> bool:
+        """Whether a sweep has read the whole truth since every change is heard."""
+        watching = self.lineage.watching()
+        return watching is not None and watching.believed(self.delay).swept_at is not None
 
     def _memory(self, slot: Slot, sources: frozenset[KeyValue]) -> Memory:
         entries = self.lineage.of_sources(list(sources))

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from checkpoints.journal import Journal
-from reconcilers.confirm import Moment, cannot_be_found, cannot_be_read, judge
+from reconcilers.confirm import Moment, cannot_be_found, cannot_be_read, judge, names_no_source
 from reconcilers.errors import ReadFailed
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Attempts, State, Step, advance, decided
 from reconcilers.halves import in_halves
 from reconcilers.model import (
+    Consistent,
     Kind,
     Micros,
     Repair,
@@ -208,10 +209,18 @@ class Examiner:
         if case.suspect.unreadable is not None:
             return cannot_be_read(self.family, self.projection, case.slot, case.suspect.unreadable)
         if case.suspect.kind is Kind.UNRESOLVED and seen.actual is None and not seen.consulted:
-            return cannot_be_found(self.family)
+            return Consistent() if seen.swept else cannot_be_found(self.family)
         accepted = self.rules.always_accepted | decided(previous)
         verdict = judge(self.family, self.projection, seen, case.moment, accepted)
+        if isinstance(verdict, Repair) and not seen.consulted and self._may_be_unread(case.slot):
+            return names_no_source(self.family)
         return self.confirmation.settle(seen, verdict)
+
+    def _may_be_unread(self, slot: Slot) -> bool:
+        """Whether the truth may have a row here that nobody has been able to read."""
+        places = [slot, self.family.whole_group(slot.group)]
+        found = self.journal.recall(self.family, self.family.listing.name, places)
+        return any(each.kind is Kind.UNREADABLE for each in found.values())
 
     def _repair(
         self, case: ConfirmedSuspect, verdict: Repair, step: Step, batch: _Batch

@@ -12,12 +12,12 @@ from uuid import UUID
 
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
-from reconcilers.model import Kind, Micros, Row, Slot, Value
+from reconcilers.model import Kind, Micros, Row, Slot, Value, look_again
 from reconcilers.projections.unseen_uids import UNSEEN_UIDS
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import Delete, Elements, Insert, Key, Statement, Table
 from tests.property.mail import SCHEMA, Climate, Event, Fate, Touch, World
-from tests.property.message_ports import Planned
+from tests.property.message_ports import PROJECTION, Planned, Ports
 from tests.property.past import Past
 from tests.property.races import FATES, Run
 
@@ -165,6 +165,34 @@ class IndexedPast(Past):
             assert isinstance(uid, int)
             event = Event(self.world.now, INDEX.table, None, mailbox, uid)
             self.world.events.append(event)
+
+    def sweep(self) -> IndexedPast:
+        """The truth was read when the play ended; that is marked, then all else is read."""
+        kept = self.run.kept
+        watching = kept.lineage.watching()
+        assert watching is not None
+        kept.lineage.mark_swept(self.world.now, watching.since)
+        Ports(kept).publish(
+            look_again(each.slot, each.projection, None, None, each.kind)
+            for each in kept.journal.open_findings(INDEXED)
+            if each.kind is Kind.UNRESOLVED
+        )
+        for (mailbox, uid), _row in self.run.world.projection.rows():
+            assert isinstance(mailbox, UUID)
+            assert isinstance(uid, int)
+            event = Event(self.world.now, PROJECTION.table, None, mailbox, uid)
+            self.world.events.append(event)
+        self._touch()
+        self.run.peace()
+        self._judge()
+        return self
+
+    def nothing_is_unresolved(self) -> IndexedPast:
+        """No finding says that nobody knows the message."""
+        found = self.run.kept.journal.open_findings(INDEXED)
+        left = [each for each in found if each.kind is Kind.UNRESOLVED]
+        assert not left, f"unresolved after a sweep: {left}"
+        return self
 
     def index_is_right(self) -> IndexedPast:
         """Wherever listing and truth agree that there is a message, or that there is none.

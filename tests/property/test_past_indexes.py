@@ -41,6 +41,16 @@ def with_a_truth_restored(seed: int) -> IndexedPast:
     return past.index_is_right()
 
 
+def with_a_sweep(seed: int) -> IndexedPast:
+    """Then all is read once: of every row it is known by now whether it has a message."""
+    past = IndexedPast(seed, restores=seed % 2 == 1)
+    past.play()
+    past.sweep()
+    past.converges()
+    past.nothing_is_unresolved()
+    return past.index_is_right()
+
+
 def with_users_between(seed: int) -> IndexedRun:
     """No past: users go on between any two reads and writes of ours, with clocks apart."""
     draw, run = random.Random(seed), IndexedRun(CLIMATES[seed % len(CLIMATES)])
@@ -68,7 +78,7 @@ def played(holds: Property, seeds: Iterable[int]) -> Counter[object]:
     return met
 
 
-@pytest.mark.parametrize("holds", [with_old_mail, with_a_truth_restored])
+@pytest.mark.parametrize("holds", [with_old_mail, with_a_truth_restored, with_a_sweep])
 def test_an_index_beside_a_past(holds: Property) -> None:
     met = played(holds, range(200))
     wanted = (Kind.MISSING_ROW, Kind.EXTRA_ROW, State.VERIFIED)
@@ -81,7 +91,7 @@ def test_no_statement_of_a_user_to_an_index_is_lost() -> None:
 
 
 @pytest.mark.long(part="past")
-@pytest.mark.parametrize("holds", [with_old_mail, with_a_truth_restored])
+@pytest.mark.parametrize("holds", [with_old_mail, with_a_truth_restored, with_a_sweep])
 def test_an_index_beside_a_past_in_many_more_runs(holds: Property) -> None:
     played(holds, range(1_000_000, 1_002_000))
 

@@ -15,7 +15,8 @@ class Mirror:
     """Copies what the agent writes of one keyspace from now on, until the end of the ``with``.
 
     ``topic_of`` says where to, given the table, None: nowhere; another may be set meanwhile, as
-    when an agent is started anew with other settings. Canaries are copied, too.
+    when an agent is started anew with other settings. Canaries are copied, too. What tells of a
+    mailbox in ``lost`` is lost on the way, as single events may be.
     """
 
     def __init__(
@@ -25,6 +26,7 @@ class Mirror:
         self._stack = stack
         copied = (keyspace, CanarySettings().keyspace)
         self._copied = tuple(f'"keyspace":"{each}"'.encode() for each in copied)
+        self.lost: frozenset[bytes] = frozenset()
         self._stop, self._listens = Event(), Event()
         self._thread = Thread(target=self._run, daemon=True)
 
@@ -58,6 +60,9 @@ class Mirror:
             producer.close()
 
     def _copy(self, producer: KafkaProducer, record: Any) -> None:
+        told = (record.key or b"") + (record.value or b"")
+        if any(each in told for each in self.lost):
+            return
         if record.value and any(each in record.value for each in self._copied):
             topic = self.topic_of(str(json.loads(record.value)["source"]["table"]))
             if topic is not None:

@@ -255,11 +255,11 @@ class Scene:
             if re.match(rf"{name}(\{{|\s)", line) and all(each in line for each in wanted)
         )
 
-    def await_all_examined(self) -> None:
+    def await_all_examined(self) -> list[Place]:
         """Until whatever was written up to now has been examined.
 
         Proved by wrong cells that are written after it, with events of both tables: each is found
-        and repaired only once its own delay has passed.
+        and repaired only once its own delay has passed. Returns where they were.
         """
         canaries = [Place() for _ in range(4)]
         for place in canaries:
@@ -267,6 +267,7 @@ class Scene:
             self.write_projection(place, {"flagseen": True})
         for place in canaries:
             until("the canary was found and repaired", partial(self.agrees, place))
+        return canaries
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Another command of `reconcile`, with the stream's settings."""

@@ -1,17 +1,25 @@
 """What cannot be done is told in one clear line on standard error, and by exit code 2."""
 
+import os
 import socket
 import subprocess
+import sys
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cassandra.cluster import Session
 
+from checkpoints.bookmarks import Bookmark
+from checkpoints.cassandra import CassandraBookmarks, Store, create_schema
+from streaming.app import NOBODY_READS
+from streaming.commands.mode import StreamNames
+from streaming.settings import Mode, load
 from tests.endpoints import Endpoints
 from tests.stack.scenes import Scene, reconcile
-from tests.stack.streams import write_settings
+from tests.stack.streams import PATIENCE, write_settings
 
 pytestmark = pytest.mark.stack
 
@@ -73,16 +81,38 @@ def test_a_settings_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 # --- servers
 
 
-COMMANDS = (
-    "stream",
+MAILBOX = "00000000-0000-11f1-ae92-02fc00000001"
+OWN_KEYSPACE = (
+    "status",
     "findings",
+    f"findings --undo {MAILBOX}/1 --system messages",
+    f"findings --release {MAILBOX}/1",
+    "pause",
+    "pause --list",
     "resume",
+    "pilot",
+    "pilot --user ann@example.org",
     "sweep",
+    "sweep --resume",
     "replay --from-time 2026-01-01",
+    "replay --bookmark before",
+    "bookmark before",
     "bookmark --list",
     "explain ann@example.org",
-    "lwt-report",
+    f"explain {MAILBOX} 7",
 )
+"""What reads or writes our own keyspace, as the stream has made it."""
+COMMANDS = ("stream", "canary", "lwt-report", *OWN_KEYSPACE)
+SHOWS = (
+    "status",
+    "findings",
+    "pause --list",
+    "pilot",
+    "bookmark --list",
+    "lwt-report --interval 1s",
+)
+"""What tells something, also of an installation where nothing has happened."""
+WITHOUT_UTF_8 = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
 
 
 @pytest.mark.parametrize("command", [each.split() for each in COMMANDS])
@@ -103,6 +133,25 @@ def test_an_unreachable_kafka_is_told_with_its_address(settings: Any, cassandra:
     assert f"no Kafka broker answers at {address}" in told
 
 
+@pytest.fixture(scope="module")
+def own(cassandra: Session) -> Iterator[str]:
+    """Our own keyspace, with all its tables and nothing in them."""
+    name = f"errors_{uuid.uuid4().hex[:8]}"
+    create_schema(cassandra, name)
+    yield name
+    cassandra.execute(f"DROP KEYSPACE {name}")
+
+
+@pytest.mark.parametrize("command", ["sweep", "replay --from-time 2026-01-01"])
+def test_a_command_that_needs_kafka_tells_its_address(
+    settings: Any, own: str, command: str
+) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    ours = {"cassandra": {"own_keyspace": own}, "kafka": {"bootstrap_servers": address}}
+    told = line_of(reconcile(*command.split(), "--config", str(settings(**ours))))
+    assert f"no Kafka broker answers at {address}" in told
+
+
 # --- tables, topics
 
 
@@ -110,6 +159,32 @@ def test_a_keyspace_that_is_not_there_is_told(settings: Any) -> None:
     config = settings(cassandra={"keyspace": "nowhere"})
     told = line_of(reconcile("stream", "--config", str(config)))
     assert "imapuidtable does not exist" in told
+
+
+@pytest.mark.long(part="commands")
+@pytest.mark.parametrize("command", [each.split() for each in OWN_KEYSPACE])
+def test_a_keyspace_of_ours_that_is_not_there_is_told(settings: Any, command: list[str]) -> None:
+    config = settings()
+    told = line_of(reconcile(*command, "--config", str(config)))
+    assert "lacks step 1" in told
+    assert "start `reconcile stream` once" in told
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("sweep", "imapuidtable does not exist"),
+        ("replay --from-time 2026-01-01", "imapuidtable does not exist"),
+        (f"explain {MAILBOX} 7", "imapuidtable does not exist"),
+        (f"findings --undo {MAILBOX}/1 --system messages", "imapuidtable does not exist"),
+        ("lwt-report", "there is no keyspace nowhere"),
+    ],
+)
+def test_a_command_that_needs_james_s_tables_tells_that_they_are_not_there(
+    settings: Any, own: str, command: str, told: str
+) -> None:
+    config = settings(cassandra={"keyspace": "nowhere", "own_keyspace": own})
+    assert told in line_of(reconcile(*command.split(), "--config", str(config)))
 
 
 def test_a_missing_projection_table_is_named(
@@ -154,3 +229,100 @@ def test_a_second_stream_in_repair_mode_is_refused(scene: Scene) -> None:
     told = line_of(scene.command("stream", "--mode", "repair"))
     assert "another" in told
     assert scene.stream.died() is None
+
+
+# --- arguments, names
+
+
+@pytest.mark.long(part="commands")
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("sweep --rate 0", "is no number of rows per second"),
+        ("sweep --rate fast", "is no number of rows per second"),
+        ("sweep --mode look", "invalid choice: 'look'"),
+        ("sweep --systems mesages", "did you mean messages?"),
+        ("replay", "is required"),
+        ("replay --from-time noon", "is no time as"),
+        ("replay --bookmark a --from-time 2026-01-01", "not allowed with"),
+        ("replay --bookmark befor", "did you mean before?"),
+        ("bookmark", "is required"),
+        ("bookmark --delete befor", "did you mean before?"),
+        ("explain", "the following arguments are required"),
+        ("explain nobody@example.org", "no mailbox is named as one of user"),
+        ("pilot --system mesages", "did you mean messages?"),
+        ("pilot --kind missing-row", "did you mean missing_row?"),
+        ("pilot --mailbox x", "is not a mailbox id"),
+        ("pilot --end --user ann", "--end ends the whole pilot"),
+        ("pause mesages", "did you mean messages?"),
+        ("pause --for 2x", "is no duration as"),
+        ("pause --until 2020-01-01", "the time of --until is over"),
+        ("resume mesages", "did you mean messages?"),
+        ("lwt-report --interval soon", "is no duration as"),
+        ("lwt-report --jmx here", "is no place as"),
+        ("findings --undo 7", "is not"),
+        ("findings --undo", "name"),
+        ("findings --undo --release", "not allowed with"),
+        ("findings --system mesages", "did you mean messages?"),
+        ("findings --state stuk", "did you mean stuck?"),
+        ("findings --user nobody@example.org", "no mailbox path is theirs"),
+        ("sweeep", "invalid choice: 'sweeep' (choose from 'stream', 'sweep'"),
+    ],
+)
+def test_a_wrong_argument_or_name_is_told_in_the_last_line(
+    settings: Any, own: str, cassandra: Session, command: str, told: str
+) -> None:
+    config = settings(cassandra={"own_keyspace": own})
+    name_a_bookmark(Store(cassandra, own), config, "before")
+    failed = reconcile(*command.split(), "--config", str(config))
+    assert failed.returncode == 2, failed.stdout + failed.stderr
+    assert told in failed.stderr.strip().splitlines()[-1], failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def name_a_bookmark(store: Store, config: Path, name: str) -> None:
+    """As `reconcile bookmark` does when a stream has settled something."""
+    found = load(config, {})
+    stream = StreamNames.of(found, Mode.REPAIR).bookmarks(found.families()[0])
+    CassandraBookmarks(store).name(Bookmark(stream, {}), name)
+
+
+# --- who reads it
+
+
+@pytest.mark.long(part="commands")
+@pytest.mark.parametrize("command", [each.split() for each in SHOWS])
+def test_a_reader_that_has_gone_is_no_error(settings: Any, own: str, command: list[str]) -> None:
+    config = settings(cassandra={"own_keyspace": own})
+    reads, writes = os.pipe()
+    os.close(reads)
+    ended = shown(config, command, stdout=writes)
+    os.close(writes)
+    assert ended.returncode == NOBODY_READS, ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.long(part="commands")
+@pytest.mark.parametrize("command", [each.split() for each in SHOWS])
+def test_a_terminal_without_utf_8_is_shown_what_it_can(
+    settings: Any, own: str, command: list[str]
+) -> None:
+    config = settings(cassandra={"own_keyspace": own})
+    ended = shown(config, command, stdout=subprocess.PIPE)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.isascii()
+    assert ended.stdout.strip()
+
+
+def shown(config: Path, command: list[str], stdout: int) -> subprocess.CompletedProcess[str]:
+    """The command with this output, where nothing but ASCII can be shown."""
+    return subprocess.run(
+        [sys.executable, "-m", "streaming.app", *command, "--config", str(config)],
+        env={**os.environ, **WITHOUT_UTF_8},
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )

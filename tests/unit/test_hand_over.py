@@ -1,7 +1,7 @@
 """Suspects are handed over: at a pace, waited for, and told of in the end."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import pytest
@@ -97,6 +97,19 @@ def test_where_no_stream_runs_they_wait_for_one_and_nobody_for_them() -> None:
         " --settle runs one meanwhile"
     ]
     assert not scene.waits
+
+
+def test_what_was_left_unresolved_is_handed_over_and_nothing_else() -> None:
+    scene = Scene()
+    unresolved = replace(finding(1, State.REPORTED), kind=Kind.UNRESOLVED)
+    for each in (unresolved, replace(unresolved, projection="gone"), finding(2, State.HELD)):
+        scene.journal.put(each)
+    scene.made.revisit()
+    assert [(wake.slot, wake.looked_again) for wake in scene.published] == [
+        (Slot(MAILBOX, 1), True)
+    ]
+    scene.journal.close(unresolved, State.HEALED, NOW)
+    assert list(scene.made.finish().lines()) == [f"messages: unresolved: 1 seen: 1 {GONE}"]
 
 
 def test_without_any_there_is_nothing_to_wait_for() -> None:

@@ -163,6 +163,15 @@ def test_a_gone_message_that_nobody_knows_is_unresolved(index: Projection) -> No
 
 
 @by_key
+def test_what_nobody_knows_goes_where_the_whole_truth_is_remembered(index: Projection) -> None:
+    unknown = replace(unlisted(THERE, suspected=Kind.EXTRA_ROW), consulted=frozenset(), swept=True)
+    answer = verdict(index, unknown)
+    assert isinstance(answer, Repair)
+    assert answer.rests_on_memory
+    assert isinstance(verdict(index, replace(unknown, suspected=None)), LookAgain)
+
+
+@by_key
 def test_a_flag_that_changed_within_the_delay_is_looked_at_again(index: Projection) -> None:
     for actual, each in ((None, belonging), (THERE, elsewhere)):
         assert isinstance(verdict(index, listed(actual, each(index, NOW - SECOND))), LookAgain)

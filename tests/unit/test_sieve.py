@@ -73,6 +73,9 @@ class Scene:
     def settled(self) -> bool:
         return True
 
+    def revisit(self) -> None:
+        pass
+
     def findings(self) -> list[Finding]:
         return list(self.journal.open_findings(FAMILY))
 

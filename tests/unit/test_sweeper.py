@@ -101,6 +101,11 @@ class Scene:
     def settled(self) -> bool:
         return self.settles
 
+    def revisit(self) -> None:
+        watching = self.lineage.watching()
+        assert watching is not None
+        self.told.append(f"revisited, read up to {watching.swept_at}")
+
     def table(self, name: str, done: int, ranges: int) -> None:
         self.told.append(f"{name} {done}/{ranges}")
 
@@ -128,6 +133,18 @@ def test_each_range_of_each_table_is_gone_through_once() -> None:
     watching = scene.lineage.watching()
     assert watching is not None
     assert watching.swept_at == ended.truth_swept_at == NOW + 1_000_000
+
+
+def test_what_was_unresolved_is_judged_anew_once_memory_is_whole() -> None:
+    whole, not_settled = Scene(), Scene(settles=False)
+    whole.run()
+    assert whole.told[:3] == [
+        f"{TABLES[0]} 0/{RANGES}",
+        f"revisited, read up to {NOW + 1_000_000}",
+        f"{TABLES[1]} 0/{RANGES}",
+    ]
+    not_settled.run()
+    assert not [each for each in not_settled.told if each.startswith("revisited")]
 
 
 @pytest.mark.parametrize("dies_at", [1, 5, RANGES, RANGES + 3, 2 * RANGES + 9, 3 * RANGES])

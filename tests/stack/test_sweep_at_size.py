@@ -1,0 +1,194 @@
+"""A sweep over 200,000 messages while users write: whatever no event told of is found, and no more.
+
+Rows went wrong on three occasions: before anything was captured; where events were dropped on their
+way; while the agent was dead, whose segments were deleted. One stack of this file's own.
+"""
+
+import subprocess
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+
+from deploy.comparison.full_comparison import message_differences
+from deploy.comparison.indexes import index_differences
+from deploy.comparison.snapshot import read_whole
+from deploy.demo.incident import delete_finished
+from deploy.demo.old_mail import end_segment
+from deploy.embedded import Stack
+from deploy.mailserver.filler import fill
+from tests.conftest import make_mail_tables
+from tests.endpoints import Running
+from tests.stack.mirror import Mirror
+from tests.stack.pasts import Damage, Users, a_scene_with_a_past, places, repaired, unresolved
+from tests.stack.scenes import Place, Scene, cells, create_topics
+from tests.stack.streams import until
+
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="sweeps")]
+
+MESSAGES, MAILBOXES, OF_EACH = 200_000, 100, 5
+OCCASIONS = ("before", "dropped", "dead")
+RATE = 20.0
+"""Operations a second of the users."""
+DELAY = 10
+"""No write of theirs is on its way for longer, on a busy machine too."""
+INDEX = "deleted_uids"
+
+
+@dataclass
+class Large:
+    """The keyspace, what copies its events to the stream, and what went wrong in it."""
+
+    scene: Scene
+    mirror: Mirror
+    damage: dict[str, Damage] = field(
+        default_factory=lambda: {each: Damage.of(OF_EACH) for each in OCCASIONS}
+    )
+    orphans: list[Place] = field(default_factory=lambda: places(OF_EACH))
+    """Rows of messages that the truth never had: made while every change was heard, it seemed."""
+    proofs: list[Place] = field(default_factory=list)
+    """Rows by which it was seen how far the stream had come."""
+
+
+@pytest.fixture(scope="module")
+def large(
+    own_running: Running, own_session: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Large]:
+    """A stream beside old mail; some of it went wrong, before."""
+    stack, topic = own_running.endpoints, f"events_{uuid.uuid4().hex[:8]}"
+    make_mail_tables(own_running, own_session, stack.keyspace)
+    create_topics(stack, [topic])
+    made: list[Large] = []
+    with ExitStack() as held:
+
+        def past(scene: Scene) -> None:
+            fill(scene.session, scene.keyspace, MESSAGES, MAILBOXES)
+            fill_index(scene)
+            mirror = Mirror(stack, scene.keyspace, lambda _table: topic)
+            made.append(Large(scene, held.enter_context(mirror)))
+            made[0].damage["before"].plant(scene)
+
+        changes: dict[str, dict[str, Any]] = {
+            "kafka": {"topic_prefix": topic},
+            "stream": {"delay": DELAY},
+            "repair": {"projections": ["messages", INDEX], "recheck_interval": 600},
+            "canary": {"lost_after": 5, "usual_delay": 60},
+        }
+        folder = tmp_path_factory.mktemp("large")
+        for _ in a_scene_with_a_past(own_running, own_session, folder, changes, past):
+            yield made[0]
+
+
+def fill_index(scene: Scene) -> None:
+    """The deleted UIDs of all messages."""
+    rows = scene.session.execute(
+        f"SELECT mailboxid, uid, flagdeleted FROM {scene.keyspace}.messageidtable"
+    )
+    add = scene.session.prepare(
+        f"INSERT INTO {scene.keyspace}.messagedeleted (mailboxid, uid) VALUES (?, ?)"
+    )
+    deleted = ((row.mailboxid, row.uid) for row in rows if row.flagdeleted)
+    execute_concurrent_with_args(scene.session, add, list(deleted))
+
+
+@dataclass
+class Swept:
+    """The sweep, and the users who wrote all the while."""
+
+    large: Large
+    users: Users
+    answer: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def swept(large: Large, own_stack: Stack) -> Swept:
+    """All of it happens; the users go on until everything is right."""
+    scene, users = large.scene, Users(large.scene, RATE)
+    with users.at_work():
+        drop_events(large)
+        lose_segments(large, own_stack)
+        large.proofs += (
+            scene.await_all_examined()
+        )  # the agent has caught up, and memory has begun anew
+        heard = {place.row for each in large.damage.values() for place in each.places}
+        assert not heard & repaired(scene)
+        before = users.done
+        answer = scene.command("sweep", "--reason", "a test")
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        assert users.done > before
+        for each in large.damage.values():
+            each.await_repaired(scene)
+    large.proofs += scene.await_all_examined()
+    return Swept(large, users, answer)
+
+
+def drop_events(large: Large) -> None:
+    """Of these mailboxes no event ever comes; canaries and all others do."""
+    scene, damage = large.scene, large.damage["dropped"]
+    planted = [*damage.places, *large.orphans]
+    large.mirror.lost |= {str(place.mailboxid).encode() for place in planted}
+    damage.plant(scene)
+    for place in large.orphans:
+        scene.write_projection(place, {"messageid": place.messageid, **cells()})
+
+
+def lose_segments(large: Large, stack: Stack) -> None:
+    """The agent dies, users write on, and what it has not read is deleted."""
+    scene, raw, damage = large.scene, stack.layout.cassandra / "cdc_raw", large.damage["dead"]
+    until("canaries come back", partial(scene.metric, "reconciler_capture_delay_seconds"))
+    before = scene.metric("reconciler_lost_spans_total")
+    stack.kill_agent()
+    damage.plant(scene)
+    ids = [place.mailboxid.bytes for place in damage.places]
+    until("it stands in a segment", lambda: holding(raw, ids))
+    end_segment(scene.session)
+    until("that is deleted", lambda: delete_finished(raw) >= 0 and not holding(raw, ids))
+    stack.start_agent()
+    until("it is known", lambda: scene.metric("reconciler_lost_spans_total") > before)
+
+
+def holding(raw: Path, ids: Iterable[bytes]) -> list[Path]:
+    """The segments that hold a write to one of these mailboxes."""
+    segments = [(each, each.read_bytes()) for each in raw.glob("CommitLog-*.log")]
+    return [each for each, held in segments if any(mailbox in held for mailbox in ids)]
+
+
+def test_everything_was_read_and_is_remembered(swept: Swept) -> None:
+    told = swept.answer.stdout
+    assert int(told.split()[0]) > 2 * MESSAGES
+    assert "memory is whole" in told
+    assert "not read" not in told
+
+
+@pytest.mark.parametrize("occasion", OCCASIONS)
+def test_whatever_no_event_told_of_is_repaired(swept: Swept, occasion: str) -> None:
+    assert swept.large.damage[occasion].left(swept.large.scene) == {}
+
+
+def test_a_row_that_the_truth_never_had_is_removed(swept: Swept) -> None:
+    scene = swept.large.scene
+    assert [each for each in swept.large.orphans if not scene.lacks(each.row)] == []
+
+
+def test_nothing_else_was_repaired(swept: Swept) -> None:
+    large, doubtful = swept.large, swept.users.in_doubt()
+    planted = [place for each in large.damage.values() for place in each.places]
+    wrong = {place.row for place in (*planted, *large.orphans, *large.proofs)}
+    assert repaired(large.scene) - wrong - doubtful == set()
+
+
+def test_both_sides_agree_by_separate_code(swept: Swept) -> None:
+    tables = read_whole(swept.large.scene.session, swept.large.scene.keyspace)
+    assert list(message_differences(tables)) == []
+    assert [each for each in index_differences(tables) if each.projection == INDEX] == []
+
+
+def test_nothing_is_unresolved(swept: Swept) -> None:
+    assert unresolved(swept.large.scene) == []

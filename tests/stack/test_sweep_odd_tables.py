@@ -1,0 +1,298 @@
+"""Sweeps of tables that are not as usual: empty, with other columns, with rows that cannot be read.
+
+A keyspace for each; all is written before anything is captured, so that only a sweep can find it.
+"""
+
+import os
+import pty
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+from cassandra.cluster import Session
+
+from streaming.app import NOBODY_READS
+from tests.endpoints import Running
+from tests.stack.conftest import a_scene
+from tests.stack.pasts import QUIET, a_scene_with_a_past, places, unresolved
+from tests.stack.scenes import Cells, Place, Scene, cells
+from tests.stack.streams import until
+from tests.stack.test_poison import A_ROW, DATES, TOMBSTONES, dates
+
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="sweeps")]
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "sweep": {"ranges": 8},
+    "repair": {"recheck_interval": 600, "projections": ["messages", "deleted_uids"]},
+}
+
+
+# --- empty tables
+
+
+@pytest.fixture(scope="module")
+def empty(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    yield from a_scene(running, cassandra, tmp_path_factory, CHANGES)
+
+
+def test_empty_tables_are_swept(empty: Scene) -> None:
+    answer = empty.command("sweep")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert answer.stdout.startswith("0 rows were compared, 0 suspects found")
+    assert "memory is whole" in answer.stdout
+    for table in ("imapuidtable", "messageidtable", "messagedeleted"):
+        assert f"{table}: 8 of 8 ranges" in answer.stderr
+
+
+WITHOUT_UTF_8 = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "TERM": "xterm"}
+
+
+def swept_with(scene: Scene, **streams: Any) -> subprocess.Popen[bytes]:
+    """A sweep whose streams are these; a terminal among them knows ASCII only."""
+    command = [sys.executable, "-m", "streaming.app", "sweep"]
+    return subprocess.Popen(
+        [*command, "--config", str(scene.stream.config)],
+        env={**os.environ, **WITHOUT_UTF_8},
+        stdin=subprocess.DEVNULL,
+        **streams,
+    )
+
+
+def test_a_reader_that_has_gone_is_no_error_of_a_sweep(empty: Scene) -> None:
+    with swept_with(empty, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        told = process.stderr.read().decode()
+        assert process.wait() == NOBODY_READS, told
+    assert "Traceback" not in told
+
+
+def test_its_bar_is_shown_by_a_terminal_without_utf_8(empty: Scene) -> None:
+    ours, its = pty.openpty()
+    with swept_with(empty, stdout=its, stderr=its) as process:
+        os.close(its)
+        shown = b"".join(iter(partial(read_from, ours), b""))
+        assert process.wait() == 0, shown
+    os.close(ours)
+    told = shown.decode("ascii")
+    assert "messageidtable" in told
+    assert "memory is whole" in told
+    assert "Traceback" not in told
+
+
+def read_from(terminal: int) -> bytes:
+    """What is there, nothing at its end: then Linux tells of an error."""
+    try:
+        return os.read(terminal, 4096)
+    except OSError:
+        return b""
+
+
+# --- other columns than this version knows
+
+
+@dataclass
+class Altered:
+    """Tables of another James, and messages that differ in what he has added, or elsewhere."""
+
+    scene: Scene
+    right: Place = field(default_factory=Place)
+    newer: Place = field(default_factory=Place)
+    missing: Place = field(default_factory=Place)
+    stale: Place = field(default_factory=Place)
+
+    def write(self) -> None:
+        """``save_date`` is newer than the listing, ``threadid`` than both tables.
+
+        Both have a column that is newer than this version, and each has one that the other lacks.
+        """
+        self._alter("messageidtable", "DROP save_date", "DROP threadid", "ADD newer text")
+        self._alter("messageidtable", "ADD listed_only map<text, text>")
+        self._alter("imapuidtable", "DROP threadid", "ADD newer text")
+        self._alter("imapuidtable", "ADD truth_only map<text, text>")
+        for place in (self.right, self.newer, self.missing, self.stale):
+            self.scene.write_truth(place, self._cells("threadid"))
+        for place in (self.right, self.newer, self.stale):
+            listed = {"messageid": place.messageid, **self._cells("threadid", "save_date")}
+            self.scene.write_projection(place, listed)
+        self.scene.write_projection(self.newer, {"newer": "other"})
+        self.scene.write_projection(self.stale, {"flagflagged": True})
+
+    def _alter(self, table: str, *changes: str) -> None:
+        for change in changes:
+            self.scene.session.execute(f"ALTER TABLE {self.scene.keyspace}.{table} {change}")
+
+    @staticmethod
+    def _cells(*lacking: str) -> Cells:
+        told = cells(newer="same", **QUIET)
+        return {name: value for name, value in told.items() if name not in lacking}
+
+    def agrees(self, place: Place) -> bool:
+        """Whether what both tables can hold is alike."""
+        names = ", ".join(self._cells("threadid", "save_date", "userflags"))
+        where = "mailboxid = %s AND uid = %s"
+        truth = self.scene.execute(
+            f"SELECT messageid, {names} FROM $truth WHERE messageid = %s AND {where}",
+            place.messageid,
+            *place.row,
+        ).one()
+        listed = self.scene.execute(
+            f"SELECT messageid, {names} FROM $projection WHERE {where}", *place.row
+        ).one()
+        return truth is not None and truth == listed
+
+    def written(self, place: Place) -> int:
+        """When the newer cell of the listing was written (µs)."""
+        row = self.scene.execute(
+            "SELECT writetime(newer) AS at FROM $projection WHERE mailboxid = %s AND uid = %s",
+            *place.row,
+        ).one()
+        return int(row.at)
+
+
+@pytest.fixture(scope="module")
+def altered(
+    running: Running,
+    cassandra: Session,
+    mail_keyspace: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Altered]:
+    made: list[Altered] = []
+
+    def past(scene: Scene) -> None:
+        made.append(Altered(scene))
+        made[0].write()
+
+    folder = tmp_path_factory.mktemp("altered")
+    for _ in a_scene_with_a_past(running, cassandra, folder, CHANGES, past):
+        yield made[0]
+
+
+def test_a_newer_column_is_compared_and_one_that_a_table_lacks_is_not(altered: Altered) -> None:
+    before = altered.written(altered.right)
+    answer = altered.scene.command("sweep")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout
+    assert "messages: differing_cells: 2 seen: 2 repaired" in answer.stdout
+    for place in (altered.newer, altered.missing, altered.stale):
+        until(f"{place} agrees", partial(altered.agrees, place))
+    assert altered.written(altered.right) == before
+
+
+def test_a_column_that_no_version_can_copy_is_told_in_a_line(altered: Altered) -> None:
+    scene = altered.scene
+    for table in ("imapuidtable", "messageidtable"):
+        scene.session.execute(f"ALTER TABLE {scene.keyspace}.{table} ADD both_have map<text, text>")
+    answer = scene.command("sweep")
+    for table in ("imapuidtable", "messageidtable"):
+        scene.session.execute(f"ALTER TABLE {scene.keyspace}.{table} DROP both_have")
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    assert "both_have is of type map<text, text>" in answer.stderr.strip().splitlines()[-1]
+
+
+# --- rows that cannot be read
+
+
+@dataclass
+class Poisoned:
+    """Rows with a date that is none, and partitions with more tombstones than a node reads.
+
+    ``beside`` is missing in such a mailbox, ``named`` listed and of a message of that kind.
+    """
+
+    scene: Scene
+    right: dict[str, Place] = field(default_factory=lambda: {name: Place() for name in DATES})
+    missing: dict[str, Place] = field(default_factory=lambda: {name: Place() for name in DATES})
+    differing: dict[str, Place] = field(default_factory=lambda: {name: Place() for name in DATES})
+    beside: Place = field(default_factory=lambda: Place(uid=TOMBSTONES + 1))
+    named: Place = field(default_factory=lambda: Place(uid=TOMBSTONES + 1))
+    healthy: list[Place] = field(default_factory=lambda: places(20))
+
+    def write(self) -> None:
+        """All of it."""
+        scene = self.scene
+        for name, date in DATES.items():
+            dated = cells(internaldate=date, save_date=date, **QUIET)
+            scene.write_both(self.right[name], dated)
+            scene.write_truth(self.missing[name], dated)
+            scene.write_both(self.differing[name], dated)
+            scene.write_projection(self.differing[name], {"internaldate": date - 1})
+        bury(scene, "messageidtable", mailboxid=self.beside.mailboxid)
+        bury(scene, "imapuidtable", messageid=self.named.messageid, mailboxid=uuid.uuid1())
+        scene.write_projection(self.named, {"messageid": self.named.messageid, **cells(**QUIET)})
+        for place in (self.beside, *self.healthy):
+            scene.write_truth(place, cells(**QUIET))
+
+
+def bury(scene: Scene, table: str, **partition: uuid.UUID) -> None:
+    """So many tombstones there: elements taken from user flags."""
+    where = " AND ".join(f"{name} = ?" for name in partition)
+    take = scene.session.prepare(
+        f"UPDATE {scene.keyspace}.{table} SET userflags = userflags - ? WHERE {where} AND uid = ?"
+    )
+    flags = {f"flag {number}" for number in range(A_ROW)}
+    for uid in range(1, TOMBSTONES // A_ROW + 1):
+        scene.session.execute(take, (flags, *partition.values(), uid))
+
+
+@pytest.fixture(scope="module")
+def poisoned(
+    running: Running,
+    cassandra: Session,
+    mail_keyspace: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Poisoned]:
+    made: list[Poisoned] = []
+
+    def past(scene: Scene) -> None:
+        made.append(Poisoned(scene))
+        made[0].write()
+
+    folder = tmp_path_factory.mktemp("poisoned")
+    for _ in a_scene_with_a_past(running, cassandra, folder, CHANGES, past):
+        yield made[0]
+
+
+@pytest.fixture(scope="module")
+def swept(poisoned: Poisoned) -> subprocess.CompletedProcess[str]:
+    """A sweep of it, with what it said."""
+    return poisoned.scene.command("sweep")
+
+
+def test_what_cannot_be_read_is_told_and_memory_is_not_whole(
+    poisoned: Poisoned, swept: subprocess.CompletedProcess[str]
+) -> None:
+    assert swept.returncode == 1, swept.stdout + swept.stderr
+    for table in ("imapuidtable", "messageidtable"):
+        lines = [each for each in swept.stdout.splitlines() if f"not read: {table}, " in each]
+        assert len(lines) == 1, swept.stdout
+    assert "memory is not whole: 1 ranges of tokens cannot be read" in swept.stdout
+
+
+def test_everything_beside_it_is_compared_and_repaired(
+    poisoned: Poisoned, swept: subprocess.CompletedProcess[str]
+) -> None:
+    scene = poisoned.scene
+    for place in (poisoned.beside, *poisoned.healthy):
+        until(f"{place} agrees", partial(scene.agrees, place))
+    for name, date in DATES.items():
+        for place in (poisoned.missing[name], poisoned.differing[name]):
+            scene.await_verified(place.row)
+            assert dates(scene, place) == (date, date)
+        assert scene.findings(poisoned.right[name].row) == []
+
+
+def test_a_row_of_a_message_that_cannot_be_read_is_a_finding_and_stays(
+    poisoned: Poisoned, swept: subprocess.CompletedProcess[str]
+) -> None:
+    poisoned.scene.reported(poisoned.named.row, "unreadable")
+    assert not poisoned.scene.lacks(poisoned.named.row)
+    assert unresolved(poisoned.scene) == []
