@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
 from checkpoints.bookmarks import Bookmark, Positions
@@ -89,6 +89,10 @@ class HandOver:
     _followed: dict[tuple[str, Slot], Kind | None] = field(default_factory=dict)
     _sent: tuple[int, Micros] = (0, 0)
     """How many were published, and when the first was (µs)."""
+
+    def settled_by(self, running: Callable[[], bool]) -> None:
+        """From now on by the stream that runs as long as this says so."""
+        self.stream = replace(self.stream, running=running)
 
     def publish(self, suspects: Sequence[Suspect]) -> None:
         """Hand them over: durable when it returns. Raises `Unreachable`."""

@@ -6,9 +6,16 @@ from collections.abc import Callable
 from functools import partial
 from threading import Event
 
-from checkpoints.bookmarks import Positions, flat
-from checkpoints.cassandra import CassandraBookmarks, CassandraLease, Store
+from checkpoints.bookmarks import Bookmarks, Positions, flat
+from checkpoints.cassandra import (
+    CassandraBookmarks,
+    CassandraFailingSlices,
+    CassandraLease,
+    Store,
+)
 from checkpoints.clock import now_micros, to_micros
+from checkpoints.failing import FailingSlices
+from reconcilers.model import Micros
 from streaming.again.hand_over import HandOver, LiveStream, SuspectPace
 from streaming.again.sweep import Interrupted
 from streaming.commands.mode import StreamNames
@@ -18,8 +25,10 @@ from streaming.topics import Watcher
 
 WAITS, STOPPED = 3, 130
 """Exit codes: what was found waits for a stream; somebody has ended it."""
-SILENT = 60.0
+SILENT = 180.0
 """Seconds, or six delays: a stream that observes settles something so often; it has no lease."""
+
+Running = Callable[[], bool]
 
 
 def hand_over(
@@ -32,7 +41,7 @@ def hand_over(
         publish=job.publish,
         ends=partial(_ends, watcher, names.suspects_topic),
         settled=partial(bookmarks.newest, name),
-        running=partial(_running, job, names, store),
+        running=_running(job, names, store, bookmarks),
     )
     journal = job.connections().journal
     return HandOver(job.family, stream, journal, repair, wait, now_micros)
@@ -53,9 +62,21 @@ def _ends(watcher: Watcher, topic: str) -> Positions:
     return flat(watcher.end_offsets([topic]))
 
 
-def _running(job: Job, names: StreamNames, store: Store) -> bool:
+def _running(job: Job, names: StreamNames, store: Store, bookmarks: Bookmarks) -> Running:
     if names.mode is Mode.REPAIR:
-        return CassandraLease(store).held_by(names.lease) is not None
-    newest = CassandraBookmarks(store).newest(names.bookmarks(job.family))
-    silent = to_micros(max(SILENT, 6 * job.settings.stream.delay))
+        lease = CassandraLease(store)
+        return lambda: lease.held_by(names.lease) is not None
+    name, silent = names.bookmarks(job.family), max(SILENT, 6 * job.settings.stream.delay)
+    return partial(observes, name, bookmarks, CassandraFailingSlices(store), to_micros(silent))
+
+
+def observes(stream: str, bookmarks: Bookmarks, failing: FailingSlices, silent: Micros) -> bool:
+    """Whether the stream of this name runs: it has not ended, and settled something lately.
+
+    One that ends with nothing failing leaves nothing in ``failing``; one that was killed counts
+    until it has been ``silent`` (µs) for too long.
+    """
+    if failing.of(stream) is None:
+        return False
+    newest = bookmarks.newest(stream)
     return newest is not None and newest.recorded_at > now_micros() - silent
