@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from checkpoints.pauses import Resumed
 from reconcilers.pause import Pause
 
@@ -15,6 +17,11 @@ class MemoryPauses:
     def begin(self, pause: Pause) -> None:
         """Keep it; once more is the same."""
         self._all.setdefault((pause.what, pause.asked_at), (pause, None))
+
+    def replace(self, before: Collection[Pause], pause: Pause, by: Resumed) -> None:
+        """Keep it, and the end of those before."""
+        ended = {(each.what, each.asked_at): (each, by) for each in before}
+        self._all = {(pause.what, pause.asked_at): (pause, None)} | self._all | ended
 
     def standing(self) -> tuple[Pause, ...]:
         """Those that nobody has ended."""

@@ -6,6 +6,7 @@ Implementations: `checkpoints.cassandra.CassandraPauses` (the real one) and
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,6 +28,9 @@ class Pauses(Protocol):
 
     def begin(self, pause: Pause) -> None:
         """It stands for every process that asks from now on, when this returns."""
+
+    def replace(self, before: Collection[Pause], pause: Pause, by: Resumed) -> None:
+        """It stands in place of those before, which are ended: all of it, or nothing."""
 
     def standing(self) -> tuple[Pause, ...]:
         """Those that nobody has ended, oldest first; the time of some may have come."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from uuid import UUID
 
-from checkpoints.cassandra.store import Store
+from checkpoints.cassandra.store import Request, Store
 from checkpoints.pauses import Resumed
 from reconcilers.pause import Pause
 from reconcilers.pilot import Pilot
@@ -33,6 +33,14 @@ class CassandraPauses:
 
     def begin(self, pause: Pause) -> None:
         """One row; read by a quorum, as it is written."""
+        self._store.run("pausing repairs", [self._beginning(pause)])
+
+    def replace(self, before: Collection[Pause], pause: Pause, by: Resumed) -> None:
+        """One batch of one partition, which Cassandra applies as one mutation."""
+        changes = [self._beginning(pause), *(self._ending(each, by) for each in before)]
+        self._store.run("replacing a pause", [self._store.batch(changes)])
+
+    def _beginning(self, pause: Pause) -> Request:
         values = (
             self._scope,
             pause.asked_at,
@@ -42,7 +50,7 @@ class CassandraPauses:
             pause.until,
             None if pause.pilot is None else _as_text(pause.pilot),
         )
-        self._store.run("pausing repairs", [(self._insert, values)])
+        return self._insert, values
 
     def standing(self) -> tuple[Pause, ...]:
         """Those without an end."""
@@ -50,8 +58,10 @@ class CassandraPauses:
 
     def end(self, pause: Pause, by: Resumed) -> None:
         """Write its end."""
-        values = (by.at, by.who, by.reason, self._scope, pause.asked_at, pause.what)
-        self._store.run("ending a pause", [(self._end, values)])
+        self._store.run("ending a pause", [self._ending(pause, by)])
+
+    def _ending(self, pause: Pause, by: Resumed) -> Request:
+        return self._end, (by.at, by.who, by.reason, self._scope, pause.asked_at, pause.what)
 
     def history(self) -> tuple[tuple[Pause, Resumed | None], ...]:
         """All rows, by the time of their beginning."""

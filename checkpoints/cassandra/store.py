@@ -111,7 +111,7 @@ class Store:
                 yield from pending.popleft().result()
 
     def batch(self, requests: Iterable[Request]) -> Request:
-        """Several writes as one unlogged batch: one message, no atomicity."""
+        """Several writes as one unlogged batch: one message; those of one partition are one."""
         together = BatchStatement(batch_type=BatchType.UNLOGGED)
         together.is_idempotent = True
         for statement, values in requests:

@@ -66,11 +66,9 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def begin(pauses: Pauses, wanted: Pause) -> Iterator[str]:
-    """It stands alone from now on; between the two writes only what both take is repaired."""
-    before = list(_pilots(pauses))
-    pauses.begin(wanted)
-    for each in before:
-        pauses.end(each, Resumed(wanted.asked_at, wanted.who, f"another pilot: {wanted.reason}"))
+    """It stands alone from now on: one write begins it and ends what stood before."""
+    by = Resumed(wanted.asked_at, wanted.who, f"another pilot: {wanted.reason}")
+    pauses.replace(list(_pilots(pauses)), wanted, by)
     yield wanted.told
     yield "everything else is held; `reconcile pilot --end` lets it go on"
 

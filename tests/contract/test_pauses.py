@@ -1,6 +1,7 @@
 """The contract of pauses: the same for the fake and for Cassandra."""
 
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,8 @@ from checkpoints.pauses import Pauses, Resumed
 from reconcilers.pause import PILOT, Pause
 from reconcilers.pilot import Pilot
 from reconcilers.write_target import ALL, REMOVALS
+from tests.fakes.dying_store import DyingStore
+from tests.fakes.schema_store import Killed
 
 AT = 1_800_000_000_000_000
 PAUSE = Pause(ALL, AT, "alice", "a look; it's odd", until=AT + 3_600_000_000)
@@ -63,6 +66,31 @@ def test_a_pilot_is_kept_with_what_it_names(pauses: Pauses) -> None:
     assert pauses.standing() == kept
     pauses.end(kept[0], BY)
     assert pauses.history() == ((kept[0], BY), (kept[1], None))
+
+
+def test_what_replaces_another_stands_alone(pauses: Pauses) -> None:
+    first, second, third = (replace(PAUSE, what=PILOT, asked_at=AT + at) for at in (2, 3, 4))
+    pauses.begin(REMOVING)
+    pauses.replace([], first, BY)
+    assert pauses.standing() == (REMOVING, first)
+    pauses.begin(second)
+    for _ in range(2):
+        pauses.replace([first, second], third, BY)
+        assert pauses.standing() == (REMOVING, third)
+        assert pauses.history() == ((REMOVING, None), (first, BY), (second, BY), (third, None))
+
+
+@pytest.mark.parametrize("lives", [1, 2])
+def test_killed_anywhere_one_of_the_two_stands(
+    reconciler_keyspace: str, request: pytest.FixtureRequest, lives: int
+) -> None:
+    store = DyingStore(request.getfixturevalue("cassandra"), reconciler_keyspace, lives)
+    pauses = CassandraPauses(store, f"james-{uuid.uuid4().hex[:8]}")
+    before, after = (replace(PAUSE, what=PILOT, asked_at=AT + at) for at in (2, 3))
+    pauses.begin(before)
+    with suppress(Killed):
+        pauses.replace([before], after, BY)
+    assert pauses.standing() == (before if lives == 1 else after,)
 
 
 def test_the_same_again_is_one_and_ended_twice_is_ended(pauses: Pauses) -> None:

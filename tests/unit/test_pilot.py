@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from types import SimpleNamespace
 from uuid import UUID, uuid1
 
@@ -288,16 +289,47 @@ def test_it_is_begun_changed_shown_and_ended(
     assert pilots(pauses) == []
 
 
-def test_at_no_moment_of_a_change_is_everything_repaired() -> None:
-    class Stopped(MemoryPauses):
-        def end(self, pause: Pause, by: Resumed) -> None:
-            raise Unreachable("no host answered")
+class Killed(MemoryPauses):
+    """Lives to see so many writes."""
 
-    kept = Stopped()
+    def __init__(self, writes: int) -> None:
+        super().__init__()
+        self.writes = writes
+
+    def begin(self, pause: Pause) -> None:
+        self._one_more()
+        super().begin(pause)
+
+    def replace(self, before: Collection[Pause], pause: Pause, by: Resumed) -> None:
+        self._one_more()
+        super().replace(before, pause, by)
+
+    def end(self, pause: Pause, by: Resumed) -> None:
+        self._one_more()
+        super().end(pause, by)
+
+    def _one_more(self) -> None:
+        if not self.writes:
+            raise Unreachable("no host answered")
+        self.writes -= 1
+
+
+@pytest.mark.parametrize("writes", [1, 2])
+def test_wherever_a_change_is_killed_one_pilot_stands(writes: int) -> None:
+    kept, after = Killed(writes), begun(Pilot(systems=frozenset({"messages"})), NOW + 1)
     kept.begin(begun())
-    with pytest.raises(Unreachable):
-        list(command.begin(kept, begun(Pilot(systems=frozenset({"messages"})), NOW + 1)))
-    assert len(kept.standing()) == 2
+    with suppress(Unreachable):
+        list(command.begin(kept, after))
+    (standing,) = kept.standing()
+    assert standing == (begun() if writes == 1 else after)
+
+
+def test_the_one_before_is_ended_by_who_begins_another() -> None:
+    kept, after = MemoryPauses(), begun(Pilot(systems=frozenset({"messages"})), NOW + 1)
+    kept.begin(begun())
+    list(command.begin(kept, after))
+    by = Resumed(NOW + 1, "carol", "another pilot: a first try")
+    assert kept.history() == ((begun(), by), (after, None))
 
 
 def test_a_user_without_a_mailbox_is_named(
