@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
 from checkpoints.bookmarks import Bookmark, Positions
@@ -104,6 +104,10 @@ class HandOver:
         """A process that has ended handed so many over, the first at ``since`` (µs) or later."""
         self._sent.count += suspects
         self._sent.first = min(self._sent.first or since, since)
+
+    def settled_by(self, running: Callable[[], bool]) -> None:
+        """From now on by the stream that runs as long as this says so."""
+        self.stream = replace(self.stream, running=running)
 
     def publish(self, suspects: Sequence[Suspect]) -> None:
         """Hand them over: durable when it returns. Raises `Unreachable`."""

@@ -25,7 +25,7 @@ from streaming.topics import Watcher
 
 WAITS, STOPPED = 3, 130
 """Exit codes: what was found waits for a stream; somebody has ended it."""
-SILENT = 60.0
+SILENT = 180.0
 """Seconds, or six delays: a stream that observes settles something so often; it has no lease."""
 
 Running = Callable[[], bool]

@@ -63,6 +63,7 @@ class OwnStream:
         self._thread = Thread(target=self._run, name="stream", daemon=True)
         self._thread.start()
         self._until_it_runs(self._thread)
+        self._sink.settled_by(self._thread.is_alive)  # however long nothing is settled by it
 
     def finish(self) -> Closing:
         """What became of what was handed over; one that was begun here ends when repairs hold."""

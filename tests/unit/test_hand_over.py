@@ -68,6 +68,16 @@ class Scene:
             raise AssertionError("it waits for ever")
 
 
+def test_a_stream_of_the_commands_own_settles_them_as_long_as_it_runs() -> None:
+    scene, own = Scene(running=False), [True]
+    scene.made.settled_by(lambda: own[0])
+    scene.made.publish([suspect(1)])
+    assert scene.made.settled()
+    own[0], scene.speed = False, 0
+    scene.made.publish([suspect(uid) for uid in range(2, 99)])
+    assert not scene.made.settled()
+
+
 def test_they_come_back_as_what_was_found_at_a_look_before() -> None:
     scene = Scene()
     scene.made.publish([suspect(1, Kind.EXTRA_ROW)])

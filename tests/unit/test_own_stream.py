@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -34,6 +35,10 @@ class Sink:
         self.answers = list(running)
         self.stream: Any = self
         self.waited: list[float] = []
+        self.own: Callable[[], bool] | None = None
+
+    def settled_by(self, running: Callable[[], bool]) -> None:
+        self.own = running
 
     def running(self) -> bool:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -49,9 +54,11 @@ def beside(sink: Any) -> OwnStream:
 @pytest.mark.usefixtures("leases")
 def test_beside_a_stream_none_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_stream, "run_stream", lambda *_: pytest.fail("it was begun"))
-    with beside(Sink(True)) as stream:
+    sink = Sink(True)
+    with beside(sink) as stream:
         stream.begin()
         assert not stream.runs
+    assert sink.own is None
 
 
 @pytest.mark.usefixtures("leases")
@@ -72,6 +79,9 @@ def test_one_is_begun_that_never_sweeps_itself_and_ends_with_the_command(
         stream.begin()
         assert stream.runs
         assert sink.waited == [own_stream.LOOK_EVERY]
+        assert sink.own is not None
+        assert sink.own(), "it runs as long as its thread does, however slowly it settles anything"
+    assert not sink.own()
     assert seen == [False, 0, Mode.REPAIR, "ended"]
 
 
