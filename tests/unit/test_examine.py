@@ -33,12 +33,10 @@ from tests.builders.rows import (
     PROJECTION,
     SECOND,
     SLOT,
-    partial,
     row,
     truth,
 )
 from tests.builders.slots import uid_of
-from tests.contract.making import a_finding
 from tests.fakes.memory_tables import MemoryTables
 
 SHADOW = 10 * SECOND
@@ -145,44 +143,6 @@ def test_of_an_orphan_that_two_messages_may_claim_the_counters_hear_of_both() ->
     message = open_message(one.finding)
     assert message is not None
     assert message.sources == {MESSAGE_ID, OTHER_ID}
-
-
-def swept_stream(*, actual: Row | None = None) -> Stream:
-    """All of the truth is remembered, and it has no message."""
-    one = stream(actual=actual)
-    one.lineage.watch_from(LONG_AGO)
-    one.lineage.mark_swept(LONG_AGO + SECOND, LONG_AGO)
-    return one
-
-
-def test_a_row_that_was_deleted_is_right_where_the_whole_truth_is_remembered() -> None:
-    one = swept_stream()
-    outcome = one.settle(Kind.UNRESOLVED, sources=frozenset())
-    assert outcome.finding is None
-    assert one.finding is None
-
-
-def test_a_row_of_no_message_is_removed_where_the_whole_truth_is_remembered() -> None:
-    one = swept_stream(actual=partial(flagseen=True))
-    outcome = one.settle(Kind.EXTRA_ROW, sources=frozenset())
-    assert (outcome.action, kind_of(outcome)) == (Action.REPAIR, Kind.EXTRA_ROW)
-    assert len(one.tables.applied) == 1
-
-
-def test_memory_that_began_after_the_sweep_is_not_all_of_the_truth() -> None:
-    one = swept_stream(actual=partial(flagseen=True))
-    one.lineage.watch_from(LONG_AGO + 2 * SECOND)
-    outcome = one.settle(Kind.EXTRA_ROW, sources=frozenset())
-    assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.UNRESOLVED)
-
-
-@pytest.mark.parametrize("place", [SLOT, FAMILY.whole_group(MAILBOX)], ids=["row", "mailbox"])
-def test_nor_is_it_where_a_row_cannot_be_read(place: Slot) -> None:
-    one = swept_stream(actual=partial(flagseen=True))
-    one.journal.put(a_finding(FAMILY, place, kind=Kind.UNREADABLE, state=State.REPORTED))
-    outcome = one.settle(Kind.EXTRA_ROW, sources=frozenset())
-    assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.UNRESOLVED)
-    assert not one.tables.applied
 
 
 # --- what a person accepted stays accepted -------------------------------------------------------
