@@ -153,6 +153,7 @@ def test_killed_anywhere_it_goes_on_and_only_what_was_under_way_is_done_again(di
     with pytest.raises(KilledError):
         scene.run()
     done = set(scene.sweeps.ranges(SWEEP))
+    assert len(done) >= (dies_at - 1) // RANGES * RANGES, "whole tables are never read again"
     before = len(scene.scanned)
     found = scene.run()
     again = {(each.table, each.number) for each in scene.scanned[before:]}
@@ -199,6 +200,15 @@ def test_of_very_many_rows_alike_one_finding_tells_wherever_it_was_killed(
     assert text_of(finding.slot) in line
 
 
+def test_of_fewer_rows_alike_each_is_handed_over_before_the_next_table_begins() -> None:
+    scene = Scene(alike=10, dies_at=RANGES + 1)
+    with pytest.raises(KilledError):
+        scene.run()
+    assert scene.sweeps.ranges(SWEEP).keys() == {(TABLES[0], number) for number in range(RANGES)}
+    alike = [each.slot for each in scene.published if each.columns]
+    assert len(alike) == len(set(alike)) == RANGES * 10
+
+
 def test_what_is_systematic_no_more_ends_with_a_sweep_of_everything() -> None:
     scene = Scene(alike=100)
     scene.run()
@@ -207,6 +217,17 @@ def test_what_is_systematic_no_more_ends_with_a_sweep_of_everything() -> None:
     scene.alike = 0
     scene.run()
     assert not list(scene.journal.open_findings(FAMILY))
+
+
+def test_but_not_with_one_that_was_killed_and_has_counted_the_rest_only() -> None:
+    scene = Scene(alike=100)
+    scene.run()
+    scene.sweeps.begin(SweepRecord(NOW + 2_000_000, "alice", "", FAMILY.names, RANGES))
+    scene.alike, scene.dies_at = 0, len(scene.scanned) + RANGES + 3
+    with pytest.raises(KilledError):
+        scene.run()
+    scene.run()
+    assert len(list(scene.journal.open_findings(FAMILY))) == 1
 
 
 def test_but_not_with_one_that_has_not_read_all() -> None:
