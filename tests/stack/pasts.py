@@ -1,5 +1,6 @@
 """Keyspaces with a past: mail that was written, and went wrong, before anybody captured it."""
 
+import subprocess
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -16,8 +17,17 @@ from deploy.demo.old_mail import end_segment
 from deploy.mailserver.james import create_schema, enable_cdc
 from deploy.mailserver.ledger import Ledger
 from deploy.mailserver.workload import Workload, run
+from tests.conftest import LONG_S
 from tests.endpoints import Endpoints, Running
-from tests.stack.scenes import Place, RowKey, Scene, begin_at_the_end, cells, events_of
+from tests.stack.scenes import (
+    Place,
+    RowKey,
+    Scene,
+    begin_at_the_end,
+    cells,
+    events_of,
+    reconcile,
+)
 from tests.stack.streams import Stream, until, write_settings
 from tests.stack.users import TRUTH
 
@@ -143,6 +153,14 @@ def is_marked(scene: Scene, place: Place) -> bool:
     """Whether the index of deleted UIDs has a row of it."""
     query = f"SELECT uid FROM {scene.keyspace}.messagedeleted WHERE mailboxid = %s AND uid = %s"
     return scene.execute(query, *place.row).one() is not None
+
+
+def swept(scene: Scene, *words: str) -> subprocess.CompletedProcess[str]:
+    """A sweep over so many rows that it may take as long as its test, and went well."""
+    config = ("--config", str(scene.stream.config))
+    answer = reconcile("sweep", *words, *config, patience=LONG_S)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    return answer
 
 
 def unresolved(scene: Scene) -> list[str]:

@@ -401,14 +401,14 @@ def begin_at_the_end(session: Session, config: Path) -> None:
 
 
 def reconcile(
-    *arguments: str, environment: Mapping[str, str] | None = None
+    *arguments: str, environment: Mapping[str, str] | None = None, patience: float = PATIENCE
 ) -> subprocess.CompletedProcess[str]:
-    """Run `reconcile` to its end."""
+    """Run `reconcile` to its end; ``patience`` (s) is there for hangs."""
     return subprocess.run(
         [sys.executable, "-m", "streaming.app", *arguments],
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=patience,
         check=False,
         env=None if environment is None else dict(environment),
     )

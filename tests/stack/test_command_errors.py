@@ -102,7 +102,7 @@ OWN_KEYSPACE = (
     f"explain {MAILBOX} 7",
 )
 """What reads or writes our own keyspace, as the stream has made it."""
-COMMANDS = ("stream", "canary", "lwt-report", *OWN_KEYSPACE)
+OTHERS = (*sorted({*OWN_KEYSPACE} - {"findings", "resume", "sweep"}), "canary", "lwt-report")
 SHOWS = (
     "status",
     "findings",
@@ -115,10 +115,19 @@ SHOWS = (
 WITHOUT_UTF_8 = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
 
 
-@pytest.mark.parametrize("command", [each.split() for each in COMMANDS])
-def test_an_unreachable_cassandra_is_told_with_its_address(
-    settings: Any, command: list[str]
-) -> None:
+@pytest.mark.parametrize("command", ["stream", "findings", "resume", "sweep"])
+def test_an_unreachable_cassandra_is_told_with_its_address(settings: Any, command: str) -> None:
+    asked_in_vain(settings, [command])
+
+
+@pytest.mark.long(part="commands")
+@pytest.mark.parametrize("command", [each.split() for each in OTHERS])
+def test_so_it_is_by_every_other_command(settings: Any, command: list[str]) -> None:
+    asked_in_vain(settings, command)
+
+
+def asked_in_vain(settings: Any, command: list[str]) -> None:
+    """The command, where no Cassandra is at the port of its settings."""
     port = free_port()
     config = settings(cassandra={"port": port})
     told = line_of(reconcile(*command, "--config", str(config)))

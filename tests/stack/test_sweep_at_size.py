@@ -26,6 +26,7 @@ from deploy.embedded import Stack
 from deploy.mailserver.filler import fill
 from tests.conftest import make_mail_tables
 from tests.endpoints import Running
+from tests.stack import pasts
 from tests.stack.mirror import Mirror
 from tests.stack.pasts import Damage, Users, a_scene_with_a_past, places, repaired, unresolved
 from tests.stack.scenes import Place, Scene, cells, create_topics
@@ -120,8 +121,7 @@ def swept(large: Large, own_stack: Stack) -> Swept:
         heard = {place.row for each in large.damage.values() for place in each.places}
         assert not heard & repaired(scene)
         before = users.done
-        answer = scene.command("sweep", "--reason", "a test")
-        assert answer.returncode == 0, answer.stdout + answer.stderr
+        answer = pasts.swept(scene, "--reason", "a test")
         assert users.done > before
         for each in large.damage.values():
             each.await_repaired(scene)
