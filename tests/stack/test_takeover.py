@@ -65,6 +65,7 @@ NEWER_KINDS = {
     Kind.ABSENT_WITHOUT_DELETE,
     Kind.TRUTH_LOST_ROWS,
     Kind.CONTENT_LOST,
+    Kind.SYSTEMATIC,
 }
 """Those that the version which left the rows did not have."""
 SLOW = 600.0
