@@ -81,20 +81,25 @@ Counts = Mapping[Metric, int]
 class Gauges:
     """What a table shows now: the slowest in a hundred reads and writes (ms), its size (MiB).
 
-    Cassandra gives the latencies a weight by age: they are those of the last minutes.
+    Cassandra gives the latencies a weight by age: they are those of the last minutes. They are None
+    where there were none, or nobody tells.
     """
 
-    read_p99: float = 0.0
-    write_p99: float = 0.0
+    read_p99: float | None = None
+    write_p99: float | None = None
     disk: int = 0
 
     def beside(self, other: Gauges) -> Gauges:
         """Of two nodes: the slower, and both sizes."""
         return Gauges(
-            max(self.read_p99, other.read_p99),
-            max(self.write_p99, other.write_p99),
+            _slower(self.read_p99, other.read_p99),
+            _slower(self.write_p99, other.write_p99),
             self.disk + other.disk,
         )
+
+
+def _slower(one: float | None, other: float | None) -> float | None:
+    return max((each for each in (one, other) if each is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from checkpoints.clock import to_seconds
 from reconcilers.errors import Misconfigured, ReconcilerError, Refused, Retryable, Unreachable
-from reconcilers.lwt import NodeSnapshot, Work, between, together
+from reconcilers.lwt import Gauges, NodeSnapshot, Work, between, together
 from reconcilers.lwt_cost import Cost, cost_of
 from streaming.commands.lwt_shown import Shown, as_json, as_table, as_text
 from streaming.commands.pause import duration_of
@@ -175,7 +175,12 @@ class Reader:
             tables=tables,
             whole=beans.whole if beans else {},
             compactions=told.compactions or {},
-            gauges=told.gauges,
+            gauges={
+                table: (beans.gauges.get(table, Gauges()) if beans else Gauges()).beside(
+                    Gauges(disk=told.disk.get(table, 0))
+                )
+                for table in told.tables
+            },
             gaps=tuple(gaps),
         )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconcilers.errors import Unreachable
-from reconcilers.lwt import Counts, Metric, Table
+from reconcilers.lwt import Counts, Gauges, Metric, Table
 from streaming.monitoring.jvm import Jvm, java_errors
 
 METRICS = "org.apache.cassandra.metrics"
@@ -55,11 +55,15 @@ class JmxLogin:
 
 @dataclass(frozen=True, slots=True)
 class NodeBeans:
-    """What one node told: its host id, counts of tables and of the whole node since its start."""
+    """What one node told: its host id, counts of tables and of the whole node since its start.
+
+    ``gauges`` have latencies, no sizes.
+    """
 
     host_id: str
     tables: Mapping[Table, Counts]
     whole: Counts
+    gauges: Mapping[Table, Gauges] = field(default_factory=dict)
 
 
 def beans_of(jvm: Jvm, login: JmxLogin, patience: float) -> NodeBeans:
@@ -68,10 +72,18 @@ def beans_of(jvm: Jvm, login: JmxLogin, patience: float) -> NodeBeans:
     Raises `Unreachable`, or `Refused` for a wrong login.
     """
     with java_errors(f"JMX at {login.place}"), _connected(jvm, login, patience) as beans:
+        tables = _tables(beans)
         return NodeBeans(
             host_id=beans.get("org.apache.cassandra.db:type=StorageService", "LocalHostId"),
-            tables=_tables(beans),
+            tables=tables,
             whole=_whole(beans),
+            gauges={
+                table: Gauges(
+                    _p99(beans, table, "CoordinatorReadLatency"),
+                    _p99(beans, table, "CoordinatorWriteLatency"),
+                )
+                for table in tables
+            },
         )
 
 
@@ -124,9 +136,20 @@ def _tables(beans: _Beans) -> dict[Table, Counts]:
     return found
 
 
+def _p99(beans: _Beans, table: Table, name: str) -> float | None:
+    """Milliseconds; Cassandra's timers tell µs. None where there was nothing to time."""
+    if not _of_table(beans, table, name):
+        return None
+    return float(beans.get(_bean(table, name), "99thPercentile")) / 1e3
+
+
 def _of_table(beans: _Beans, table: Table, name: str) -> int:
+    return int(beans.get(_bean(table, name)))
+
+
+def _bean(table: Table, name: str) -> str:
     keyspace, scope = table
-    return int(beans.get(f"{METRICS}:type=Table,keyspace={keyspace},scope={scope},name={name}"))
+    return f"{METRICS}:type=Table,keyspace={keyspace},scope={scope},name={name}"
 
 
 def _whole(beans: _Beans) -> Counts:

@@ -8,10 +8,11 @@ The watermark is on the moment Spark read a record, not on the writers' clocks: 
 late event is never "late". A heartbeat row in every batch keeps the watermark moving on idle
 topics.
 
-A batch works with the watermark that the batch before it has set, one trigger ago. So the watermark
-is D less a trigger behind: what comes out is D old when the batches are a trigger apart. They are,
-but for a few milliseconds, and for those the batch waits (`wait_for`). A window is half a trigger
-long, so a record comes out D to D + 1.5 triggers after it was read.
+A batch works with the watermark that the batch before it has set, one trigger ago, or longer where
+batches take longer than a trigger (`LONG_BATCH`). So the watermark is D less that time behind: what
+comes out is D old when the batches are that far apart. Where they are closer, the batch waits for
+the rest (`wait_for`). A window is half a trigger long, so a record is looked at about D to D + 1.5
+times the distance of two batches after it was read.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from reconcilers.model import Micros
 from streaming.pipeline.slices import Closed
 from streaming.settings import StreamSettings
 
+LONG_BATCH = 1.0
+"""Seconds that a batch takes which looks at something, about: batches are no closer together."""
+
 
 def heartbeat(spark: SparkSession) -> DataFrame:
     """One row a batch, restarts and clock steps included (unlike the ``rate`` source)."""
@@ -39,7 +43,7 @@ def heartbeat(spark: SparkSession) -> DataFrame:
 
 
 def settle(records: DataFrame, beat: DataFrame, settings: StreamSettings) -> DataFrame:
-    """Windows of offsets that have waited for the delay, or do so within one trigger.
+    """Windows of offsets that have waited for the delay, or do so within a trigger or `LONG_BATCH`.
 
     Columns: ``until`` (the window's end, µs), ``topic``, ``partition``, ``last`` (offset). A window
     without a record comes out too, with the heartbeat alone, which has no topic.
@@ -47,8 +51,7 @@ def settle(records: DataFrame, beat: DataFrame, settings: StreamSettings) -> Dat
     places = records.select("topic", "partition", "offset")
     together = places.unionByName(beat, allowMissingColumns=True)
     read = together.withColumn("read_at", F.current_timestamp())
-    behind = max(settings.delay - every(settings), settings.delay / 2)
-    return closed_windows(read, behind, every(settings) / 2)
+    return closed_windows(read, settings.delay - _early(settings), every(settings) / 2)
 
 
 def closed_windows(places: DataFrame, delay: float, window: float) -> DataFrame:
@@ -69,14 +72,14 @@ def closed_window(row: Row) -> Closed:
 
 
 def wait_for(closed: Iterable[Closed], settings: StreamSettings, now: Micros) -> float:
-    """Seconds until all of these windows have waited for the delay; at most a trigger.
+    """Seconds until all of these windows have waited for the delay; at most what they come early.
 
     It is more only where the clock was set back: then what is young is seen as such when it is
     confirmed.
     """
     newest = max((each.until for each in closed), default=0)
     left = newest + to_micros(settings.delay) - now
-    return min(max(0, left), to_micros(every(settings))) / to_micros(1)
+    return min(max(0, left), to_micros(_early(settings))) / to_micros(1)
 
 
 def how_often(settings: StreamSettings) -> str:
@@ -87,6 +90,11 @@ def how_often(settings: StreamSettings) -> str:
 def every(settings: StreamSettings) -> float:
     """Seconds from one batch to the next."""
     return settings.trigger or settings.window
+
+
+def _early(settings: StreamSettings) -> float:
+    """Seconds before the end of its delay at which a window may close, for the next batch."""
+    return min(max(every(settings), LONG_BATCH), settings.delay / 2)
 
 
 def _length(seconds: float) -> int:

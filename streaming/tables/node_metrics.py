@@ -16,7 +16,7 @@ from cassandra.pool import Host
 
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.errors import Refused, Unreachable
-from reconcilers.lwt import Compaction, Counts, Gauges, Metric, Table
+from reconcilers.lwt import Compaction, Counts, Metric, Table
 from streaming.settings import CassandraSettings
 from streaming.tables.replication import copies
 from streaming.tables.session import open_session, schema_of
@@ -35,13 +35,16 @@ COMPACTIONS = "system.compaction_history"
 
 @dataclass(frozen=True, slots=True)
 class NodeCounts:
-    """What one node told. ``compactions`` is None where the role may not read them."""
+    """What one node told; ``disk`` in MiB. ``compactions``: None where the role may not read them.
+
+    Not the latencies: what these views call ``p99th_ms`` is a thousandth of it (seen with 5.0.9).
+    """
 
     node: str
     host_id: str
     started: int
     tables: Mapping[Table, Counts]
-    gauges: Mapping[Table, Gauges]
+    disk: Mapping[Table, int]
     compactions: Mapping[UUID, Compaction] | None
 
 
@@ -83,17 +86,14 @@ class NodeMetrics:
         if host.is_up is False:
             raise Unreachable(f"{node} does not answer")
         counts: dict[Table, dict[Metric, int]] = {}
-        slow: dict[Metric, dict[Table, float]] = {}
         for view, metric in LATENCIES.items():
             for row in self._ask(host, f"SELECT * FROM system_views.{view}"):
                 table = row["keyspace_name"], row["table_name"]
                 counts.setdefault(table, {})[metric] = row["count"] or 0
-                slow.setdefault(metric, {})[table] = row["p99th_ms"] or 0.0
         disk = {
             (row["keyspace_name"], row["table_name"]): row["mebibytes"]
             for row in self._ask(host, "SELECT * FROM system_views.disk_usage")
         }
-        reads, writes = slow.get(Metric.ASKED_READS, {}), slow.get(Metric.ASKED_WRITES, {})
         return NodeCounts(
             node=node,
             host_id=str(host.host_id),
@@ -101,10 +101,7 @@ class NodeMetrics:
                 "gossip_generation"
             ],
             tables=counts,
-            gauges={
-                table: Gauges(reads.get(table, 0.0), writes.get(table, 0.0), disk.get(table, 0))
-                for table in counts
-            },
+            disk=disk,
             compactions=self._compactions(host),
         )
 

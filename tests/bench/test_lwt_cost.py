@@ -133,7 +133,9 @@ def _publish(runs: Runs, keyspace: str) -> None:
                 for strength in STRENGTHS
             ],
         ),
-        " ".join(_ratios(runs)),
+        "With strong reads and writes an operation takes so many times the processor time: "
+        + ", ".join(_ratios(runs))
+        + ".",
         f"The report on the last run at {RATES[-1]} operations a second:",
         f"```\n{example}\n```",
         page=PAGE,
@@ -170,10 +172,7 @@ def _ratios(runs: Runs) -> list[str]:
     for rate in RATES:
         pairs = zip(runs[ON, rate], runs[OFF, rate], strict=True)
         ratios = [on.cpu / off.cpu for on, off in pairs]
-        told.append(
-            f"With strong reads and writes an operation takes {_spread(ratios, '{:.2f}')} times"
-            f" the processor time at {rate} operations a second."
-        )
+        told.append(f"{_spread(ratios, '{:.2f}')} at {rate} operations a second")
     return told
 
 

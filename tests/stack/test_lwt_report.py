@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,23 @@ def test_a_known_number_of_each_kind_comes_back(plain: Mail, report: Report) -> 
     assert (other.ordinary_reads, other.ordinary_writes) == (5 + 1, 17)
     assert cost.shares["writes"].paxos >= 2 * (20 + 7 + 4 + 13)
     assert PAXOS in {each.table for each in cost.tables}
+
+
+def test_latencies_are_those_that_a_client_sees(cassandra: Session, report: Report) -> None:
+    took = []
+    with mail(cassandra) as new:
+
+        def work() -> None:
+            for number in range(20):
+                began = time.monotonic()
+                new.write(number)
+                took.append(time.monotonic() - began)
+
+        shown = new.of(report(work), "messageidtable").gauges
+    assert shown.write_p99 is not None
+    a_write_takes_at_least, cassandra_rounds_up_by = 0.02, 1.25
+    assert a_write_takes_at_least < shown.write_p99 < max(took) * 1e3 * cassandra_rounds_up_by
+    assert shown.read_p99 is None
 
 
 @pytest.mark.parametrize(("serial", "refused"), [(6, 0), (0, 6)])

@@ -93,7 +93,7 @@ def test_a_compaction_counts_once_when_it_is_new() -> None:
 
 
 def test_several_nodes_are_added_and_the_slowest_is_shown() -> None:
-    shown = [Gauges(1.0, 9.0, 3), Gauges(2.0, 8.0, 4)]
+    shown = [Gauges(1.0, 9.0, 3), Gauges(None, 8.0, 4)]
     works = [
         between(
             snapshot({}, node=node),
@@ -104,7 +104,7 @@ def test_several_nodes_are_added_and_the_slowest_is_shown() -> None:
     work = together(works, ["n3 is left out: it does not answer"])
     assert work.nodes == {"n1", "n2"}
     assert work.tables[MAIL][Metric.PREPARES] == 4
-    assert work.gauges[MAIL] == Gauges(2.0, 9.0, 7)
+    assert work.gauges[MAIL] == Gauges(1.0, 9.0, 7)
     assert work.gaps == ("n3 is left out: it does not answer",)
 
 

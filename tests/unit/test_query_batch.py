@@ -27,7 +27,7 @@ from streaming.pipeline.query import (
 )
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Closed, Slice
-from streaming.pipeline.window import how_often, wait_for
+from streaming.pipeline.window import LONG_BATCH, how_often, wait_for
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import KafkaSettings, Settings, StreamSettings
 from streaming.steps.outcome import Outcome
@@ -231,16 +231,32 @@ HALF_A_SECOND = StreamSettings(delay=5, window=1, trigger=0.5)
 
 @pytest.mark.parametrize(
     ("since_read", "seconds"),
-    [(5.1, 0), (5.0, 0), (4.99, 0.01), (4.5, 0.5), (4.0, 0.5), (-3600.0, 0.5)],
-    ids=["late", "in time", "early", "a trigger early", "set back", "set back by an hour"],
+    [(5.1, 0), (5.0, 0), (4.99, 0.01), (4.0, 1.0), (3.5, 1.0), (-3600.0, 1.0)],
+    ids=["late", "in time", "early", "a long batch early", "set back", "set back by an hour"],
 )
-def test_a_batch_waits_until_its_windows_have_waited_but_no_longer_than_a_trigger(
+def test_a_batch_waits_until_its_windows_have_waited_but_no_longer_than_they_come_early(
     since_read: float, seconds: float
 ) -> None:
     now = 1_000_000_000_000
     older, newest = (Closed(now - to_micros(since_read) - age) for age in (1_000_000, 0))
     assert wait_for([newest, older], HALF_A_SECOND, now) == pytest.approx(seconds)
     assert wait_for([], HALF_A_SECOND, now) == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        (StreamSettings(delay=20, window=5), 5),
+        (StreamSettings(delay=20, window=5, trigger=0.1), LONG_BATCH),
+        (StreamSettings(delay=1, window=1), 0.5),
+    ],
+    ids=["a trigger", "a batch, where that is longer", "half the delay at most"],
+)
+def test_windows_come_early_by_what_lies_between_two_batches(
+    settings: StreamSettings, seconds: float
+) -> None:
+    now = 1_000_000_000_000
+    assert wait_for([Closed(now)], settings, now) == seconds
 
 
 def test_nothing_is_looked_at_before_that(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
