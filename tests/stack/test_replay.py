@@ -85,6 +85,7 @@ def memory_of(scene: Scene, place: Place) -> list[Any]:
     return told
 
 
+@pytest.mark.long(part="sweeps")
 def test_a_replay_of_what_is_right_twice_writes_nothing_and_believes_nothing_twice(
     replayed: Scene, mail: list[Place]
 ) -> None:
@@ -205,6 +206,7 @@ def test_where_no_stream_runs_the_command_settles_what_it_finds(
     replayed.stream.wait_until_watching()
 
 
+@pytest.mark.long(part="commands")
 def test_or_lets_it_wait_for_a_stream(replayed: Scene, mail: list[Place]) -> None:
     place = mail[7]
     lose(replayed, place)
