@@ -41,6 +41,11 @@ class RawShape:
     required: tuple[int, ...]
     encode: tuple[Callable[[Any], bytes], ...]
 
+    def listed(self, truth: RawRow) -> RawRow:
+        """The listing's row of this truth where it is plainly right."""
+        width, (of_truth, _) = len(self.encode) - 1, self.copied
+        return (*truth[:width], *(truth[one] for one, _ in self.same), *truth[of_truth:])
+
 
 def raw_shape(family: Family) -> RawShape | None:
     """The shape of a bound family's raw rows, None for a family that cannot be read so.

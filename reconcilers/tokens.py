@@ -28,3 +28,8 @@ def token_ranges(count: int) -> tuple[TokenRange, ...]:
     """The whole ring in so many ranges of the same length."""
     ends = [FIRST + (LAST - FIRST) * number // count for number in range(count + 1)]
     return tuple(TokenRange(*each) for each in pairwise(ends))
+
+
+def range_of(token: int, count: int) -> int:
+    """The number of the range, of so many, that a token is in."""
+    return max(0, -(-(token - FIRST) * count // (LAST - FIRST)) - 1)

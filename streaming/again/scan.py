@@ -4,7 +4,8 @@
 table          what is compared
 =============  ====================================================================================
 the truth      each row with the listing and the indexes at its slot, and remembered
-the listing    each row with the truth of the source that it names
+the listing    each row with the truth of the source that it names; not those that were compared
+               when the truth was read, and have not changed (`compared.py`)
 an index       each row, by its key, with all of them
 =============  ====================================================================================
 
@@ -26,6 +27,7 @@ from reconcilers.memory import believed_since
 from reconcilers.model import KeyValue, Suspect, Wake
 from reconcilers.raw import RawRow, RawShape, decoder
 from reconcilers.tokens import TokenRange
+from streaming.again.compared import Compared, Fingerprints, not_among
 from streaming.pipeline.worker import BatchLook, Job, look_at, mark_counted
 from streaming.steps.ports import RawScans
 
@@ -63,6 +65,7 @@ class Scanning:
 
     job: Job
     scans: Callable[[Job], RawScans]
+    compared: Compared
 
 
 def sweep_task(scanning: Scanning) -> Callable[[Iterable[Piece]], Iterator[SweptPiece]]:
@@ -71,7 +74,7 @@ def sweep_task(scanning: Scanning) -> Callable[[Iterable[Piece]], Iterator[Swept
 
 
 def _swept(scanning: Scanning, pieces: Iterable[Piece]) -> Iterator[SweptPiece]:
-    scanner = Scanner(scanning.job, scanning.scans(scanning.job))
+    scanner = Scanner(scanning.job, scanning.scans(scanning.job), scanning.compared)
     for piece in pieces:
         found = SweptPiece(piece)
         try:
@@ -84,10 +87,10 @@ def _swept(scanning: Scanning, pieces: Iterable[Piece]) -> Iterator[SweptPiece]:
 class Scanner:
     """Compares what it scans, over one process's connections."""
 
-    def __init__(self, job: Job, scans: RawScans) -> None:
+    def __init__(self, job: Job, scans: RawScans, compared: Compared) -> None:
         mine = job.connections().glance
         assert mine is not None, "a family that cannot be glanced at is not swept"
-        self._job, self._scans, self._glance = job, scans, mine
+        self._job, self._scans, self._glance, self._known = job, scans, mine, compared
         self._key = [decoder(column) for column in job.family.key]
         self._source = decoder(job.family.truth.source)
 
@@ -97,12 +100,13 @@ class Scanner:
         Raises `Retryable`, also where it fails to read the last token alone, of which most likely
         no row is: then it is the table or the server, and halves would fail without an end.
         """
-        table = found.piece.table
+        table, listing = found.piece.table, self._job.family.listing.table
+        known = self._known.of(found.piece.number) if table == listing else None
         try:
             pages = self._scans.pages(table, tokens)
             for rows in self._together(table, pages):
                 found.rows += len(rows)
-                found.suspects += self._compared(table, rows)
+                found.suspects += self._compared(table, self._unknown(rows, known))
         except ReadFailed as failed:
             if tokens == found.piece.tokens:
                 self._read_nothing(table, tokens)
@@ -141,18 +145,30 @@ class Scanner:
         since = believed_since(ours.lineage.watching(), delay)
         whole = rows if table == job.family.truth.table else None
         right = self._glance.right(asked, since, whole)
-        keys = [(row, self._decoded(row)) for row in rows if None not in row[:width]]
-        if table == job.family.listing.table:
-            mark_counted(job, (key for _, key in keys))
+        if whole is not None:
+            shape = self._glance.shape
+            self._known.note(map(shape.listed, right.values()), self._scans.token)
         wakes = [
-            Wake(key, self._named(row, source), changes=0)
-            for row, key in keys
-            if row[:width] not in right
+            Wake(self._decoded(row), self._named(row, source), changes=0)
+            for row in rows
+            if None not in row[:width] and row[:width] not in right
         ]
         looked = BatchLook()
         if wakes:
             look_at(job, frozenset(), wakes, looked)
         return looked.suspects
+
+    def _unknown(self, rows: list[RawRow], known: Fingerprints | None) -> list[RawRow]:
+        """Those that are still to be compared; what counts rows of the listing counts all."""
+        if known is None:
+            return rows
+        self._mark_counted(rows)
+        return not_among(rows, known)
+
+    def _mark_counted(self, rows: Iterable[RawRow]) -> None:
+        width = len(self._key)
+        keys = (self._decoded(row) for row in rows if None not in row[:width])
+        mark_counted(self._job, keys)
 
     def _decoded(self, row: RawRow) -> tuple[KeyValue, ...]:
         pairs = zip(self._key, row, strict=False)

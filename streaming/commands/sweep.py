@@ -77,8 +77,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                 if arguments.settle:
                     stream.begin()
                 tasks = BESIDE_A_STREAM if stream.runs else MOST_TASKS
-                made = sweeper(job, own.store, sink, progress, wait, tasks)
-                found = made.run(_sweep(settings, arguments, made.sweeps, family))
+                with sweeper(job, own.store, sink, progress, wait, tasks) as made:
+                    found = made.run(_sweep(settings, arguments, made.sweeps, family))
                 end = stream.finish()
     except Interrupted:
         print("stopped: `reconcile sweep --resume` goes on from here")

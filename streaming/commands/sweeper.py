@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from checkpoints.cassandra import CassandraSweeps, Store
 from checkpoints.clock import now_micros, to_micros
+from streaming.again.compared import Compared
 from streaming.again.hand_over import HandOver
 from streaming.again.scan import Scanning
 from streaming.again.sieve import Sieve
@@ -38,6 +42,7 @@ def told_of(found: SweepResult) -> list[str]:
     return [*told, "the whole truth is remembered: memory is whole"]
 
 
+@contextmanager
 def sweeper(
     job: Job,
     store: Store,
@@ -45,16 +50,19 @@ def sweeper(
     progress: SweepProgress,
     wait: Callable[[float], None],
     tasks: int = MOST_TASKS,
-) -> Sweeper:
-    """In so many tasks at a time."""
+) -> Iterator[Sweeper]:
+    """In so many tasks at a time. 8 bytes a message lie in a temporary folder meanwhile."""
     settings = job.settings
-    return Sweeper(
-        family=job.family,
-        sweeps=CassandraSweeps(store, settings.cassandra.keyspace),
-        mark=SweepMark(job.connections().lineage, to_micros(settings.stream.delay)),
-        scan=on_workers(spark_session(settings.stream), Scanning(job, workers.scans), tasks),
-        sieve=Sieve(job.family, sink, job.connections().journal, now_micros),
-        progress=progress,
-        wait=wait,
-        clock=now_micros,
-    )
+    with TemporaryDirectory(prefix="reconciler-sweep-", ignore_cleanup_errors=True) as folder:
+        compared = Compared(Path(folder), settings.sweep.ranges)
+        scanning = Scanning(job, workers.scans, compared)
+        yield Sweeper(
+            family=job.family,
+            sweeps=CassandraSweeps(store, settings.cassandra.keyspace),
+            mark=SweepMark(job.connections().lineage, to_micros(settings.stream.delay)),
+            scan=on_workers(spark_session(settings.stream), scanning, tasks),
+            sieve=Sieve(job.family, sink, job.connections().journal, now_micros),
+            progress=progress,
+            wait=wait,
+            clock=now_micros,
+        )

@@ -71,8 +71,8 @@ class OwnSweeps:
         with closing(Watcher(opened.settings.kafka)) as watcher:  # not for two threads
             sink = hand_over(opened.job, opened.names, opened.store, watcher, wait)
             shown, tasks = LoggedProgress(), BESIDE_A_STREAM
-            made = sweeper(opened.job, opened.store, sink, shown, wait, tasks)
-            found = made.run(sweep)
+            with sweeper(opened.job, opened.store, sink, shown, wait, tasks) as made:
+                found = made.run(sweep)
             for line in (*told_of(found), *sink.finish().lines()):
                 log.info("sweep: %s", line)
 

@@ -75,6 +75,9 @@ class RawScans(Protocol):
         Of the truth and the listing in the columns of the family's `RawShape`, of an index its key.
         """
 
+    def token(self, row: RawRow) -> int:
+        """The token of a row of the listing."""
+
 
 class ConfirmTables(ProjectionTables, Protocol):
     """What step 5 reads."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cassandra.metadata import Murmur3Token
+
 from checkpoints.cassandra.raw_select import RawReads, RawSelect
 from reconcilers.errors import Misconfigured
 from reconcilers.family import Family
@@ -39,6 +41,13 @@ class UndecodedScans:
         for rows in self._selects[table].pages(markers, ROWS_A_PAGE):
             self._pace.spend(len(rows))
             yield rows
+
+    def token(self, row: RawRow) -> int:
+        """The token of a row of the listing."""
+        partition = row[0]
+        assert partition is not None, "no row is without a partition"
+        token: int = Murmur3Token.hash_fn(partition)
+        return token
 
     def _select(self, columns: tuple[str, ...], table: str, partition: str) -> RawSelect:
         token = f"token({partition})"

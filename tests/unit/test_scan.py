@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from reconcilers.errors import ReadFailed
 from reconcilers.families.message import MESSAGE
 from reconcilers.raw import RawRow
 from reconcilers.tokens import TokenRange
+from streaming.again.compared import Compared
 from streaming.again.scan import Piece, Scanner, SweptPiece
 
 TOKENS = TokenRange(0, 2**54)
@@ -34,12 +36,15 @@ class Scans:
             raise ReadFailed("too many tombstones")
         yield from ()
 
+    def token(self, row: RawRow) -> int:
+        raise AssertionError(row)
+
     def sweep(self) -> SweptPiece:
         job: Any = SimpleNamespace(
             family=MESSAGE, connections=lambda: SimpleNamespace(glance=object())
         )
         found = SweptPiece(Piece("messagedeleted", 0, TOKENS))
-        Scanner(job, self).sweep(TOKENS, found)
+        Scanner(job, self, Compared(Path("none"), 1)).sweep(TOKENS, found)
         return found
 
 

@@ -1,0 +1,79 @@
+"""What a sweep remembers of the rows that it compared when it read the truth: of no other row."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconcilers.raw import RawRow
+from reconcilers.tokens import FIRST, LAST, range_of, token_ranges
+from streaming.again.compared import BYTES, Compared, _fingerprint, not_among
+
+CELLS = st.none() | st.binary(max_size=3)
+ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=20)
+
+
+def token(row: RawRow) -> int:
+    return int.from_bytes(row[0] or b"", "big")
+
+
+@given(ROWS, ROWS)
+def test_only_what_was_noted_whole_is_known(noted: list[RawRow], scanned: list[RawRow]) -> None:
+    known = np.sort(_prints(noted))
+    assert not_among(scanned, known) == [row for row in scanned if row not in noted]
+
+
+def _prints(rows: list[RawRow]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    return np.frombuffer(b"".join(map(_fingerprint, rows)), np.uint64)
+
+
+def test_rows_are_noted_in_the_range_of_their_token(tmp_path: Path) -> None:
+    compared = Compared(tmp_path, 512)
+    rows: list[RawRow] = [(bytes([number]), b"cell", None) for number in range(200)]
+    compared.note(rows[:100], token)
+    compared.note(rows[100:150], token)
+    known = compared.of(range_of(1, 512))
+    assert not_among(rows, known) == rows[150:]
+    changed: RawRow = (b"\x01", b"another", None)
+    assert not_among([changed, (b"\x01", b"cell", b"")], known) == [
+        changed,
+        (b"\x01", b"cell", b""),
+    ]
+    assert not_among(rows, compared.of(7)) == rows, "nothing is known of another range"
+
+
+def test_what_a_killed_worker_wrote_in_part_is_unknown_and_nothing_else(tmp_path: Path) -> None:
+    compared = Compared(tmp_path, 1)
+    rows: list[RawRow] = [(b"a",), (b"b",), (b"c",)]
+    compared.note(rows, token)
+    file = tmp_path / "0"
+    file.write_bytes(file.read_bytes()[: 3 * BYTES - 3])
+    assert not_among(rows, compared.of(0)) == rows[2:]
+
+
+def test_without_its_folder_everything_is_compared(tmp_path: Path) -> None:
+    elsewhere = Compared(tmp_path / "of another machine", 4)
+    elsewhere.note([(b"a",)], token)
+    assert not_among([(b"a",)], elsewhere.of(0)) == [(b"a",)]
+
+
+def test_where_it_cannot_write_the_sweep_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "0").mkdir()  # stands for a disk that is full: opening it fails
+    compared = Compared(tmp_path, 1)
+    compared.note([(b"a",)], token)
+    assert "takes longer" in caplog.text
+    assert not_among([(b"a",)], compared.of(0)) == [(b"a",)]
+    assert stat.S_ISDIR((tmp_path / "0").stat().st_mode)
+
+
+@given(st.integers(FIRST, LAST), st.integers(1, 600))
+def test_a_token_is_in_its_range(value: int, count: int) -> None:
+    tokens = token_ranges(count)[range_of(value, count)]
+    assert tokens.after < value <= tokens.until or value == FIRST
