@@ -24,6 +24,8 @@ from streaming.settings import CassandraSettings, Settings
 from streaming.tables.node_metrics import COMPACTIONS, NodeMetrics, node_metrics
 
 MINUTE = "1m"
+ASKED_AGAIN_AFTER = 0.5
+"""Seconds."""
 Ask = Callable[[JmxLogin], NodeBeans]
 """Reads one node over JMX. Raises `ReconcilerError`."""
 
@@ -58,7 +60,12 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     cassandra = settings.cassandra
     with node_metrics(cassandra) as metrics, asking(cassandra.request_timeout) as ask:
         shown = _shown(metrics, settings)
-        reader = Reader(metrics, Beans(ask, cassandra, arguments.jmx), cassandra.username)
+        reader = Reader(
+            metrics,
+            Beans(ask, cassandra, arguments.jmx),
+            cassandra.username,
+            cassandra.request_timeout,
+        )
         before = _snapshots(reader, settings)
         while True:
             time.sleep(to_seconds(arguments.interval))
@@ -133,31 +140,46 @@ class Beans:
 
 
 class Reader:
-    """Takes a snapshot of each node that answers."""
+    """Takes a snapshot of each node that answers within its patience (s).
 
-    def __init__(self, metrics: NodeMetrics, beans: Beans, role: str | None) -> None:
+    A node that was started again meanwhile has cut our connection, and is asked once more.
+    """
+
+    def __init__(
+        self, metrics: NodeMetrics, beans: Beans, role: str | None, patience: float
+    ) -> None:
         self._metrics = metrics
         self._beans = beans
         self._role = role
+        self._patience = patience
 
     def snapshots(self) -> dict[str, NodeSnapshot | str]:
         """By node, what it told, or why it told nothing. Raises where none told anything."""
+        until = time.monotonic() + self._patience
         addresses = self._metrics.addresses()
         beans, silent = self._beans.read(addresses)
         found: dict[str, NodeSnapshot | str] = {}
         for name, node in addresses.items():
+            found[node] = self._answer(node, beans.get(name), silent.get(name), until)
+        if not any(isinstance(each, NodeSnapshot) for each in found.values()):
+            raise Unreachable("; ".join(str(each) for each in found.values()) or "no nodes")
+        return found
+
+    def _answer(
+        self, node: str, beans: NodeBeans | None, silent: str | None, until: float
+    ) -> NodeSnapshot | str:
+        while True:
             try:
-                found[node] = self._one(node, beans.get(name), silent.get(name))
+                return self._one(node, beans, silent)
             except Retryable as failed:
-                found[node] = f"{node} is left out: {failed}"
+                if time.monotonic() > until:
+                    return f"{node} is left out: {failed}"
+                time.sleep(ASKED_AGAIN_AFTER)
             except Refused as failed:
                 raise Misconfigured(
                     f"{failed}: GRANT SELECT ON KEYSPACE system_views TO {self._role}"
                     " (deploy/cassandra/roles.cql)"
                 ) from failed
-        if not any(isinstance(each, NodeSnapshot) for each in found.values()):
-            raise Unreachable("; ".join(str(each) for each in found.values()) or "no nodes")
-        return found
 
     def _one(self, node: str, beans: NodeBeans | None, silent: str | None) -> NodeSnapshot:
         told = self._metrics.of(node)

@@ -23,7 +23,8 @@ Report = Callable[[Callable[[], object]], Cost]
 def reporting(settings: CassandraSettings, places: tuple[str, ...] = ()) -> Iterator[Report]:
     """Reports on all nodes; ``places`` are where they answer JMX, else at their own addresses."""
     with node_metrics(settings) as metrics, asking(settings.request_timeout) as ask:
-        reader = Reader(metrics, Beans(ask, settings, list(places)), settings.username)
+        beans, patience = Beans(ask, settings, list(places)), settings.request_timeout
+        reader = Reader(metrics, beans, settings.username, patience)
 
         def report(work: Callable[[], object]) -> Cost:
             before = reader.snapshots()

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -12,12 +13,13 @@ from reconcilers.errors import Unreachable
 from reconcilers.lwt import Counts, Gauges, Metric, NodeSnapshot, Table
 from reconcilers.lwt_cost import PAXOS, cost_of
 from streaming import app
-from streaming.commands.lwt_report import Ask, Beans, asking, measured
+from streaming.commands.lwt_report import Ask, Beans, Reader, asking, measured
 from streaming.commands.lwt_shown import Shown, as_json, as_table, as_text
 from streaming.monitoring.lwt_beans import JmxLogin, NodeBeans
 from streaming.monitoring.metrics import Metrics, serve
 from streaming.monitoring.own_reads import newly_confirmed, suspects_confirmed
 from streaming.settings import CassandraSettings, MetricsSettings
+from streaming.tables.node_metrics import NodeCounts
 
 MAIL: Table = ("james", "imapuidtable")
 LEASE: Table = ("reconciler", "lease")
@@ -116,6 +118,44 @@ def test_a_node_that_did_not_tell_both_times_is_left_out_with_a_line() -> None:
 def test_without_any_node_it_fails_in_one_line() -> None:
     with pytest.raises(Unreachable, match="n1 is left out: away"):
         measured({"n1": node("n1", {})}, {"n1": "n1 is left out: away"})
+
+
+# --- a connection that a restart has cut
+
+
+class CutOnce:
+    """Metrics of one node, that answers when it is asked so often."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def addresses(self) -> dict[str, str]:
+        return {"id1": "10.0.0.1"}
+
+    def of(self, node: str) -> NodeCounts:
+        self.left -= 1
+        if self.left:
+            raise Unreachable("ConnectionShutdown")
+        return NodeCounts(node, "id1", 1, {MAIL: {Metric.READS: 7}}, {MAIL: 3}, {})
+
+
+def reader(times: int, patience: float) -> Reader:
+    metrics: Any = CutOnce(times)
+    return Reader(metrics, Beans(jmx({}), CassandraSettings(), []), None, patience)
+
+
+def test_a_node_whose_connection_was_cut_is_asked_once_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    found = reader(3, patience=60).snapshots()["10.0.0.1"]
+    assert isinstance(found, NodeSnapshot)
+    assert (found.tables, found.gauges) == ({MAIL: {Metric.READS: 7}}, {MAIL: Gauges(disk=3)})
+
+
+def test_but_not_for_ever() -> None:
+    with pytest.raises(Unreachable, match="left out: ConnectionShutdown"):
+        reader(3, patience=0).snapshots()
 
 
 # --- who is asked over JMX, and who answers
