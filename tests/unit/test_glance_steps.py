@@ -113,6 +113,14 @@ def test_what_is_not_true_leaves_the_next_as_it_is(truths: list[RawRow]) -> None
     assert true(SHAPE, everything(), rows, [*truths, right]) == {GOOD: right}
 
 
+def test_of_a_right_truth_the_row_of_the_listing_is_known_cell_by_cell() -> None:
+    shape = replace(SHAPE, same=((3, 2),), required=())
+    rows: dict[RawKey, RawRow] = {OTHER: (*OTHER, ANOTHER, b"x"), GOOD: (*GOOD, SOURCE, None)}
+    truths = [(*OTHER, TRUE, ANOTHER, b"x"), (*GOOD, TRUE, SOURCE, None)]
+    right = true(shape, everything(), rows, truths)
+    assert {key: shape.listed(truth) for key, truth in right.items()} == rows
+
+
 INSIDE: RawRow = (*OTHER, TRUE, SOURCE, b"x")
 OUTSIDE: RawRow = (*GOOD, FALSE, SOURCE, b"x")
 TRUTHS: dict[RawKey, RawRow] = {OTHER: INSIDE, GOOD: OUTSIDE}
