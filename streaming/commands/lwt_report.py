@@ -142,7 +142,7 @@ class Beans:
 class Reader:
     """Takes a snapshot of each node that answers within its patience (s).
 
-    A node that was started again meanwhile has cut our connection, and is asked once more.
+    A node that was started again meanwhile has cut our connection, and is asked again.
     """
 
     def __init__(
@@ -155,9 +155,9 @@ class Reader:
 
     def snapshots(self) -> dict[str, NodeSnapshot | str]:
         """By node, what it told, or why it told nothing. Raises where none told anything."""
-        until = time.monotonic() + self._patience
         addresses = self._metrics.addresses()
         beans, silent = self._beans.read(addresses)
+        until = time.monotonic() + self._patience
         found: dict[str, NodeSnapshot | str] = {}
         for name, node in addresses.items():
             found[node] = self._answer(node, beans.get(name), silent.get(name), until)
@@ -188,6 +188,7 @@ class Reader:
             gaps.append(f"{node} tells nothing of lightweight transactions by table: {silent}")
         if told.compactions is None:
             gaps.append(f"compactions: GRANT SELECT ON TABLE {COMPACTIONS} TO {self._role}")
+        latencies = beans.gauges if beans else {}
         tables = {table: dict(counts) for table, counts in told.tables.items()}
         for table, counts in (beans.tables if beans else {}).items():
             tables.setdefault(table, {}).update(counts)
@@ -198,9 +199,7 @@ class Reader:
             whole=beans.whole if beans else {},
             compactions=told.compactions or {},
             gauges={
-                table: (beans.gauges.get(table, Gauges()) if beans else Gauges()).beside(
-                    Gauges(disk=told.disk.get(table, 0))
-                )
+                table: replace(latencies.get(table, Gauges()), disk=told.disk.get(table, 0))
                 for table in told.tables
             },
             gaps=tuple(gaps),

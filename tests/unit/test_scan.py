@@ -7,15 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from checkpoints.memory import MemoryLineage
 from reconcilers.errors import ReadFailed
 from reconcilers.families.message import MESSAGE
+from reconcilers.memory import Entry
+from reconcilers.model import KeyValue, Slot, Wake
 from reconcilers.raw import RawRow
-from reconcilers.tokens import TokenRange
+from reconcilers.tokens import TokenRange, range_of
+from streaming.again import scan as module
 from streaming.again.compared import Compared
 from streaming.again.scan import Piece, Scanner, SweptPiece
+from tests.builders.glances import glance_of
+from tests.builders.rows import COMPLETE, FAMILY, SCHEMA
+from tests.fakes.raw_tables import RawMemoryLineage, RawMemoryTables, shape_of
 
 TOKENS = TokenRange(0, 2**54)
 MOST = 500
@@ -46,6 +54,76 @@ class Scans:
         found = SweptPiece(Piece("messagedeleted", 0, TOKENS))
         Scanner(job, self, Compared(Path("none"), 1)).sweep(TOKENS, found)
         return found
+
+
+def ids(number: int) -> UUID:
+    return UUID(f"{number:08}-0000-1000-8000-000000000001")
+
+
+class OneMailbox:
+    """Scans of messages that are right in both tables; ``marked``: rows that were counted."""
+
+    def __init__(self, messages: int) -> None:
+        self.shape = shape_of(FAMILY)
+        self.tables = RawMemoryTables(FAMILY, SCHEMA)
+        self.lineage = MemoryLineage()
+        self.looked: list[Wake] = []
+        self.marked = 0
+        for uid in range(1, messages + 1):
+            message = {**COMPLETE, "messageid": ids(uid), "mailboxid": ids(99), "uid": uid}
+            for table in (FAMILY.truth.table, FAMILY.listing.table):
+                self.tables.put(table, **message)
+            slot = Slot(ids(99), uid)
+            self.lineage.remember([Entry(ids(uid), slot, in_truth=True, recorded_at=1)])
+
+    def pages(self, table: str, tokens: TokenRange) -> Iterator[list[RawRow]]:
+        columns = self.shape.truth if table == FAMILY.truth.table else self.shape.listing
+        yield [tuple(row.get(name) for name in columns) for row in self.tables.rows[table]]
+
+    def token(self, row: RawRow) -> int:
+        return 1
+
+    def sweep(self, table: str, compared: Compared, monkeypatch: pytest.MonkeyPatch) -> SweptPiece:
+        memory = RawMemoryLineage(FAMILY, self.lineage)
+        ours = SimpleNamespace(
+            glance=glance_of(FAMILY, self.tables, memory).glance,
+            lineage=SimpleNamespace(watching=lambda: None),
+        )
+        job: Any = SimpleNamespace(
+            family=FAMILY,
+            connections=lambda: ours,
+            settings=SimpleNamespace(stream=SimpleNamespace(delay=5)),
+        )
+        monkeypatch.setattr(module, "look_at", lambda _job, _apart, wakes, _: self.look(wakes))
+        monkeypatch.setattr(module, "mark_counted", lambda _job, keys: self.mark(list(keys)))
+        found = SweptPiece(Piece(table, range_of(1, compared.ranges), TOKENS))
+        Scanner(job, self, compared).sweep(TOKENS, found)
+        return found
+
+    def look(self, wakes: list[Wake]) -> None:
+        self.looked += wakes
+
+    def mark(self, keys: list[tuple[KeyValue, ...]]) -> None:
+        self.marked += len(keys)
+
+
+def test_of_the_listing_only_what_the_truth_did_not_show_to_be_right_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mailbox, compared = OneMailbox(10), Compared(tmp_path, 8)
+    truth, listing = FAMILY.truth.table, FAMILY.listing.table
+    assert mailbox.sweep(truth, compared, monkeypatch).rows == 10
+    assert mailbox.looked == []
+    mailbox.tables.rows[listing][3]["modseq"] = bytes(8)  # changed since
+    mailbox.tables.read.clear()
+    mailbox.sweep(listing, compared, monkeypatch)
+    assert [wake.key for wake in mailbox.looked] == [(ids(99), 4)]
+    assert mailbox.marked == 10, "what counts rows of the listing counts all"
+
+    mailbox.tables.read.clear()
+    mailbox.tables.rows[listing][3]["modseq"] = mailbox.tables.rows[truth][3]["modseq"]
+    mailbox.sweep(listing, compared, monkeypatch)
+    assert mailbox.tables.read == [], "nothing that is right is read again"
 
 
 @pytest.mark.parametrize("token", [1, 77, 2**53, 2**54 - 1])
