@@ -23,17 +23,18 @@ Each function takes what the one before it left, so that of the others nothing m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reconcilers.belonging import Belonging
+from reconcilers.family import Family
 from reconcilers.model import KeyValue, Micros, Slot, Wake
 from reconcilers.raw import BIGINT, RawCell, RawKey, RawRow, RawShape
 
 Elements = frozenset[str]
 """Of a set."""
 NONE: Elements = frozenset()
-TRUE = b"\x01"
+TRUE, FALSE = b"\x01", b"\x00"
 NEGATIVE = b"\x80"
 """No time has its highest bit set, so that times are ordered as their bytes are."""
 
@@ -197,12 +198,13 @@ def true(
 
 def _repeated(shape: RawShape, truth: RawRow, row: RawRow) -> bool:
     of_truth, of_listing = shape.copied
-    if truth[of_truth:] != row[of_listing:]:
+    if truth[of_truth:] != row[of_listing:] or not _complete(shape, truth):
         return False
-    for at in shape.required:
-        if not truth[at]:
-            return False
     return all(truth[one] == row[other] for one, other in shape.same)
+
+
+def _complete(shape: RawShape, truth: RawRow) -> bool:
+    return all(truth[at] for at in shape.required)
 
 
 def collected(
@@ -228,6 +230,40 @@ def indexed(
 ) -> dict[RawKey, RawRow]:
     """The slots that are in this index exactly if they belong there; ``keys`` are its rows'."""
     return {key: truth for key, truth in truths.items() if belongs.of(truth) == (key in keys)}
+
+
+# --- the listing first, its truths later
+
+
+def can_expect(family: Family, shape: RawShape) -> bool:
+    """Whether a row of the listing tells all that its indexes depend on, but for its truth."""
+    collected = {each.collects for each in family.projections[1:]} - {None}
+    return collected <= set(shape.listing)
+
+
+def expected(named: int, row: RawRow, in_indexes: Iterable[bool]) -> RawRow:
+    """What the truth must say for a row of the listing, and its index rows, to be right.
+
+    Its source, which is at ``named``, comes first.
+    """
+    return (row[named], *row, *(TRUE if there else FALSE for there in in_indexes))
+
+
+def told(
+    shape: RawShape,
+    listed_if: Belonging,
+    indexed_if: Sequence[Belonging],
+    truths: Iterable[RawRow],
+) -> Iterator[tuple[RawRow, RawRow]]:
+    """Truth rows that may be right, and what each says, as `expected` is made.
+
+    ``truths`` are all rows of each source.
+    """
+    place, named = shape.source
+    for truth in _alone(truths, slice(place, place + 1)).values():
+        if truth is None or not _complete(shape, truth) or not listed_if.of(truth):
+            continue
+        yield truth, expected(named, shape.listed(truth), [each.of(truth) for each in indexed_if])
 
 
 def _alone(rows: Iterable[RawRow], key: slice) -> dict[RawKey, RawRow | None]:

@@ -1,7 +1,7 @@
-"""Rows of the listing that a sweep has compared with the truth already, when it read the truth.
+"""What one scan of a sweep tells a later one of another table, which reads rows in another order.
 
-So its scan of the listing asks for no truth of theirs again. What is kept of a row is a fingerprint
-of all its cells, in a file for each range of the listing's tokens. A row whose fingerprint is not
+So neither asks for the other table's rows one by one. What is kept of a row is a fingerprint of all
+its cells, in a file for each range of the later table's tokens. A row whose fingerprint is not
 there is compared like any other: what is lost (a crash, a worker on another machine, a full disk)
 costs time, and nothing else.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from reconcilers.raw import RawRow
+from reconcilers.raw import RawCell, RawRow
 from reconcilers.tokens import range_of
 
 log = logging.getLogger("reconciler")
@@ -33,16 +33,16 @@ Fingerprints = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Fingerprints of one sweep, in a folder of its own; ``ranges`` are those of each table."""
+    """Fingerprints of one sweep for one table, in a folder of their own; ``ranges`` are its."""
 
     folder: Path
     ranges: int
 
-    def note(self, rows: Iterable[RawRow], token: Callable[[RawRow], int]) -> None:
-        """These rows of the listing are right; ``token`` is their partition's."""
+    def note(self, rows: Iterable[RawRow], token: Callable[[RawCell], int]) -> None:
+        """Keep these; ``token`` is that of their first cell, in whose range they are asked for."""
         parts: defaultdict[int, bytearray] = defaultdict(bytearray)
         for row in rows:
-            parts[range_of(token(row), self.ranges)] += _fingerprint(row)
+            parts[range_of(token(row[0]), self.ranges)] += _fingerprint(row)
         try:
             for number, some in parts.items():
                 with self._file(number).open("ab", buffering=0) as file:
@@ -64,14 +64,14 @@ class Compared:
         return self.folder / str(number)
 
 
-def not_among(rows: Sequence[RawRow], known: Fingerprints) -> list[RawRow]:
-    """The rows whose fingerprints are not among these, which are in order."""
+def are_among(rows: Sequence[RawRow], known: Fingerprints) -> list[bool]:
+    """Of each row whether its fingerprint is among these, which are in order."""
     if not len(known) or not rows:
-        return list(rows)
+        return [False] * len(rows)
     asked = np.frombuffer(b"".join(map(_fingerprint, rows)), np.uint64)
     places = np.minimum(np.searchsorted(known, asked), len(known) - 1)
-    are_known = (known[places] == asked).tolist()
-    return [row for row, is_known in zip(rows, are_known, strict=True) if not is_known]
+    among: list[bool] = (known[places] == asked).tolist()
+    return among
 
 
 def _fingerprint(row: RawRow) -> bytes:

@@ -3,33 +3,41 @@
 =============  ====================================================================================
 table          what is compared
 =============  ====================================================================================
-the truth      each row with the listing and the indexes at its slot, and remembered
+the listing,   where memory is whole: each row with memory and the indexes; what its truth must say
+ahead          is noted (`compared.py`)
+the truth      each row with what was noted of its source; of any other with the listing and the
+               indexes at its slot, and remembered
 the listing    each row with the truth of the source that it names; not those that were compared
-               when the truth was read, and have not changed (`compared.py`)
+               when the truth was read, and have not changed
 an index       each row, by its key, with all of them
 =============  ====================================================================================
 
-Rows that are plainly right cost a glance; all others are looked at, as the stream would.
+Rows that are plainly right cost a glance; all others are looked at, as the stream would. A scan
+reads rows in the order of its own table, which is no other's: so what it asks of another table it
+asks row by row, and what was noted it need not ask.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
+from itertools import compress, groupby
 
 from checkpoints.clock import to_micros
 from reconcilers import glance
 from reconcilers.errors import ReadFailed, Retryable
 from reconcilers.family import Family
 from reconcilers.memory import believed_since
-from reconcilers.model import KeyValue, Suspect, Wake
+from reconcilers.model import KeyValue, Micros, Suspect, Wake
 from reconcilers.raw import RawRow, RawShape, decoder
 from reconcilers.tokens import TokenRange
-from streaming.again.compared import Compared, Fingerprints, not_among
+from streaming.again.compared import Compared, Fingerprints, are_among
 from streaming.pipeline.worker import BatchLook, Job, look_at, mark_counted
 from streaming.steps.ports import RawScans
+
+log = logging.getLogger("reconciler")
 
 ROWS_AT_ONCE = 10_000
 """Rows of one partition are never parted; a partition is a message's, or a mailbox's page."""
@@ -37,11 +45,15 @@ ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some tokens of one table: the unit in which a sweep goes on after a crash."""
+    """Some tokens of one table: the unit in which a sweep goes on after a crash.
+
+    ``ahead``: only what its rows' truths must say is noted.
+    """
 
     table: str
     number: int
     tokens: TokenRange
+    ahead: bool = False
 
 
 @dataclass(slots=True)
@@ -61,10 +73,14 @@ class SweptPiece:
 
 @dataclass(frozen=True, slots=True)
 class Scanning:
-    """What a worker needs to sweep: the job, and what makes a process's own scans of its family."""
+    """What a worker needs to sweep: the job, and what makes a process's own scans of its family.
+
+    ``expected`` is what the truth must say, ``compared`` the rows of the listing that are right.
+    """
 
     job: Job
     scans: Callable[[Job], RawScans]
+    expected: Compared
     compared: Compared
 
 
@@ -74,11 +90,15 @@ def sweep_task(scanning: Scanning) -> Callable[[Iterable[Piece]], Iterator[Swept
 
 
 def _swept(scanning: Scanning, pieces: Iterable[Piece]) -> Iterator[SweptPiece]:
-    scanner = Scanner(scanning.job, scanning.scans(scanning.job), scanning.compared)
+    job = scanning.job
+    scanner = Scanner(job, scanning.scans(job), scanning.expected, scanning.compared)
     for piece in pieces:
         found = SweptPiece(piece)
         try:
-            scanner.sweep(piece.tokens, found)
+            if piece.ahead:
+                scanner.read_ahead(found)
+            else:
+                scanner.sweep(piece.tokens, found)
         except Retryable as failed:
             found = SweptPiece(piece, failed=str(failed))
         yield found
@@ -87,10 +107,11 @@ def _swept(scanning: Scanning, pieces: Iterable[Piece]) -> Iterator[SweptPiece]:
 class Scanner:
     """Compares what it scans, over one process's connections."""
 
-    def __init__(self, job: Job, scans: RawScans, compared: Compared) -> None:
+    def __init__(self, job: Job, scans: RawScans, expected: Compared, compared: Compared) -> None:
         mine = job.connections().glance
         assert mine is not None, "a family that cannot be glanced at is not swept"
-        self._job, self._scans, self._glance, self._known = job, scans, mine, compared
+        self._job, self._scans, self._glance = job, scans, mine
+        self._expected, self._right = expected, compared
         self._key = [decoder(column) for column in job.family.key]
         self._source = decoder(job.family.truth.source)
 
@@ -100,13 +121,17 @@ class Scanner:
         Raises `Retryable`, also where it fails to read the last token alone, of which most likely
         no row is: then it is the table or the server, and halves would fail without an end.
         """
-        table, listing = found.piece.table, self._job.family.listing.table
-        known = self._known.of(found.piece.number) if table == listing else None
+        table, number, family = found.piece.table, found.piece.number, self._job.family
+        unknown: Callable[[list[RawRow]], list[RawRow]] = list
+        if table == family.truth.table:
+            unknown = partial(self._not_as_expected, self._expected.of(number))
+        elif table == family.listing.table:
+            unknown = partial(self._not_compared, self._right.of(number))
         try:
             pages = self._scans.pages(table, tokens)
             for rows in self._together(table, pages):
                 found.rows += len(rows)
-                found.suspects += self._compared(table, self._unknown(rows, known))
+                found.suspects += self._compared(table, unknown(rows))
         except ReadFailed as failed:
             if tokens == found.piece.tokens:
                 self._read_nothing(table, tokens)
@@ -116,6 +141,16 @@ class Scanner:
                 return
             for half in halves:
                 self.sweep(half, found)
+
+    def read_ahead(self, found: SweptPiece) -> None:
+        """A piece of the listing. What a server fails to read, nothing is noted of."""
+        try:
+            for rows in self._scans.pages(found.piece.table, found.piece.tokens):
+                found.rows += len(rows)
+                expected = self._glance.of_listing(rows, self._believed_since())
+                self._expected.note(expected, self._scans.token)
+        except ReadFailed as failed:
+            log.info("the sweep of the truth takes longer: %s", failed)
 
     def _read_nothing(self, table: str, tokens: TokenRange) -> None:
         for _page in self._scans.pages(table, TokenRange(tokens.until - 1, tokens.until)):
@@ -137,17 +172,14 @@ class Scanner:
         yield rows
 
     def _compared(self, table: str, rows: Sequence[RawRow]) -> Sequence[Suspect]:
-        job, ours = self._job, self._job.connections()
+        job = self._job
         source = _place_of_source(job.family, self._glance.shape, table)
         width = len(self._key)
         asked = glance.scanned(rows, width, source)
-        delay = to_micros(job.settings.stream.delay)
-        since = believed_since(ours.lineage.watching(), delay)
         whole = rows if table == job.family.truth.table else None
-        right = self._glance.right(asked, since, whole)
+        right = self._glance.right(asked, self._believed_since(), whole)
         if whole is not None:
-            shape = self._glance.shape
-            self._known.note(map(shape.listed, right.values()), self._scans.token)
+            self._note_compared(right.values())
         wakes = [
             Wake(self._decoded(row), self._named(row, source), changes=0)
             for row in rows
@@ -158,12 +190,28 @@ class Scanner:
             look_at(job, frozenset(), wakes, looked)
         return looked.suspects
 
-    def _unknown(self, rows: list[RawRow], known: Fingerprints | None) -> list[RawRow]:
-        """Those that are still to be compared; what counts rows of the listing counts all."""
-        if known is None:
+    def _believed_since(self) -> Micros | None:
+        delay = to_micros(self._job.settings.stream.delay)
+        return believed_since(self._job.connections().lineage.watching(), delay)
+
+    def _not_as_expected(self, known: Fingerprints, rows: list[RawRow]) -> list[RawRow]:
+        """Rows of the truth that are still to be compared."""
+        if not len(known):
             return rows
+        told = self._glance.of_truth(rows)
+        among = are_among([said for _, said in told], known)
+        right = {truth for truth, _ in compress(told, among)}
+        self._note_compared(right)
+        return [row for row in rows if row not in right]
+
+    def _note_compared(self, truths: Iterable[RawRow]) -> None:
+        self._right.note(map(self._glance.shape.listed, truths), self._scans.token)
+
+    def _not_compared(self, known: Fingerprints, rows: list[RawRow]) -> list[RawRow]:
+        """Rows of the listing that are; what counts rows of the listing counts all."""
         self._mark_counted(rows)
-        return not_among(rows, known)
+        among = are_among(rows, known)
+        return [row for row, is_known in zip(rows, among, strict=True) if not is_known]
 
     def _mark_counted(self, rows: Iterable[RawRow]) -> None:
         width = len(self._key)

@@ -1,5 +1,8 @@
 """A sweep: every row of the truth, then of the listing and each index, range of tokens by range.
 
+Where memory is whole the listing is read ahead of all: what it finds right there the truth's scan
+does not ask for again. That finds and settles nothing, and is done anew after a crash.
+
 ::
 
     range ─▶ worker: scan ─▶ glance ─▶ look ─▶ suspects ─▶ sieve ─▶ handed over ─▶ the range is done
@@ -16,6 +19,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from checkpoints.lineage import Lineage
@@ -108,6 +112,7 @@ class Sweeper:
     """Sweeps one family. ``scan`` goes through pieces on the workers, ``wait`` waits (s).
 
     ``wait`` raises `Interrupted` when somebody wants it to end; it is asked in each round.
+    ``can_read_ahead`` is what `reconcilers.glance.can_expect` says of the family.
     """
 
     family: Family
@@ -118,6 +123,7 @@ class Sweeper:
     progress: SweepProgress
     wait: Callable[[float], None]
     clock: Callable[[], Micros]
+    can_read_ahead: bool = False
 
     def run(self, sweep: SweepRecord) -> SweepResult:
         """To its end, from where it is. Raises `Interrupted`, `Unreachable`, `Refused`."""
@@ -130,8 +136,10 @@ class Sweeper:
                 for number, tokens in enumerate(ranges)
                 if (table, number) not in done
             ]
+            if table == self.family.truth.table and self._reads_ahead(len(left), len(ranges)):
+                self._read_ahead(ranges)
             self.progress.table(table, len(ranges) - len(left), len(ranges))
-            self._table(sweep, left, found)
+            self._table(left, partial(self._take, sweep, found))
             self.sweeps.swept(sweep, self.sieve.table_ended(table))
             if table == self.family.truth.table and sweep.truth_swept_at is None:
                 found.memory = self._truth_ended(sweep, found)
@@ -146,12 +154,25 @@ class Sweeper:
         self.sweeps.end(sweep, self.clock(), _outcome(found))
         return found
 
-    def _table(self, sweep: SweepRecord, left: Sequence[Piece], found: SweepResult) -> None:
+    def _reads_ahead(self, left: int, ranges: int) -> bool:
+        """Whether that is less work: of a message that is not remembered it tells nothing."""
+        watching = self.mark.lineage.watching()
+        swept = watching is not None and watching.believed(self.mark.delay).swept_at is not None
+        return swept and self.can_read_ahead and 2 * left > ranges
+
+    def _read_ahead(self, ranges: Sequence[TokenRange]) -> None:
+        listing = self.family.listing.table
+        pieces = [Piece(listing, number, each, ahead=True) for number, each in enumerate(ranges)]
+        self.progress.table(f"{listing}, ahead", 0, len(ranges))
+        self._table(pieces, lambda _: None)
+
+    def _table(self, left: Sequence[Piece], take: Callable[[Sequence[SweptPiece]], None]) -> None:
+        """In rounds; ``take`` is given what was found in each."""
         at_once, failures = AT_FIRST, 0
         while left:
             self.wait(0)
             began = time.monotonic()
-            failed = self._round(sweep, left[:at_once], found)
+            failed = self._round(left[:at_once], take)
             took = max(time.monotonic() - began, 0.001)
             if len(failed) < len(left[:at_once]):
                 failures, fits = 0, int(at_once * ROUND / took)
@@ -165,22 +186,26 @@ class Sweeper:
                 self.wait(min(2.0**failures, LONGEST_WAIT))
 
     def _round(
-        self, sweep: SweepRecord, pieces: Sequence[Piece], found: SweepResult
+        self, pieces: Sequence[Piece], take: Callable[[Sequence[SweptPiece]], None]
     ) -> Sequence[Piece]:
         """Those that have failed."""
         swept = self.scan(pieces)
         good = [each for each in swept if each.failed is None]
-        self.sweeps.swept(sweep, self.sieve.take(good))
-        for each in good:
-            found.unread += [(each.piece.table, tokens, why) for tokens, why in each.unread]
-        rows, suspects = sum(each.rows for each in good), sum(len(each.suspects) for each in good)
-        found.rows += rows
-        found.suspects += suspects
+        take(good)
+        rows, suspects = _sums(good)
         self.progress.round(len(good), rows, suspects)
         failed = [each for each in swept if each.failed is not None]
         if failed:
             self.progress.waiting(str(failed[0].failed))
         return [each.piece for each in failed]
+
+    def _take(self, sweep: SweepRecord, found: SweepResult, good: Sequence[SweptPiece]) -> None:
+        self.sweeps.swept(sweep, self.sieve.take(good))
+        for each in good:
+            found.unread += [(each.piece.table, tokens, why) for tokens, why in each.unread]
+        rows, suspects = _sums(good)
+        found.rows += rows
+        found.suspects += suspects
 
     # --- the end of the truth
 
@@ -201,6 +226,11 @@ class Sweeper:
         if found.unread:
             return f"{len(found.unread)} ranges of tokens cannot be read"
         return self.mark.refused(sweep)
+
+
+def _sums(swept: Sequence[SweptPiece]) -> tuple[int, int]:
+    """Rows, and suspects."""
+    return sum(each.rows for each in swept), sum(len(each.suspects) for each in swept)
 
 
 def _outcome(found: SweepResult) -> str:

@@ -9,6 +9,8 @@ from tempfile import TemporaryDirectory
 
 from checkpoints.cassandra import CassandraSweeps, Store
 from checkpoints.clock import now_micros, to_micros
+from reconcilers.glance import can_expect
+from reconcilers.raw import raw_shape
 from streaming.again.compared import Compared
 from streaming.again.hand_over import HandOver
 from streaming.again.scan import Scanning
@@ -51,11 +53,13 @@ def sweeper(
     wait: Callable[[float], None],
     tasks: int = MOST_TASKS,
 ) -> Iterator[Sweeper]:
-    """In so many tasks at a time. 8 bytes a message lie in a temporary folder meanwhile."""
-    settings = job.settings
+    """In so many tasks at a time. 16 bytes a message lie in a temporary folder meanwhile."""
+    settings, shape = job.settings, raw_shape(job.family)
     with TemporaryDirectory(prefix="reconciler-sweep-", ignore_cleanup_errors=True) as folder:
-        compared = Compared(Path(folder), settings.sweep.ranges)
-        scanning = Scanning(job, workers.scans, compared)
+        expected, compared = (
+            _fingerprints(Path(folder), each, settings) for each in ("expected", "compared")
+        )
+        scanning = Scanning(job, workers.scans, expected, compared)
         yield Sweeper(
             family=job.family,
             sweeps=CassandraSweeps(store, settings.cassandra.keyspace),
@@ -65,4 +69,10 @@ def sweeper(
             progress=progress,
             wait=wait,
             clock=now_micros,
+            can_read_ahead=shape is not None and can_expect(job.family, shape),
         )
+
+
+def _fingerprints(folder: Path, name: str, settings: Settings) -> Compared:
+    (folder / name).mkdir()
+    return Compared(folder / name, settings.sweep.ranges)

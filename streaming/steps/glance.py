@@ -7,7 +7,7 @@ What is right is decided by `reconcilers.glance`, over rows that nobody decodes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from itertools import count as count_up
@@ -81,6 +81,50 @@ class Glance:
         except (Refused, ReadFailed):
             return {}
 
+    def of_listing(self, rows: Sequence[RawRow], watched_since: Micros | None) -> Sequence[RawRow]:
+        """Of rows of the listing that are right but for their truth: what that must say.
+
+        None of what a server refuses or fails to read. Raises `reconcilers.errors.Retryable`.
+        """
+        try:
+            return self._of_listing(rows, watched_since)
+        except (Refused, ReadFailed):
+            return []
+
+    def _of_listing(self, rows: Sequence[RawRow], watched_since: Micros | None) -> Sequence[RawRow]:
+        self._tables.require_comparable()
+        named = self._shape.source[1]
+        asked = glance.scanned(rows, len(self._shape.encode) - 1, named)
+        entries = self._lineage.entries(asked.wakes_of)
+        sources = glance.remembered(asked, entries, watched_since)
+        right = glance.listed(self._shape, sources, rows)
+        have: list[set[RawKey]] = []
+        for index, _ in self._belonging[1:]:
+            if index.collects is None:
+                have.append(set(self._tables.index(index, right)))
+            else:
+                at = self._shape.listing.index(index.collects)
+                right = self._collected(
+                    index, index.collects, at, right, {key for key, row in right.items() if row[at]}
+                )
+        return [
+            glance.expected(named, row, [key in keys for keys in have])
+            for key, row in right.items()
+        ]
+
+    def of_truth(self, truths: Iterable[RawRow]) -> Sequence[tuple[RawRow, RawRow]]:
+        """Truth rows that are right if their row of the listing is as they say; what they say.
+
+        ``truths`` are all of each source; `of_listing` says the same of a row that is so.
+        """
+        try:
+            self._tables.require_comparable()
+        except Refused:
+            return []
+        (_, listed_if), *indexes = self._belonging
+        indexed_if = [belongs for index, belongs in indexes if index.collects is None]
+        return list(glance.told(self._shape, listed_if, indexed_if, truths))
+
     def _right(
         self, asked: Asked, watched_since: Micros | None, read: Iterable[RawRow] | None
     ) -> Mapping[RawKey, RawRow]:
@@ -95,25 +139,30 @@ class Glance:
             if index.collects is None:
                 right = glance.indexed(belongs, right, set(self._tables.index(index, right)))
             else:
-                right = self._collected(index, index.collects, belongs, right)
+                at = self._shape.truth.index(index.collects)
+                adding = {key for key, truth in right.items() if belongs.of(truth)}
+                right = self._collected(index, index.collects, at, right, adding)
         return right
 
     def _collected(
         self,
         index: Projection,
         column: str,
-        belongs: Belonging,
+        at: int,
         right: Mapping[RawKey, RawRow],
+        adding: Collection[RawKey],
     ) -> dict[RawKey, RawRow]:
-        """Each group's row is read once; of those to which nothing belongs none."""
-        width, at = len(index.key), self._shape.truth.index(column)
-        adding = {key for key, truth in right.items() if belongs.of(truth)}
+        """Each group's row is read once; of those to which nothing belongs none.
+
+        What these rows add is in their cell ``at``.
+        """
+        width = len(index.key)
         groups = {key[:width] for key in adding}
         there = dict(self._tables.collected(index, groups)) if groups else {}
         known: dict[RawCell, Elements] = {}
 
-        def elements(truth: RawRow) -> Elements:
-            cell = truth[at]
+        def elements(row: RawRow) -> Elements:
+            cell = row[at]
             if cell not in known:
                 value = self._tables.decoded(column, cell)
                 known[cell] = value if isinstance(value, frozenset) else glance.NONE

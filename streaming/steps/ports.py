@@ -48,6 +48,9 @@ class RawTables(Protocol):
     Raises `Refused` where the columns are not, or no more, of the types that a glance needs.
     """
 
+    def require_comparable(self) -> None:
+        """Raise `Refused` unless what is copied is sent alike by the truth and the listing."""
+
     def truth(self, sources: Iterable[RawCell]) -> Iterable[RawRow]:
         """All truth rows of each source, in the columns of the family's `RawShape`."""
 
@@ -75,8 +78,8 @@ class RawScans(Protocol):
         Of the truth and the listing in the columns of the family's `RawShape`, of an index its key.
         """
 
-    def token(self, row: RawRow) -> int:
-        """The token of a row of the listing."""
+    def token(self, partition: RawCell) -> int:
+        """The token of a partition whose key is of one column."""
 
 
 class ConfirmTables(ProjectionTables, Protocol):

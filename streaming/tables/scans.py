@@ -9,7 +9,7 @@ from cassandra.metadata import Murmur3Token
 from checkpoints.cassandra.raw_select import RawReads, RawSelect
 from reconcilers.errors import Misconfigured
 from reconcilers.family import Family
-from reconcilers.raw import BIGINT, RawRow, RawShape
+from reconcilers.raw import BIGINT, RawCell, RawRow, RawShape
 from reconcilers.tokens import TokenRange
 from streaming.tables.rate_limit import RateLimiter
 
@@ -42,9 +42,8 @@ class UndecodedScans:
             self._pace.spend(len(rows))
             yield rows
 
-    def token(self, row: RawRow) -> int:
-        """The token of a row of the listing."""
-        partition = row[0]
+    def token(self, partition: RawCell) -> int:
+        """The token of a partition whose key is of one column."""
         assert partition is not None, "no row is without a partition"
         token: int = Murmur3Token.hash_fn(partition)
         return token

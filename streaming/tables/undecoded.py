@@ -44,14 +44,28 @@ class UndecodedTables:
         }
         self._key = tuple(column.own_type for column in family.key)
 
+    def require_comparable(self) -> None:
+        """Raise `Refused` unless what is copied is of one type in both tables."""
+        truth, listing = self._truth.types, self._listing.types
+        (of_truth, of_listing), source = self._shape.copied, self._family.truth.source.own_type
+        self._truth.require(*self._key)
+        self._listing.require(*self._key)
+        if truth[of_truth:] != listing[of_listing:]:
+            self._truth.forget()
+            self._listing.forget()
+            raise Refused("what is copied has another type in the truth than in the listing")
+        (at_truth, at_listing) = self._shape.source
+        if {self._truth.type_at(at_truth), self._listing.type_at(at_listing)} != {source}:
+            raise Refused(f"the source is not of type {source} in both tables")
+
     def truth(self, sources: Iterable[RawCell]) -> Iterator[RawRow]:
         """All truth rows of each source."""
-        self._require_equal_types()
+        self.require_comparable()
         return self._paced(self._truth.by_key((each,) for each in sources))
 
     def listing(self, keys: Iterable[RawKey]) -> Iterator[RawRow]:
         """The listing's rows at these keys."""
-        self._require_equal_types()
+        self.require_comparable()
         return self._paced(self._listing.by_key(keys))
 
     def index(self, index: Projection, keys: Iterable[RawKey]) -> Iterator[RawKey]:
@@ -80,16 +94,3 @@ class UndecodedTables:
         for rows in answers:
             self._pace.spend(len(rows))
             yield from rows
-
-    def _require_equal_types(self) -> None:
-        truth, listing = self._truth.types, self._listing.types
-        (of_truth, of_listing), source = self._shape.copied, self._family.truth.source.own_type
-        self._truth.require(*self._key)
-        self._listing.require(*self._key)
-        if truth[of_truth:] != listing[of_listing:]:
-            self._truth.forget()
-            self._listing.forget()
-            raise Refused("what is copied has another type in the truth than in the listing")
-        (at_truth, at_listing) = self._shape.source
-        if {self._truth.type_at(at_truth), self._listing.type_at(at_listing)} != {source}:
-            raise Refused(f"the source is not of type {source} in both tables")

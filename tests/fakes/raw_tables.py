@@ -74,6 +74,9 @@ class RawMemoryTables:
 
     # --- undecoded
 
+    def require_comparable(self) -> None:
+        """They are, always."""
+
     def truth(self, sources: Iterable[RawCell]) -> Iterator[RawRow]:
         column, wanted = self.family.truth.source.name, set(sources)
         return self._read(self.family.truth.table, (column,), {(each,) for each in wanted})

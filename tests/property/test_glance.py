@@ -19,8 +19,10 @@ from hypothesis import strategies as st
 
 from checkpoints.memory import MemoryLineage
 from reconcilers.family import Family, Projection, Schema
+from reconcilers.glance import can_expect, scanned
 from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Kind, Micros, Slot, Wake
+from reconcilers.raw import RawRow
 from streaming.steps.look import Look, LookResult
 from tests.builders import indexes, rights, rows
 from tests.builders.glances import WakesGlance, glance_of
@@ -119,6 +121,19 @@ class World:
 
     def look(self, wakes: Sequence[Wake], lineage: MemoryLineage) -> LookResult:
         return Look(self.family, self.tables.as_looked_at(), lineage, SINCE).at(wakes, NOW)
+
+    def raw(self, table: str) -> list[RawRow]:
+        """The rows of the truth or the listing, as they are scanned."""
+        shape = self.tables.shape
+        columns = shape.truth if table == self.family.truth.table else shape.listing
+        return [tuple(row.get(name) for name in columns) for row in self.rows(table)]
+
+    def read_ahead(self) -> list[RawRow]:
+        """The rows of the truth that say what those of the listing expect."""
+        glance = self.glance().glance
+        expected = glance.of_listing(self.raw(self.family.listing.table), SINCE)
+        told = glance.of_truth(self.raw(self.family.truth.table))
+        return [truth for truth, said in told if said in expected]
 
     def glance(self) -> WakesGlance:
         memory = RawMemoryLineage(self.family, self.lineage)
@@ -267,6 +282,20 @@ def test_what_the_glance_passes_the_look_would_have_passed(name: str, data: st.D
 
 
 @pytest.mark.parametrize("name", FAMILIES)
+@given(data=st.data())
+@settings(max_examples=OFTEN)
+def test_what_a_sweep_passes_by_what_it_read_ahead_the_glance_passes(
+    name: str, data: st.DataObject
+) -> None:
+    """Each row of the truth by itself: two that claim one slot are two looks."""
+    world = data.draw(worlds(name))
+    shape, truths = world.tables.shape, world.raw(world.family.truth.table)
+    for truth in world.read_ahead():
+        alone = scanned([truth], len(world.family.key), shape.source[0])
+        assert world.glance().glance.right(alone, SINCE, truths)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
 def test_what_is_right_is_passed(name: str) -> None:
     """Else the property above would hold of a glance that passes nothing."""
     world = World(*FAMILIES[name])
@@ -281,3 +310,5 @@ def test_what_is_right_is_passed(name: str) -> None:
     glanced = world.glance().at(world.wakes, SINCE)
     assert (list(glanced.left), glanced.examined) == ([], 1)
     assert (glanced.changes, glanced.touched) == ({slot.group: 3}, (slot,))
+    assert can_expect(family, world.tables.shape)
+    assert world.read_ahead() == world.raw(family.truth.table)

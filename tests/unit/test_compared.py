@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,16 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.raw import RawRow
+from reconcilers.raw import RawCell, RawRow
 from reconcilers.tokens import FIRST, LAST, range_of, token_ranges
-from streaming.again.compared import BYTES, Compared, _fingerprint, not_among
+from streaming.again.compared import BYTES, Compared, Fingerprints, _fingerprint, are_among
 
 CELLS = st.none() | st.binary(max_size=3)
 ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=20)
 
 
-def token(row: RawRow) -> int:
-    return int.from_bytes(row[0] or b"", "big")
+def token(partition: RawCell) -> int:
+    return int.from_bytes(partition or b"", "big")
+
+
+def not_among(rows: Sequence[RawRow], known: Fingerprints) -> list[RawRow]:
+    return [row for row, there in zip(rows, are_among(rows, known), strict=True) if not there]
 
 
 @given(ROWS, ROWS)

@@ -16,11 +16,11 @@ from reconcilers.errors import ReadFailed
 from reconcilers.families.message import MESSAGE
 from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Slot, Wake
-from reconcilers.raw import RawRow
+from reconcilers.raw import RawCell, RawRow
 from reconcilers.tokens import TokenRange, range_of
 from streaming.again import scan as module
 from streaming.again.compared import Compared
-from streaming.again.scan import Piece, Scanner, SweptPiece
+from streaming.again.scan import Piece, Scanner, Scanning, SweptPiece, sweep_task
 from tests.builders.glances import glance_of
 from tests.builders.rows import COMPLETE, FAMILY, SCHEMA
 from tests.fakes.raw_tables import RawMemoryLineage, RawMemoryTables, shape_of
@@ -44,20 +44,30 @@ class Scans:
             raise ReadFailed("too many tombstones")
         yield from ()
 
-    def token(self, row: RawRow) -> int:
-        raise AssertionError(row)
+    def token(self, partition: RawCell) -> int:
+        raise AssertionError(partition)
 
     def sweep(self) -> SweptPiece:
         job: Any = SimpleNamespace(
             family=MESSAGE, connections=lambda: SimpleNamespace(glance=object())
         )
         found = SweptPiece(Piece("messagedeleted", 0, TOKENS))
-        Scanner(job, self, Compared(Path("none"), 1)).sweep(TOKENS, found)
+        Scanner(job, self, *[Compared(Path("none"), 1)] * 2).sweep(TOKENS, found)
         return found
 
 
 def ids(number: int) -> UUID:
     return UUID(f"{number:08}-0000-1000-8000-000000000001")
+
+
+class Folders:
+    """What the scans of one sweep tell each other."""
+
+    def __init__(self, folder: Path) -> None:
+        made = [folder / each for each in ("expected", "compared")]
+        for each in made:
+            each.mkdir()
+        self.expected, self.compared = [Compared(each, 8) for each in made]
 
 
 class OneMailbox:
@@ -80,10 +90,12 @@ class OneMailbox:
         columns = self.shape.truth if table == FAMILY.truth.table else self.shape.listing
         yield [tuple(row.get(name) for name in columns) for row in self.tables.rows[table]]
 
-    def token(self, row: RawRow) -> int:
+    def token(self, partition: RawCell) -> int:
         return 1
 
-    def sweep(self, table: str, compared: Compared, monkeypatch: pytest.MonkeyPatch) -> SweptPiece:
+    def sweep(
+        self, table: str, parts: Folders, monkeypatch: pytest.MonkeyPatch, *, ahead: bool = False
+    ) -> SweptPiece:
         memory = RawMemoryLineage(FAMILY, self.lineage)
         ours = SimpleNamespace(
             glance=glance_of(FAMILY, self.tables, memory).glance,
@@ -96,8 +108,10 @@ class OneMailbox:
         )
         monkeypatch.setattr(module, "look_at", lambda _job, _apart, wakes, _: self.look(wakes))
         monkeypatch.setattr(module, "mark_counted", lambda _job, keys: self.mark(list(keys)))
-        found = SweptPiece(Piece(table, range_of(1, compared.ranges), TOKENS))
-        Scanner(job, self, compared).sweep(TOKENS, found)
+        number = range_of(1, parts.compared.ranges)
+        (found,) = sweep_task(Scanning(job, lambda _: self, parts.expected, parts.compared))(
+            [Piece(table, number, TOKENS, ahead)]
+        )
         return found
 
     def look(self, wakes: list[Wake]) -> None:
@@ -110,7 +124,7 @@ class OneMailbox:
 def test_of_the_listing_only_what_the_truth_did_not_show_to_be_right_is_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mailbox, compared = OneMailbox(10), Compared(tmp_path, 8)
+    mailbox, compared = OneMailbox(10), Folders(tmp_path)
     truth, listing = FAMILY.truth.table, FAMILY.listing.table
     assert mailbox.sweep(truth, compared, monkeypatch).rows == 10
     assert mailbox.looked == []
@@ -124,6 +138,36 @@ def test_of_the_listing_only_what_the_truth_did_not_show_to_be_right_is_compared
     mailbox.tables.rows[listing][3]["modseq"] = mailbox.tables.rows[truth][3]["modseq"]
     mailbox.sweep(listing, compared, monkeypatch)
     assert mailbox.tables.read == [], "nothing that is right is read again"
+
+
+def test_of_the_truth_only_what_the_listing_did_not_tell_ahead_is_read_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mailbox, parts = OneMailbox(10), Folders(tmp_path)
+    truth, listing = FAMILY.truth.table, FAMILY.listing.table
+    ahead = mailbox.sweep(listing, parts, monkeypatch, ahead=True)
+    assert (ahead.rows, ahead.suspects, mailbox.looked, mailbox.marked) == (10, [], [], 0)
+    assert truth not in mailbox.tables.read
+
+    mailbox.tables.read.clear()
+    assert mailbox.sweep(truth, parts, monkeypatch).rows == 10
+    mailbox.sweep(listing, parts, monkeypatch)
+    assert (mailbox.tables.read, mailbox.looked) == ([], []), "nothing is read but by scans"
+    assert mailbox.marked == 10
+
+    mailbox.tables.rows[truth][3]["modseq"] = bytes(8)  # changed since
+    mailbox.sweep(truth, parts, monkeypatch)
+    assert [wake.key for wake in mailbox.looked] == [(ids(99), 4)]
+
+
+def test_what_is_not_remembered_is_not_told_ahead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mailbox, parts = OneMailbox(3), Folders(tmp_path)
+    mailbox.lineage = MemoryLineage()
+    mailbox.sweep(FAMILY.listing.table, parts, monkeypatch, ahead=True)
+    mailbox.sweep(FAMILY.truth.table, parts, monkeypatch)
+    assert len(mailbox.looked) == 3
 
 
 @pytest.mark.parametrize("token", [1, 77, 2**53, 2**54 - 1])

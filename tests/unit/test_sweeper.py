@@ -1,7 +1,7 @@
 """The driver of a sweep: what is done once, what is done again, and when memory is whole."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import pytest
@@ -47,6 +47,7 @@ class Scene:
     unreadable: int | None = None
     alike: int = 0
     before: list[tuple[int, Micros]] = field(default_factory=list)
+    can_read_ahead: bool = False
 
     def __post_init__(self) -> None:
         self.sweeps.begin(SWEEP)
@@ -63,6 +64,7 @@ class Scene:
             self,
             self.waits.append,
             lambda: NOW + 1_000_000,
+            self.can_read_ahead,
         )
         return made.run(record)
 
@@ -133,6 +135,33 @@ def test_each_range_of_each_table_is_gone_through_once() -> None:
     watching = scene.lineage.watching()
     assert watching is not None
     assert watching.swept_at == ended.truth_swept_at == NOW + 1_000_000
+
+
+def test_where_memory_is_whole_the_listing_is_read_ahead() -> None:
+    scene = Scene(can_read_ahead=True)
+    first = scene.run()
+    assert not [each for each in scene.scanned if each.ahead], "nothing is remembered yet"
+    scene.sweeps.begin(replace(SWEEP, began_at=NOW + 2_000_000))
+    scene.scanned.clear()
+    assert scene.run() == first
+    ahead, rest = scene.scanned[:RANGES], scene.scanned[RANGES:]
+    assert all(each.ahead and each.table == TABLES[1] for each in ahead)
+    assert {each.number for each in ahead} == set(range(RANGES))
+    assert len(rest) == RANGES * len(TABLES)
+    assert not [each for each in rest if each.ahead]
+
+
+def test_what_was_read_ahead_at_a_crash_is_not_done() -> None:
+    scene = Scene(can_read_ahead=True)
+    scene.run()
+    scene.sweeps.begin(replace(SWEEP, began_at=NOW + 2_000_000))
+    scene.scanned.clear()
+    scene.dies_at = 5
+    with pytest.raises(KilledError):
+        scene.run()
+    scene.dies_at = None
+    assert scene.run().rows == 480
+    assert len({each for each in scene.scanned if not each.ahead}) == RANGES * len(TABLES)
 
 
 def test_what_was_unresolved_is_judged_anew_once_memory_is_whole() -> None:
