@@ -15,6 +15,7 @@ from reconcilers.evidence import (
     evidence_for_removal,
     heard_since_written,
     its_delete_was_heard,
+    may_be_unheard,
     without_evidence,
 )
 from reconcilers.family import Family, Projection
@@ -38,12 +39,19 @@ class Moment:
     """When a confirmation began (µs, our clock), the delay D, and how near a delete may be.
 
     ``delete_clock_tolerance`` is the longest distance between a delete and a row that outlived it
-    by clock difference alone.
+    by clock difference alone. ``heard_within`` is how late an event may come while the stream is
+    not behind (`reconcilers.behind.longest_age`).
     """
 
     began: Micros
     delay: Micros
     delete_clock_tolerance: Micros = 10 * SECOND
+    heard_within: Micros = 0
+
+    @property
+    def heard_until(self) -> Micros:
+        """Of what was written before this every event has come; clocks differ by D/2 at most."""
+        return self.began - self.heard_within - self.delay // 2
 
     @property
     def horizon(self) -> Micros:
@@ -72,14 +80,7 @@ def judge(
             Kind.FUTURE_WRITE_TIME,
             f"{difference.kind}, but a cell was written {ahead} s in the future: a clock is wrong",
         )
-    if newest > moment.horizon:
-        return LookAgain(difference, "young: written within the delay")
-    if (
-        difference.kind is Kind.EXTRA_ROW
-        and not seen.truths
-        and not _absence_is_settled(family, seen, moment)
-    ):
-        why = "absent from the truth, and no delete heard of: it may be on its way"
+    if (why := _too_early(family, projection, seen, difference, moment)) is not None:
         return LookAgain(difference, why)
     report = _reported_class(family, projection, seen, difference, moment)
     if report is None and difference.kind is Kind.MISSING_ROW and not projection.is_index:
@@ -134,6 +135,21 @@ def _write_times(seen: Seen) -> Iterable[Micros]:
         yield from seen.actual.written.values()
     for truth in seen.truths:
         yield from truth.written.values()
+
+
+def _too_early(
+    family: Family, projection: Projection, seen: Seen, difference: Difference, moment: Moment
+) -> str | None:
+    """Why it cannot be judged yet: what explains it may be on its way."""
+    if max(_write_times(seen), default=0) > moment.horizon:
+        return "young: written within the delay"
+    if difference.kind is not Kind.EXTRA_ROW or seen.truths:
+        return None
+    if not _absence_is_settled(family, seen, moment):
+        return "absent from the truth, and no delete heard of: it may be on its way"
+    if not projection.is_index and may_be_unheard(family, seen, moment.heard_until, moment.delay):
+        return "unknown to the truth: its event may be on its way"
+    return None
 
 
 def _absence_is_settled(family: Family, seen: Seen, moment: Moment) -> bool:

@@ -37,11 +37,27 @@ def evidence_for_removal(family: Family, seen: Seen, delay: Micros) -> str | Non
         return "a delete of this very row was seen"
     if memory.contradicted or not (memory.holds(slot) or _came_after(seen)):
         return None
-    if memory.complete and slot not in memory.known:
+    if _never_known(seen):
         return f"the truth never had this {family.key[-1].label}"
     if slot not in memory.known or not heard_since_written(family, seen, delay):
         return None
     return _it_was_meant(family, seen)
+
+
+def _never_known(seen: Seen) -> bool:
+    """Whether memory, which is whole, knows nothing of this row: the truth never had it."""
+    return seen.memory.complete and seen.slot not in seen.memory.known
+
+
+def may_be_unheard(family: Family, seen: Seen, until: Micros, delay: Micros) -> bool:
+    """Whether an orphan is unknown perhaps only because its own event is still to come.
+
+    Every event of before ``until`` (µs) has been heard; ``delay`` is D (µs).
+    """
+    if seen.actual is None or not _never_known(seen):
+        return False
+    oldest = min(seen.actual.written.values(), default=0)
+    return oldest > until and not its_delete_was_heard(family, seen, delay)
 
 
 def _it_was_meant(family: Family, seen: Seen) -> str | None:

@@ -9,7 +9,6 @@ from checkpoints.batch_bookmarks import safe_start
 from checkpoints.bookmarks import Bookmarks, Place
 from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices, CassandraLosses
 from checkpoints.clock import now_micros, to_micros
-from reconcilers.behind import longest_age
 from reconcilers.ceiling import MINUTE
 from reconcilers.family import Family
 from reconcilers.frontier import Frontier, FrontierRules
@@ -27,7 +26,7 @@ from streaming.monitoring.lag import LagWatch
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
 from streaming.pipeline.batches import Batches
-from streaming.pipeline.behind import BehindWatch
+from streaming.pipeline.behind import BehindWatch, longest_age_of
 from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.failures import SliceFailures
@@ -139,7 +138,7 @@ def batches(
         alone=CanariesAlone(
             FewRecords(settings.kafka).read, settings.kafka.topic_prefix, settings.canary.keyspace
         ),
-        behind=BehindWatch(frontier, _longest_age(settings), now_micros, metrics),
+        behind=BehindWatch(frontier, longest_age_of(settings), now_micros, metrics),
     )
 
 
@@ -168,14 +167,6 @@ def _frontier(opened: OpenedStream, memory: MemoryWatch) -> FrontierWatch:
 def _memory(opened: OpenedStream) -> MemoryWatch:
     lineage, losses = opened.job.connections().lineage, CassandraLosses(opened.store)
     return MemoryWatch(lineage, losses, canaries(opened.settings), now_micros)
-
-
-def _longest_age(settings: Settings) -> Micros:
-    """How old (µs) the frontier may be until the stream is behind."""
-    stream, canary = settings.stream, settings.canary
-    return longest_age(
-        to_micros(stream.delay), to_micros(stream.window), to_micros(canary.usual_delay)
-    )
 
 
 def _records_lost(frontier: FrontierWatch, memory: MemoryWatch, places: Collection[Place]) -> None:

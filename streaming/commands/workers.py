@@ -26,6 +26,7 @@ from reconcilers.finding import Attempts
 from reconcilers.model import Kind
 from reconcilers.raw import raw_shape
 from streaming.monitoring.clocks import ClockWatch
+from streaming.pipeline.behind import longest_age_of
 from streaming.pipeline.worker import Connections, Job
 from streaming.settings import Settings
 from streaming.steps.confirm import Confirmer
@@ -153,6 +154,7 @@ def rules_of(settings: Settings) -> Rules:
     return Rules(
         delay=delay,
         delete_clock_tolerance=to_micros(repair.delete_clock_tolerance),
+        heard_within=longest_age_of(settings),
         recheck_interval=to_micros(repair.recheck_interval),
         attempts=Attempts(repair.attempts, apart=delay),
         empty_truth_min_rows=repair.empty_truth_min_rows,

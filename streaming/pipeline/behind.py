@@ -6,14 +6,24 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from reconcilers.behind import Heard, why_behind
+from checkpoints.clock import to_micros
+from reconcilers.behind import Heard, longest_age, why_behind
 from reconcilers.frontier import Echo
 from reconcilers.model import Micros
 from streaming.canary.watch import FrontierWatch
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.slices import Slice
+from streaming.settings import Settings
 
 log = logging.getLogger("reconciler")
+
+
+def longest_age_of(settings: Settings) -> Micros:
+    """How old (µs) the frontier may be until the stream is behind."""
+    stream, canary = settings.stream, settings.canary
+    return longest_age(
+        to_micros(stream.delay), to_micros(stream.window), to_micros(canary.usual_delay)
+    )
 
 
 @dataclass(slots=True)

@@ -46,10 +46,11 @@ from streaming.steps.turns import in_turn
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The settings that steps 5 to 7 obey; durations in µs."""
+    """The settings that steps 5 to 7 obey; durations in µs. See `Moment`."""
 
     delay: Micros
     delete_clock_tolerance: Micros
+    heard_within: Micros
     recheck_interval: Micros
     attempts: Attempts
     empty_truth_min_rows: int
@@ -140,7 +141,10 @@ class Examiner:
         self, suspects: Sequence[Suspect], began: Micros, batch: str
     ) -> list[ConfirmedSuspect]:
         """Each as it is now, with its open finding. Nothing is written. Raises `Unreadable`."""
-        moment = Moment(began, self.rules.delay, self.rules.delete_clock_tolerance)
+        rules = self.rules
+        moment = Moment(
+            began, rules.delay, rules.delete_clock_tolerance, heard_within=rules.heard_within
+        )
         slots, name = [suspect.slot for suspect in suspects], self.projection.name
         open_ones = self.journal.recall(self.family, name, slots)
         wanted = [suspect for suspect in suspects if suspect.unreadable is None]

@@ -11,9 +11,10 @@ import random
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from reconcilers.behind import BEHIND, longest_age
 from reconcilers.compare import compare
 from reconcilers.finding import State
-from reconcilers.model import Kind, Row, Slot
+from reconcilers.model import Kind, Micros, Row, Slot
 from reconcilers.seen import Seen
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import Delete, Key, Table, Update
@@ -29,6 +30,9 @@ WAITING = (State.REPORTED, State.HELD)
 class Past:
     """One run. ``gap`` is how many events had come when capture stopped, None while it works.
 
+    Nobody need have noticed that; but no canary comes out since ``silent_since``, so soon the
+    stream is behind.
+
     ``without_content`` are messages that nobody can read any more: their mail server deletes the
     content after an expunge when no truth row is left.
     """
@@ -36,9 +40,11 @@ class Past:
     seed: int
     restores: bool = False
     ends_memory: bool = True
+    canaries: bool = True
     rng: random.Random = field(init=False)
     run: Run = field(init=False)
     gap: int | None = None
+    silent_since: Micros | None = None
     snapshot: Table | None = None
     without_content: set[UUID] = field(default_factory=set)
     judged: int = 0
@@ -155,7 +161,15 @@ class Past:
             case _:
                 self.world.pass_time(self.rng.choice((SECOND, delay, 3 * delay)))
                 self._hear()
+                self.run.behind = self._behind()
                 self.run.execute(self.run.batch_of(self._some()))
+
+    def _behind(self) -> str | None:
+        climate, since = self.run.climate, self.silent_since
+        longest = longest_age(climate.delay, climate.window, 0)
+        if not self.canaries or since is None or self.world.now <= since + longest:
+            return None
+        return f"{BEHIND}: capture is silent"
 
     def _some(self) -> list[Slot]:
         slots = list(self.world.slots)
@@ -183,13 +197,13 @@ class Past:
     # --- capture, and the truth restored ----------------------------------------------------------
 
     def _capture_stops(self) -> None:
-        self.gap = len(self.world.events)
+        self.gap, self.silent_since = len(self.world.events), self.world.now
         if self.ends_memory and self.rng.random() < 0.5:
             self.run.kept.lineage.stop_watching()  # else it is noticed when capture is back
 
     def _capture_comes_back(self) -> None:
         self._hear()
-        self.gap = None
+        self.gap = self.silent_since = self.run.behind = None
         if self.ends_memory:
             self._watch()
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from reconcilers.behind import longest_age
 from reconcilers.compare import compare
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family, Projection
@@ -256,6 +257,7 @@ class Run:
             rules=Rules(
                 delay=delay,
                 delete_clock_tolerance=TOLERANCE,
+                heard_within=longest_age(delay, self.climate.window, 0),
                 recheck_interval=100 * delay,
                 attempts=Attempts(apart=delay),
                 empty_truth_min_rows=10,

@@ -236,7 +236,12 @@ class Rounds:
             self._publish,
             now_micros,
             Rules(
-                DELAY, SHADOW, DELAY, Attempts(MOST_ATTEMPTS, apart=DELAY), empty_truth_min_rows=10
+                DELAY,
+                SHADOW,
+                0,
+                DELAY,
+                Attempts(MOST_ATTEMPTS, apart=DELAY),
+                empty_truth_min_rows=10,
             ),
         )
 

@@ -424,6 +424,26 @@ def test_an_orphan_without_evidence_is_kept(memory: Memory, present: set[int]) -
     assert reported(one) is Kind.AMBIGUOUS_RANGE_DELETE
 
 
+LATE = replace(MOMENT, heard_within=200 * SECOND)
+UNKNOWN = Memory(slots(8), complete_at=LONG_AGO - 1)
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_what_the_truth_never_had_is_known_once_all_of_before_the_row_has_come(after: int) -> None:
+    """Its oldest cell counts: an event of the truth came with that one."""
+    written = {"modseq": LATE.heard_until + after, "flagseen": LATE.heard_until + 9}
+    orphan = row(at=LATE.heard_until + 9, written=written)
+    one = replace(seen(orphan, memory=UNKNOWN), suspected=Kind.EXTRA_ROW)
+    assert isinstance(judge(FAMILY, PROJECTION, one, LATE), LookAgain if after else Repair)
+
+
+def test_a_delete_that_named_its_row_is_not_waited_for() -> None:
+    memory = replace(UNKNOWN, projection_deletes=frozenset({LATE.heard_until + 2}))
+    orphan = row(at=LATE.heard_until + 1)
+    one = replace(seen(orphan, memory=memory), suspected=Kind.EXTRA_ROW)
+    assert isinstance(judge(FAMILY, PROJECTION, one, LATE), Repair)
+
+
 @pytest.mark.parametrize(("after", "evidence"), [(0, False), (1, True)], ids=["at", "after"])
 def test_memory_counts_for_a_row_whose_oldest_cell_is_newer(after: Micros, evidence: bool) -> None:
     """Its other cells were written later still: a flag set yesterday says nothing of its birth."""

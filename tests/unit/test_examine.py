@@ -43,6 +43,7 @@ SHADOW = 10 * SECOND
 RULES = Rules(
     DELAY,
     SHADOW,
+    heard_within=0,
     recheck_interval=3600 * SECOND,
     attempts=Attempts(3, apart=DELAY),
     empty_truth_min_rows=10,

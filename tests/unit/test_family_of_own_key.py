@@ -36,7 +36,7 @@ from tests.builders.rights import BOB, EVE, LISTING, RIGHTS, SHARED, granted, pl
 from tests.builders.rows import DELAY, LONG_AGO, MOMENT, NOW, SECOND
 from tests.fakes.memory_tables import MemoryTables
 
-RULES = Rules(DELAY, 10 * SECOND, 3600 * SECOND, Attempts(3, apart=DELAY), 10)
+RULES = Rules(DELAY, 10 * SECOND, 0, 3600 * SECOND, Attempts(3, apart=DELAY), 10)
 OWN = RIGHTS.key
 
 
