@@ -41,7 +41,7 @@ def evidence_for_removal(family: Family, seen: Seen, delay: Micros) -> str | Non
         return f"the truth never had this {family.key[-1].label}"
     if slot not in memory.known or not heard_since_written(family, seen, delay):
         return None
-    return _it_was_meant(family, seen)
+    return _it_was_meant(family, seen, delay)
 
 
 def _never_known(seen: Seen) -> bool:
@@ -60,19 +60,33 @@ def may_be_unheard(family: Family, seen: Seen, until: Micros, delay: Micros) -> 
     return oldest > until and not its_delete_was_heard(family, seen, delay)
 
 
-def _it_was_meant(family: Family, seen: Seen) -> str | None:
-    """Why a delete meant this row, of those that the truth had; None where that is not known."""
-    memory, spent = seen.memory, _spent(seen)
-    row, source, group = family.key[-1].label, family.truth.source.label, family.group.label
-    if memory.complete_at is None:
+def _it_was_meant(family: Family, seen: Seen, delay: Micros) -> str | None:
+    """Why a delete meant this row, of those that the truth had; None where that is not known.
+
+    Deletes are not counted against lost rows: one of the listing's may be lost, or two sessions
+    have meant one row.
+    """
+    memory, since = seen.memory, _since(family, seen, delay)
+    if memory.complete_at is None or _others_lost(seen, since):
         return None
-    if memory.complete and not spent:
-        return f"no other {row} of the {source} was lost in this {group}"
-    deletes = sum(deleted > memory.complete_at for deleted in memory.range_deletes)
-    return (
-        f"{deletes} deletes, {spent} of them for other {family.key[-1].plural}"
-        if deletes > spent
-        else None
+    if max(memory.range_deletes, default=0) <= memory.complete_at:
+        return None
+    row, source, group = family.key[-1].label, family.truth.source.label, family.group.label
+    return f"no other {row} of the {source} was lost in this {group}"
+
+
+def _others_lost(seen: Seen, since: Micros) -> bool:
+    """Whether a delete since then (µs) may have meant another row of the source.
+
+    One whose delete was heard from the listing before that is of the past, as before a message
+    comes back under a new key. One that is there although its delete was heard may be of a truth
+    that was restored.
+    """
+    deletes = seen.memory.sibling_deletes
+    lost = _lost(seen) - {seen.slot}
+    unheard = any(max(deletes.get(each, ()), default=since) >= since for each in lost)
+    return unheard or any(
+        max(deletes.get(each, ()), default=since - 1) >= since for each in seen.present
     )
 
 
@@ -181,8 +195,8 @@ def _spent(seen: Seen) -> int:
     may have it again.
     """
     others, heard = _lost(seen) - {seen.slot}, seen.memory.sibling_deletes
-    lost = sum(max(1, heard.get(other, 0)) for other in others)
-    return lost + sum(count for other, count in heard.items() if other in seen.present)
+    lost = sum(max(1, len(heard.get(other, ()))) for other in others)
+    return lost + sum(len(times) for other, times in heard.items() if other in seen.present)
 
 
 def _came_after(seen: Seen) -> bool:

@@ -100,7 +100,7 @@ class Memory:
     since has found them; where ``complete_at`` is None, those that a read found some time.
     ``range_deletes`` are the times of truth deletes that named no slot, ``row_deletes`` of those
     that named this one, ``projection_deletes`` of deletes of this very projection row;
-    ``sibling_deletes`` counts those of the source's other rows here, by slot.
+    ``sibling_deletes`` are those of the source's other rows here, by slot.
     """
 
     known: frozenset[Slot] = frozenset()
@@ -110,7 +110,7 @@ class Memory:
     range_deletes: frozenset[Micros] = frozenset()
     row_deletes: frozenset[Micros] = frozenset()
     projection_deletes: frozenset[Micros] = frozenset()
-    sibling_deletes: Mapping[Slot, int] = field(default_factory=dict)
+    sibling_deletes: Mapping[Slot, frozenset[Micros]] = field(default_factory=dict)
 
     @property
     def heard_of_its_delete(self) -> bool:
@@ -200,9 +200,7 @@ def memory_of(
         range_deletes=deletes.ranges,
         row_deletes=deletes.by_slot.get(slot, frozenset()),
         projection_deletes=projection_deletes.get(slot, frozenset()),
-        sibling_deletes={
-            each: len(times) for each, times in projection_deletes.items() if each != slot
-        },
+        sibling_deletes={each: times for each, times in projection_deletes.items() if each != slot},
     )
 
 
@@ -238,7 +236,7 @@ def merged(memories: Sequence[Memory]) -> Memory:
     if not memories:
         return NOTHING_REMEMBERED
     times = [None if memory.contradicted else memory.complete_at for memory in memories]
-    siblings: dict[Slot, int] = {}
+    siblings: dict[Slot, frozenset[Micros]] = {}
     for memory in memories:
         siblings |= memory.sibling_deletes
     known = frozenset[Slot]().union(*(memory.known for memory in memories))

@@ -6,7 +6,7 @@ what is remembered only where one side lacks the row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from reconcilers.family import Family
@@ -82,7 +82,7 @@ def seen_at(
     present = frozenset(
         slot_of(row) for row in there if not outlived_its_delete(row, memory, tolerance)
     )
-    restored = (slot_of(row) for row in there if was_restored(row, memory))
+    restored = {slot_of(row): taken for row in there if (taken := took(row, memory))}
     return Seen(
         slot,
         rows.actual,
@@ -104,16 +104,21 @@ def outlived_its_delete(truth: Row, memory: Memory, tolerance: Micros) -> bool:
     )
 
 
-def was_restored(truth: Row, memory: Memory) -> bool:
-    """Whether it is older than a range delete, which took it: a truth of before has it again."""
+def took(truth: Row, memory: Memory) -> frozenset[Micros]:
+    """The range deletes that are newer than a row of a truth that was restored: they took it."""
     newest = max(truth.written.values(), default=None)
-    return newest is not None and any(newest <= deleted for deleted in memory.range_deletes)
+    if newest is None:
+        return frozenset()
+    return frozenset(deleted for deleted in memory.range_deletes if newest <= deleted)
 
 
-def _with_restored(memory: Memory, restored: Iterable[Slot]) -> Memory:
+def _with_restored(memory: Memory, restored: Mapping[Slot, frozenset[Micros]]) -> Memory:
     """A row that came back so accounts for one delete, as if that of the listing had been heard."""
-    heard = {each: max(1, memory.sibling_deletes.get(each, 0)) for each in restored}
-    return replace(memory, sibling_deletes={**memory.sibling_deletes, **heard}) if heard else memory
+    if not restored:
+        return memory
+    heard = memory.sibling_deletes
+    back = {each: heard.get(each) or frozenset({max(at)}) for each, at in restored.items()}
+    return replace(memory, sibling_deletes={**heard, **back})
 
 
 def _in_group(family: Family, slot: Slot, rows: SlotRows) -> Iterator[Row]:

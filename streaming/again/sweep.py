@@ -26,8 +26,10 @@ from checkpoints.lineage import Lineage
 from checkpoints.sweeps import SweepRecord, Sweeps
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family
+from reconcilers.glance import can_expect
 from reconcilers.memory import Watching, believed_since
 from reconcilers.model import Micros
+from reconcilers.raw import raw_shape
 from reconcilers.tokens import TokenRange, token_ranges
 from streaming.again.scan import Piece, SweptPiece, tables_of
 from streaming.again.sieve import Sieve
@@ -112,7 +114,6 @@ class Sweeper:
     """Sweeps one family. ``scan`` goes through pieces on the workers, ``wait`` waits (s).
 
     ``wait`` raises `Interrupted` when somebody wants it to end; it is asked in each round.
-    ``can_read_ahead`` is what `reconcilers.glance.can_expect` says of the family.
     """
 
     family: Family
@@ -123,7 +124,6 @@ class Sweeper:
     progress: SweepProgress
     wait: Callable[[float], None]
     clock: Callable[[], Micros]
-    can_read_ahead: bool = False
 
     def run(self, sweep: SweepRecord) -> SweepResult:
         """To its end, from where it is. Raises `Interrupted`, `Unreachable`, `Refused`."""
@@ -158,7 +158,9 @@ class Sweeper:
         """Whether that is less work: of a message that is not remembered it tells nothing."""
         watching = self.mark.lineage.watching()
         swept = watching is not None and watching.believed(self.mark.delay).swept_at is not None
-        return swept and self.can_read_ahead and 2 * left > ranges
+        shape = raw_shape(self.family)
+        can = shape is not None and can_expect(self.family, shape)
+        return can and swept and 2 * left > ranges
 
     def _read_ahead(self, ranges: Sequence[TokenRange]) -> None:
         listing = self.family.listing.table

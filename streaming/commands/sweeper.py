@@ -9,8 +9,6 @@ from tempfile import TemporaryDirectory
 
 from checkpoints.cassandra import CassandraSweeps, Store
 from checkpoints.clock import now_micros, to_micros
-from reconcilers.glance import can_expect
-from reconcilers.raw import raw_shape
 from streaming.again.compared import Compared
 from streaming.again.hand_over import HandOver
 from streaming.again.scan import Scanning
@@ -54,7 +52,7 @@ def sweeper(
     tasks: int = MOST_TASKS,
 ) -> Iterator[Sweeper]:
     """In so many tasks at a time. 16 bytes a message lie in a temporary folder meanwhile."""
-    settings, shape = job.settings, raw_shape(job.family)
+    settings = job.settings
     with TemporaryDirectory(prefix="reconciler-sweep-", ignore_cleanup_errors=True) as folder:
         expected, compared = (
             _fingerprints(Path(folder), each, settings) for each in ("expected", "compared")
@@ -69,7 +67,6 @@ def sweeper(
             progress=progress,
             wait=wait,
             clock=now_micros,
-            can_read_ahead=shape is not None and can_expect(job.family, shape),
         )
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from reconcilers.finding import State
-from reconcilers.memory import Memory
 from reconcilers.model import Kind
 from tests.property.mail import FAMILY
 from tests.property.past import Past
@@ -83,11 +82,3 @@ def test_messages_where_the_truth_was_restored_in_many_more_runs() -> None:
 def test_memory_that_does_not_end_with_capture_is_noticed() -> None:
     with pytest.raises(AssertionError, match="evidence"):
         played(unless_memory_ends, range(300))
-
-
-def test_memory_that_believes_what_was_lost_before_it_is_noticed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(Memory, "holds", lambda self, slot: slot in self.known)
-    with pytest.raises(AssertionError, match="evidence"):
-        played(with_old_mail, range(1_200, 1_204))  # hardly one in a thousand meets it

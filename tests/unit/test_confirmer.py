@@ -246,7 +246,7 @@ def test_a_row_that_only_the_list_has_is_seen_with_all_that_is_remembered() -> N
     assert memory.range_deletes == frozenset({NOW - 3 * SECOND})
     assert memory.row_deletes == frozenset({NOW - 2 * SECOND})
     assert memory.projection_deletes == frozenset({NOW - SECOND})
-    assert memory.sibling_deletes == {Slot(MAILBOX, 8): 2}
+    assert [len(times) for times in memory.sibling_deletes.values()] == [2]
 
 
 def test_a_row_that_only_the_truth_has_is_seen_with_its_memory_too() -> None:

@@ -166,7 +166,7 @@ LOST = {
     "one delete for two rows": Memory(slots(7, 8), range_deletes=HEARD),
     "the other is not sure": Memory(slots(7), slots(8), range_deletes=HEARD),
     "two deletes, both for the other": Memory(
-        slots(7, 8), range_deletes=TWICE, sibling_deletes={EIGHT: 2}
+        slots(7, 8), range_deletes=TWICE, sibling_deletes={EIGHT: TWICE}
     ),
     "two deletes for three rows": Memory(slots(7, 8, 9), range_deletes=TWICE),
     "read before memory began anew": Memory(slots(7), range_deletes=TWICE, lost_before=slots(7)),

@@ -203,7 +203,7 @@ def test_truth_deletes_of_this_uid_of_the_whole_range_and_of_others() -> None:
         (Memory(range_deletes=frozenset({1})), True),
         (Memory(row_deletes=frozenset({1})), True),
         (Memory(projection_deletes=frozenset({1})), True),
-        (Memory(sibling_deletes={Slot(MAILBOX, 8): 1}), False),
+        (Memory(sibling_deletes={Slot(MAILBOX, 8): frozenset({1})}), False),
         (Memory(slots(7), slots(8), BORN), False),
     ],
     ids=["of the message here", "of its UID", "of its row", "of another row", "none"],
@@ -212,12 +212,12 @@ def test_any_delete_that_could_have_taken_the_row_is_heard_of(memory: Memory, he
     assert heard_since_written(FAMILY, Seen(SLOT, None, (), memory=memory), DELAY) is heard
 
 
-def test_projection_deletes_of_this_row_and_how_many_of_its_siblings() -> None:
+def test_projection_deletes_of_this_row_and_those_of_its_siblings() -> None:
     other, third = Slot(MAILBOX, 8), Slot(MAILBOX, 9)
     deletes = {SLOT: frozenset({1}), other: frozenset({2, 3}), third: frozenset[Micros]()}
     memory = memory_of(SLOT, MESSAGE_ID, [], NO_DELETES, deletes, None)
     assert memory.projection_deletes == {1}
-    assert memory.sibling_deletes == {other: 2, third: 0}
+    assert memory.sibling_deletes == {other: {2, 3}, third: set()}
 
 
 def test_it_is_complete_as_its_entries_here_are() -> None:
@@ -267,7 +267,7 @@ def test_no_message_is_no_memory() -> None:
 
 
 def test_one_message_is_its_memory() -> None:
-    alone = Memory(slots(7), slots(8), BORN, sibling_deletes={Slot(MAILBOX, 8): 1})
+    alone = Memory(slots(7), slots(8), BORN, sibling_deletes={Slot(MAILBOX, 8): frozenset({1})})
     assert merged([alone]) == alone
 
 
@@ -295,7 +295,7 @@ def test_of_several_messages_all_uids_and_deletes_count() -> None:
                 range_deletes=frozenset({10}),
                 row_deletes=frozenset({20}),
                 projection_deletes=frozenset({30}),
-                sibling_deletes={Slot(MAILBOX, 8): 1},
+                sibling_deletes={Slot(MAILBOX, 8): frozenset({1})},
             ),
             Memory(
                 known=slots(9),
@@ -303,7 +303,7 @@ def test_of_several_messages_all_uids_and_deletes_count() -> None:
                 range_deletes=frozenset({11}),
                 row_deletes=frozenset({21}),
                 projection_deletes=frozenset({31}),
-                sibling_deletes={Slot(MAILBOX, 9): 2},
+                sibling_deletes={Slot(MAILBOX, 9): frozenset({1, 2})},
             ),
         ]
     )
@@ -313,5 +313,8 @@ def test_of_several_messages_all_uids_and_deletes_count() -> None:
         range_deletes=frozenset({10, 11}),
         row_deletes=frozenset({20, 21}),
         projection_deletes=frozenset({30, 31}),
-        sibling_deletes={Slot(MAILBOX, 8): 1, Slot(MAILBOX, 9): 2},
+        sibling_deletes={
+            Slot(MAILBOX, 8): frozenset({1}),
+            Slot(MAILBOX, 9): frozenset({1, 2}),
+        },
     )

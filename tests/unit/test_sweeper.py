@@ -11,15 +11,16 @@ from checkpoints.memory_sweeps import MemorySweeps
 from checkpoints.sweeps import SweepRecord
 from reconcilers.errors import Unreachable
 from reconcilers.families.message import MESSAGE
-from reconcilers.family import keeping
+from reconcilers.family import bind, keeping
 from reconcilers.key import text_of
 from reconcilers.model import Kind, Micros, Slot, Suspect
 from streaming.again.scan import Piece, SweptPiece, tables_of
 from streaming.again.sieve import Sieve
 from streaming.again.sweep import AT_FIRST, GIVES_UP_AFTER, Sweeper, SweepMark, SweepResult
 from streaming.commands.sweeper import told_of
+from tests.builders.indexes import INDEX_SCHEMA
 
-FAMILY = keeping(MESSAGE, ["messages", "deleted_uids"])
+FAMILY = bind(keeping(MESSAGE, ["messages", "deleted_uids"]), INDEX_SCHEMA)
 TABLES = ("imapuidtable", "messageidtable", "messagedeleted")
 DELAY, NOW = 5_000_000, 1_800_000_000_000_000
 RANGES = 16
@@ -47,7 +48,6 @@ class Scene:
     unreadable: int | None = None
     alike: int = 0
     before: list[tuple[int, Micros]] = field(default_factory=list)
-    can_read_ahead: bool = False
 
     def __post_init__(self) -> None:
         self.sweeps.begin(SWEEP)
@@ -64,7 +64,6 @@ class Scene:
             self,
             self.waits.append,
             lambda: NOW + 1_000_000,
-            self.can_read_ahead,
         )
         return made.run(record)
 
@@ -138,7 +137,7 @@ def test_each_range_of_each_table_is_gone_through_once() -> None:
 
 
 def test_where_memory_is_whole_the_listing_is_read_ahead() -> None:
-    scene = Scene(can_read_ahead=True)
+    scene = Scene()
     first = scene.run()
     assert not [each for each in scene.scanned if each.ahead], "nothing is remembered yet"
     scene.sweeps.begin(replace(SWEEP, began_at=NOW + 2_000_000))
@@ -152,7 +151,7 @@ def test_where_memory_is_whole_the_listing_is_read_ahead() -> None:
 
 
 def test_what_was_read_ahead_at_a_crash_is_not_done() -> None:
-    scene = Scene(can_read_ahead=True)
+    scene = Scene()
     scene.run()
     scene.sweeps.begin(replace(SWEEP, began_at=NOW + 2_000_000))
     scene.scanned.clear()
