@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from cassandra.cluster import Session
 
@@ -73,6 +75,30 @@ class Cluster:
                 row["name"]: row["value"] for row in rows if row and row["value"] is not None
             }
         return told
+
+    def estimated_partitions(self, keyspace: str, table: str) -> int:
+        """What Cassandra believes that a table has, on all nodes; 0 until it has counted."""
+        query = "SELECT partitions_count FROM system.size_estimates"
+        query += " WHERE keyspace_name = %s AND table_name = %s"
+        rows = (row for _, row in self._of_nodes(query, (keyspace, table)))
+        return sum(row["partitions_count"] for row in rows)
+
+    def disk_usage(self, keyspace: str) -> dict[str, float]:
+        """MiB that a keyspace takes, by node. Raises `Refused` without SELECT on system_views."""
+        query = "SELECT mebibytes FROM system_views.disk_usage WHERE keyspace_name = %s"
+        taken: dict[str, float] = defaultdict(float)
+        for node, row in self._of_nodes(f"{query} ALLOW FILTERING", (keyspace,)):
+            taken[node] += row["mebibytes"]
+        return dict(taken)
+
+    def _of_nodes(
+        self, query: str, values: tuple[str, ...]
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The rows of each node's own table, with its address."""
+        for host in self._session.cluster.metadata.all_hosts():
+            with translated(f"asking {host.address}: {query}"):
+                for row in self._session.execute(query, values, host=host):
+                    yield host.address, row
 
     def has_rows(self, keyspace: str, table: str) -> bool:
         """Whether there is any row: one is read. Raises `Refused` when the role may not."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from streaming.commands.checks import broker as broker
 from streaming.commands.checks import canary as canaries
-from streaming.commands.checks import capture, content
+from streaming.commands.checks import capture, content, space
 from streaming.commands.checks import permissions as rights
 from streaming.commands.checks import schema as structure
 from streaming.commands.checks.check import CassandraContext, Check, KafkaContext
@@ -23,5 +23,6 @@ ON_CASSANDRA: tuple[Callable[[CassandraContext], Iterator[Check]], ...] = (
     capture.agents,
     canaries.canary_table,
     canaries.canaries_heard,
+    space.memory_space,
 )
 ON_KAFKA: tuple[Callable[[KafkaContext], Iterator[Check]], ...] = (broker.topics,)
