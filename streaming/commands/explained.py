@@ -152,7 +152,7 @@ def _verdict_lines(each: ExplainedProjection, around: Surroundings) -> Iterator[
         case LookAgain(reason=reason):
             yield f"  {name}: WAITS: {reason}"
     if each.later is not None:
-        yield f"  {name}: and one delay later, if nothing changes:"
+        yield f"  {name}: and later, if nothing changes:"
     yield from _consequence(each, around)
     finding = each.case.previous
     if finding is not None:

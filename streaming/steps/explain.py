@@ -22,8 +22,8 @@ from streaming.steps.examine import Examiner
 class ExplainedProjection:
     """One projection at one place: as it was confirmed, and what follows.
 
-    ``later`` is the verdict one delay later if nothing changes, where the first one only asks to
-    look again. ``planned`` is what would be sent for a repair, or why it cannot be guarded.
+    ``later`` is the verdict once all has come, if nothing changes, where the first one only asks
+    to look again. ``planned`` is what would be sent for a repair, or why it cannot be guarded.
     """
 
     projection: Projection
@@ -96,14 +96,15 @@ class Explainer:
         suspect = Suspect(slot, sources, None, projection.name)
         (case,) = examiner.confirmed([suspect], examiner.clock(), "")
         verdict = examiner.verdict(case)
-        later = None
-        if isinstance(verdict, LookAgain):
-            kind, delay = verdict.difference.kind, examiner.rules.delay
-            moment = replace(case.moment, began=case.moment.began + delay)
-            seen = replace(case.seen, suspected=kind)
+        last, rules = verdict, examiner.rules
+        for passes in (rules.delay, rules.heard_within + rules.delay):
+            if not isinstance(last, LookAgain):
+                break
+            moment = replace(case.moment, began=case.moment.began + passes)
+            seen = replace(case.seen, suspected=last.difference.kind)
             case = replace(case, moment=moment, seen=seen)
-            later = examiner.verdict(case)
-        last = verdict if later is None else later
+            last = examiner.verdict(case)
+        later = None if last is verdict else last
         planned = None
         if isinstance(last, Repair):
             attempt = 0 if case.previous is None else case.previous.attempts

@@ -101,9 +101,10 @@ def expunge_the_last(scene: Scene, first: Place, second: Place) -> Odd:
 
 
 def expunge_both(scene: Scene, first: Place, second: Place) -> Odd:
-    """The same twice; the second delete of the projection is lost."""
+    """The same twice; the second delete of the projection is lost. Then the content goes."""
     odd = expunge_the_first(scene, first, second)
     scene.delete_truth(second)
+    scene.delete_content(second)
     return odd
 
 
@@ -215,7 +216,9 @@ def test_what_is_left_of_a_lost_message_says_which_it_was(
     assert str(here.messageid) in scene.reported(here.row, "content_lost")["message"]
 
 
-def test_a_double_expunge_is_no_riddle_it_is_repaired(scene: Scene, odd: dict[str, Odd]) -> None:
+def test_a_double_expunge_is_repaired_once_the_content_is_gone(
+    scene: Scene, odd: dict[str, Odd]
+) -> None:
     row = odd["double_expunge"].place.row
     scene.await_verified(row)
     assert scene.lacks(row)
