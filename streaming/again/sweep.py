@@ -1,7 +1,7 @@
 """A sweep: every row of the truth, then of the listing and each index, range of tokens by range.
 
 Where memory is whole the listing is read ahead of all: what it finds right there the truth's scan
-does not ask for again. That finds and settles nothing, and is done anew after a crash.
+does not ask for again. That finds and settles nothing; a sweep that is killed goes on without it.
 
 ::
 
@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
 from checkpoints.lineage import Lineage
-from checkpoints.sweeps import SweepRecord, Sweeps
+from checkpoints.sweeps import Place, SweepRecord, Sweeps, SweptRange
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family
 from reconcilers.glance import can_expect
@@ -136,8 +136,8 @@ class Sweeper:
                 for number, tokens in enumerate(ranges)
                 if (table, number) not in done
             ]
-            if table == self.family.truth.table and self._reads_ahead(len(left), len(ranges)):
-                self._read_ahead(ranges)
+            if table == self.family.truth.table and self._reads_ahead(done):
+                self._read_ahead(sweep, ranges)
             self.progress.table(table, len(ranges) - len(left), len(ranges))
             self._table(left, partial(self._take, sweep, found))
             self.sweeps.swept(sweep, self.sieve.table_ended(table))
@@ -154,19 +154,32 @@ class Sweeper:
         self.sweeps.end(sweep, self.clock(), _outcome(found))
         return found
 
-    def _reads_ahead(self, left: int, ranges: int) -> bool:
-        """Whether that is less work: of a message that is not remembered it tells nothing."""
+    def _reads_ahead(self, done: Collection[Place]) -> bool:
+        """Once a sweep, where that is less work: of what is not remembered it tells nothing.
+
+        One that is killed in it goes on without: else one that is killed often would never end.
+        """
         watching = self.mark.lineage.watching()
         swept = watching is not None and watching.believed(self.mark.delay).swept_at is not None
         shape = raw_shape(self.family)
         can = shape is not None and can_expect(self.family, shape)
-        return can and swept and 2 * left > ranges
+        return can and swept and not done
 
-    def _read_ahead(self, ranges: Sequence[TokenRange]) -> None:
+    def _read_ahead(self, sweep: SweepRecord, ranges: Sequence[TokenRange]) -> None:
+        """What cannot be read now costs the scan of the truth some time, and stops nothing."""
         listing = self.family.listing.table
+        self.sweeps.swept(sweep, {(f"{listing}, ahead", 0): SweptRange(0, 0)})
         pieces = [Piece(listing, number, each, ahead=True) for number, each in enumerate(ranges)]
         self.progress.table(f"{listing}, ahead", 0, len(ranges))
-        self._table(pieces, lambda _: None)
+        at_once = AT_FIRST
+        while pieces:
+            self.wait(0)
+            began = time.monotonic()
+            failed = self._round(pieces[:at_once], lambda _: None)
+            if len(failed) == len(pieces[:at_once]):
+                return
+            pieces = pieces[at_once:]
+            at_once = _next(at_once, time.monotonic() - began)
 
     def _table(self, left: Sequence[Piece], take: Callable[[Sequence[SweptPiece]], None]) -> None:
         """In rounds; ``take`` is given what was found in each."""
@@ -175,15 +188,14 @@ class Sweeper:
             self.wait(0)
             began = time.monotonic()
             failed = self._round(left[:at_once], take)
-            took = max(time.monotonic() - began, 0.001)
+            took, more = time.monotonic() - began, left[at_once:]
             if len(failed) < len(left[:at_once]):
-                failures, fits = 0, int(at_once * ROUND / took)
+                failures, at_once = 0, _next(at_once, took)
             else:
-                failures, fits = failures + 1, AT_FIRST
+                failures, at_once = failures + 1, AT_FIRST
             if failures > GIVES_UP_AFTER:
                 raise Unreachable("nothing could be read in many rounds: go on with --resume")
-            left = [*failed, *left[at_once:]]
-            at_once = max(AT_FIRST, min(MOST_AT_ONCE, 2 * at_once, fits))
+            left = [*failed, *more]
             if failed:
                 self.wait(min(2.0**failures, LONGEST_WAIT))
 
@@ -228,6 +240,12 @@ class Sweeper:
         if found.unread:
             return f"{len(found.unread)} ranges of tokens cannot be read"
         return self.mark.refused(sweep)
+
+
+def _next(at_once: int, took: float) -> int:
+    """How many ranges the next round has, after one of so many that took so long (s)."""
+    fits = int(at_once * ROUND / max(took, 0.001))
+    return max(AT_FIRST, min(MOST_AT_ONCE, 2 * at_once, fits))
 
 
 def _sums(swept: Sequence[SweptPiece]) -> tuple[int, int]:

@@ -47,6 +47,7 @@ class Scene:
     failing: int = 0
     unreadable: int | None = None
     alike: int = 0
+    failing_ahead: set[int] = field(default_factory=set)
     before: list[tuple[int, Micros]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -75,6 +76,8 @@ class Scene:
         return [self._one(piece) for piece in pieces]
 
     def _one(self, piece: Piece) -> SweptPiece:
+        if piece.ahead and piece.number in self.failing_ahead:
+            return SweptPiece(piece, failed="timed out")
         if self.failing:
             self.failing -= 1
             return SweptPiece(piece, failed="no host answered")
@@ -150,17 +153,41 @@ def test_where_memory_is_whole_the_listing_is_read_ahead() -> None:
     assert not [each for each in rest if each.ahead]
 
 
-def test_what_was_read_ahead_at_a_crash_is_not_done() -> None:
+def swept_again() -> Scene:
+    """Where memory is whole: the next sweep reads ahead."""
     scene = Scene()
     scene.run()
     scene.sweeps.begin(replace(SWEEP, began_at=NOW + 2_000_000))
     scene.scanned.clear()
-    scene.dies_at = 5
-    with pytest.raises(KilledError):
-        scene.run()
-    scene.dies_at = None
-    assert scene.run().rows == 480
+    return scene
+
+
+def test_however_often_it_is_killed_it_reads_ahead_once() -> None:
+    scene, kills = swept_again(), 0
+    while scene.sweeps.all()[0].ended_at is None:
+        scene.dies_at, kills = len(scene.scanned) + 5, kills + 1
+        try:
+            scene.run()
+        except KilledError:
+            continue
+    assert kills > 3
+    assert len([each for each in scene.scanned if each.ahead]) <= 2 * AT_FIRST + AT_FIRST
     assert len({each for each in scene.scanned if not each.ahead}) == RANGES * len(TABLES)
+
+
+def test_a_range_that_cannot_be_read_ahead_stops_nothing() -> None:
+    scene = swept_again()
+    scene.failing_ahead = {5}
+    assert scene.run().memory is None
+    assert len([each for each in scene.scanned if each.ahead]) == RANGES
+    assert len([each for each in scene.scanned if not each.ahead]) == RANGES * len(TABLES)
+
+
+def test_where_nothing_can_be_read_ahead_the_truth_is_swept_without() -> None:
+    scene = swept_again()
+    scene.failing_ahead = set(range(RANGES))
+    assert scene.run().rows == 480
+    assert len([each for each in scene.scanned if each.ahead]) == AT_FIRST
 
 
 def test_what_was_unresolved_is_judged_anew_once_memory_is_whole() -> None:
