@@ -136,7 +136,8 @@ def _place(finding: Finding) -> Place:
 class MemoryLineage:
     """`checkpoints.lineage.Lineage` in dictionaries; what expires does so in `forget`."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], Micros] = lambda: 0) -> None:
+        self._clock = clock
         self._entries: dict[tuple[KeyValue, Slot], Entry] = {}
         self._deletes: dict[TruthDelete | ProjectionDelete, bool] = {}
         """By whether it is kept for good."""
@@ -242,7 +243,7 @@ class MemoryLineage:
 
     def watch_from(self, at: Micros, captured: str = "") -> None:
         """Watching begins (anew)."""
-        self._watching = Watching(at, captured=captured)
+        self._watching = Watching(at, captured=captured, noted_at=self._clock())
 
     def stop_watching(self) -> None:
         """Changes may have been missed."""

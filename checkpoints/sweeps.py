@@ -14,6 +14,8 @@ from reconcilers.model import Micros
 
 Place = tuple[str, int]
 """A table, and the number of one of its ranges of tokens."""
+AHEAD = ", ahead"
+"""A table's name that ends so marks that it was begun to be read ahead: that is no range."""
 
 
 @dataclass(frozen=True, slots=True)

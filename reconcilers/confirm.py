@@ -7,7 +7,6 @@ counterexample that was run: writing there would fight the mail server or undo a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reconcilers.compare import compare
@@ -40,18 +39,21 @@ class Moment:
 
     ``delete_clock_tolerance`` is the longest distance between a delete and a row that outlived it
     by clock difference alone. ``heard_within`` is how late an event may come while the stream is
-    not behind (`reconcilers.behind.longest_age`).
+    not behind (`reconcilers.behind.longest_age`). ``admitted`` is when it was not behind (µs), None
+    where that is as new as the confirmation.
     """
 
     began: Micros
     delay: Micros
     delete_clock_tolerance: Micros = 10 * SECOND
     heard_within: Micros = 0
+    admitted: Micros | None = None
 
     @property
     def heard_until(self) -> Micros:
         """Of what was written before this every event has come; clocks differ by D/2 at most."""
-        return self.began - self.heard_within - self.delay // 2
+        admitted = self.began if self.admitted is None else min(self.admitted, self.began)
+        return admitted - self.heard_within - self.delay // 2
 
     @property
     def horizon(self) -> Micros:
@@ -73,7 +75,7 @@ def judge(
     difference = compare(family, projection, seen)
     if difference is None:
         return Consistent()
-    newest = max(_write_times(seen), default=0)
+    newest = _newest(seen)
     if newest > moment.began + moment.delay:
         ahead = (newest - moment.began) // SECOND
         return Report(
@@ -87,7 +89,7 @@ def judge(
         report = _shadowed_delete(seen, moment)
     if report is not None and report.kind not in accepted:
         return report
-    by_evidence = not projection.is_index or not seen.consulted
+    by_evidence = _is_by_evidence(projection, seen)
     on_memory = by_evidence and _rests_on_memory(family, seen, difference, moment, accepted)
     sentence = describe(family, projection, seen, difference, moment)
     return Repair(difference, sentence, on_memory)
@@ -130,24 +132,30 @@ def cannot_be_found(family: Family) -> Report:
     )
 
 
-def _write_times(seen: Seen) -> Iterable[Micros]:
-    if seen.actual is not None:
-        yield from seen.actual.written.values()
-    for truth in seen.truths:
-        yield from truth.written.values()
+def _newest(seen: Seen) -> Micros:
+    """When the newest cell of both sides was written."""
+    rows = seen.truths if seen.actual is None else (seen.actual, *seen.truths)
+    return max((at for row in rows for at in row.written.values()), default=0)
+
+
+def _is_by_evidence(projection: Projection, seen: Seen) -> bool:
+    """An index follows its truth; only of whom a row of nobody is, memory tells."""
+    return not projection.is_index or not seen.consulted
 
 
 def _too_early(
     family: Family, projection: Projection, seen: Seen, difference: Difference, moment: Moment
 ) -> str | None:
     """Why it cannot be judged yet: what explains it may be on its way."""
-    if max(_write_times(seen), default=0) > moment.horizon:
+    if _newest(seen) > moment.horizon:
         return "young: written within the delay"
     if difference.kind is not Kind.EXTRA_ROW or seen.truths:
         return None
     if not _absence_is_settled(family, seen, moment):
         return "absent from the truth, and no delete heard of: it may be on its way"
-    if not projection.is_index and may_be_unheard(family, seen, moment.heard_until, moment.delay):
+    if not _is_by_evidence(projection, seen):
+        return None
+    if may_be_unheard(family, seen, moment.heard_until, moment.delay):
         return "unknown to the truth: its event may be on its way"
     return None
 

@@ -52,9 +52,11 @@ def _never_known(seen: Seen) -> bool:
 def may_be_unheard(family: Family, seen: Seen, until: Micros, delay: Micros) -> bool:
     """Whether an orphan is unknown perhaps only because its own event is still to come.
 
-    Every event of before ``until`` (µs) has been heard; ``delay`` is D (µs).
+    So may be one of which nobody knows what it is of. Every event of before ``until`` (µs) has been
+    heard; ``delay`` is D (µs). A row of nothing but a key does not tell when it was written.
     """
-    if seen.actual is None or not _never_known(seen):
+    unknown = _never_known(seen) if seen.consulted else seen.swept
+    if seen.actual is None or not unknown:
         return False
     oldest = min(seen.actual.written.values(), default=0)
     return oldest > until and not its_delete_was_heard(family, seen, delay)

@@ -39,12 +39,14 @@ class Watching:
     """Since when (µs) every change has been heard, by our clock.
 
     ``swept_at`` is the end of the truth half of the last sweep that counts (µs), None without one.
-    ``captured`` names the watched tables, as they were captured then.
+    ``captured`` names the watched tables, as they were captured then. ``noted_at`` is when all this
+    was written (µs): a loss is noticed some time after it.
     """
 
     since: Micros
     swept_at: Micros | None = None
     captured: str = ""
+    noted_at: Micros = field(default=0, compare=False)
 
     def believed(self, delay: Micros) -> Watching:
         """As births, reads and deletes are held against it: clocks differ by less than D/2 (µs).
@@ -58,6 +60,13 @@ class Watching:
             since=self.since + delay // 2,
             swept_at=self.swept_at + delay // 2 if counts and self.swept_at is not None else None,
         )
+
+    def sweeps_count_from(self, delay: Micros) -> Micros:
+        """From when on (µs) a sweep has to begin to make memory whole.
+
+        One that went on while a loss was noticed has held for known what the loss may have changed.
+        """
+        return max(self.since, self.noted_at) + delay // 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,13 +190,15 @@ class Admission:
     """What the driver lets through for this batch: None, or why not.
 
     ``ceiling`` says how many repairs may be written, where that has a limit.
-    ``on_memory`` is for repairs that are right only if no event of theirs is still to come.
+    ``on_memory`` is for repairs that are right only if no event of theirs is still to come; it was
+    judged at ``judged_at`` (µs), None where nothing was.
     """
 
     repairs: str | None = None
     removals: str | None = None
     observe: bool = False
     on_memory: str | None = None
+    judged_at: Micros | None = None
     ceiling: Ceiling | None = None
 
     def shared(self, sizes: Sequence[int]) -> list[Admission]:

@@ -88,7 +88,8 @@ class CassandraLineage:
             f" WHERE {equal([group])} AND deleted_at >= ? AND deleted_at <= ? LIMIT 1"
         )
         self._watching = store.prepare(
-            "SELECT since, swept_at, captured FROM $ks.watches WHERE name = 'stream'"
+            "SELECT since, swept_at, captured, WRITETIME(since) FROM $ks.watches"
+            " WHERE name = 'stream'"
         )
 
     def _prepare_deletes(self, store: Store, tables: MemoryTables) -> None:
@@ -245,7 +246,8 @@ class CassandraLineage:
         """Since when every change has been heard."""
         rows = self._store.rows("reading since when changes are watched", self._watching)
         found = [(since, *rest) for since, *rest in rows if since is not None]
-        return next((Watching(since, at, said or "") for since, at, said in found), None)
+        made = (Watching(since, at, said or "", noted) for since, at, said, noted in found)
+        return next(made, None)
 
     def watch_from(self, at: Micros, captured: str = "") -> None:
         """Watching begins (anew)."""

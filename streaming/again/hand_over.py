@@ -7,7 +7,7 @@ them look no worse than what a person has let go. Where no stream runs they wait
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
@@ -26,6 +26,7 @@ COMES_BACK_WITHIN = 120
 MOST_FOLLOWED = 100_000
 """Of so many suspects it is told what became of each."""
 GONE = "gone at the re-check"
+NOT_JUDGED = "to be looked at again"
 REPAIRED = frozenset({State.INTENDED, State.VERIFIED, State.HEALED})
 """Written, and perhaps not held for a delay yet."""
 
@@ -34,7 +35,8 @@ REPAIRED = frozenset({State.INTENDED, State.VERIFIED, State.HEALED})
 class LiveStream:
     """What is asked of a stream: where it publishes, where that ends, how far it is settled.
 
-    ``running`` says whether anybody settles what is published now.
+    ``running`` says whether anybody settles what is published now. ``waiting`` says which slots are
+    published and not settled; each is judged within ``judged_within`` (s), as a rule.
     """
 
     topic: str
@@ -42,6 +44,8 @@ class LiveStream:
     ends: Callable[[], Positions]
     settled: Callable[[], Bookmark | None]
     running: Callable[[], bool]
+    waiting: Callable[[Collection[Slot]], Collection[Slot]]
+    judged_within: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +173,10 @@ class HandOver:
         return found.items()
 
     def finish(self) -> Closing:
-        """Once it is settled: what became of them."""
+        """Once it is settled, and each is judged as a rule: what became of them."""
         if not self.settled():
             return Closing(waiting=self._sent.count, topic=self.stream.topic)
+        not_judged = self._until_judged()
         closing, repaired = Closing(), self._repaired()
         for projection, slots in self._by_projection():
             left = self.journal.recall(self.family, projection, slots)
@@ -180,8 +185,32 @@ class HandOver:
                 state = open_now.state if open_now is not None else repaired.get((projection, slot))
                 kind = str(self._followed[projection, slot] or Kind.UNREADABLE)
                 found = closing.endings.setdefault((projection, kind), Counter())
-                found[_ending(state)] += 1
+                if state is None and slot in not_judged:
+                    found[NOT_JUDGED] += 1
+                else:
+                    found[_ending(state)] += 1
         return closing
+
+    def _until_judged(self) -> set[Slot]:
+        """Wait for looks that the stream puts off; the slots of those that are put off for long."""
+        waited, most = 0.0, 2 * self.stream.judged_within
+        while left := self._not_judged():
+            if waited > most or not self._runs():
+                return left
+            self.wait(LOOK_EVERY)
+            waited += LOOK_EVERY
+        return set()
+
+    def _not_judged(self) -> set[Slot]:
+        """Those that are to be looked at again, and have no finding: nothing is decided."""
+        waiting = set(self.stream.waiting({slot for _, slot in self._followed}))
+        if not waiting:
+            return set()
+        found: set[Slot] = set()
+        for projection, slots in self._by_projection():
+            some = [slot for slot in slots if slot in waiting]
+            found.update(set(some) - self.journal.recall(self.family, projection, some).keys())
+        return found
 
     def _repaired(self) -> dict[tuple[str, Slot], State]:
         """Those whose repair was verified already, by the log of the days since the first."""

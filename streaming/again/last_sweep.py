@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from checkpoints.sweeps import SweepRecord, Sweeps
+from checkpoints.sweeps import AHEAD, SweepRecord, Sweeps
 from reconcilers.iso import iso
 from reconcilers.model import Micros
 
@@ -21,7 +21,7 @@ def last_sweep(sweeps: Sweeps, systems: Collection[str]) -> str:
         told = f"last swept {iso(newest.ended_at)}: {newest.outcome}"
         before = "not every row was ever compared" if since is None else _whole(since)
         return told if since == newest.began_at else f"{told}; {before}"
-    done = len(sweeps.ranges(newest))
+    done = sum(not table.endswith(AHEAD) for table, _ in sweeps.ranges(newest))
     others = "were never compared" if since is None else f"were last compared after {iso(since)}"
     return (
         f"a sweep of {iso(newest.began_at)} by {newest.who} has read {done} ranges and has not"

@@ -33,15 +33,15 @@ class SweepSchedule:
         """Why one is to be begun, or gone on with, now; None where none is. ``sweeps``: all."""
         if watching is None:
             return None  # it would not make memory whole
-        known = watching.believed(self.delay)
-        if now < known.since:
+        counts_from = watching.sweeps_count_from(self.delay)
+        if now < counts_from:
             return None
         ended = [each.ended_at for each in sweeps if each.ended_at is not None]
         if self.every is not None and max(ended, default=0) + self.every <= now:
             return TIME_HAS_COME
-        if not self.when_needed or known.swept_at is not None:
+        if not self.when_needed or watching.believed(self.delay).swept_at is not None:
             return None
-        tried = [each for each in sweeps if each.began_at >= known.since]
+        tried = [each for each in sweeps if each.began_at >= counts_from]
         failed = [each.ended_at for each in tried if each.ended_at is not None]
         return NOT_WHOLE if max(failed, default=0) + DAY <= now else None
 
@@ -49,9 +49,9 @@ class SweepSchedule:
         self, watching: Watching, sweeps: Sequence[SweepRecord], like: SweepRecord
     ) -> SweepRecord | None:
         """The newest that has not ended and can still make memory whole; None to begin one."""
-        since = watching.believed(self.delay).since
+        counts_from = watching.sweeps_count_from(self.delay)
         for each in sorted(sweeps, key=lambda sweep: sweep.began_at, reverse=True):
             same = each.systems == like.systems and each.ranges == like.ranges
-            if each.ended_at is None and each.began_at >= since and same:
+            if each.ended_at is None and each.began_at >= counts_from and same:
                 return each
         return None

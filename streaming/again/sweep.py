@@ -23,11 +23,11 @@ from functools import partial
 from typing import Protocol
 
 from checkpoints.lineage import Lineage
-from checkpoints.sweeps import Place, SweepRecord, Sweeps, SweptRange
+from checkpoints.sweeps import AHEAD, Place, SweepRecord, Sweeps, SweptRange
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family
 from reconcilers.glance import can_expect
-from reconcilers.memory import Watching, believed_since
+from reconcilers.memory import Watching
 from reconcilers.model import Micros
 from reconcilers.raw import raw_shape
 from reconcilers.tokens import TokenRange, token_ranges
@@ -87,10 +87,9 @@ class SweepMark:
         return self._why(self.lineage.watching(), sweep)
 
     def _why(self, watching: Watching | None, sweep: SweepRecord) -> str | None:
-        since = believed_since(watching, self.delay)
-        if since is None:
+        if watching is None:
             return "it is not known since when every change has been heard"
-        if since > sweep.began_at:
+        if watching.sweeps_count_from(self.delay) > sweep.began_at:
             return "memory has begun since this sweep began: sweep again"
         return None
 
@@ -168,9 +167,9 @@ class Sweeper:
     def _read_ahead(self, sweep: SweepRecord, ranges: Sequence[TokenRange]) -> None:
         """What cannot be read now costs the scan of the truth some time, and stops nothing."""
         listing = self.family.listing.table
-        self.sweeps.swept(sweep, {(f"{listing}, ahead", 0): SweptRange(0, 0)})
+        self.sweeps.swept(sweep, {(listing + AHEAD, 0): SweptRange(0, 0)})
         pieces = [Piece(listing, number, each, ahead=True) for number, each in enumerate(ranges)]
-        self.progress.table(f"{listing}, ahead", 0, len(ranges))
+        self.progress.table(listing + AHEAD, 0, len(ranges))
         at_once = AT_FIRST
         while pieces:
             self.wait(0)

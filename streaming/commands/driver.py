@@ -26,7 +26,7 @@ from streaming.monitoring.lag import LagWatch
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
 from streaming.pipeline.batches import Batches
-from streaming.pipeline.behind import BehindWatch, longest_age_of
+from streaming.pipeline.behind import BehindWatch, judged_within, longest_age_of
 from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.failures import SliceFailures
@@ -111,7 +111,7 @@ def batches(
     ours, family, settings = opened.job.connections(), opened.job.family, opened.settings
     metrics, name = opened.metrics, position.stream
     findings = _open_findings(opened, name)
-    limits, once_in = limits_of(settings.repair), _counts_once_in(settings)
+    limits, once_in = limits_of(settings.repair), counts_once_in(settings)
     admission = AdmissionControl(
         family=family,
         breakers=BreakerWatch(ours.journal, limits, metrics, once_in),
@@ -187,9 +187,9 @@ def limits_of(repair: RepairSettings) -> BreakerLimits:
     )
 
 
-def _counts_once_in(settings: Settings) -> Micros:
-    """In this time (µs) what comes back counts once: both looks that a removal takes."""
-    return max(2 * MINUTE, to_micros(2 * (settings.stream.delay + settings.stream.window)))
+def counts_once_in(settings: Settings) -> Micros:
+    """In this time (µs) what comes back counts once: all looks that a removal takes."""
+    return max(2 * MINUTE, judged_within(settings))
 
 
 def _asked_again_after(settings: Settings) -> int:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from threading import Event
 
-from checkpoints.bookmarks import Bookmarks, Positions, flat
+from checkpoints.bookmarks import Bookmark, Bookmarks, Positions, flat
 from checkpoints.cassandra import (
     CassandraBookmarks,
     CassandraFailingSlices,
     CassandraLease,
     Store,
 )
-from checkpoints.clock import now_micros, to_micros
+from checkpoints.clock import now_micros, to_micros, to_seconds
 from checkpoints.failing import FailingSlices
-from reconcilers.model import Micros
+from reconcilers.model import Micros, Slot
 from streaming.again.hand_over import HandOver, LiveStream, SuspectPace
 from streaming.again.sweep import Interrupted
 from streaming.commands.mode import StreamNames
+from streaming.pipeline.behind import judged_within
 from streaming.pipeline.worker import Job
 from streaming.settings import Mode
-from streaming.topics import Watcher
+from streaming.topics import Watcher, suspect_key
 
 WAITS, STOPPED = 3, 130
 """Exit codes: what was found waits for a stream; somebody has ended it."""
@@ -42,6 +43,8 @@ def hand_over(
         ends=partial(_ends, watcher, names.suspects_topic),
         settled=partial(bookmarks.newest, name),
         running=_running(job, names, store, bookmarks),
+        waiting=partial(_waiting, watcher, names.suspects_topic, partial(bookmarks.newest, name)),
+        judged_within=to_seconds(judged_within(job.settings)),
     )
     journal = job.connections().journal
     return HandOver(job.family, stream, journal, repair, wait, now_micros)
@@ -60,6 +63,24 @@ def _half(job: Job) -> SuspectPace:
 
 def _ends(watcher: Watcher, topic: str) -> Positions:
     return flat(watcher.end_offsets([topic]))
+
+
+def _waiting(
+    watcher: Watcher,
+    topic: str,
+    newest: Callable[[], Bookmark | None],
+    slots: Collection[Slot],
+) -> set[Slot]:
+    """Those of these slots that are in the topic and not settled."""
+    bookmark, begins = newest(), flat(watcher.beginning_offsets([topic]))
+    settled: Positions = {} if bookmark is None else bookmark.settled
+    keys = {
+        record.key
+        for place, end in _ends(watcher, topic).items()
+        if (begin := max(settled.get(place, 0), begins.get(place, 0))) < end
+        for record in watcher.records(*place, begin, end)
+    }
+    return {slot for slot in slots if suspect_key(slot.key) in keys} if keys else set()
 
 
 def _running(job: Job, names: StreamNames, store: Store, bookmarks: Bookmarks) -> Running:

@@ -57,8 +57,9 @@ class Batches:
         """What may be repaired in this slice. Raises `AlreadyRunning` when the lease is lost."""
         read_at = piece.read_at or self.record.clock()  # when late records were read is not known
         admission = self.admission.admit(look, piece.name, read_at)
+        judged_at = self.record.clock()
         on_memory = self.behind.at(piece, in_order(look.echoes)) if look.suspects else None
-        admission = replace(admission, on_memory=on_memory)
+        admission = replace(admission, on_memory=on_memory, judged_at=judged_at)
         return self.ceiling.admit(admission, len(look.suspects))
 
     def canaries_alone(self, piece: Slice) -> BatchLook | None:

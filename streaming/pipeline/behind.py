@@ -26,6 +26,16 @@ def longest_age_of(settings: Settings) -> Micros:
     )
 
 
+def judged_within(settings: Settings) -> Micros:
+    """How long (µs) it takes, as a rule, until what is suspected is judged: all its looks.
+
+    The last comes within a delay and a window of when its event would have been heard.
+    """
+    stream = settings.stream
+    heard = longest_age_of(settings) + to_micros(stream.delay / 2)
+    return heard + to_micros(2 * (stream.delay + stream.window))
+
+
 @dataclass(slots=True)
 class BehindWatch:
     """Tells it of each slice. ``longest`` is how old (µs) the frontier may be."""

@@ -111,7 +111,7 @@ class Examiner:
         if withdrawn is not None:  # C may be wrong, or a stop waits: nothing is judged
             self.publish([each.wake(each.kind) for each in suspects])
             return [self._comes_back(each.slot, withdrawn) for each in suspects]
-        cases = self.confirmed(suspects, began, batch)
+        cases = self.confirmed(suspects, began, batch, this.permit.admission.judged_at)
         outcomes = list(this.repairs.readable())
         for case in cases:
             try:
@@ -138,12 +138,16 @@ class Examiner:
         return _Batch(permit, removals, repairs, record)
 
     def confirmed(
-        self, suspects: Sequence[Suspect], began: Micros, batch: str
+        self,
+        suspects: Sequence[Suspect],
+        began: Micros,
+        batch: str,
+        admitted: Micros | None = None,
     ) -> list[ConfirmedSuspect]:
         """Each as it is now, with its open finding. Nothing is written. Raises `Unreadable`."""
         rules = self.rules
         moment = Moment(
-            began, rules.delay, rules.delete_clock_tolerance, heard_within=rules.heard_within
+            began, rules.delay, rules.delete_clock_tolerance, rules.heard_within, admitted
         )
         slots, name = [suspect.slot for suspect in suspects], self.projection.name
         open_ones = self.journal.recall(self.family, name, slots)

@@ -18,7 +18,12 @@ from streaming.topics.names import (
     suspects_of,
     table_topics,
 )
-from streaming.topics.publishing import publish_again, publish_dead_letters, publish_wakes
+from streaming.topics.publishing import (
+    publish_again,
+    publish_dead_letters,
+    publish_wakes,
+    suspect_key,
+)
 from streaming.topics.watcher import Record, Watcher
 
 __all__ = [
@@ -38,6 +43,7 @@ __all__ = [
     "shared_dead_letters",
     "shared_suspects",
     "stream_options",
+    "suspect_key",
     "suspects_of",
     "table_topics",
 ]

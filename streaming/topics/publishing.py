@@ -16,7 +16,7 @@ from kafka.errors import KafkaError
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family
 from reconcilers.key import named
-from reconcilers.model import PUBLISHED, Wake
+from reconcilers.model import PUBLISHED, KeyValue, Wake
 from streaming.settings import KafkaSettings
 from streaming.topics.watcher import Record
 
@@ -56,7 +56,12 @@ def _suspect(family: Family, wake: Wake) -> tuple[bytes, bytes]:
     ids = named(family.named, (wake.key[0], wake.source, *wake.key[1:]))
     told = {name: getattr(wake, name) for name in PUBLISHED}
     value = json.dumps({"family": family.name, "wake": {**ids, **told}}).encode()
-    return "/".join(str(part) for part in wake.key).encode(), value
+    return suspect_key(wake.key), value
+
+
+def suspect_key(key: Iterable[KeyValue | None]) -> bytes:
+    """The key of the record of a suspect."""
+    return "/".join(str(part) for part in key).encode()
 
 
 def publish_dead_letters(settings: KafkaSettings, letters: Iterable[Mapping[str, Any]]) -> None:

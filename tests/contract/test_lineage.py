@@ -7,10 +7,11 @@ from datetime import timedelta
 import pytest
 
 from checkpoints.cassandra import CassandraLineage
+from checkpoints.clock import now_micros
 from checkpoints.lineage import Lineage
 from checkpoints.memory import MemoryLineage
 from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete, Watching
-from reconcilers.model import KeyValue, Slot
+from reconcilers.model import KeyValue, Micros, Slot
 from tests.builders.slots import mailbox_of, uid_of
 from tests.stack.streams import until
 
@@ -20,7 +21,7 @@ AT = 1_700_000_000_000_000
 @pytest.fixture
 def lineage(kind: str, request: pytest.FixtureRequest) -> Lineage:
     if kind == "memory":
-        return MemoryLineage()
+        return MemoryLineage(now_micros)
     return CassandraLineage(request.getfixturevalue("store"))
 
 
@@ -230,6 +231,24 @@ def test_watching_begins_anew_and_no_sweep_from_before_counts(lineage: Lineage) 
     assert lineage.watching() == Watching(AT + 7)
     lineage.watch_from(AT + 3, "others")
     assert lineage.watching() == Watching(AT + 3, None, "others")
+
+
+def test_it_is_known_when_memory_was_said_to_begin(lineage: Lineage) -> None:
+    """A loss is noticed after it: that is not the time from which on all is heard."""
+
+    def noted_at() -> Micros:
+        watching = lineage.watching()
+        assert watching is not None
+        return watching.noted_at
+
+    before = now_micros()
+    lineage.watch_from(AT)
+    noted = noted_at()
+    assert before <= noted <= now_micros()
+    lineage.mark_swept(AT + 5, AT)
+    assert noted_at() == noted
+    lineage.watch_from(AT + 1)
+    assert noted_at() > noted
 
 
 def test_nobody_watches_until_it_is_said_again(lineage: Lineage) -> None:

@@ -233,7 +233,9 @@ def test_what_waited_for_the_stream_to_catch_up_is_looked_at_when_it_has() -> No
     decisions = batches(ports, frontier=frontier)
     decisions.start()
     piece = replace(PIECE, end={(TOPIC, 0): 20})
-    why = decisions.admit(ONE_SUSPECT, piece).on_memory
+    admitted = decisions.admit(ONE_SUSPECT, piece)
+    assert admitted.judged_at == decisions.record.clock()
+    why = admitted.on_memory
     assert why is not None
     assert "no canary of node n1" in why
     decisions.open_findings.keep(replace(held(), sentence=f"not in the truth; held: {why}"))

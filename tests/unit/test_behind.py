@@ -7,14 +7,19 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry
 
+from checkpoints.memory import MemoryJournal
 from reconcilers.behind import Heard, longest_age, why_behind
 from reconcilers.frontier import Proven
-from reconcilers.model import Micros
+from reconcilers.model import Kind, Micros, Suspect
+from reconcilers.policy import BreakerLimits
+from streaming.commands.driver import counts_once_in
 from streaming.monitoring.metrics import Metrics
-from streaming.pipeline.behind import BehindWatch
+from streaming.pipeline.behind import BehindWatch, longest_age_of
+from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.slices import Slice
+from streaming.settings import Settings
 from tests.builders.canaries import TOPIC, echo, frontier_watch
-from tests.builders.rows import NOW, SECOND
+from tests.builders.rows import NOW, PROJECTION, SECOND, SLOT
 
 LONGEST: Micros = 100 * SECOND
 NODES = ("n1", "n2")
@@ -147,3 +152,26 @@ def test_it_is_shown_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
         "the stream is not behind any more: nothing waits for it"
     ]
     assert watched.shown == 0
+
+
+@pytest.mark.parametrize(
+    ("delay", "window", "usual"), [(45, 5, 10), (45, 30, 10), (45, 5, 60), (5, 1, 2)]
+)
+def test_all_looks_of_one_removal_count_once(delay: float, window: float, usual: float) -> None:
+    """A row that the truth never had is judged only when all of before it has come."""
+    settings = Settings.model_validate(
+        {"stream": {"delay": delay, "window": window}, "canary": {"usual_delay": usual}}
+    )
+    every, found_at = round((delay + window) * SECOND), round(delay * SECOND)
+    unheard = longest_age_of(settings) + round(delay / 2 * SECOND)
+    looks = range(found_at, unheard + every + 1, every)
+    assert looks[-1] >= unheard
+    breakers = BreakerWatch(
+        MemoryJournal(lambda: NOW),
+        BreakerLimits(),
+        Metrics(CollectorRegistry()),
+        counts_once_in(settings),
+    )
+    suspect = Suspect(SLOT, frozenset(), Kind.EXTRA_ROW, PROJECTION.name)
+    breakers.remember([(suspect.projection, suspect.slot)], NOW + looks[0])
+    assert breakers.was_counted(suspect, NOW + looks[-1])

@@ -28,6 +28,7 @@ from tests.builders.rows import (
     NOW,
     PROJECTION,
     SECOND,
+    partial,
     row,
     seen,
     truth,
@@ -227,6 +228,26 @@ def test_what_the_truth_never_had_is_known_once_all_of_before_the_row_has_come(a
     orphan = row(at=LATE.heard_until + 9, written=written)
     one = replace(seen(orphan, memory=UNKNOWN), suspected=Kind.EXTRA_ROW)
     assert isinstance(judge(FAMILY, PROJECTION, one, LATE), LookAgain if after else Repair)
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_row_of_no_known_message_waits_for_all_of_before_it_too(after: int) -> None:
+    nameless = seen(partial(flagseen=True, at=LATE.heard_until + after), consulted=frozenset())
+    one = replace(nameless, suspected=Kind.EXTRA_ROW, swept=True)
+    assert isinstance(judge(FAMILY, PROJECTION, one, LATE), LookAgain if after else Repair)
+
+
+@pytest.mark.parametrize(("admitted", "answer"), [(0, Repair), (-1, LookAgain), (1, Repair)])
+def test_what_has_come_is_known_of_when_the_stream_was_not_behind(
+    admitted: int, answer: type
+) -> None:
+    """What has come since then is not: it may have been silent from then on."""
+    at_once = replace(LATE, admitted=LATE.began)
+    assert at_once.heard_until == replace(LATE, admitted=LATE.began + 9).heard_until
+    moment = replace(LATE, admitted=LATE.began - 20 * SECOND + admitted)
+    orphan = row(at=LATE.heard_until - 20 * SECOND)
+    one = replace(seen(orphan, memory=UNKNOWN), suspected=Kind.EXTRA_ROW)
+    assert isinstance(judge(FAMILY, PROJECTION, one, moment), answer)
 
 
 def test_a_delete_that_named_its_row_is_not_waited_for() -> None:

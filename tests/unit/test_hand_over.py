@@ -1,6 +1,6 @@
 """Suspects are handed over: at a pace, waited for, and told of in the end."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -11,7 +11,14 @@ from checkpoints.memory import MemoryJournal
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Slot, Suspect, Wake
-from streaming.again.hand_over import COMES_BACK_WITHIN, GONE, HandOver, LiveStream, SuspectPace
+from streaming.again.hand_over import (
+    COMES_BACK_WITHIN,
+    GONE,
+    NOT_JUDGED,
+    HandOver,
+    LiveStream,
+    SuspectPace,
+)
 
 MAILBOX = UUID(int=1)
 NOW = 1_800_000_000_000_000
@@ -48,7 +55,15 @@ class Scene:
     journal: MemoryJournal = field(default_factory=MemoryJournal)
 
     def __post_init__(self) -> None:
-        stream = LiveStream(TOPIC, self.publish, self.ends, self.bookmark, lambda: self.running)
+        stream = LiveStream(
+            TOPIC,
+            self.publish,
+            self.ends,
+            self.bookmark,
+            running=lambda: self.running,
+            waiting=self.waiting,
+            judged_within=60,
+        )
         pace = SuspectPace(suspects_per_minute=1_000, removals_per_minute=100)
         self.made = HandOver(MESSAGE, stream, self.journal, pace, self.wait, lambda: NOW)
 
@@ -57,6 +72,10 @@ class Scene:
 
     def ends(self) -> Positions:
         return {PLACE: len(self.published)}
+
+    def waiting(self, slots: Collection[Slot]) -> set[Slot]:
+        waiting = {wake.key for wake in self.published[self.settled :]}
+        return {slot for slot in slots if slot.key in waiting}
 
     def bookmark(self) -> Bookmark:
         return Bookmark("stream", {PLACE: self.settled})
@@ -208,3 +227,32 @@ def test_what_was_verified_before_it_was_handed_over_is_not_its_doing() -> None:
     scene.journal.close(before, State.VERIFIED, NOW - 1)
     scene.made.publish([suspect(3)])
     assert scene.made.finish().endings == {("messages", "missing_row"): {GONE: 1}}
+
+
+def put_off(scene: Scene, orphan: Suspect, until: Callable[[], bool]) -> None:
+    """At each look the stream publishes it again, as what it cannot judge yet."""
+    plain = scene.wait
+
+    def and_again(seconds: float) -> None:
+        plain(seconds)
+        if scene.settled >= len(scene.published) and not until():
+            scene.published.append(orphan.wake(orphan.kind))
+        elif until() and scene.journal.recall(MESSAGE, "messages", [orphan.slot]) == {}:
+            scene.journal.put(replace(finding(1, State.INTENDED), kind=Kind.EXTRA_ROW))
+
+    scene.made.wait = and_again
+
+
+def test_one_that_is_put_off_is_not_called_gone() -> None:
+    scene, orphan = Scene(speed=1), suspect(1, Kind.EXTRA_ROW)
+    put_off(scene, orphan, until=lambda: len(scene.waits) > 40)
+    scene.made.publish([orphan])
+    assert scene.made.finish().endings == {("messages", "extra_row"): {"repaired": 1}}
+
+
+def test_one_that_is_put_off_for_long_is_told_as_what_it_is() -> None:
+    scene, orphan = Scene(speed=1), suspect(1, Kind.EXTRA_ROW)
+    put_off(scene, orphan, until=lambda: False)
+    scene.made.publish([orphan])
+    assert scene.made.finish().endings == {("messages", "extra_row"): {NOT_JUDGED: 1}}
+    assert len(scene.waits) < 200

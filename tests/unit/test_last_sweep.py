@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from checkpoints.memory_sweeps import MemorySweeps
-from checkpoints.sweeps import SweepRecord, SweptRange
+from checkpoints.sweeps import AHEAD, SweepRecord, SweptRange
 from streaming.again.last_sweep import NOT_SWEPT, compared_since, last_sweep
 
 AT, HOUR = 1_800_000_000_000_000, 3_600_000_000
@@ -21,6 +21,7 @@ def kept(*ended: SweepRecord, running: SweepRecord | None = None) -> MemorySweep
         sweeps.end(each, each.began_at + 9_000_000, "5 rows")
     if running is not None:
         sweeps.begin(running)
+        sweeps.swept(running, {("messageidtable" + AHEAD, 0): SweptRange(0, 0)})
         sweeps.swept(running, {("imapuidtable", 3): SweptRange(5, 0)})
     return sweeps
 

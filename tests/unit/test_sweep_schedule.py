@@ -39,7 +39,7 @@ def test_a_mark_from_before_memory_began_anew_does_not_count() -> None:
     assert NEEDED.due(replace(MEMORY, swept_at=BEGAN - 1), [before], NOW) == NOT_WHOLE
 
 
-@pytest.mark.parametrize("watching", [None, Watching(NOW)])
+@pytest.mark.parametrize("watching", [None, Watching(NOW), Watching(BEGAN, noted_at=NOW)])
 def test_none_is_due_before_it_could_make_memory_whole(watching: Watching | None) -> None:
     assert NEEDED.due(watching, [], NOW) is None
 
@@ -82,3 +82,10 @@ def test_it_goes_on_with_the_newest_that_has_not_ended() -> None:
 )
 def test_one_that_could_not_make_memory_whole_is_left_alone(other: SweepRecord) -> None:
     assert NEEDED.left(MEMORY, [other], SWEEP) is None
+
+
+def test_one_that_went_on_while_a_loss_was_noticed_is_begun_anew() -> None:
+    noticed = Watching(BEGAN, noted_at=SWEEP.began_at)
+    assert NEEDED.left(MEMORY, [SWEEP], SWEEP) == SWEEP
+    assert NEEDED.left(noticed, [SWEEP], SWEEP) is None
+    assert NEEDED.due(noticed, [ended(NOW - DELAY)], NOW) == NOT_WHOLE

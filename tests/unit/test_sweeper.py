@@ -331,6 +331,16 @@ def test_memory_that_began_after_the_sweep_is_not_whole() -> None:
     assert not_whole(scene)
 
 
+def test_a_loss_of_before_the_sweep_that_is_noticed_in_it_leaves_memory_as_it_is() -> None:
+    """What it has held for known since the loss may be what the loss has changed."""
+    scene = Scene(lineage=MemoryLineage(lambda: NOW + 1))
+    scene.lineage.watch_from(NOW - 5 * DELAY)
+    assert scene.run().memory == "memory has begun since this sweep began: sweep again"
+    assert not_whole(scene)
+    noticed_before = Scene(lineage=MemoryLineage(lambda: NOW - DELAY // 2))
+    assert noticed_before.run().memory is None
+
+
 def test_a_loss_that_is_told_while_the_mark_is_set_takes_it_back() -> None:
     """Events from before a moment within the sweep are lost: what it had read by then may lack."""
     scene = Scene()

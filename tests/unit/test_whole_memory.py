@@ -8,7 +8,18 @@ import pytest
 
 from reconcilers.finding import Action, State
 from reconcilers.model import Kind, LookAgain, Repair, Row, Slot
-from tests.builders.rows import FAMILY, LONG_AGO, MAILBOX, SECOND, SLOT, partial, seen
+from reconcilers.policy import Admission
+from tests.builders.rows import (
+    DELAY,
+    FAMILY,
+    LONG_AGO,
+    MAILBOX,
+    NOW,
+    SECOND,
+    SLOT,
+    partial,
+    seen,
+)
 from tests.contract.making import a_finding
 from tests.unit.test_confirm import verdict
 from tests.unit.test_examine import Stream, kind_of, stream
@@ -64,3 +75,14 @@ def test_nor_is_it_where_a_row_cannot_be_read(place: Slot) -> None:
     outcome = one.settle(Kind.EXTRA_ROW, sources=frozenset())
     assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.UNRESOLVED)
     assert not one.tables.applied
+
+
+def test_what_has_come_since_the_slice_was_admitted_is_not_known() -> None:
+    """A slice of many suspects takes a while: what is confirmed last counts from its beginning."""
+    one = swept_stream(actual=partial(flagseen=True, at=NOW - 2 * DELAY))
+    admitted = Admission(judged_at=NOW - 2 * DELAY)
+    outcome = one.settle(Kind.EXTRA_ROW, admitted, sources=frozenset())
+    assert outcome.action is Action.LOOK_AGAIN
+    assert not one.tables.applied
+    one.settle(Kind.EXTRA_ROW, replace(admitted, judged_at=NOW), sources=frozenset())
+    assert len(one.tables.applied) == 1
