@@ -125,6 +125,7 @@ def swept(large: Large, own_stack: Stack) -> Swept:
         assert users.done > before
         for each in large.damage.values():
             each.await_repaired(scene)
+        until("what the truth never had is gone", lambda: not left(large))
     large.proofs += scene.await_all_examined()
     return Swept(large, users, answer)
 
@@ -172,9 +173,13 @@ def test_whatever_no_event_told_of_is_repaired(swept: Swept, occasion: str) -> N
     assert swept.large.damage[occasion].left(swept.large.scene) == {}
 
 
+def left(large: Large) -> list[Place]:
+    """The rows that the truth never had and that are still there."""
+    return [each for each in large.orphans if not large.scene.lacks(each.row)]
+
+
 def test_a_row_that_the_truth_never_had_is_removed(swept: Swept) -> None:
-    scene = swept.large.scene
-    assert [each for each in swept.large.orphans if not scene.lacks(each.row)] == []
+    assert left(swept.large) == []
 
 
 def test_nothing_else_was_repaired(swept: Swept) -> None:
