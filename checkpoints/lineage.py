@@ -84,6 +84,9 @@ class Lineage(Protocol):
         is written, nothing is marked.
         """
 
+    def mark_listed(self, at: Micros, since: Micros) -> None:
+        """The same of its listing half."""
+
 
 class RawLineage(Protocol):
     """What a glance asks of lineage; `CassandraRawLineage` in `checkpoints.cassandra`."""

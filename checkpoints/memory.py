@@ -254,6 +254,11 @@ class MemoryLineage:
         if self._watching is not None and self._watching.since == since:
             self._watching = replace(self._watching, swept_at=at)
 
+    def mark_listed(self, at: Micros, since: Micros) -> None:
+        """So does its listing half."""
+        if self._watching is not None and self._watching.since == since:
+            self._watching = replace(self._watching, listed_at=at)
+
 
 class MemoryExpiries:
     """`checkpoints.expiries.Expiries` in a set; nothing is forgotten."""

@@ -66,10 +66,14 @@ def _it_was_meant(family: Family, seen: Seen, delay: Micros) -> str | None:
     """Why a delete meant this row, of those that the truth had; None where that is not known.
 
     Deletes are not counted against lost rows: one of the listing's may be lost, or two sessions
-    have meant one row.
+    have meant one row. Nor are all the rows known that a user saw, until the listing was read: it
+    may have had one that the truth had lost before memory began.
     """
     memory, since = seen.memory, _since(family, seen, delay)
     if memory.complete_at is None or _others_lost(seen, since):
+        return None
+    known_at = memory.listing_known_at
+    if known_at is None or any(since <= each <= known_at for each in memory.range_deletes):
         return None
     if max(memory.range_deletes, default=0) <= memory.complete_at:
         return None

@@ -38,14 +38,16 @@ class Entry:
 class Watching:
     """Since when (µs) every change has been heard, by our clock.
 
-    ``swept_at`` is the end of the truth half of the last sweep that counts (µs), None without one.
-    ``captured`` names the watched tables, as they were captured then. ``noted_at`` is when all this
-    was written (µs): a loss is noticed some time after it.
+    ``swept_at`` is the end of the truth half of the last sweep that counts (µs), None without one,
+    ``listed_at`` when one that counts had read the listing, too. ``captured`` names the watched
+    tables, as they were captured then. ``noted_at`` is when all this was written (µs): a loss is
+    noticed some time after it.
     """
 
     since: Micros
     swept_at: Micros | None = None
     captured: str = ""
+    listed_at: Micros | None = None
     noted_at: Micros = field(default=0, compare=False)
 
     def believed(self, delay: Micros) -> Watching:
@@ -54,11 +56,15 @@ class Watching:
         A delete that a fast clock has stamped after a sweep may have taken what it did not read.
         A sweep's mark that is older than the beginning does not count.
         """
-        counts = self.swept_at is not None and self.swept_at >= self.since
+
+        def counting(at: Micros | None) -> Micros | None:
+            return at + delay // 2 if at is not None and at >= self.since else None
+
         return replace(
             self,
             since=self.since + delay // 2,
-            swept_at=self.swept_at + delay // 2 if counts and self.swept_at is not None else None,
+            swept_at=counting(self.swept_at),
+            listed_at=counting(self.listed_at),
         )
 
     def sweeps_count_from(self, delay: Micros) -> Micros:
@@ -105,6 +111,8 @@ class Memory:
     ``unsure`` those only seen on the projection's side. From ``complete_at`` on, ``known`` holds
     every slot that the truth had: a read of the source's whole truth partition recorded them then;
     0 when the source was born while the stream was watching, None when neither is so.
+    ``listing_known_at`` is when those that only the listing had were known, too (µs); also 0 for a
+    source or a group that was born then, and None when they are not.
     ``lost_before`` are the known slots that the truth may have lost before that: no read of it
     since has found them; where ``complete_at`` is None, those that a read found some time.
     ``range_deletes`` are the times of truth deletes that named no slot, ``row_deletes`` of those
@@ -115,6 +123,7 @@ class Memory:
     known: frozenset[Slot] = frozenset()
     unsure: frozenset[Slot] = frozenset()
     complete_at: Micros | None = None
+    listing_known_at: Micros | None = None
     lost_before: frozenset[Slot] = frozenset()
     range_deletes: frozenset[Micros] = frozenset()
     row_deletes: frozenset[Micros] = frozenset()
@@ -180,8 +189,14 @@ def group_is_whole(group: KeyValue, watching: Watching | None, delay: Micros) ->
     """
     if watching is None:
         return False
-    believed, born = watching.believed(delay), born_at(group)
-    return believed.swept_at is not None or (born is not None and born > believed.since)
+    believed = watching.believed(delay)
+    return believed.swept_at is not None or _born_since(group, believed)
+
+
+def _born_since(made: KeyValue, watching: Watching) -> bool:
+    """Whether all that a source, or a group, has had came by events that were heard."""
+    born = born_at(made)
+    return born is not None and born > watching.since
 
 
 def memory_of(
@@ -203,6 +218,7 @@ def memory_of(
         known=frozenset(entry.slot for entry in here if entry.in_truth),
         unsure=frozenset(entry.slot for entry in here if not entry.in_truth),
         complete_at=whole_at,
+        listing_known_at=_listing_known_at(slot, source, watching),
         lost_before=frozenset(
             entry.slot for entry in here if entry.in_truth and _read_before(entry, whole_at)
         ),
@@ -211,6 +227,17 @@ def memory_of(
         projection_deletes=projection_deletes.get(slot, frozenset()),
         sibling_deletes={each: times for each, times in projection_deletes.items() if each != slot},
     )
+
+
+def _listing_known_at(slot: Slot, source: KeyValue, watching: Watching | None) -> Micros | None:
+    """Since when no row of the source here can be in the listing, and unheard of.
+
+    A read of the truth says nothing of one that the truth had lost long ago.
+    """
+    if watching is None:
+        return None
+    born = _born_since(source, watching) or _born_since(slot.group, watching)
+    return 0 if born else watching.listed_at
 
 
 def _read_before(entry: Entry, whole_at: Micros | None) -> bool:
@@ -229,8 +256,7 @@ def complete_at(
     """
     if watching is None:
         return None
-    born = born_at(source)
-    if born is not None and born > watching.since:
+    if _born_since(source, watching):
         return 0
     read = (entry.recorded_at for entry in here if entry.recorded_at is not None)
     whole = [at for at in read if at >= watching.since]
@@ -253,10 +279,17 @@ def merged(memories: Sequence[Memory]) -> Memory:
     return Memory(
         known=known,
         unsure=frozenset().union(*(memory.unsure for memory in memories)),
-        complete_at=None if None in times else max(time for time in times if time is not None),
+        complete_at=_latest(times),
+        listing_known_at=_latest([memory.listing_known_at for memory in memories]),
         lost_before=known - held,
         range_deletes=frozenset().union(*(memory.range_deletes for memory in memories)),
         row_deletes=frozenset().union(*(memory.row_deletes for memory in memories)),
         projection_deletes=frozenset().union(*(memory.projection_deletes for memory in memories)),
         sibling_deletes=siblings,
     )
+
+
+def _latest(times: Sequence[Micros | None]) -> Micros | None:
+    """None where one is not known."""
+    known = [at for at in times if at is not None]
+    return max(known) if len(known) == len(times) else None

@@ -14,6 +14,7 @@ from cassandra.query import PreparedStatement
 
 from checkpoints.cassandra.kept_deletes import KeptDeletes
 from checkpoints.cassandra.store import Request, Store, in_groups
+from checkpoints.cassandra.watches import Watches
 from checkpoints.lineage import KEPT_AFTER_LOSS, SourceInGroup
 from checkpoints.memory_tables import MemoryTables, equal, marks, names
 from reconcilers.families.message import MESSAGE
@@ -53,18 +54,17 @@ class CassandraLineage:
         self, store: Store, family: Family = MESSAGE, deletes_kept: timedelta = DELETES_KEPT
     ) -> None:
         self._store = store
-        self._key, self._source = family.key, family.truth.source
+        self._key = family.key
         self._deletes_kept = int(deletes_kept.total_seconds())
-        tables = MemoryTables(family)
-        self._prepare_reads(store, tables)
-        self._prepare_deletes(store, tables)
-        self._kept_deletes = KeptDeletes(store, family)
-        place = [self._source, *self._key]
+        tables, place = MemoryTables(family), [family.truth.source, *family.key]
+        self._prepare_reads(store, tables, family.truth.source)
+        self._prepare_deletes(store, tables, family.truth.source)
+        self._kept_deletes, self._watches = KeptDeletes(store, family), Watches(store)
         self._by_source_writes = prepared_writes(store, tables.by_source, place)
         self._by_row_writes = prepared_writes(store, tables.by_row, place)
 
-    def _prepare_reads(self, store: Store, tables: MemoryTables) -> None:
-        source, key, (group, *rest) = self._source, self._key, self._key
+    def _prepare_reads(self, store: Store, tables: MemoryTables, source: KeyColumn) -> None:
+        key, (group, *rest) = self._key, self._key
         entry = f"{names([source, *key])}, in_truth, recorded_at, TTL(seen)"
         leading = "".join(f"{column.name} = ? AND " for column in key[:-1])
         self._by_source = store.prepare(
@@ -87,30 +87,17 @@ class CassandraLineage:
             f"SELECT deleted_at FROM $ks.{tables.group_deletes}"
             f" WHERE {equal([group])} AND deleted_at >= ? AND deleted_at <= ? LIMIT 1"
         )
-        self._watching = store.prepare(
-            "SELECT since, swept_at, captured, WRITETIME(since) FROM $ks.watches"
-            " WHERE name = 'stream'"
-        )
 
-    def _prepare_deletes(self, store: Store, tables: MemoryTables) -> None:
+    def _prepare_deletes(self, store: Store, tables: MemoryTables, source: KeyColumn) -> None:
         def insert(table: str, columns: Sequence[KeyColumn]) -> PreparedStatement:
             return store.prepare(
                 f"INSERT INTO $ks.{table} ({names(columns)}, deleted_at)"
                 f" VALUES ({marks(columns)}, ?) USING TTL ?"
             )
 
-        self._truth_delete = insert(tables.truth_deletes, [self._source, *self._key])
+        self._truth_delete = insert(tables.truth_deletes, [source, *self._key])
         self._projection_delete = insert(tables.projection_deletes, self._key)
         self._group_delete = insert(tables.group_deletes, self._key[:1])
-        self._watch = store.prepare(
-            "INSERT INTO $ks.watches (name, since, captured, swept_at) VALUES ('stream', ?, ?, ?)"
-        )
-        self._began = store.prepare(
-            "SELECT since, WRITETIME(since) FROM $ks.watches WHERE name = 'stream'"
-        )
-        self._mark = store.prepare(
-            "UPDATE $ks.watches USING TIMESTAMP ? SET swept_at = ? WHERE name = 'stream'"
-        )
 
     # --- entries --------------------------------------------------------------------------------
 
@@ -244,32 +231,23 @@ class CassandraLineage:
 
     def watching(self) -> Watching | None:
         """Since when every change has been heard."""
-        rows = self._store.rows("reading since when changes are watched", self._watching)
-        found = [(since, *rest) for since, *rest in rows if since is not None]
-        made = (Watching(since, at, said or "", noted) for since, at, said, noted in found)
-        return next(made, None)
+        return self._watches.watching()
 
     def watch_from(self, at: Micros, captured: str = "") -> None:
         """Watching begins (anew)."""
-        self._write_watch((at, captured, None))
+        self._watches.begin(at, captured)
 
     def stop_watching(self) -> None:
         """Changes may have been missed."""
-        self._write_watch((None, None, None))
-
-    def _write_watch(self, values: tuple[Micros | None, str | None, None]) -> None:
-        self._store.run("recording since when changes are watched", [(self._watch, values)])
+        self._watches.begin(None, None)
 
     def mark_swept(self, at: Micros, since: Micros) -> None:
-        """A sweep counts; nothing does while nobody watches.
+        """A sweep counts; nothing does while nobody watches."""
+        self._watches.mark_swept(at, since)
 
-        Its write time follows that of the beginning: what begins memory anew is newer, and hides
-        it, whichever of the two comes first.
-        """
-        doing = "recording the end of a sweep"
-        for began, written in self._store.rows(doing, self._began):
-            if began == since:
-                self._store.run(doing, [(self._mark, (written + 1, at))])
+    def mark_listed(self, at: Micros, since: Micros) -> None:
+        """So does its listing half."""
+        self._watches.mark_listed(at, since)
 
 
 Writes = dict[tuple[bool, bool], PreparedStatement]

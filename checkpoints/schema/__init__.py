@@ -24,6 +24,7 @@ from checkpoints.schema import (
     step_009,
     step_010,
     step_011,
+    step_012,
 )
 from checkpoints.schema.step import SchemaStep
 
@@ -39,4 +40,5 @@ STEPS: tuple[SchemaStep, ...] = (
     step_009.STEP,
     step_010.STEP,
     step_011.STEP,
+    step_012.STEP,
 )

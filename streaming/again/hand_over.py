@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
 from checkpoints.bookmarks import Bookmark, Positions
-from checkpoints.clock import to_seconds
+from checkpoints.clock import to_micros, to_seconds
 from checkpoints.journal import Journal
+from reconcilers.errors import Retryable
 from reconcilers.family import Family
 from reconcilers.finding import State
+from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
 
 CHUNK = 50
@@ -27,6 +29,9 @@ MOST_FOLLOWED = 100_000
 """Of so many suspects it is told what became of each."""
 GONE = "gone at the re-check"
 NOT_JUDGED = "to be looked at again"
+WAITS_FOR_TABLE = "waiting for its table"
+Place = tuple[str, Slot]
+"""A projection's name, and a slot of it."""
 REPAIRED = frozenset({State.INTENDED, State.VERIFIED, State.HEALED})
 """Written, and perhaps not held for a delay yet."""
 
@@ -35,8 +40,8 @@ REPAIRED = frozenset({State.INTENDED, State.VERIFIED, State.HEALED})
 class LiveStream:
     """What is asked of a stream: where it publishes, where that ends, how far it is settled.
 
-    ``running`` says whether anybody settles what is published now. ``waiting`` says which slots are
-    published and not settled; each is judged within ``judged_within`` (s), as a rule.
+    ``running`` says whether anybody settles what is published now. ``waiting`` says which of some
+    places are published and not settled; each is judged within ``judged_within`` (s), as a rule.
     """
 
     topic: str
@@ -44,7 +49,7 @@ class LiveStream:
     ends: Callable[[], Positions]
     settled: Callable[[], Bookmark | None]
     running: Callable[[], bool]
-    waiting: Callable[[Collection[Slot]], Collection[Slot]]
+    waiting: Callable[[Collection[Place]], Collection[Place]]
     judged_within: float
 
 
@@ -70,6 +75,11 @@ class Closing:
     waiting: int = 0
     topic: str = ""
 
+    @property
+    def waits(self) -> bool:
+        """Whether a stream has still to look at some."""
+        return bool(self.waiting) or any(found[NOT_JUDGED] for found in self.endings.values())
+
     def lines(self) -> Iterator[str]:
         """A line for each kind of difference in a projection."""
         for (projection, kind), found in sorted(self.endings.items()):
@@ -84,11 +94,15 @@ class Closing:
 
 @dataclass(slots=True)
 class _Sent:
-    """How many were published, when the first was (µs), and whether a stream was seen to run."""
+    """How many were published, when the first was (µs), and whether a stream was seen to run.
+
+    Each is to be judged by ``judged_by`` (µs), 0 until that is waited for.
+    """
 
     count: int = 0
     first: Micros = 0
     has_run: bool = False
+    judged_by: Micros = 0
 
 
 @dataclass(slots=True)
@@ -101,7 +115,7 @@ class HandOver:
     pace: SuspectPace
     wait: Callable[[float], None]
     clock: Callable[[], Micros]
-    _followed: dict[tuple[str, Slot], Kind | None] = field(default_factory=dict)
+    _followed: dict[Place, Kind | None] = field(default_factory=dict)
     _sent: _Sent = field(default_factory=_Sent)
 
     def resume(self, suspects: int, since: Micros) -> None:
@@ -132,11 +146,14 @@ class HandOver:
             return True
         ends, away = self.stream.ends(), 0
         while not _passed(self.stream.settled(), ends):
-            away = 0 if self._runs() else away + 1
-            if away and (not self._sent.has_run or away > COMES_BACK_WITHIN):
+            if self._is_gone(away := 0 if self._runs() else away + 1):
                 return False
             self.wait(LOOK_EVERY)
         return True
+
+    def _is_gone(self, away: int) -> bool:
+        """Whether a stream that was not there at so many looks does not come back."""
+        return bool(away) and (not self._sent.has_run or away > COMES_BACK_WITHIN)
 
     def _runs(self) -> bool:
         runs = self.stream.running()
@@ -156,6 +173,8 @@ class HandOver:
 
     def until_verified(self) -> None:
         """Wait until each repair was seen to hold, or is tried no more; for a stream that ends."""
+        if self.settled():
+            self._until_judged()
         while self.settled() and self.stream.running() and self._unverified():
             self.wait(max(LOOK_EVERY, len(self._followed) / 1_000))
 
@@ -180,41 +199,66 @@ class HandOver:
         closing, repaired = Closing(), self._repaired()
         for projection, slots in self._by_projection():
             left = self.journal.recall(self.family, projection, slots)
+            refuses = self._table_refuses(projection)
             for slot in slots:
                 open_now = left.get(slot)
                 state = open_now.state if open_now is not None else repaired.get((projection, slot))
                 kind = str(self._followed[projection, slot] or Kind.UNREADABLE)
                 found = closing.endings.setdefault((projection, kind), Counter())
-                if state is None and slot in not_judged:
+                if state is None and (projection, slot) in not_judged:
                     found[NOT_JUDGED] += 1
+                elif state is None and refuses:
+                    found[WAITS_FOR_TABLE] += 1
                 else:
                     found[_ending(state)] += 1
         return closing
 
-    def _until_judged(self) -> set[Slot]:
-        """Wait for looks that the stream puts off; the slots of those that are put off for long."""
-        waited, most = 0.0, 2 * self.stream.judged_within
-        while left := self._not_judged():
-            if waited > most or not self._runs():
-                return left
+    def _until_judged(self) -> set[Place]:
+        """Wait for looks that the stream puts off; those that it puts off for too long."""
+        most = to_micros(2 * self.stream.judged_within)
+        self._sent.judged_by = self._sent.judged_by or self.clock() + most
+        left, away = self._without_finding(), 0
+        while left := self._put_off(left):
+            away = 0 if self._runs() else away + 1
+            if self.clock() > self._sent.judged_by or self._is_gone(away):
+                break
             self.wait(LOOK_EVERY)
-            waited += LOOK_EVERY
-        return set()
+            left = self._undecided(left)
+        return left
 
-    def _not_judged(self) -> set[Slot]:
-        """Those that are to be looked at again, and have no finding: nothing is decided."""
-        waiting = set(self.stream.waiting({slot for _, slot in self._followed}))
-        if not waiting:
-            return set()
-        found: set[Slot] = set()
-        for projection, slots in self._by_projection():
-            some = [slot for slot in slots if slot in waiting]
-            found.update(set(some) - self.journal.recall(self.family, projection, some).keys())
-        return found
+    def _without_finding(self) -> set[Place]:
+        """Where a table refuses, what waits for it has none: that is looked at much later."""
+        follows = (
+            (projection, slot)
+            for projection, slots in self._by_projection()
+            if not self._table_refuses(projection)
+            for slot in slots
+        )
+        return self._undecided(follows)
 
-    def _repaired(self) -> dict[tuple[str, Slot], State]:
+    def _undecided(self, places: Iterable[Place]) -> set[Place]:
+        by_projection: dict[str, list[Slot]] = defaultdict(list)
+        for projection, slot in places:
+            by_projection[projection].append(slot)
+        return {
+            (projection, slot)
+            for projection, slots in by_projection.items()
+            for slot in set(slots) - self.journal.recall(self.family, projection, slots).keys()
+        }
+
+    def _put_off(self, places: set[Place]) -> set[Place]:
+        """Those of them that are published again: where that is not known now, all."""
+        try:
+            return set(self.stream.waiting(places)) if places else set()
+        except Retryable:
+            return places
+
+    def _table_refuses(self, projection: str) -> bool:
+        return bool(self.journal.recall(self.family, projection, [WHOLE_TABLE]))
+
+    def _repaired(self) -> dict[Place, State]:
         """Those whose repair was verified already, by the log of the days since the first."""
-        found: dict[tuple[str, Slot], State] = {}
+        found: dict[Place, State] = {}
         if not self._followed:
             return found
         key = [column.name for column in self.family.key]

@@ -10,7 +10,8 @@ does not ask for again. That finds and settles nothing; a sweep that is killed g
 
 A range is done when its suspects are handed over, or left, so what was under way at a crash is gone
 through once more, with what waits in the sieve, and nothing else. When the whole truth has been
-read, and what was found in it is settled, all of it is remembered: memory is whole.
+read, and what was found in it is settled, all of it is remembered: memory is whole. When the
+listing has been read, too, it is known of which messages there are rows that the truth has not.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class SweepMark:
         if watching is None:
             return "it is not known since when every change has been heard"
         if watching.sweeps_count_from(self.delay) > sweep.began_at:
-            return "memory has begun since this sweep began: sweep again"
+            return "memory has begun, or a loss was noticed, since this sweep began: sweep again"
         return None
 
     def set(self, sweep: SweepRecord, at: Micros) -> str | None:
@@ -106,6 +107,12 @@ class SweepMark:
         if why is None:
             log.info("the whole truth has been read: memory is whole")
         return why
+
+    def set_listed(self, sweep: SweepRecord, at: Micros) -> None:
+        """Besides, everything that the listing had is, if memory has not begun anew meanwhile."""
+        watching = self.lineage.watching()
+        if watching is not None and self._why(watching, sweep) is None:
+            self.lineage.mark_listed(at, watching.since)
 
 
 @dataclass(slots=True)
@@ -142,6 +149,8 @@ class Sweeper:
             self.sweeps.swept(sweep, self.sieve.table_ended(table))
             if table == self.family.truth.table and sweep.truth_swept_at is None:
                 found.memory = self._truth_ended(sweep, found)
+            if table == self.family.listing.table and found.memory is None and not found.unread:
+                self.mark.set_listed(sweep, self.clock())
         for each in done.values():
             found.rows += each.rows
             found.suspects += each.suspects

@@ -9,10 +9,10 @@ from checkpoints.batch_bookmarks import safe_start
 from checkpoints.bookmarks import Bookmarks, Place
 from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices, CassandraLosses
 from checkpoints.clock import now_micros, to_micros
+from checkpoints.journal import Journal
 from reconcilers.ceiling import MINUTE
 from reconcilers.family import Family
 from reconcilers.frontier import Frontier, FrontierRules
-from reconcilers.model import Micros
 from reconcilers.policy import BreakerLimits
 from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import MemoryWatch
@@ -23,6 +23,7 @@ from streaming.commands.opened import OpenedStream
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
+from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
 from streaming.pipeline.batches import Batches
@@ -111,10 +112,9 @@ def batches(
     ours, family, settings = opened.job.connections(), opened.job.family, opened.settings
     metrics, name = opened.metrics, position.stream
     findings = _open_findings(opened, name)
-    limits, once_in = limits_of(settings.repair), counts_once_in(settings)
     admission = AdmissionControl(
         family=family,
-        breakers=BreakerWatch(ours.journal, limits, metrics, once_in),
+        breakers=_breakers(ours.journal, settings, metrics),
         mode=opened.names.mode,
         lease=opened.lease,
         clock_trouble=clocks.trouble,
@@ -140,6 +140,16 @@ def batches(
         ),
         behind=BehindWatch(frontier, longest_age_of(settings), now_micros, metrics),
     )
+
+
+def _breakers(journal: Journal, settings: Settings, metrics: Metrics) -> BreakerWatch:
+    """What comes back counts once in the time of both looks that a removal takes as a rule.
+
+    What they cannot decide counts once in that of all looks.
+    """
+    once_in = max(2 * MINUTE, to_micros(2 * (settings.stream.delay + settings.stream.window)))
+    put_off_for = max(once_in, judged_within(settings))
+    return BreakerWatch(journal, limits_of(settings.repair), metrics, once_in, put_off_for)
 
 
 def _open_findings(opened: OpenedStream, name: str) -> OpenFindings:
@@ -185,11 +195,6 @@ def limits_of(repair: RepairSettings) -> BreakerLimits:
         repair.removal_share,
         repair.share_min_keys,
     )
-
-
-def counts_once_in(settings: Settings) -> Micros:
-    """In this time (µs) what comes back counts once: all looks that a removal takes."""
-    return max(2 * MINUTE, judged_within(settings))
 
 
 def _asked_again_after(settings: Settings) -> int:

@@ -15,14 +15,14 @@ from checkpoints.cassandra import (
 )
 from checkpoints.clock import now_micros, to_micros, to_seconds
 from checkpoints.failing import FailingSlices
-from reconcilers.model import Micros, Slot
-from streaming.again.hand_over import HandOver, LiveStream, SuspectPace
+from reconcilers.model import Micros
+from streaming.again.hand_over import HandOver, LiveStream, Place, SuspectPace
 from streaming.again.sweep import Interrupted
 from streaming.commands.mode import StreamNames
 from streaming.pipeline.behind import judged_within
 from streaming.pipeline.worker import Job
 from streaming.settings import Mode
-from streaming.topics import Watcher, suspect_key
+from streaming.topics import Watcher, projection_of, suspect_key
 
 WAITS, STOPPED = 3, 130
 """Exit codes: what was found waits for a stream; somebody has ended it."""
@@ -66,21 +66,23 @@ def _ends(watcher: Watcher, topic: str) -> Positions:
 
 
 def _waiting(
-    watcher: Watcher,
-    topic: str,
-    newest: Callable[[], Bookmark | None],
-    slots: Collection[Slot],
-) -> set[Slot]:
-    """Those of these slots that are in the topic and not settled."""
+    watcher: Watcher, topic: str, newest: Callable[[], Bookmark | None], places: Collection[Place]
+) -> set[Place]:
+    """Those of these places that are in the topic and not settled."""
     bookmark, begins = newest(), flat(watcher.beginning_offsets([topic]))
     settled: Positions = {} if bookmark is None else bookmark.settled
-    keys = {
-        record.key
-        for place, end in _ends(watcher, topic).items()
-        if (begin := max(settled.get(place, 0), begins.get(place, 0))) < end
-        for record in watcher.records(*place, begin, end)
+    wanted: dict[tuple[str, bytes | None], Place] = {
+        (name, suspect_key(slot.key)): (name, slot) for name, slot in places
     }
-    return {slot for slot in slots if suspect_key(slot.key) in keys} if keys else set()
+    names = {name for name, _ in places}
+    found: set[Place] = set()
+    for place, end in _ends(watcher, topic).items():
+        begin = max(settled.get(place, 0), begins.get(place, 0))
+        for record in watcher.records(*place, begin, end) if begin < end else ():
+            named = projection_of(record)
+            keys = ((name, record.key) for name in (names if named is None else (named,)))
+            found.update(wanted[each] for each in keys if each in wanted)
+    return found
 
 
 def _running(job: Job, names: StreamNames, store: Store, bookmarks: Bookmarks) -> Running:

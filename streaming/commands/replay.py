@@ -119,7 +119,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
             return STOPPED
     told = _suspects(found) if arguments.dry_run else end.lines()
     print("\n".join([*_told(found), *told]))
-    if end.waiting:
+    if end.waits:
         return WAITS
     return int(bool(wanted.gone or found.gone or found.unread))
 

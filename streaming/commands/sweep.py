@@ -9,17 +9,18 @@ from __future__ import annotations
 import argparse
 import getpass
 import signal
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from threading import Event
 from typing import Any
 
-from checkpoints.clock import now_micros
+from checkpoints.clock import now_micros, to_seconds
 from checkpoints.sweeps import SweepRecord, Sweeps
 from reconcilers.errors import Misconfigured
 from reconcilers.family import Family, bind, keeping
 from streaming.again.progress import ShownProgress
-from streaming.again.sweep import Interrupted
+from streaming.again.sweep import Interrupted, SweepMark, SweepResult
 from streaming.again.workers import MOST_TASKS
 from streaming.commands import workers
 from streaming.commands.handing import STOPPED, WAITS, hand_over, wait_unless
@@ -70,6 +71,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     names = StreamNames.of(settings, Mode(arguments.mode))
     job = workers.job(settings, family, names.suspects_topic)
     wait = partial(wait_unless, stop)
+    found: SweepResult | None = None
     try:
         with Alone(own.store, lease_of(settings)), closing(Watcher(settings.kafka)) as watcher:
             sink = hand_over(job, names, own.store, watcher, wait)
@@ -78,15 +80,31 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                     stream.begin()
                 tasks = BESIDE_A_STREAM if stream.runs else MOST_TASKS
                 with sweeper(job, own.store, sink, progress, wait, tasks) as made:
+                    if not arguments.resume:
+                        wait_until_it_counts(made.mark, wait)
                     found = made.run(_sweep(settings, arguments, made.sweeps, family))
                 end = stream.finish()
     except Interrupted:
-        print("stopped: `reconcile sweep --resume` goes on from here")
+        if found is None:
+            print("stopped: `reconcile sweep --resume` goes on from here")
+        else:
+            print("\n".join([*told_of(found), "stopped: what was found waits for the stream"]))
         return STOPPED
     print("\n".join([*told_of(found), *end.lines()]))
-    if end.waiting:
+    if end.waits:
         return WAITS
     return 1 if found.unread or found.memory is not None else 0
+
+
+def wait_until_it_counts(mark: SweepMark, wait: Callable[[float], None]) -> None:
+    """One that begins sooner after a loss was noticed would not make memory whole.
+
+    Where a clock is wrong nothing is waited for: it is told at the end.
+    """
+    watching = mark.lineage.watching()
+    early = 0 if watching is None else watching.sweeps_count_from(mark.delay) - now_micros()
+    if 0 < early <= mark.delay:
+        wait(to_seconds(early))
 
 
 def paced(settings: Settings, rows_per_second: int | None) -> Settings:

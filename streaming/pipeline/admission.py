@@ -97,7 +97,9 @@ class AdmissionControl:
             return False
         if target.is_removal and self.breakers.reason(Breaker.REMOVALS):
             return False
-        return self.findings.is_not_written(suspect) and not self.breakers.was_counted(suspect, at)
+        decided = (suspect.projection, suspect.slot) in self.findings.findings
+        counted = self.breakers.was_counted if decided else self.breakers.was_put_off
+        return self.findings.is_not_written(suspect) and not counted(suspect, at)
 
     def _target(self, suspect: Suspect) -> WriteTarget:
         assert suspect.kind is not None

@@ -26,14 +26,16 @@ log = logging.getLogger("reconciler")
 class BreakerWatch:
     """Counts, and opens in the journal before anything is decided by it.
 
-    What comes back counts once in ``once_in`` (µs): a removal takes two looks, a delay apart.
-    ``own`` are the breakers that it opens; of others it knows nothing.
+    What comes back counts once in ``once_in`` (µs): a removal takes two looks, a delay apart; once
+    in ``put_off_for`` where nothing is decided yet. ``own`` are the breakers that it opens; of
+    others it knows nothing.
     """
 
     journal: Journal
     limits: BreakerLimits
     metrics: Metrics
     once_in: Micros = 2 * MINUTE
+    put_off_for: Micros = 2 * MINUTE
     own: Collection[Breaker] = OF_ROWS
     _counted: dict[tuple[str, Slot], Micros] = field(default_factory=dict)
     _state: BreakerState = field(default_factory=BreakerState)
@@ -66,12 +68,20 @@ class BreakerWatch:
 
     def was_counted(self, suspect: Suspect, at: Micros) -> bool:
         """Whether it was counted not long before."""
+        return self._was_counted(suspect, at, self.once_in)
+
+    def was_put_off(self, suspect: Suspect, at: Micros) -> bool:
+        """The same of one that no look could decide yet."""
+        return self._was_counted(suspect, at, self.put_off_for)
+
+    def _was_counted(self, suspect: Suspect, at: Micros, within: Micros) -> bool:
         before = self._counted.get((suspect.projection, suspect.slot))
-        return before is not None and abs(at - before) < self.once_in
+        return before is not None and abs(at - before) < within
 
     def remember(self, places: Iterable[tuple[str, Slot]], at: Micros) -> None:
         """What stands there, in a projection's slot, is counted."""
-        kept = {each: when for each, when in self._counted.items() if abs(at - when) < self.once_in}
+        longest = max(self.once_in, self.put_off_for)
+        kept = {each: when for each, when in self._counted.items() if abs(at - when) < longest}
         self._counted = kept | dict.fromkeys(places, at)
 
     def reason(self, breaker: Breaker) -> str | None:

@@ -19,6 +19,7 @@ from streaming.topics.names import (
     table_topics,
 )
 from streaming.topics.publishing import (
+    projection_of,
     publish_again,
     publish_dead_letters,
     publish_wakes,
@@ -37,6 +38,7 @@ __all__ = [
     "batch_options",
     "event_topics",
     "own_topics",
+    "projection_of",
     "publish_again",
     "publish_dead_letters",
     "publish_wakes",

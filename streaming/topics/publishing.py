@@ -64,6 +64,15 @@ def suspect_key(key: Iterable[KeyValue | None]) -> bytes:
     return "/".join(str(part) for part in key).encode()
 
 
+def projection_of(record: Record) -> str | None:
+    """The projection that the record of a suspect names; None where it means all of them."""
+    try:
+        told = json.loads(record.value or b"{}")["wake"]["projection"]
+    except (ValueError, LookupError, TypeError):
+        return None
+    return told if isinstance(told, str) else None
+
+
 def publish_dead_letters(settings: KafkaSettings, letters: Iterable[Mapping[str, Any]]) -> None:
     """Keep what cannot be examined: topic, partition, offset, reason, the record's beginning."""
     _send(settings, settings.dead_letters_topic, (_dead_letter(letter) for letter in letters))

@@ -44,6 +44,9 @@ NO_COORDINATOR_YET = (
 )
 """What a broker answers while it makes, moves or reads in what it knows of a group."""
 
+SILENT = 60
+"""Seconds in which a partition that has records gives none: nobody leads it."""
+
 FETCH_BYTES = 65_536
 """Of a partition at once; a larger record comes, too. Few records are read here."""
 
@@ -220,15 +223,22 @@ class Watcher:
         return {topic: (None if ms < 0 else ms) for topic, ms in kept.items()}
 
     def records(self, topic: str, partition: int, begin: int, end: int) -> Iterator[Record]:
-        """Records from offset ``begin`` to before ``end``; none when Kafka dropped ``begin``."""
+        """Records from offset ``begin`` to before ``end``; none when Kafka dropped ``begin``.
+
+        Raises `Unreachable`, also when nothing comes for `SILENT` s.
+        """
         place = TopicPartition(topic, partition)
         try:
             self._consumer.assign([place])
             self._consumer.seek(place, begin)
-            while self._consumer.position(place) < end:
+            silent = 0
+            while (at := self._consumer.position(place)) < end:
                 for each in self._consumer.poll(timeout_ms=1000).get(place, ()):
                     if begin <= each.offset < end:
                         yield Record(topic, partition, each.offset, each.key, each.value)
+                silent = silent + 1 if self._consumer.position(place) == at else 0
+                if silent > SILENT:
+                    raise Unreachable(f"reading topic {topic}: nothing has come for {SILENT} s")
         except KafkaError as failed:
             raise Unreachable(f"reading topic {topic}: {failed}") from failed
 

@@ -65,7 +65,8 @@ def lineage_rows(truth: list[MailRow]) -> dict[str, list[MailRow]]:
         | {"recorded_at": RECORDED_AT}
         for row in truth
     ]
-    watches = [{"name": "stream", "since": WATCHED_SINCE, "swept_at": None, "captured": ""}]
+    unset = dict.fromkeys(("swept_at", "listed_at", "noted_at"))
+    watches = [{"name": "stream", "since": WATCHED_SINCE, "captured": "", **unset}]
     return {"lineage_by_row": entries, "lineage_by_message": entries, "watches": watches}
 
 

@@ -251,6 +251,18 @@ def test_it_is_known_when_memory_was_said_to_begin(lineage: Lineage) -> None:
     assert noted_at() > noted
 
 
+def test_the_halves_of_a_sweep_are_marked_apart(lineage: Lineage) -> None:
+    lineage.watch_from(AT, "tables")
+    lineage.mark_listed(AT + 5, AT - 1)
+    assert lineage.watching() == Watching(AT, None, "tables")
+    lineage.mark_listed(AT + 5, AT)
+    assert lineage.watching() == Watching(AT, None, "tables", AT + 5)
+    lineage.mark_swept(AT + 6, AT)
+    assert lineage.watching() == Watching(AT, AT + 6, "tables", AT + 5)
+    lineage.watch_from(AT + 7)
+    assert lineage.watching() == Watching(AT + 7)
+
+
 def test_nobody_watches_until_it_is_said_again(lineage: Lineage) -> None:
     lineage.watch_from(AT, "tables")
     lineage.mark_swept(AT + 5, AT)

@@ -10,6 +10,7 @@ import random
 from collections.abc import Mapping
 from uuid import UUID
 
+from reconcilers.compare import is_incomplete
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.model import Kind, Micros, Row, Slot, Value, look_again
@@ -182,6 +183,7 @@ class IndexedPast(Past):
             assert isinstance(uid, int)
             event = Event(self.world.now, PROJECTION.table, None, mailbox, uid)
             self.world.events.append(event)
+        kept.lineage.mark_listed(self.world.now, watching.since)
         self._touch()
         self.run.peace()
         self._judge()
@@ -197,7 +199,8 @@ class IndexedPast(Past):
     def index_is_right(self) -> IndexedPast:
         """Wherever listing and truth agree that there is a message, or that there is none.
 
-        Where a row is left of a message that nobody remembers, a finding says so.
+        Where a row is left of a message that nobody remembers, a finding says so; where the truth's
+        row lacks cells, that of the listing does.
         """
         truths: dict[Key, list[Row]] = {}
         for key, row in self.world.truth.rows():
@@ -209,7 +212,10 @@ class IndexedPast(Past):
             unseen = any(each.get("flagseen") is False for each in found)
             if unseen is (self.run.marks(slot) is not None):
                 continue
-            finding = self.run.kept.journal.recall(INDEXED, INDEX.name, [slot]).get(slot)
-            told = finding is not None and finding.kind is Kind.UNRESOLVED
-            assert told, f"the index at {slot}, unseen: {unseen}, and {finding}"
+            incomplete = any(is_incomplete(INDEXED, each) for each in found)
+            told = Kind.INCOMPLETE_TRUTH_ROW if incomplete else Kind.UNRESOLVED
+            projection = PROJECTION if incomplete else INDEX
+            finding = self.run.kept.journal.recall(INDEXED, projection.name, [slot]).get(slot)
+            says = finding is not None and finding.kind is told
+            assert says, f"the index at {slot}, unseen: {unseen}, and {finding}"
         return self

@@ -24,13 +24,17 @@ PROJECTION = FAMILY.listing
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A repair that was journalled: when its confirmation read the projection, and C."""
+    """A repair that was journalled: when its confirmation read the projection, and C.
+
+    ``source`` is the message that its row named, None where it named none.
+    """
 
     slot: Slot
     read_at: Micros
     began: Micros
     kind: Kind
     writes: tuple[Write, ...]
+    source: object
 
 
 @dataclass(slots=True)
@@ -133,7 +137,9 @@ class KeptJournal(MemoryJournal):
             slot, kind = finding.slot, finding.kind
             read_at = self._kept.read_at[slot]
             writes = tuple(each for each in finding.writes if isinstance(each, Write))
-            planned = Planned(slot, read_at, finding.tried_at, kind, writes)
+            row = self._kept.world.projection.read(slot.key)
+            source = None if row is None else row.get("messageid")
+            planned = Planned(slot, read_at, finding.tried_at, kind, writes, source)
             of_listing = finding.projection == PROJECTION.name
             (self._kept.planned if of_listing else self._kept.planned_of_indexes).append(planned)
         super().put(finding)

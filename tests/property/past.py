@@ -14,6 +14,7 @@ from uuid import UUID
 from reconcilers.behind import BEHIND, longest_age
 from reconcilers.compare import compare
 from reconcilers.finding import State
+from reconcilers.memory import Entry
 from reconcilers.model import Kind, Micros, Row, Slot
 from reconcilers.seen import Seen
 from tests.builders.slots import mailbox_of, uid_of
@@ -148,10 +149,8 @@ class Past:
                 self.world.flag(self._some_slot(), wanted, 0, self.rng.choice(FATES))
             case 6 | 7 | 8:
                 self._expunge(self._some_slot(), self.rng.choice(FATES))
-            case 9 if self.gap is None:
-                self._capture_stops()
-            case 9 | 10 if self.gap is not None:
-                self._capture_comes_back()
+            case 9 | 10:
+                self._switch(draw)
             case 11 if self.restores:
                 self._restore()
             case 12:
@@ -163,6 +162,15 @@ class Past:
                 self._hear()
                 self.run.behind = self._behind()
                 self.run.execute(self.run.batch_of(self._some()))
+
+    def _switch(self, draw: int) -> None:
+        """Capture, off or on; in half of the runs a sweep while it is on."""
+        if self.gap is not None:
+            self._capture_comes_back()
+        elif draw == 9:
+            self._capture_stops()
+        elif self.seed % 2:
+            self._sweep()
 
     def _behind(self) -> str | None:
         climate, since = self.run.climate, self.silent_since
@@ -211,6 +219,28 @@ class Past:
         """The first frontier: what was written before has come out, or never comes."""
         self.run.kept.lineage.watch_from(self.world.now)
 
+    def _sweep(self) -> None:
+        """Both sides are read, and all of it is remembered; what differs is found elsewhere."""
+        lineage, now = self.run.kept.lineage, self.world.now
+        if (watching := lineage.watching()) is None:
+            return
+        for (source, *place), _row in self.world.truth.rows():
+            entry = Entry(source, Slot(*place), in_truth=True, recorded_at=now)
+            before = self._remembered(entry)
+            if before is None or (before.recorded_at or 0) < watching.since:
+                lineage.remember([entry])
+        lineage.mark_swept(now, watching.since)
+        for key, row in self.world.projection.rows():
+            if isinstance(message := row.get("messageid"), UUID):
+                entry = Entry(message, Slot(*key), in_truth=False)
+                if self._remembered(entry) is None:
+                    lineage.remember([entry])
+        lineage.mark_listed(now, watching.since)
+
+    def _remembered(self, entry: Entry) -> Entry | None:
+        entries = self.run.kept.lineage.of_sources([entry.source]).get(entry.source, ())
+        return next((each for each in entries if each.slot == entry.slot), None)
+
     def _hear(self) -> None:
         """Nothing, while nothing is captured."""
         if self.gap is not None:
@@ -231,6 +261,8 @@ class Past:
         for planned in new:
             if planned.kind is not Kind.EXTRA_ROW or planned.slot in self.world.expunged:
                 continue
+            if planned.source is None:
+                continue  # nobody can read what names no message
             readable = self.world.slots[planned.slot] not in self.without_content
             assert not readable, f"evidence: {planned.slot} was removed, and nobody deleted it"
 

@@ -239,10 +239,19 @@ def test_looks_within_one_delay_are_not_several_attempts() -> None:
 def old_message_read(run: Run) -> Slot:
     """A row of a message from before watching began, of which a look has read all there is."""
     first = added(run, run.world.old_message())
+    listing_is_read(run)
     settle(run)
     look(run, first)
     run.world.pass_time(SECOND)
     return first
+
+
+def listing_is_read(run: Run) -> None:
+    """As by a sweep: there is no other row of which nobody has heard."""
+    watching = run.kept.lineage.watching()
+    assert watching is not None
+    run.kept.lineage.mark_listed(run.world.now, watching.since)
+    run.world.pass_time(CLIMATE.delay)
 
 
 def test_an_orphan_of_old_mail_that_was_read_while_watching_is_removed() -> None:
@@ -272,6 +281,7 @@ def test_what_was_read_before_a_known_loss_of_events_proves_nothing() -> None:
     expunge(run, copy)
     run.world.pass_time(SECOND)
     run.kept.lose_events()
+    listing_is_read(run)
     expunge(run, copy)  # another session's: of this delete is heard
     for _ in range(2):
         settle(run)
@@ -284,6 +294,7 @@ def test_what_is_read_after_a_known_loss_of_events_counts_anew() -> None:
     run = a_run()
     first = old_message_read(run)
     run.kept.lose_events()
+    listing_is_read(run)
     settle(run)
     look(run, first)
     run.world.pass_time(SECOND)
@@ -299,6 +310,7 @@ def test_a_later_row_of_the_message_does_not_make_memory_whole_across_a_loss() -
     expunge(run, added(run, run.world.slots[first]))
     run.world.pass_time(SECOND)
     run.kept.lose_events()
+    listing_is_read(run)
     third = added(run, run.world.slots[first])
     settle(run)
     look(run, third)
@@ -319,6 +331,7 @@ def test_a_sweep_says_nothing_of_a_row_that_the_truth_had_lost_before_it() -> No
     expunge(run, third)
     run.world.pass_time(SECOND)
     run.kept.lose_events()
+    listing_is_read(run)
     settle(run)
     watching = run.kept.lineage.watching()
     assert watching is not None
@@ -342,6 +355,7 @@ def test_an_event_from_before_a_loss_does_not_make_a_row_one_that_was_read_since
     settle(run)
     look(run, first)  # its insert is heard; its message's truth partition is empty by then
     run.kept.lose_events()
+    listing_is_read(run)
     third = added(run, run.world.slots[first])
     settle(run)
     look(run, third)

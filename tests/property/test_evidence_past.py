@@ -24,7 +24,9 @@ from reconcilers.model import KeyValue, Kind, Micros, Row, Slot
 from reconcilers.seen import Seen
 from streaming.steps.confirm import Confirmer
 from streaming.steps.contents import Contents
-from tests.property.mail import FAMILY, MAILBOXES, Fate, World
+from tests.builders.slots import mailbox_of, uid_of
+from tests.property.cells import Delete
+from tests.property.mail import FAMILY, MAILBOXES, SECOND, Fate, World
 from tests.property.races import Choice, Run
 from tests.property.test_evidence import (
     a_run,
@@ -320,3 +322,25 @@ def test_a_broken_rule_is_noticed(
     monkeypatch.setattr(where, name, rule)
     with pytest.raises(AssertionError):
         holds()
+
+
+def test_where_only_the_truth_was_read_the_listing_may_have_had_another_row() -> None:
+    """Its user has expunged that one; the truth had lost it long before anything was watched."""
+    run = a_run()
+    first = added(run, message := run.world.old_message())
+    other = added(run, message)
+    lost = (message, mailbox_of(other), uid_of(other))
+    run.world.truth.apply(Delete(lost, run.world.now))
+    settle(run)
+    run.world.events.clear()
+    run.kept.taken = 0
+    run.kept.lose_events()
+    settle(run)
+    look(run, first)
+    run.world.pass_time(SECOND)
+    expunge(run, other)
+    for _ in range(2):
+        settle(run)
+        look(run, first)
+    assert is_there(run, first)
+    assert kind_reported(run, first) is Kind.AMBIGUOUS_RANGE_DELETE

@@ -12,9 +12,8 @@ from reconcilers.behind import Heard, longest_age, why_behind
 from reconcilers.frontier import Proven
 from reconcilers.model import Kind, Micros, Suspect
 from reconcilers.policy import BreakerLimits
-from streaming.commands.driver import counts_once_in
 from streaming.monitoring.metrics import Metrics
-from streaming.pipeline.behind import BehindWatch, longest_age_of
+from streaming.pipeline.behind import BehindWatch, judged_within, longest_age_of
 from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.slices import Slice
 from streaming.settings import Settings
@@ -170,8 +169,9 @@ def test_all_looks_of_one_removal_count_once(delay: float, window: float, usual:
         MemoryJournal(lambda: NOW),
         BreakerLimits(),
         Metrics(CollectorRegistry()),
-        counts_once_in(settings),
+        put_off_for=judged_within(settings),
     )
     suspect = Suspect(SLOT, frozenset(), Kind.EXTRA_ROW, PROJECTION.name)
     breakers.remember([(suspect.projection, suspect.slot)], NOW + looks[0])
-    assert breakers.was_counted(suspect, NOW + looks[-1])
+    assert breakers.was_put_off(suspect, NOW + looks[-1])
+    assert not breakers.was_counted(suspect, NOW + looks[0] + 120 * SECOND)

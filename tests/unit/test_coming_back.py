@@ -68,6 +68,33 @@ def opened_by(decisions: Batches) -> set[Breaker]:
 # --- what counts ---------------------------------------------------------------------------------
 
 
+def counted_then_again(held: bool, after: Micros) -> set[Breaker]:
+    """As many as the limit are counted, and come again so long (µs) after, beside a new one."""
+    decisions = batches(MemoryPorts(MemoryJournal(lambda: NOW)))
+    decisions.start()
+    decisions.admission.breakers.put_off_for = 300 * SECOND
+    decisions.admit(coming_back(MOST), piece(1))
+    if held:
+        for uid in range(MOST):
+            decisions.open_findings.keep(finding(uid))
+    ids: frozenset[Any] = frozenset()
+    new = [Suspect(Slot(MAILBOX, 90), ids, Kind.EXTRA_ROW, NAME)]
+    look = coming_back(MOST)
+    decisions.admit(BatchLook([*look.suspects, *new], examined=1), piece(2, NOW + after))
+    return set(decisions.admission.breakers.journal.breakers())
+
+
+def test_what_no_look_could_decide_counts_once_until_it_is_judged() -> None:
+    assert not counted_then_again(held=False, after=200 * SECOND)
+    assert counted_then_again(held=False, after=301 * SECOND)
+
+
+def test_what_was_held_counts_when_it_is_let_go() -> None:
+    """Else a minute would repair what was let go, and as much again that is new."""
+    assert not counted_then_again(held=True, after=100 * SECOND)
+    assert counted_then_again(held=True, after=200 * SECOND)
+
+
 @pytest.mark.parametrize(
     ("changes", "counts"),
     [

@@ -43,7 +43,7 @@ from tests.builders.rows import (
 from tests.builders.slots import slots
 
 SETTLED = MOMENT.horizon
-KNOWN_WHOLE = Memory(known=slots(7), complete_at=LONG_AGO)
+KNOWN_WHOLE = Memory(known=slots(7), complete_at=LONG_AGO, listing_known_at=0)
 ITS_DELETE_HEARD = replace(KNOWN_WHOLE, range_deletes=frozenset({NOW - 100 * SECOND}))
 
 

@@ -49,46 +49,81 @@ EVIDENCE = {
         Memory(
             slots(7, 8),
             complete_at=LONG_AGO - 3 * DELAY,
+            listing_known_at=0,
             range_deletes=frozenset({LONG_AGO - 2 * DELAY - 1}) | times(100),
             sibling_deletes={Slot(MAILBOX, 8): frozenset({LONG_AGO - 2 * DELAY - 1})},
         ),
         set(),
     ),
     "one delete came since the memory was complete": (
-        Memory(slots(7), complete_at=NOW - 150 * SECOND, range_deletes=times(200, 100)),
+        Memory(
+            slots(7),
+            complete_at=NOW - 150 * SECOND,
+            range_deletes=times(200, 100),
+            listing_known_at=0,
+        ),
+        set(),
+    ),
+    "it alone was lost since the listing was read": (
+        Memory(
+            slots(7),
+            complete_at=LONG_AGO,
+            listing_known_at=NOW - 100 * SECOND - 1,
+            range_deletes=times(100, 99),
+        ),
         set(),
     ),
     "it alone was lost": (
-        Memory(slots(7), complete_at=LONG_AGO, range_deletes=times(100)),
+        Memory(slots(7), complete_at=LONG_AGO, range_deletes=times(100), listing_known_at=0),
         set(),
     ),
     "it alone was lost, another is there": (
-        Memory(slots(7, 8), complete_at=LONG_AGO, range_deletes=times(100)),
+        Memory(slots(7, 8), complete_at=LONG_AGO, range_deletes=times(100), listing_known_at=0),
         {8},
     ),
 }
 NO_EVIDENCE = {
+    "it alone was lost, but the listing may have had another": (
+        Memory(slots(7), complete_at=LONG_AGO, range_deletes=times(100)),
+        set(),
+    ),
+    "it alone was lost, perhaps before the listing was read": (
+        Memory(
+            slots(7),
+            complete_at=LONG_AGO,
+            listing_known_at=NOW - 100 * SECOND,
+            range_deletes=times(100, 99),
+        ),
+        set(),
+    ),
     "another was deleted as often as its own row": (
         Memory(
             slots(7, 8),
             complete_at=LONG_AGO,
+            listing_known_at=0,
             range_deletes=times(100, 99),
             sibling_deletes={Slot(MAILBOX, 8): times(100)},
         ),
         set(),
     ),
     "as many deletes as were lost": (
-        Memory(slots(7, 8), complete_at=LONG_AGO, range_deletes=times(100, 99)),
+        Memory(slots(7, 8), complete_at=LONG_AGO, listing_known_at=0, range_deletes=times(100, 99)),
         set(),
     ),
     "as many deletes since the memory was complete": (
-        Memory(slots(7, 8), complete_at=NOW - 150 * SECOND, range_deletes=times(200, 100, 99)),
+        Memory(
+            slots(7, 8),
+            complete_at=NOW - 150 * SECOND,
+            listing_known_at=0,
+            range_deletes=times(200, 100, 99),
+        ),
         set(),
     ),
     "another was deleted when it may have been written": (
         Memory(
             slots(7, 8),
             complete_at=LONG_AGO - 3 * DELAY,
+            listing_known_at=0,
             range_deletes=frozenset({LONG_AGO - 2 * DELAY}) | times(100),
             sibling_deletes={Slot(MAILBOX, 8): frozenset({LONG_AGO - 2 * DELAY})},
         ),
@@ -98,6 +133,7 @@ NO_EVIDENCE = {
         Memory(
             slots(7, 8),
             complete_at=LONG_AGO,
+            listing_known_at=0,
             range_deletes=times(100, 99),
             sibling_deletes={Slot(MAILBOX, 8): times(99)},
         ),
@@ -115,6 +151,7 @@ NO_EVIDENCE = {
         Memory(
             slots(7, 8),
             complete_at=LONG_AGO,
+            listing_known_at=0,
             range_deletes=times(100, 99),
             sibling_deletes={Slot(MAILBOX, 8): times(100, 99)},
         ),
@@ -130,7 +167,7 @@ NO_EVIDENCE = {
         set(),
     ),
     "another was lost": (
-        Memory(slots(7, 8), complete_at=LONG_AGO, range_deletes=times(100)),
+        Memory(slots(7, 8), complete_at=LONG_AGO, listing_known_at=0, range_deletes=times(100)),
         set(),
     ),
     "another is lost by what the projection told": (
@@ -142,7 +179,12 @@ NO_EVIDENCE = {
         set(),
     ),
     "deletes before the memory was complete do not count": (
-        Memory(slots(7, 8), complete_at=NOW - 150 * SECOND, range_deletes=times(200, 100)),
+        Memory(
+            slots(7, 8),
+            complete_at=NOW - 150 * SECOND,
+            listing_known_at=0,
+            range_deletes=times(200, 100),
+        ),
         set(),
     ),
     "not in the memory, which was complete only after a delete": (

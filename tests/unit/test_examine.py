@@ -370,9 +370,10 @@ BEHIND = Admission(on_memory=WAIT)
 
 
 def alone_lost() -> Stream:
-    """Of a message that is remembered from its birth on, one row was lost by the truth."""
+    """Of a message all of whose rows are remembered, one was lost by the truth."""
     one = stream(actual=row())
     one.lineage.watch_from(LONG_AGO)
+    one.lineage.mark_listed(LONG_AGO, LONG_AGO)
     one.lineage.remember([Entry(MESSAGE_ID, SLOT, True, LONG_AGO + 30 * SECOND)])
     one.lineage.remember_deletes([TruthDelete(MESSAGE_ID, (MAILBOX, None), LONG_AGO + 40 * SECOND)])
     return one

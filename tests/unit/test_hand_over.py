@@ -8,15 +8,19 @@ import pytest
 
 from checkpoints.bookmarks import Bookmark, Positions
 from checkpoints.memory import MemoryJournal
+from reconcilers.errors import Unreachable
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Slot, Suspect, Wake
+from reconcilers.key import WHOLE_TABLE
+from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
 from streaming.again.hand_over import (
     COMES_BACK_WITHIN,
     GONE,
     NOT_JUDGED,
+    WAITS_FOR_TABLE,
     HandOver,
     LiveStream,
+    Place,
     SuspectPace,
 )
 
@@ -53,6 +57,7 @@ class Scene:
     settled: int = 0
     waits: list[float] = field(default_factory=list)
     journal: MemoryJournal = field(default_factory=MemoryJournal)
+    asked: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         stream = LiveStream(
@@ -65,24 +70,28 @@ class Scene:
             judged_within=60,
         )
         pace = SuspectPace(suspects_per_minute=1_000, removals_per_minute=100)
-        self.made = HandOver(MESSAGE, stream, self.journal, pace, self.wait, lambda: NOW)
+        self.made = HandOver(MESSAGE, stream, self.journal, pace, self.wait, self.clock)
 
     def publish(self, wakes: Iterable[Wake]) -> None:
         self.published += wakes
 
+    def clock(self) -> Micros:
+        return NOW + round(sum(self.waits) * 1_000_000)
+
     def ends(self) -> Positions:
         return {PLACE: len(self.published)}
 
-    def waiting(self, slots: Collection[Slot]) -> set[Slot]:
-        waiting = {wake.key for wake in self.published[self.settled :]}
-        return {slot for slot in slots if slot.key in waiting}
+    def waiting(self, places: Collection[Place]) -> set[Place]:
+        self.asked.append(len(places))
+        waiting = {(wake.projection, wake.key) for wake in self.published[self.settled :]}
+        return {(name, slot) for name, slot in places if (name, slot.key) in waiting}
 
     def bookmark(self) -> Bookmark:
         return Bookmark("stream", {PLACE: self.settled})
 
     def wait(self, seconds: float) -> None:
         self.waits.append(seconds)
-        self.settled += self.speed
+        self.settled = min(self.settled + self.speed, len(self.published))
         if len(self.waits) > 1_000:
             raise AssertionError("it waits for ever")
 
@@ -196,7 +205,7 @@ def test_it_tells_what_became_of_each() -> None:
     scene.journal.put(finding(2, State.REPORTED))
     verified = finding(3, State.INTENDED)
     scene.journal.put(verified)
-    scene.journal.close(verified, State.VERIFIED, NOW + 1)
+    scene.journal.close(verified, State.VERIFIED, scene.clock() + 1)
     assert scene.made.finish().endings == {
         ("messages", "missing_row"): {"repaired": 2, "held": 1, "reported": 1, GONE: 1}
     }
@@ -212,7 +221,7 @@ def test_before_its_own_stream_ends_repairs_are_seen_to_hold() -> None:
     def verified_at_the_fifth(seconds: float) -> None:
         plain(seconds)
         if len(scene.waits) == waited + 5:
-            scene.journal.close(intended, State.VERIFIED, NOW + 1)
+            scene.journal.close(intended, State.VERIFIED, scene.clock() + 1)
 
     scene.made.wait = verified_at_the_fifth
     scene.made.until_verified()
@@ -254,5 +263,79 @@ def test_one_that_is_put_off_for_long_is_told_as_what_it_is() -> None:
     scene, orphan = Scene(speed=1), suspect(1, Kind.EXTRA_ROW)
     put_off(scene, orphan, until=lambda: False)
     scene.made.publish([orphan])
-    assert scene.made.finish().endings == {("messages", "extra_row"): {NOT_JUDGED: 1}}
-    assert len(scene.waits) < 200
+    closing = scene.made.finish()
+    assert closing.endings == {("messages", "extra_row"): {NOT_JUDGED: 1}}
+    assert closing.waits
+    assert 120 < sum(scene.waits) < 130
+    scene.made.finish()
+    assert sum(scene.waits) < 130, "it is waited for once"
+
+
+def test_its_own_stream_ends_only_when_what_was_put_off_is_seen_to_hold() -> None:
+    scene, orphan = Scene(speed=1), suspect(1, Kind.EXTRA_ROW)
+    put_off(scene, orphan, until=lambda: len(scene.waits) > 40)
+    scene.made.publish([orphan])
+    plain = scene.made.wait
+
+    def and_verified(seconds: float) -> None:
+        plain(seconds)
+        found = scene.journal.recall(MESSAGE, "messages", [orphan.slot])
+        if len(scene.waits) > 60 and found and found[orphan.slot].state is State.INTENDED:
+            scene.journal.close(found[orphan.slot], State.VERIFIED, scene.clock() + 1)
+
+    scene.made.wait = and_verified
+    scene.made.until_verified()
+    assert len(scene.waits) > 60
+
+
+def test_a_stream_that_is_away_for_a_moment_is_waited_for() -> None:
+    scene, orphan = Scene(speed=1), suspect(1, Kind.EXTRA_ROW)
+    put_off(scene, orphan, until=lambda: len(scene.waits) > 40)
+    scene.made.publish([orphan])
+    plain = scene.made.wait
+
+    def away_for_ten(seconds: float) -> None:
+        plain(seconds)
+        scene.running = not 10 < len(scene.waits) < 20
+
+    scene.made.wait = away_for_ten
+    assert scene.made.finish().endings == {("messages", "extra_row"): {"repaired": 1}}
+
+
+def test_where_kafka_does_not_answer_it_is_asked_again() -> None:
+    scene, orphan = Scene(speed=1), suspect(1, Kind.EXTRA_ROW)
+    put_off(scene, orphan, until=lambda: len(scene.waits) > 10)
+    scene.made.publish([orphan])
+    answers, fails = scene.waiting, [True, True]
+
+    def waiting(places: Collection[Place]) -> set[Place]:
+        if fails:
+            fails.pop()
+            raise Unreachable("no broker leads it")
+        return answers(places)
+
+    scene.made.stream = replace(scene.made.stream, waiting=waiting)
+    assert scene.made.finish().endings == {("messages", "extra_row"): {"repaired": 1}}
+
+
+def test_only_what_is_put_off_is_asked_for_again() -> None:
+    scene, orphan = Scene(speed=1_000), suspect(1, Kind.EXTRA_ROW)
+    put_off(scene, orphan, until=lambda: len(scene.waits) > 10)
+    scene.made.publish([*(suspect(uid) for uid in range(2, 99)), orphan])
+    scene.made.finish()
+    assert scene.asked[0] == 98
+    assert set(scene.asked[1:]) == {1}
+    nothing = Scene()
+    nothing.made.finish()
+    assert nothing.asked == []
+
+
+def test_what_waits_for_a_table_that_refuses_is_told_so_and_not_waited_for() -> None:
+    scene = Scene()
+    refuses = replace(finding(0, State.REPORTED), slot=WHOLE_TABLE, kind=Kind.TABLE_REFUSES)
+    scene.journal.put(refuses)
+    put_off(scene, suspect(1), until=lambda: False)
+    scene.made.publish([suspect(1), suspect(2)])
+    closing = scene.made.finish()
+    assert closing.endings == {("messages", "missing_row"): {WAITS_FOR_TABLE: 2}}
+    assert not scene.asked

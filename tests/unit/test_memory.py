@@ -259,6 +259,30 @@ def test_of_a_message_born_while_watching_nothing_was_lost_before() -> None:
     assert memory.holds(SLOT)
 
 
+HALF = DELAY // 2
+
+
+@pytest.mark.parametrize(
+    ("message", "mailbox", "watching", "known_at"),
+    [
+        (made_at(BORN), MAILBOX, None, None),
+        (made_at(BORN), MAILBOX, Watching(BORN), None),
+        (made_at(BORN), MAILBOX, Watching(BORN, swept_at=BORN + 50), None),
+        (made_at(BORN), MAILBOX, Watching(BORN, BORN, listed_at=BORN + 60), BORN + 60 + HALF),
+        (made_at(BORN), MAILBOX, Watching(BORN + 70, BORN, listed_at=BORN + 60), None),
+        (made_at(BORN + HALF + 1), MAILBOX, Watching(BORN), 0),
+        (made_at(BORN), made_at(BORN + HALF + 1), Watching(BORN), 0),
+        (uuid4(), made_at(BORN), Watching(BORN), None),
+    ],
+)
+def test_since_when_the_rows_are_known_that_only_the_listing_had(
+    message: UUID, mailbox: UUID, watching: Watching | None, known_at: Micros | None
+) -> None:
+    believed = watching and watching.believed(DELAY)
+    memory = memory_of(Slot(mailbox, 7), message, [], NO_DELETES, {}, believed)
+    assert memory.listing_known_at == known_at
+
+
 # --- merged --------------------------------------------------------------------------------------
 
 

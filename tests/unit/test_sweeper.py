@@ -26,6 +26,8 @@ DELAY, NOW = 5_000_000, 1_800_000_000_000_000
 RANGES = 16
 SWEEP = SweepRecord(NOW, "alice", "", FAMILY.names, RANGES)
 
+BEGUN_SINCE = "memory has begun, or a loss was noticed, since this sweep began: sweep again"
+
 
 class KilledError(Exception):
     """As kill -9: nothing more happens."""
@@ -215,6 +217,7 @@ def test_killed_anywhere_it_goes_on_and_only_what_was_under_way_is_done_again(di
     assert not again & done
     assert len(again | done) == RANGES * len(TABLES)
     assert (found.rows, found.suspects, found.memory) == (480, 48, None)
+    assert listed(scene)
     assert scene.before == ([(len(done), NOW)] if done else [])  # one suspect a range
 
 
@@ -225,7 +228,7 @@ def test_memory_that_has_begun_anew_since_the_truth_was_read_is_not_whole() -> N
     assert scene.sweeps.all()[0].truth_swept_at is not None
     scene.lineage.watch_from(NOW + 2_000_000)
     found = scene.run()
-    assert found.memory == "memory has begun since this sweep began: sweep again"
+    assert found.memory == BEGUN_SINCE
     assert "memory is not whole" in scene.sweeps.all()[0].outcome
     assert {each.slot for each in scene.published} == {
         Slot(UUID(int=number), table) for number in range(RANGES) for table in range(len(TABLES))
@@ -327,7 +330,7 @@ def test_what_is_not_settled_leaves_memory_as_it_is() -> None:
 def test_memory_that_began_after_the_sweep_is_not_whole() -> None:
     scene = Scene()
     scene.lineage.watch_from(NOW)
-    assert scene.run().memory == "memory has begun since this sweep began: sweep again"
+    assert scene.run().memory == BEGUN_SINCE
     assert not_whole(scene)
 
 
@@ -335,7 +338,7 @@ def test_a_loss_of_before_the_sweep_that_is_noticed_in_it_leaves_memory_as_it_is
     """What it has held for known since the loss may be what the loss has changed."""
     scene = Scene(lineage=MemoryLineage(lambda: NOW + 1))
     scene.lineage.watch_from(NOW - 5 * DELAY)
-    assert scene.run().memory == "memory has begun since this sweep began: sweep again"
+    assert scene.run().memory == BEGUN_SINCE
     assert not_whole(scene)
     noticed_before = Scene(lineage=MemoryLineage(lambda: NOW - DELAY // 2))
     assert noticed_before.run().memory is None
@@ -351,7 +354,7 @@ def test_a_loss_that_is_told_while_the_mark_is_set_takes_it_back() -> None:
         mark(at, since)
 
     scene.lineage.mark_swept = after_a_loss  # type: ignore[method-assign]
-    assert scene.run().memory == "memory has begun since this sweep began: sweep again"
+    assert scene.run().memory == BEGUN_SINCE
     assert not_whole(scene)
 
 
@@ -363,4 +366,21 @@ def test_without_a_beginning_of_memory_nothing_is_whole() -> None:
 
 def not_whole(scene: Scene) -> bool:
     watching = scene.lineage.watching()
-    return watching is not None and watching.swept_at is None
+    return watching is not None and watching.swept_at is watching.listed_at is None
+
+
+def listed(scene: Scene) -> bool:
+    """Whether the rows are known that only the listing has."""
+    watching = scene.lineage.watching()
+    return watching is not None and watching.listed_at == NOW + 1_000_000
+
+
+def test_what_the_listing_had_is_known_only_when_it_was_read() -> None:
+    scene = Scene(dies_at=RANGES + 3)
+    with pytest.raises(KilledError):
+        scene.run()
+    assert not not_whole(scene)
+    assert not listed(scene)
+    scene.unreadable = 4
+    scene.run()
+    assert not listed(scene), "it may have a row where nothing could be read"
