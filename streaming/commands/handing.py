@@ -43,7 +43,7 @@ def hand_over(
         ends=partial(_ends, watcher, names.suspects_topic),
         settled=partial(bookmarks.newest, name),
         running=_running(job, names, store, bookmarks),
-        waiting=partial(_waiting, watcher, names.suspects_topic, partial(bookmarks.newest, name)),
+        waiting=partial(waiting, watcher, names.suspects_topic, partial(bookmarks.newest, name)),
         judged_within=to_seconds(judged_within(job.settings)),
     )
     journal = job.connections().journal
@@ -65,7 +65,7 @@ def _ends(watcher: Watcher, topic: str) -> Positions:
     return flat(watcher.end_offsets([topic]))
 
 
-def _waiting(
+def waiting(
     watcher: Watcher, topic: str, newest: Callable[[], Bookmark | None], places: Collection[Place]
 ) -> set[Place]:
     """Those of these places that are in the topic and not settled."""

@@ -24,6 +24,7 @@ from streaming.topics.publishing import (
     publish_dead_letters,
     publish_wakes,
     suspect_key,
+    suspect_record,
 )
 from streaming.topics.watcher import Record, Watcher
 
@@ -46,6 +47,7 @@ __all__ = [
     "shared_suspects",
     "stream_options",
     "suspect_key",
+    "suspect_record",
     "suspects_of",
     "table_topics",
 ]

@@ -49,10 +49,11 @@ def publish_wakes(
     settings: KafkaSettings, topic: str, family: Family, wakes: Iterable[Wake]
 ) -> None:
     """Publish keys to be looked at again, one delay after Spark reads them (step 7)."""
-    _send(settings, topic, (_suspect(family, wake) for wake in wakes))
+    _send(settings, topic, (suspect_record(family, wake) for wake in wakes))
 
 
-def _suspect(family: Family, wake: Wake) -> tuple[bytes, bytes]:
+def suspect_record(family: Family, wake: Wake) -> tuple[bytes, bytes]:
+    """Key and value of the record of a suspect."""
     ids = named(family.named, (wake.key[0], wake.source, *wake.key[1:]))
     told = {name: getattr(wake, name) for name in PUBLISHED}
     value = json.dumps({"family": family.name, "wake": {**ids, **told}}).encode()

@@ -13,7 +13,7 @@ from reconcilers.model import Wake
 from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
-from streaming.topics.publishing import _suspect
+from streaming.topics.publishing import suspect_record
 
 KEYSPACE, SUSPECTS = "apache_james", "reconciler.apache_james.suspects"
 TOPIC, CANARIES = "james", "reconciler_canary"
@@ -43,7 +43,7 @@ def ranged(table: str, key: Event, start: Event, end: Event) -> Record:
 
 def published(family: Family, wake: Wake) -> Record:
     """A key as it stands in the suspects topic."""
-    return SUSPECTS, 0, 1, *_suspect(family, wake)
+    return SUSPECTS, 0, 1, *suspect_record(family, wake)
 
 
 def keys(spark: SparkSession, family: Family, *records: Record) -> DataFrame:

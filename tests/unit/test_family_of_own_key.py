@@ -30,7 +30,7 @@ from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look, LookResult
 from streaming.steps.looks import Looks
 from streaming.steps.outcome import Outcome
-from streaming.topics.publishing import _suspect
+from streaming.topics.publishing import suspect_record
 from tests.builders.permits import permit
 from tests.builders.rights import BOB, EVE, LISTING, RIGHTS, SHARED, granted, place, shown
 from tests.builders.rows import DELAY, LONG_AGO, MOMENT, NOW, SECOND
@@ -214,7 +214,7 @@ def test_the_log_names_it_by_its_columns() -> None:
 
 
 def test_a_key_is_published_under_the_names_of_its_columns() -> None:
-    key, value = _suspect(RIGHTS, of_truth(None, suspected=Kind.EXTRA_ROW))
+    key, value = suspect_record(RIGHTS, of_truth(None, suspected=Kind.EXTRA_ROW))
     assert key == f"None/{SHARED}".encode()
     told = json.loads(value)
     assert told["family"] == "rights"
