@@ -54,17 +54,18 @@ class Watching:
         """As births, reads and deletes are held against it: clocks differ by less than D/2 (µs).
 
         A delete that a fast clock has stamped after a sweep may have taken what it did not read.
-        A sweep's mark that is older than the beginning does not count.
+        A sweep's mark that is older than the beginning does not count. A delete of the truth may
+        come a delay after that of the listing, for it is sent again.
         """
 
-        def counting(at: Micros | None) -> Micros | None:
-            return at + delay // 2 if at is not None and at >= self.since else None
+        def counting(at: Micros | None, margin: Micros) -> Micros | None:
+            return at + margin if at is not None and at >= self.since else None
 
         return replace(
             self,
             since=self.since + delay // 2,
-            swept_at=counting(self.swept_at),
-            listed_at=counting(self.listed_at),
+            swept_at=counting(self.swept_at, delay // 2),
+            listed_at=counting(self.listed_at, delay),
         )
 
     def sweeps_count_from(self, delay: Micros) -> Micros:

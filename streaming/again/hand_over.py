@@ -42,6 +42,7 @@ class LiveStream:
 
     ``running`` says whether anybody settles what is published now. ``waiting`` says which of some
     places are published and not settled; each is judged within ``judged_within`` (s), as a rule.
+    ``comes_back``: one that runs no more may be on its way to be started again.
     """
 
     topic: str
@@ -51,6 +52,7 @@ class LiveStream:
     running: Callable[[], bool]
     waiting: Callable[[Collection[Place]], Collection[Place]]
     judged_within: float
+    comes_back: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ class Closing:
     @property
     def waits(self) -> bool:
         """Whether a stream has still to look at some."""
-        return bool(self.waiting) or any(found[NOT_JUDGED] for found in self.endings.values())
+        found = sum(self.endings.values(), Counter[str]())
+        return bool(self.waiting or found[NOT_JUDGED] or found[WAITS_FOR_TABLE])
 
     def lines(self) -> Iterator[str]:
         """A line for each kind of difference in a projection."""
@@ -125,7 +128,7 @@ class HandOver:
 
     def settled_by(self, running: Callable[[], bool]) -> None:
         """From now on by the stream that runs as long as this says so."""
-        self.stream = replace(self.stream, running=running)
+        self.stream = replace(self.stream, running=running, comes_back=False)
 
     def publish(self, suspects: Sequence[Suspect]) -> None:
         """Hand them over: durable when it returns. Raises `Unreachable`."""
@@ -153,7 +156,8 @@ class HandOver:
 
     def _is_gone(self, away: int) -> bool:
         """Whether a stream that was not there at so many looks does not come back."""
-        return bool(away) and (not self._sent.has_run or away > COMES_BACK_WITHIN)
+        waits = self._sent.has_run and self.stream.comes_back
+        return bool(away) and (not waits or away > COMES_BACK_WITHIN)
 
     def _runs(self) -> bool:
         runs = self.stream.running()
@@ -173,8 +177,9 @@ class HandOver:
 
     def until_verified(self) -> None:
         """Wait until each repair was seen to hold, or is tried no more; for a stream that ends."""
-        if self.settled():
-            self._until_judged()
+        if not self.settled():
+            return
+        self._until_judged()
         while self.settled() and self.stream.running() and self._unverified():
             self.wait(max(LOOK_EVERY, len(self._followed) / 1_000))
 

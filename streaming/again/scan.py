@@ -70,6 +70,11 @@ class SweptPiece:
     unread: list[tuple[TokenRange, str]] = field(default_factory=list)
     failed: str | None = None
 
+    @property
+    def unreadable(self) -> list[Suspect]:
+        """Those of its suspects that could not be looked at."""
+        return [each for each in self.suspects if each.unreadable is not None]
+
 
 @dataclass(frozen=True, slots=True)
 class Scanning:

@@ -39,7 +39,8 @@ class SweepSchedule:
         ended = [each.ended_at for each in sweeps if each.ended_at is not None]
         if self.every is not None and max(ended, default=0) + self.every <= now:
             return TIME_HAS_COME
-        if not self.when_needed or watching.believed(self.delay).swept_at is not None:
+        known = watching.believed(self.delay)
+        if not self.when_needed or None not in (known.swept_at, known.listed_at):
             return None
         tried = [each for each in sweeps if each.began_at >= counts_from]
         failed = [each.ended_at for each in tried if each.ended_at is not None]

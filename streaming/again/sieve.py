@@ -82,7 +82,7 @@ class TableCount:
 class WaitingPiece:
     """A piece with suspects of which it is not known yet whether they are handed over or left.
 
-    ``swept`` is what is recorded of it then; None where some of it could not be read.
+    ``swept`` is what is recorded of it then; None where some of it could not be read, or looked at.
     """
 
     place: Place
@@ -92,7 +92,8 @@ class WaitingPiece:
     @classmethod
     def of(cls, piece: SweptPiece) -> WaitingPiece:
         """With all of its suspects."""
-        swept = None if piece.unread else SweptRange(piece.rows, len(piece.suspects))
+        unknown = piece.unread or piece.unreadable
+        swept = None if unknown else SweptRange(piece.rows, len(piece.suspects))
         return cls((piece.piece.table, piece.piece.number), swept, piece.suspects)
 
 

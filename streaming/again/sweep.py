@@ -66,7 +66,8 @@ class Interrupted(Exception):
 class SweepResult:
     """What a sweep has gone through. ``memory`` says why memory is not whole now, None if it is.
 
-    ``systematic`` are the differences that one finding tells of, a line each.
+    ``systematic`` are the differences that one finding tells of, a line each. ``unreadable`` counts
+    the rows that were found and could not be looked at.
     """
 
     rows: int = 0
@@ -74,11 +75,17 @@ class SweepResult:
     unread: list[tuple[str, TokenRange, str]] = field(default_factory=list)
     memory: str | None = None
     systematic: tuple[str, ...] = ()
+    unreadable: int = 0
+
+    @property
+    def is_all(self) -> bool:
+        """Whether all that was gone through is remembered."""
+        return self.memory is None and not self.unread and not self.unreadable
 
 
 @dataclass(frozen=True, slots=True)
 class SweepMark:
-    """The mark that a whole truth has been read. ``delay`` is D (µs)."""
+    """The marks that a whole truth has been read, and then the listing. ``delay`` is D (µs)."""
 
     lineage: Lineage
     delay: Micros
@@ -109,9 +116,14 @@ class SweepMark:
         return why
 
     def set_listed(self, sweep: SweepRecord, at: Micros) -> None:
-        """Besides, everything that the listing had is, if memory has not begun anew meanwhile."""
+        """Besides, everything that the listing had is, if memory has not begun anew meanwhile.
+
+        The first mark stays: a later one would take from the deletes in between what they tell.
+        """
         watching = self.lineage.watching()
-        if watching is not None and self._why(watching, sweep) is None:
+        if watching is None or self._why(watching, sweep) is not None:
+            return
+        if watching.believed(self.delay).listed_at is None:
             self.lineage.mark_listed(at, watching.since)
 
 
@@ -149,7 +161,7 @@ class Sweeper:
             self.sweeps.swept(sweep, self.sieve.table_ended(table))
             if table == self.family.truth.table and sweep.truth_swept_at is None:
                 found.memory = self._truth_ended(sweep, found)
-            if table == self.family.listing.table and found.memory is None and not found.unread:
+            if table == self.family.listing.table and found.is_all:
                 self.mark.set_listed(sweep, self.clock())
         for each in done.values():
             found.rows += each.rows
@@ -225,6 +237,7 @@ class Sweeper:
         self.sweeps.swept(sweep, self.sieve.take(good))
         for each in good:
             found.unread += [(each.piece.table, tokens, why) for tokens, why in each.unread]
+            found.unreadable += len(each.unreadable)
         rows, suspects = _sums(good)
         found.rows += rows
         found.suspects += suspects

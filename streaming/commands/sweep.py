@@ -71,6 +71,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     names = StreamNames.of(settings, Mode(arguments.mode))
     job = workers.job(settings, family, names.suspects_topic)
     wait = partial(wait_unless, stop)
+    record: SweepRecord | None = None
     found: SweepResult | None = None
     try:
         with Alone(own.store, lease_of(settings)), closing(Watcher(settings.kafka)) as watcher:
@@ -82,10 +83,13 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                 with sweeper(job, own.store, sink, progress, wait, tasks) as made:
                     if not arguments.resume:
                         wait_until_it_counts(made.mark, wait)
-                    found = made.run(_sweep(settings, arguments, made.sweeps, family))
+                    record = _sweep(settings, arguments, made.sweeps, family)
+                    found = made.run(record)
                 end = stream.finish()
     except Interrupted:
-        if found is None:
+        if record is None:
+            print("stopped before it began")
+        elif found is None:
             print("stopped: `reconcile sweep --resume` goes on from here")
         else:
             print("\n".join([*told_of(found), "stopped: what was found waits for the stream"]))

@@ -39,6 +39,8 @@ def told_of(found: SweepResult) -> list[str]:
     ]
     if found.memory is not None:
         return [*told, f"memory is not whole: {found.memory}"]
+    if not found.is_all:
+        told.append("what only the listing has is not all known")
     return [*told, "the whole truth is remembered: memory is whole"]
 
 

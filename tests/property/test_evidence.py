@@ -251,7 +251,7 @@ def listing_is_read(run: Run) -> None:
     watching = run.kept.lineage.watching()
     assert watching is not None
     run.kept.lineage.mark_listed(run.world.now, watching.since)
-    run.world.pass_time(CLIMATE.delay)
+    run.world.pass_time(2 * CLIMATE.delay)
 
 
 def test_an_orphan_of_old_mail_that_was_read_while_watching_is_removed() -> None:

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reconcilers import evidence
+from reconcilers import evidence, memory
 from reconcilers import seen as seen_module
 from reconcilers.errors import Refused
 from reconcilers.family import Family
-from reconcilers.memory import Memory
+from reconcilers.memory import Memory, Watching
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot
 from reconcilers.seen import Seen
 from streaming.steps.confirm import Confirmer
@@ -260,6 +260,30 @@ def test_content_that_may_not_be_read_settles_nothing_and_is_told_once(
     assert "no SELECT permission on messagev2" in caplog.text
 
 
+def test_where_only_the_truth_was_read_the_listing_may_have_had_another_row() -> None:
+    """Its user has expunged that one; the truth had lost it long before anything was watched."""
+    run = a_run()
+    first = added(run, message := run.world.old_message())
+    other = added(run, message)
+    lost = (message, mailbox_of(other), uid_of(other))
+    run.world.pass_time(SECOND)
+    run.world.truth.apply(Delete(lost, run.world.now))
+    assert len(run.world.truth_rows(message)) == 1
+    settle(run)
+    run.world.events.clear()
+    run.kept.taken = 0
+    run.kept.lose_events()
+    settle(run)
+    look(run, first)
+    run.world.pass_time(SECOND)
+    expunge(run, other)
+    for _ in range(2):
+        settle(run)
+        look(run, first)
+    assert is_there(run, first)
+    assert kind_reported(run, first) is Kind.AMBIGUOUS_RANGE_DELETE
+
+
 # --- the rules, broken on purpose ----------------------------------------------------------------
 
 
@@ -276,6 +300,11 @@ def nothing_taken(truth: Row, memory: Memory) -> frozenset[Micros]:
 def whatever_is_deleted(self: Memory) -> bool:
     """A delete of a message of which no row is known is nothing special."""
     return False
+
+
+def known_at_once(slot: Slot, source: KeyValue, watching: Watching | None) -> Micros:
+    """What only the listing has is taken for known."""
+    return 0
 
 
 BROKEN: tuple[tuple[object, str, object, Callable[[], None]], ...] = (
@@ -297,6 +326,12 @@ BROKEN: tuple[tuple[object, str, object, Callable[[], None]], ...] = (
         "contradicted",
         property(whatever_is_deleted),
         test_a_delete_of_a_message_of_which_no_row_is_known_proves_nothing,
+    ),
+    (
+        memory,
+        "_listing_known_at",
+        known_at_once,
+        test_where_only_the_truth_was_read_the_listing_may_have_had_another_row,
     ),
     (
         evidence,
@@ -322,25 +357,3 @@ def test_a_broken_rule_is_noticed(
     monkeypatch.setattr(where, name, rule)
     with pytest.raises(AssertionError):
         holds()
-
-
-def test_where_only_the_truth_was_read_the_listing_may_have_had_another_row() -> None:
-    """Its user has expunged that one; the truth had lost it long before anything was watched."""
-    run = a_run()
-    first = added(run, message := run.world.old_message())
-    other = added(run, message)
-    lost = (message, mailbox_of(other), uid_of(other))
-    run.world.truth.apply(Delete(lost, run.world.now))
-    settle(run)
-    run.world.events.clear()
-    run.kept.taken = 0
-    run.kept.lose_events()
-    settle(run)
-    look(run, first)
-    run.world.pass_time(SECOND)
-    expunge(run, other)
-    for _ in range(2):
-        settle(run)
-        look(run, first)
-    assert is_there(run, first)
-    assert kind_reported(run, first) is Kind.AMBIGUOUS_RANGE_DELETE

@@ -102,8 +102,12 @@ def test_a_stream_of_the_commands_own_settles_them_as_long_as_it_runs() -> None:
     scene.made.publish([suspect(1)])
     assert scene.made.settled()
     own[0], scene.speed = False, 0
+    waited = len(scene.waits)
     scene.made.publish([suspect(uid) for uid in range(2, 99)])
     assert not scene.made.settled()
+    scene.made.until_verified()
+    assert scene.made.finish().waits
+    assert len(scene.waits) == waited, "it does not come back"
 
 
 def test_they_come_back_as_what_was_found_at_a_look_before() -> None:
@@ -338,4 +342,5 @@ def test_what_waits_for_a_table_that_refuses_is_told_so_and_not_waited_for() -> 
     scene.made.publish([suspect(1), suspect(2)])
     closing = scene.made.finish()
     assert closing.endings == {("messages", "missing_row"): {WAITS_FOR_TABLE: 2}}
+    assert closing.waits
     assert not scene.asked

@@ -268,7 +268,7 @@ HALF = DELAY // 2
         (made_at(BORN), MAILBOX, None, None),
         (made_at(BORN), MAILBOX, Watching(BORN), None),
         (made_at(BORN), MAILBOX, Watching(BORN, swept_at=BORN + 50), None),
-        (made_at(BORN), MAILBOX, Watching(BORN, BORN, listed_at=BORN + 60), BORN + 60 + HALF),
+        (made_at(BORN), MAILBOX, Watching(BORN, BORN, listed_at=BORN + 60), BORN + 60 + DELAY),
         (made_at(BORN), MAILBOX, Watching(BORN + 70, BORN, listed_at=BORN + 60), None),
         (made_at(BORN + HALF + 1), MAILBOX, Watching(BORN), 0),
         (made_at(BORN), made_at(BORN + HALF + 1), Watching(BORN), 0),

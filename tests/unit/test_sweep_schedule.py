@@ -31,7 +31,16 @@ def test_one_that_was_interrupted_is_still_due() -> None:
 
 
 def test_where_memory_is_whole_none_is() -> None:
-    assert NEEDED.due(replace(MEMORY, swept_at=NOW - DELAY), [ended(NOW)], NOW) is None
+    whole = replace(MEMORY, swept_at=NOW - DELAY, listed_at=NOW - DELAY)
+    assert NEEDED.due(whole, [ended(NOW)], NOW) is None
+
+
+def test_while_only_the_truth_was_read_one_is_due() -> None:
+    """It was ended in its listing half; or some of that half could not be read, a day ago."""
+    half = replace(MEMORY, swept_at=NOW - DELAY)
+    assert NEEDED.due(half, [SWEEP], NOW) == NOT_WHOLE
+    assert NEEDED.due(half, [ended(NOW - DELAY)], NOW) is None
+    assert NEEDED.due(half, [ended(NOW - DELAY)], NOW + DAY) == NOT_WHOLE
 
 
 def test_a_mark_from_before_memory_began_anew_does_not_count() -> None:

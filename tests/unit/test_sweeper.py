@@ -48,6 +48,7 @@ class Scene:
     dies_at: int | None = None
     failing: int = 0
     unreadable: int | None = None
+    undecodable: int | None = None
     alike: int = 0
     failing_ahead: set[int] = field(default_factory=set)
     before: list[tuple[int, Micros]] = field(default_factory=list)
@@ -86,6 +87,8 @@ class Scene:
         slot = Slot(UUID(int=piece.number), TABLES.index(piece.table))
         suspect = Suspect(slot, frozenset(), Kind.MISSING_ROW, "messages")
         found = SweptPiece(piece, rows=10, suspects=[suspect, *self._alike(piece)])
+        if self.undecodable == piece.number and piece.table == FAMILY.listing.table:
+            found.suspects[0] = replace(suspect, kind=None, unreadable="a cell that is no date")
         if self.unreadable == piece.number:
             found.unread = [(piece.tokens, "tombstones")]
         return found
@@ -384,3 +387,27 @@ def test_what_the_listing_had_is_known_only_when_it_was_read() -> None:
     scene.unreadable = 4
     scene.run()
     assert not listed(scene), "it may have a row where nothing could be read"
+
+
+def test_the_first_mark_of_the_listing_stays() -> None:
+    """A later one would take from the deletes in between what they tell."""
+    scene = Scene()
+    watching = scene.lineage.watching()
+    assert watching is not None
+    scene.lineage.mark_listed(NOW - DELAY, watching.since)
+    scene.run()
+    watching = scene.lineage.watching()
+    assert watching is not None
+    assert (watching.listed_at, watching.swept_at) == (NOW - DELAY, NOW + 1_000_000)
+
+
+def test_a_row_of_the_listing_that_could_not_be_looked_at_is_not_known() -> None:
+    scene = Scene(undecodable=3)
+    found = scene.run()
+    assert (found.memory, found.unreadable, found.is_all) == (None, 1, False)
+    assert not listed(scene)
+    scene = Scene(undecodable=3, dies_at=2 * RANGES + 3)
+    with pytest.raises(KilledError):
+        scene.run()
+    scene.run()
+    assert not listed(scene), "its range is read again"
