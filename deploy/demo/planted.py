@@ -65,11 +65,14 @@ def duplicate_uid(planter: Planter) -> None:
 def shadowed_delete(planter: Planter) -> None:
     """A truth row written by a client a second fast outlives its own delete.
 
-    It is written after the delete, and so outlives it on a machine of any speed.
+    Its write time is later than the delete's on a machine of any speed; and it arrives when that
+    has been heard, however slow capture is: what was not heard yet keeps no row from being added.
     """
     message = planter.message()
     planter.server.expunge(message)
-    planter.write_truth(message, now_us() + SECOND_US)
+    outlives = now_us() + SECOND_US
+    planter.pause()
+    planter.write_truth(message, outlives)
     planter.note("shadowed_delete", message, "shadowed_delete")
 
 

@@ -375,7 +375,9 @@ def alone_lost() -> Stream:
     one.lineage.watch_from(LONG_AGO)
     one.lineage.mark_listed(LONG_AGO, LONG_AGO)
     one.lineage.remember([Entry(MESSAGE_ID, SLOT, True, LONG_AGO + 30 * SECOND)])
-    one.lineage.remember_deletes([TruthDelete(MESSAGE_ID, (MAILBOX, None), LONG_AGO + 40 * SECOND)])
+    one.lineage.remember_deletes(
+        [TruthDelete(MESSAGE_ID, (MAILBOX, None), LONG_AGO + DELAY + SECOND)]
+    )
     return one
 
 
