@@ -19,6 +19,7 @@ from reconcilers.model import Micros
 from streaming.again.hand_over import HandOver, LiveStream, Place, SuspectPace
 from streaming.again.sweep import Interrupted
 from streaming.commands.mode import StreamNames
+from streaming.commands.unsettled import unsettled
 from streaming.pipeline.behind import judged_within
 from streaming.pipeline.worker import Job
 from streaming.settings import Mode
@@ -69,16 +70,13 @@ def waiting(
     watcher: Watcher, topic: str, newest: Callable[[], Bookmark | None], places: Collection[Place]
 ) -> set[Place]:
     """Those of these places that are in the topic and not settled."""
-    bookmark, begins = newest(), flat(watcher.beginning_offsets([topic]))
-    settled: Positions = {} if bookmark is None else bookmark.settled
     wanted: dict[tuple[str, bytes | None], Place] = {
         (name, suspect_key(slot.key)): (name, slot) for name, slot in places
     }
     names = {name for name, _ in places}
     found: set[Place] = set()
-    for place, end in _ends(watcher, topic).items():
-        begin = max(settled.get(place, 0), begins.get(place, 0))
-        for record in watcher.records(*place, begin, end) if begin < end else ():
+    for place, (begin, end) in unsettled(watcher, [topic], newest()).items():
+        for record in watcher.records(*place, begin, end):
             named = projection_of(record)
             keys = ((name, record.key) for name in (names if named is None else (named,)))
             found.update(wanted[each] for each in keys if each in wanted)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
-from checkpoints.bookmarks import Bookmark, Positions, flat
+from checkpoints.bookmarks import Bookmark, Place, Positions, flat
 from reconcilers.errors import Retryable
 from reconcilers.model import KeyValue, Slot
 from streaming.topics import Record, Watcher
@@ -49,18 +49,25 @@ class UnsettledEvents:
             return []
 
     def _tails(self, watcher: Watcher) -> Iterator[Record]:
-        bookmark = self.newest()
-        settled: Positions = {} if bookmark is None else bookmark.settled
-        topics = self.topics(watcher)
-        begins = flat(watcher.beginning_offsets(topics))
-        for (topic, number), end in sorted(flat(watcher.end_offsets(topics)).items()):
-            begin = max(settled.get((topic, number), 0), begins.get((topic, number), 0))
+        ranges = unsettled(watcher, self.topics(watcher), self.newest())
+        for (topic, number), (begin, end) in ranges.items():
             if end - begin > MOST:
                 searched = f"of {end - begin} events of {topic}/{number} the newest {MOST}"
                 self._told.append(f"{searched} were searched")
-                begin = end - MOST
-            if begin < end:
-                yield from watcher.records(topic, number, begin, end)
+            yield from watcher.records(topic, number, max(begin, end - MOST), end)
+
+
+def unsettled(
+    watcher: Watcher, topics: Collection[str], bookmark: Bookmark | None
+) -> dict[Place, tuple[int, int]]:
+    """What these topics hold after a bookmark: first offset, and the one after the last."""
+    settled: Positions = {} if bookmark is None else bookmark.settled
+    begins, ends = flat(watcher.beginning_offsets(topics)), flat(watcher.end_offsets(topics))
+    ranges = {
+        place: (max(settled.get(place, 0), begins.get(place, 0)), end)
+        for place, end in sorted(ends.items())
+    }
+    return {place: (begin, end) for place, (begin, end) in ranges.items() if begin < end}
 
 
 def names(record: Record, slot: Slot, sources: Collection[KeyValue]) -> bool:

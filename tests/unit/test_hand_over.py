@@ -242,6 +242,14 @@ def test_what_was_verified_before_it_was_handed_over_is_not_its_doing() -> None:
     assert scene.made.finish().endings == {("messages", "missing_row"): {GONE: 1}}
 
 
+def with_an_orphan_put_off(looks: int) -> Scene:
+    """It is handed over; the stream can judge it only after so many waits."""
+    scene, orphan = Scene(speed=1), suspect(1, Kind.EXTRA_ROW)
+    put_off(scene, orphan, until=lambda: len(scene.waits) > looks)
+    scene.made.publish([orphan])
+    return scene
+
+
 def put_off(scene: Scene, orphan: Suspect, until: Callable[[], bool]) -> None:
     """At each look the stream publishes it again, as what it cannot judge yet."""
     plain = scene.wait
@@ -257,9 +265,7 @@ def put_off(scene: Scene, orphan: Suspect, until: Callable[[], bool]) -> None:
 
 
 def test_one_that_is_put_off_is_not_called_gone() -> None:
-    scene, orphan = Scene(speed=1), suspect(1, Kind.EXTRA_ROW)
-    put_off(scene, orphan, until=lambda: len(scene.waits) > 40)
-    scene.made.publish([orphan])
+    scene = with_an_orphan_put_off(looks=40)
     assert scene.made.finish().endings == {("messages", "extra_row"): {"repaired": 1}}
 
 
@@ -276,16 +282,15 @@ def test_one_that_is_put_off_for_long_is_told_as_what_it_is() -> None:
 
 
 def test_its_own_stream_ends_only_when_what_was_put_off_is_seen_to_hold() -> None:
-    scene, orphan = Scene(speed=1), suspect(1, Kind.EXTRA_ROW)
-    put_off(scene, orphan, until=lambda: len(scene.waits) > 40)
-    scene.made.publish([orphan])
+    scene = with_an_orphan_put_off(looks=40)
+    slot = Slot(MAILBOX, 1)
     plain = scene.made.wait
 
     def and_verified(seconds: float) -> None:
         plain(seconds)
-        found = scene.journal.recall(MESSAGE, "messages", [orphan.slot])
-        if len(scene.waits) > 60 and found and found[orphan.slot].state is State.INTENDED:
-            scene.journal.close(found[orphan.slot], State.VERIFIED, scene.clock() + 1)
+        found = scene.journal.recall(MESSAGE, "messages", [slot]).get(slot)
+        if len(scene.waits) > 60 and found is not None and found.state is State.INTENDED:
+            scene.journal.close(found, State.VERIFIED, scene.clock() + 1)
 
     scene.made.wait = and_verified
     scene.made.until_verified()
@@ -293,9 +298,7 @@ def test_its_own_stream_ends_only_when_what_was_put_off_is_seen_to_hold() -> Non
 
 
 def test_a_stream_that_is_away_for_a_moment_is_waited_for() -> None:
-    scene, orphan = Scene(speed=1), suspect(1, Kind.EXTRA_ROW)
-    put_off(scene, orphan, until=lambda: len(scene.waits) > 40)
-    scene.made.publish([orphan])
+    scene = with_an_orphan_put_off(looks=40)
     plain = scene.made.wait
 
     def away_for_ten(seconds: float) -> None:
@@ -307,9 +310,7 @@ def test_a_stream_that_is_away_for_a_moment_is_waited_for() -> None:
 
 
 def test_where_kafka_does_not_answer_it_is_asked_again() -> None:
-    scene, orphan = Scene(speed=1), suspect(1, Kind.EXTRA_ROW)
-    put_off(scene, orphan, until=lambda: len(scene.waits) > 10)
-    scene.made.publish([orphan])
+    scene = with_an_orphan_put_off(looks=10)
     answers, fails = scene.waiting, [True, True]
 
     def waiting(places: Collection[Place]) -> set[Place]:
