@@ -18,8 +18,9 @@ SOURCES := reconcilers checkpoints streaming deploy tests
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
 
-setup: tools $(STAMP) ## virtual environment from the lock file, and the servers' jars
+setup: tools $(STAMP) ## virtual environment from the lock file, the servers' jars, Spark's classes
 	@$(BIN)/python -m deploy.embedded jars
+	@$(BIN)/python -m deploy.quick_spark
 
 tools: # what has to be on the machine
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

@@ -10,6 +10,7 @@ import pytest
 from cassandra.cluster import Session
 from hypothesis import HealthCheck, settings
 
+from deploy import quick_spark as quick
 from deploy.embedded import interrupts
 from deploy.embedded.spec import DEFAULT_RELEASE, Caches, CassandraRelease
 from deploy.mailserver import james
@@ -85,6 +86,15 @@ def pytest_runtest_teardown() -> Iterator[None]:
 def pytest_sessionfinish() -> None:
     """Here the fixtures of an interrupted run are torn down."""
     interrupts.ignore()
+
+
+@pytest.fixture(scope="session")
+def quick_spark() -> Iterator[None]:
+    """Every Spark that begins from here on starts quickly, that of a command too."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in quick.environment().items():
+            patched.setenv(name, value)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from deploy import quick_spark
 from deploy.demo.pace import Pace
 from deploy.demo.sight import Sight, look
 from deploy.embedded.jars import JARS, ROOT
@@ -30,11 +31,6 @@ MEMORY_HAS_BEGUN = "memory has begun"
 STOP_S = 40.0
 COMMAND_S = 1800.0
 OWN_ENVIRONMENT = "RECONCILE_"
-COMPILED_QUICKLY = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
-"""For the JVM of Spark: this stream lives for minutes, in which compiling well does not pay.
-
-Without tiers Java would keep 48 MiB of compiled code, which some minutes fill: it compiles no more.
-"""
 
 SLOW_CAPTURE_S = 60
 """Everything runs on one machine, which is busy: that alone is no reason to let removals wait."""
@@ -184,8 +180,7 @@ class Stream:
 
 def _environment() -> dict[str, str]:
     ours = {k: v for k, v in os.environ.items() if not k.startswith(OWN_ENVIRONMENT)}
-    ours.setdefault("JDK_JAVA_OPTIONS", COMPILED_QUICKLY)
-    return ours
+    return {**quick_spark.environment(), **ours}
 
 
 def metrics_port(log: str) -> int | None:

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
+def spark(quick_spark: None) -> Iterator[SparkSession]:
     builder = SparkSession.builder.master("local[1]").appName("tests")
     builder = builder.config("spark.sql.shuffle.partitions", "1")
     builder = builder.config("spark.sql.session.timeZone", "UTC")

@@ -25,6 +25,11 @@ from tests.stack.streams import Stream, write_settings
 from tests.stack.watched import Restarted, Watched, watched
 
 
+@pytest.fixture(scope="session", autouse=True)
+def every_spark_starts_quickly(quick_spark: None) -> None:
+    """That of streams and of commands: they live for a minute or two."""
+
+
 @pytest.fixture(scope="package")
 def scene(
     running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory

@@ -13,13 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deploy.demo.stream import COMPILED_QUICKLY
 from deploy.embedded.waiting import HANG_S
 from tests.endpoints import Endpoints
 
 DELAY, WINDOW = 3, 1
-SHORT_LIVED = {"JDK_JAVA_OPTIONS": COMPILED_QUICKLY}
-"""For the JVM of Spark: these streams live for a minute or two, as the demo's does."""
 PATIENCE = HANG_S
 """Seconds a test waits for a condition: far beyond what it takes, so that only a fault ends it."""
 
@@ -107,7 +104,7 @@ class Stream:
                 stderr=log,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                env={**os.environ, **SHORT_LIVED, **self.environment},
+                env={**os.environ, **self.environment},
             )
         return self
 

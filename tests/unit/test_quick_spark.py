@@ -1,0 +1,48 @@
+"""When the classes of Spark are kept, and what a JVM is told of them."""
+
+from pathlib import Path
+
+import pytest
+
+from deploy import quick_spark
+from deploy.quick_spark import environment, keep
+
+WRITES = (
+    "import os, re; "
+    "name = re.search('ArchiveClassesAtExit=([^ ]+)', os.environ['SPARK_SUBMIT_OPTS'])[1]; "
+    "open(name, 'w').write('classes')"
+)
+FAILS = "raise SystemExit('no such thing')"
+
+
+def test_what_is_kept_is_not_kept_again(tmp_path: Path) -> None:
+    classes = tmp_path / "classes.jsa"
+    assert keep(classes, WRITES)
+    assert classes.read_text() == "classes"
+    assert keep(classes, FAILS)
+
+
+def test_other_jars_are_kept_anew(tmp_path: Path) -> None:
+    classes = tmp_path / "classes.jsa"
+    classes.write_text("old")
+    classes.with_suffix(".sha256").write_text("of other jars")
+    assert keep(classes, WRITES)
+    assert classes.read_text() == "classes"
+
+
+def test_where_it_fails_a_warning_says_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not keep(tmp_path / "classes.jsa", FAILS)
+    assert "no such thing" in caplog.text
+    assert not (tmp_path / "classes.jsa").exists()
+
+
+def test_a_jvm_is_told_of_classes_that_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    classes = tmp_path / "classes.jsa"
+    monkeypatch.setattr(quick_spark, "CLASSES", classes)
+    assert "SharedArchiveFile" not in environment()["SPARK_SUBMIT_OPTS"]
+    classes.touch()
+    assert f"-XX:SharedArchiveFile={classes}" in environment()["SPARK_SUBMIT_OPTS"]
