@@ -136,11 +136,18 @@ def without_evidence(family: Family, seen: Seen, delay: Micros) -> Report:
     """The class under which an orphan without evidence waits for a person."""
     row, rows = family.key[-1].label, family.key[-1].plural
     source, group = family.truth.source.label, family.group.label
-    if seen.slot in seen.memory.known and not heard_since_written(family, seen, delay):
+    if not heard_since_written(family, seen, delay):
+        unheard = f"no delete of the {source} in this {group} was heard since"
+        if seen.slot in seen.memory.known:
+            return Report(
+                Kind.ABSENT_WITHOUT_DELETE,
+                f"the truth had this {row} and lost it, and {unheard}: the truth was restored from"
+                " an older copy, or events were lost",
+            )
         return Report(
-            Kind.ABSENT_WITHOUT_DELETE,
-            f"the truth had this {row} and lost it, and no delete of the {source} in this {group}"
-            " was heard since: the truth was restored from an older copy, or events were lost",
+            Kind.AMBIGUOUS_RANGE_DELETE,
+            f"the truth does not have this {row}, and {unheard} the row was written: the truth may"
+            " have lost it before all was remembered",
         )
     return Report(
         Kind.AMBIGUOUS_RANGE_DELETE,

@@ -6,7 +6,7 @@ way; while the agent was dead, whose segments were deleted. One stack of this fi
 
 import subprocess
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -52,8 +52,10 @@ class Large:
     damage: dict[str, Damage] = field(
         default_factory=lambda: {each: Damage.of(OF_EACH) for each in OCCASIONS}
     )
-    orphans: list[Place] = field(default_factory=lambda: places(OF_EACH))
-    """Rows of messages that the truth never had: made while every change was heard, it seemed."""
+    old: list[Place] = field(default_factory=lambda: places(OF_EACH))
+    """Rows of messages that the truth never had, older than memory: it may have lost them."""
+    young: list[Place] = field(default_factory=list)
+    """The same, of messages made while every change was heard, it seemed."""
     proofs: list[Place] = field(default_factory=list)
     """Rows by which it was seen how far the stream had come."""
 
@@ -118,6 +120,8 @@ def swept(large: Large, own_stack: Stack) -> Swept:
         large.proofs += (
             scene.await_all_examined()
         )  # the agent has caught up, and memory has begun anew
+        large.young += places(OF_EACH)
+        write_unheard(large, large.young)
         heard = {place.row for each in large.damage.values() for place in each.places}
         assert not heard & repaired(scene)
         before = users.done
@@ -125,7 +129,8 @@ def swept(large: Large, own_stack: Stack) -> Swept:
         assert users.done > before
         for each in large.damage.values():
             each.await_repaired(scene)
-        until("what the truth never had is gone", lambda: not left(large))
+        until("what the truth never had is gone", lambda: not left(scene, large.young))
+        until("what it may have lost is held", lambda: all(map(held(scene), large.old)))
     large.proofs += scene.await_all_examined()
     return Swept(large, users, answer)
 
@@ -133,11 +138,16 @@ def swept(large: Large, own_stack: Stack) -> Swept:
 def drop_events(large: Large) -> None:
     """Of these mailboxes no event ever comes; canaries and all others do."""
     scene, damage = large.scene, large.damage["dropped"]
-    planted = [*damage.places, *large.orphans]
-    large.mirror.lost |= {str(place.mailboxid).encode() for place in planted}
+    large.mirror.lost |= {str(place.mailboxid).encode() for place in damage.places}
     damage.plant(scene)
-    for place in large.orphans:
-        scene.write_projection(place, {"messageid": place.messageid, **cells()})
+    write_unheard(large, large.old)
+
+
+def write_unheard(large: Large, orphans: list[Place]) -> None:
+    """Rows of the listing alone, of which no event tells."""
+    large.mirror.lost |= {str(place.mailboxid).encode() for place in orphans}
+    for place in orphans:
+        large.scene.write_projection(place, {"messageid": place.messageid, **cells()})
 
 
 def lose_segments(large: Large, stack: Stack) -> None:
@@ -173,19 +183,33 @@ def test_whatever_no_event_told_of_is_repaired(swept: Swept, occasion: str) -> N
     assert swept.large.damage[occasion].left(swept.large.scene) == {}
 
 
-def left(large: Large) -> list[Place]:
-    """The rows that the truth never had and that are still there."""
-    return [each for each in large.orphans if not large.scene.lacks(each.row)]
+def left(scene: Scene, orphans: Iterable[Place]) -> list[Place]:
+    """Those that are still there."""
+    return [each for each in orphans if not scene.lacks(each.row)]
+
+
+def held(scene: Scene) -> Callable[[Place], bool]:
+    """Whether a person is asked about a row that nobody can decide."""
+    return lambda place: "ambiguous_range_delete" in scene.kinds(place.row)
 
 
 def test_a_row_that_the_truth_never_had_is_removed(swept: Swept) -> None:
-    assert left(swept.large) == []
+    assert left(swept.large.scene, swept.large.young) == []
+
+
+def test_a_row_that_the_truth_may_have_lost_stays_until_a_person_decides(swept: Swept) -> None:
+    scene, old = swept.large.scene, swept.large.old
+    assert left(scene, old) == old
+    slots = [f"{place.mailboxid}/{place.uid}" for place in old]
+    answer = scene.command("findings", "--accept", *slots)
+    assert answer.returncode == 0, answer.stderr
+    until("they are gone", lambda: not left(scene, old))
 
 
 def test_nothing_else_was_repaired(swept: Swept) -> None:
     large, doubtful = swept.large, swept.users.in_doubt()
     planted = [place for each in large.damage.values() for place in each.places]
-    wrong = {place.row for place in (*planted, *large.orphans, *large.proofs)}
+    wrong = {place.row for place in (*planted, *large.old, *large.young, *large.proofs)}
     assert repaired(large.scene) - wrong - doubtful == set()
 
 

@@ -256,6 +256,15 @@ def test_an_orphan_without_evidence_is_reported_and_says_what_was_lost() -> None
     assert "known lost: 7, 8, deletes seen: 1" in answer.sentence
 
 
+def test_an_orphan_that_is_older_than_its_memory_speaks_of_no_delete() -> None:
+    answer = verdict(seen(row(), memory=Memory(complete_at=LONG_AGO + 1)))
+    assert answer == Report(
+        Kind.AMBIGUOUS_RANGE_DELETE,
+        "the truth does not have this UID, and no delete of the message in this mailbox was heard"
+        " since the row was written: the truth may have lost it before all was remembered",
+    )
+
+
 @pytest.mark.parametrize(
     ("memory", "lost"),
     [
