@@ -177,8 +177,11 @@ class ResumeDesk:
 
 
 def listed(pauses: Pauses, clock: Callable[[], Micros] = now_micros) -> Iterator[str]:
-    """All pauses, oldest first, each in a line."""
-    for each, ended in pauses.history():
+    """All pauses, oldest first, each in a line; one that says so where there was none."""
+    history = pauses.history()
+    if not history:
+        yield "nothing was ever paused"
+    for each, ended in history:
         if ended is not None:
             end = f"ended {iso(ended.at)} by {ended.who}: {ended.reason}"
         else:

@@ -377,6 +377,10 @@ def test_one_pause_can_be_ended_by_itself() -> None:
     assert kept.standing() == (PAUSE,)
 
 
+def test_a_history_of_nothing_says_so() -> None:
+    assert list(listed(MemoryPauses(), lambda: NOW)) == ["nothing was ever paused"]
+
+
 def test_the_history_is_listed_with_who_and_why() -> None:
     kept = MemoryPauses()
     ended, past = replace(PAUSE, asked_at=NOW - 2), replace(PAUSE, asked_at=NOW - 1, until=NOW)
