@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import getpass
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -20,7 +21,7 @@ from checkpoints.sweeps import SweepRecord, Sweeps
 from reconcilers.errors import Misconfigured
 from reconcilers.family import Family, bind, keeping
 from streaming.again.progress import ShownProgress
-from streaming.again.sweep import Interrupted, SweepMark, SweepResult
+from streaming.again.sweep import Interrupted, Sweeper, SweepMark, SweepResult
 from streaming.again.workers import MOST_TASKS
 from streaming.commands import workers
 from streaming.commands.handing import STOPPED, WAITS, hand_over, wait_unless
@@ -83,7 +84,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                 with sweeper(job, own.store, sink, progress, wait, tasks) as made:
                     if not arguments.resume:
                         wait_until_it_counts(made.mark, wait)
-                    record = _sweep(settings, arguments, made.sweeps, family)
+                    record = record_of(settings, arguments, made, family)
                     found = made.run(record)
                 end = stream.finish()
     except Interrupted:
@@ -135,19 +136,28 @@ def _family(settings: Settings, systems: str | None) -> Family:
     return bind(family, schema)
 
 
-def _sweep(
-    settings: Settings, arguments: argparse.Namespace, sweeps: Sweeps, family: Family
+def record_of(
+    settings: Settings, arguments: argparse.Namespace, made: Sweeper, family: Family
 ) -> SweepRecord:
     """A new one, or the last one that has not ended."""
     if arguments.resume:
-        left = [each for each in sweeps.all() if each.ended_at is None]
-        if not left:
-            raise Misconfigured("no sweep is left to go on with: begin one without --resume")
-        if left[0].systems != family.names:
-            compared = ",".join(left[0].systems)
-            raise Misconfigured(f"the sweep that is left compares --systems {compared}")
-        return left[0]
+        left = left_of(made.sweeps, family)
+        why = made.mark.refused(left)
+        if why is not None:
+            print(f"it will not make memory whole: {why}", file=sys.stderr)
+        return left
     who = arguments.who or getpass.getuser()
-    made = SweepRecord(now_micros(), who, arguments.reason, family.names, settings.sweep.ranges)
-    sweeps.begin(made)
-    return made
+    record = SweepRecord(now_micros(), who, arguments.reason, family.names, settings.sweep.ranges)
+    made.sweeps.begin(record)
+    return record
+
+
+def left_of(sweeps: Sweeps, family: Family) -> SweepRecord:
+    """The last one that has not ended. Raises `Misconfigured` without one of these systems."""
+    left = [each for each in sweeps.all() if each.ended_at is None]
+    if not left:
+        raise Misconfigured("no sweep is left to go on with: begin one without --resume")
+    if left[0].systems != family.names:
+        compared = ",".join(left[0].systems)
+        raise Misconfigured(f"the sweep that is left compares --systems {compared}")
+    return left[0]
