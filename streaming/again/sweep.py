@@ -276,6 +276,8 @@ def _sums(swept: Sequence[SweptPiece]) -> tuple[int, int]:
 
 def _outcome(found: SweepResult) -> str:
     whole = "memory is whole" if found.memory is None else f"memory is not whole: {found.memory}"
+    if found.memory is None and not found.is_all:
+        whole += ", but what only the listing has is not all known"
     unread = f", {len(found.unread)} ranges unread" if found.unread else ""
     many = f", {len(found.systematic)} systematic" if found.systematic else ""
     return f"{found.rows} rows, {found.suspects} suspects{many}{unread}; {whole}"

@@ -405,6 +405,8 @@ def test_a_row_of_the_listing_that_could_not_be_looked_at_is_not_known() -> None
     scene = Scene(undecodable=3)
     found = scene.run()
     assert (found.memory, found.unreadable, found.is_all) == (None, 1, False)
+    outcome = scene.sweeps.all()[0].outcome
+    assert outcome.endswith("memory is whole, but what only the listing has is not all known")
     assert not listed(scene)
     scene = Scene(undecodable=3, dies_at=2 * RANGES + 3)
     with pytest.raises(KilledError):
