@@ -51,7 +51,7 @@ def spent_by(servers: Mapping[str, int], session: int) -> Spent:
         role = _role(process)
         spent[role] += _seconds(process)
         if role == JVM:
-            compiling = _compiling(process)
+            compiling = compiling_of(process)
             spent[JVM] -= compiling
             spent[COMPILER] += compiling
     return dict(spent)
@@ -142,10 +142,14 @@ def _seconds(process: Path) -> float:
     return sum(int(each) for each in _stat(process)[11:15]) * TICK
 
 
-def _compiling(process: Path) -> float:
-    """Of the threads that still live (`LONG_LIVED` keeps them)."""
-    threads = (each for each in (process / "task").glob("*") if COMPILES.match(_name(each)))
-    return sum(int(ticks) for each in threads for ticks in _stat(each)[11:13]) * TICK
+def compiling_of(process: Path) -> float:
+    """Of the threads that still live (`LONG_LIVED` keeps them); 0 of a process that is gone."""
+    try:
+        threads = list((process / "task").iterdir())
+    except OSError:
+        return 0.0
+    compilers = (each for each in threads if COMPILES.match(_name(each)))
+    return sum(int(ticks) for each in compilers for ticks in _stat(each)[11:13]) * TICK
 
 
 def _name(thread: Path) -> str:

@@ -104,10 +104,11 @@ class Books:
             if cell.startswith(ELEMENT)
         }
 
-    def _index_places(self) -> Iterator[Place]:
-        for row, _ in self._settled_messages():
-            yield from ((projection, row) for projection in BY_PROJECTION)
-            yield APPLICABLE_FLAGS, (row[0], NO_UID)
+    def _index_places(self) -> set[Place]:
+        """Each once: whether the flags of a mailbox are right takes a look at all messages."""
+        rows = [row for row, _ in self._settled_messages()]
+        flags = {(APPLICABLE_FLAGS, (mailboxid, NO_UID)) for mailboxid, _ in rows}
+        return flags | {(projection, row) for row in rows for projection in BY_PROJECTION}
 
     def _wanted_sums(self, roots: Mapping[UUID, str]) -> Sums:
         wanted: defaultdict[Place, Counter[str]] = defaultdict(Counter)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.bench.backlog import CHANGES, Measured
 from tests.bench.traced import Batch
-from tests.processes import DRIVER, CpuWatch, _compiling, spent_by
+from tests.processes import DRIVER, CpuWatch, compiling_of, spent_by
 from tests.stack.streams import until
 
 BUSY = "while True: pass"
@@ -35,6 +35,11 @@ def test_a_session_spends_what_its_processes_spend() -> None:
     assert spent_by({}, busy.pid) == {}
 
 
+def test_a_process_that_is_gone_compiles_nothing(tmp_path: Path) -> None:
+    """It may go between two looks at it: the watch goes on."""
+    assert compiling_of(tmp_path / "gone") == 0.0
+
+
 def test_what_its_compiler_spends_is_told_of_a_process() -> None:
     spent, over = threading.Event(), threading.Event()
 
@@ -46,11 +51,11 @@ def test_what_its_compiler_spends_is_told_of_a_process() -> None:
         spent.set()
         over.wait()
 
-    before = _compiling(Path("/proc/self"))
+    before = compiling_of(Path("/proc/self"))
     thread = threading.Thread(target=compiles)
     thread.start()
     spent.wait()
-    after = _compiling(Path("/proc/self"))
+    after = compiling_of(Path("/proc/self"))
     over.set()
     thread.join()
     assert before == 0.0
