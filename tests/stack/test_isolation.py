@@ -22,7 +22,8 @@ from uuid import UUID
 import pytest
 from cassandra.cluster import Session
 
-from checkpoints.cassandra import CassandraJournal, Store
+from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store
+from checkpoints.clock import now_micros
 from deploy import captured
 from deploy.embedded import ADMIN, Stack, Wanted
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
@@ -35,7 +36,7 @@ from tests.endpoints import Endpoints
 from tests.stack.conftest import LATEST
 from tests.stack.counted import Counted
 from tests.stack.guarded import OWN, ROLE, prepare, session_of
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.scenes import Place, Scene, as_captured, cells
 from tests.stack.streams import PATIENCE, Stream, until, write_settings
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="fire")]
@@ -177,6 +178,8 @@ def live(stack: Stack, admin: Session, tmp_path_factory: pytest.TempPathFactory)
     endpoints = Endpoints.of(stack.describe())
     folder = tmp_path_factory.mktemp("stream")
     config = write_settings(folder / "reconcile.toml", endpoints, stack.keyspace, OWN, KEPT)
+    # each mailbox is to be born while all is remembered: else its counters are not lowered
+    CassandraLineage(Store(admin, OWN)).watch_from(now_micros(), as_captured(admin, stack.keyspace))
     with Stream(config) as stream:
         stream.wait_until_watching()
         yield Scene(admin, endpoints, stack.keyspace, OWN, stream)

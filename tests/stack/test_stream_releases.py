@@ -16,6 +16,7 @@ from deploy.mailserver.james import create_schema
 from deploy.mailserver.ledger import Ledger, held_rows
 from tests.endpoints import Endpoints
 from tests.sessions import session_at
+from tests.stack.scenes import begin_at_the_end
 from tests.stack.streams import Stream, until, write_settings
 
 pytestmark = pytest.mark.stack
@@ -44,6 +45,7 @@ def test_every_planted_difference_is_repaired_on_cassandra_4_1(
     endpoints = Endpoints.of(older.describe())
     own = f"reconciler_{uuid.uuid4().hex[:8]}"
     config = write_settings(tmp_path / "reconcile.toml", endpoints, older.keyspace, own, {})
+    begin_at_the_end(session, config)  # what the truth never had is to be born while all is heard
     with Stream(config) as stream:
         stream.wait_until_watching()
         ledger = Ledger()
