@@ -1,4 +1,4 @@
-"""Spark's JVM for runs of minutes, as of the demo and the tests: a start costs half as much.
+"""Spark's JVM for runs of minutes, as of the demo and the tests: a start costs a third.
 
 `python -m deploy.quick_spark` keeps the classes that a small streaming job loads (Java's class data
 sharing). A JVM that is given them maps them into memory, instead of reading, checking and linking
