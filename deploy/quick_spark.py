@@ -8,6 +8,7 @@ each. It refuses by itself what was kept for another Java or other jars, and the
 import hashlib
 import logging
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -33,8 +34,12 @@ JOB = "from deploy.quick_spark import run_a_job; run_a_job()"
 
 def environment() -> dict[str, str]:
     """What a process needs whose Spark is to start quickly: options for that JVM alone."""
-    known = (f"-XX:SharedArchiveFile={CLASSES}", "-Xlog:cds*=off") if CLASSES.exists() else ()
-    return {"SPARK_SUBMIT_OPTS": " ".join((*JVM, *known))}
+    return _with(f"-XX:SharedArchiveFile={CLASSES}") if CLASSES.exists() else _with()
+
+
+def _with(*options: str) -> dict[str, str]:
+    """Spark takes them apart as a shell would: a folder may have a space in its name."""
+    return {"SPARK_SUBMIT_OPTS": shlex.join((*JVM, "-Xlog:cds*=off", *options))}
 
 
 def keep(classes: Path = CLASSES, job: str = JOB) -> bool:
@@ -49,10 +54,12 @@ def keep(classes: Path = CLASSES, job: str = JOB) -> bool:
             return True
         log.info("keeping Spark's classes for quicker starts")
         fresh = classes.with_suffix(".new")
-        options = " ".join((*JVM, f"-XX:ArchiveClassesAtExit={fresh}", "-Xlog:cds*=off"))
+        for of_before in (fresh, classes):
+            of_before.unlink(missing_ok=True)
+        options = _with(f"-XX:ArchiveClassesAtExit={fresh}")
         done = subprocess.run(
             [sys.executable, "-c", job],
-            env={**os.environ, "SPARK_SUBMIT_OPTS": options, "PYSPARK_PYTHON": sys.executable},
+            env={**os.environ, **options, "PYSPARK_PYTHON": sys.executable},
             capture_output=True,
             text=True,
             check=False,

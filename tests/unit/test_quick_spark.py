@@ -1,5 +1,6 @@
 """When the classes of Spark are kept, and what a JVM is told of them."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ WRITES = (
     "name = re.search('ArchiveClassesAtExit=([^ ]+)', os.environ['SPARK_SUBMIT_OPTS'])[1]; "
     "open(name, 'w').write('classes')"
 )
+WRITES_NOTHING = "pass"
 FAILS = "raise SystemExit('no such thing')"
 
 
@@ -36,6 +38,31 @@ def test_where_it_fails_a_warning_says_why(
     assert not keep(tmp_path / "classes.jsa", FAILS)
     assert "no such thing" in caplog.text
     assert not (tmp_path / "classes.jsa").exists()
+
+
+def test_what_a_run_before_has_left_is_not_taken_for_classes(tmp_path: Path) -> None:
+    (tmp_path / "classes.new").write_text("half of them")
+    assert not keep(tmp_path / "classes.jsa", WRITES_NOTHING)
+    assert not (tmp_path / "classes.jsa").exists()
+
+
+def test_classes_of_other_jars_do_not_stay_where_no_others_can_be_kept(tmp_path: Path) -> None:
+    classes = tmp_path / "classes.jsa"
+    classes.write_text("old")
+    classes.with_suffix(".sha256").write_text("of other jars")
+    assert not keep(classes, FAILS)
+    assert not classes.exists()
+
+
+def test_a_folder_may_have_a_space_in_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark takes the options apart as a shell would."""
+    classes = tmp_path / "my mail" / "classes.jsa"
+    classes.parent.mkdir()
+    classes.touch()
+    monkeypatch.setattr(quick_spark, "CLASSES", classes)
+    assert f"-XX:SharedArchiveFile={classes}" in shlex.split(environment()["SPARK_SUBMIT_OPTS"])
 
 
 def test_a_jvm_is_told_of_classes_that_are_kept(
