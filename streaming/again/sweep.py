@@ -44,6 +44,8 @@ LONGEST_WAIT = 60.0
 GIVES_UP_AFTER = 10
 """Rounds of which nothing came, one after the other; the last wait is `LONGEST_WAIT` (s)."""
 
+LISTING_NOT_KNOWN = "what only the listing has is not all known"
+
 
 class SweepProgress(Protocol):
     """What is shown meanwhile."""
@@ -277,7 +279,7 @@ def _sums(swept: Sequence[SweptPiece]) -> tuple[int, int]:
 def _outcome(found: SweepResult) -> str:
     whole = "memory is whole" if found.memory is None else f"memory is not whole: {found.memory}"
     if found.memory is None and not found.is_all:
-        whole += ", but what only the listing has is not all known"
+        whole += f", but {LISTING_NOT_KNOWN}"
     unread = f", {len(found.unread)} ranges unread" if found.unread else ""
     many = f", {len(found.systematic)} systematic" if found.systematic else ""
     return f"{found.rows} rows, {found.suspects} suspects{many}{unread}; {whole}"

@@ -13,7 +13,13 @@ from streaming.again.compared import Compared
 from streaming.again.hand_over import HandOver
 from streaming.again.scan import Scanning
 from streaming.again.sieve import Sieve
-from streaming.again.sweep import Sweeper, SweepMark, SweepProgress, SweepResult
+from streaming.again.sweep import (
+    LISTING_NOT_KNOWN,
+    Sweeper,
+    SweepMark,
+    SweepProgress,
+    SweepResult,
+)
 from streaming.again.workers import MOST_TASKS, on_workers
 from streaming.commands import workers
 from streaming.pipeline.session import spark_session
@@ -40,7 +46,7 @@ def told_of(found: SweepResult) -> list[str]:
     if found.memory is not None:
         return [*told, f"memory is not whole: {found.memory}"]
     if not found.is_all:
-        told.append("what only the listing has is not all known")
+        told.append(LISTING_NOT_KNOWN)
     return [*told, "the whole truth is remembered: memory is whole"]
 
 
