@@ -164,6 +164,14 @@ class Scene:
             place.mailboxid,
         )
 
+    def leave_behind(self, place: Place) -> None:
+        """A projection row whose message was expunged: its own delete was lost.
+
+        What the truth never had is removed only when its event can be no more than late.
+        """
+        self.write_both(place, cells())
+        self.delete_truth(place)
+
     def delete_projection(self, place: Place) -> None:
         """The projection row, in the mail server's way."""
         self.execute("DELETE FROM $projection WHERE mailboxid = %s AND uid = %s", *place.row)

@@ -151,7 +151,13 @@ def own(cassandra: Session) -> Iterator[str]:
     cassandra.execute(f"DROP KEYSPACE {name}")
 
 
-@pytest.mark.parametrize("command", ["sweep", "replay --from-time 2026-01-01"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sweep",
+        pytest.param("replay --from-time 2026-01-01", marks=pytest.mark.long(part="commands")),
+    ],
+)
 def test_a_command_that_needs_kafka_tells_its_address(
     settings: Any, own: str, command: str
 ) -> None:

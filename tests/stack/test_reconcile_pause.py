@@ -67,7 +67,7 @@ def test_removals_alone_can_be_paused(scene: Scene) -> None:
         scene.command("pause", "removals", "--reason", "a look", "--who", "alice").returncode == 0
     )
     orphan, missing = Place(), Place()
-    scene.write_projection(orphan, {"messageid": orphan.messageid, **cells()})
+    scene.leave_behind(orphan)
     scene.write_truth(missing, cells())
     scene.await_verified(missing.row)
     until("the orphan is held", lambda: held(scene, orphan))

@@ -137,6 +137,7 @@ def broken(replayed: Scene, mail: list[Place]) -> Place:
     return mail[5]
 
 
+@pytest.mark.long(part="commands")
 def test_a_dry_run_shows_what_differs_and_hands_nothing_over(
     replayed: Scene, broken: Place
 ) -> None:

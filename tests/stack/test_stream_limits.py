@@ -117,7 +117,7 @@ def test_while_it_is_open_other_repairs_go_on_and_removals_do_not(
     scene: Scene, opened: Mailboxes
 ) -> None:
     missing, orphan = Place(), Place()
-    scene.write_projection(orphan, {"messageid": orphan.messageid, **cells()})
+    scene.leave_behind(orphan)
     scene.write_truth(missing, cells())
     scene.await_verified(missing.row)
     until("the orphan is held", lambda: held(scene, orphan))

@@ -136,8 +136,7 @@ def orphan_that_the_truth_never_had(scene: Scene) -> Place:
 
 def orphan_of_a_deleted_message(scene: Scene) -> Place:
     place = Place()
-    scene.write_both(place, cells())
-    scene.delete_truth(place)
+    scene.leave_behind(place)
     return place
 
 

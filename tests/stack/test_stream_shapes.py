@@ -222,15 +222,17 @@ def places(scene: Scene) -> dict[Change, Place]:
     changed = (*TRUTH_UPDATES, *TRUTH_DELETES, *PROJECTION_CHANGES)
     standing = (*changed, late_partial_update_after_a_delete)
     found = {change: Place() for change in standing}
+    expiring = Place()
+    a_row_expires(scene, expiring)
     twice = found[a_partition_of_two_uids_is_deleted]
     for place in (*found.values(), twin(twice)):
         scene.write_both(place, cells())
-    scene.await_remembered([*found.values(), twin(twice)])
+    scene.await_remembered([expiring, *found.values(), twin(twice)])
     scene.await_all_examined()
-    found |= {change: Place() for change in (*TRUTH_INSERTS, a_row_expires)}
+    found |= {change: Place() for change in TRUTH_INSERTS}
     for change, place in found.items():
         change(scene, place)
-    return found
+    return {**found, a_row_expires: expiring}
 
 
 def named(change: Change) -> str:
@@ -299,7 +301,6 @@ def test_a_row_of_the_truth_that_expires_leaves_the_projection(
     scene: Scene, places: dict[Change, Place]
 ) -> None:
     place = places[a_row_expires]
-    scene.await_remembered([place])
     until("it has expired", lambda: scene.truth_at(place) is None)
     scene.await_verified(place.row)
     assert scene.kinds(place.row) == {"extra_row"}

@@ -15,10 +15,13 @@ from cassandra.cluster import Session
 from deploy.demo.old_mail import end_segment
 from tests.endpoints import Running
 from tests.stack.conftest import a_scene
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.scenes import SECOND_US, Place, Scene, cells, now_us
 from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
+
+LONG_AGO = 3600 * SECOND_US
+"""An event of then would have come, however late."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +76,9 @@ def past(unswept: Scene) -> Past:
         scene.write_both(place, cells())
     scene.write_truth(made.missing, cells())
     scene.write_projection(made.stale, {"flagseen": True})
-    scene.write_projection(made.orphan, {"messageid": made.orphan.messageid, **cells()})
+    scene.write_projection(
+        made.orphan, {"messageid": made.orphan.messageid, **cells()}, now_us() - LONG_AGO
+    )
     scene.execute(
         "DELETE messageid FROM $projection WHERE mailboxid = %s AND uid = %s", *made.nameless.row
     )

@@ -42,7 +42,7 @@ class Repaired:
         wrong = {"messageid": self.corrected.messageid, **cells(userflags={"kept", "stale"})}
         scene.write_projection(self.corrected, {**wrong, "modseq": 5, "headercontent": None})
         for place in (self.removed, self.gone):
-            scene.write_projection(place, {"messageid": place.messageid, **cells()})
+            scene.leave_behind(place)
         scene.write_both(self.changed, cells())
         scene.write_projection(self.changed, {"flagseen": True})
         for place in (self.corrected, self.removed, self.gone):
