@@ -16,7 +16,9 @@ from typing import Any
 from deploy.embedded.waiting import HANG_S
 from tests.endpoints import Endpoints
 
-DELAY, WINDOW = 3, 1
+DELAY, WINDOW = 3, 2
+"""Seconds. A batch starts each window: an idle one takes a third of a second of CPU time, and three
+runs share two cores."""
 PATIENCE = HANG_S
 """Seconds a test waits for a condition: far beyond what it takes, so that only a fault ends it."""
 

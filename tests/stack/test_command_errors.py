@@ -202,6 +202,7 @@ def test_a_command_that_needs_james_s_tables_tells_that_they_are_not_there(
     assert told in line_of(reconcile(*command.split(), "--config", str(config)))
 
 
+@pytest.mark.long(part="commands")
 def test_a_missing_projection_table_is_named(
     settings: Any, cassandra: Session, mail_keyspace: str
 ) -> None:

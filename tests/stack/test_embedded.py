@@ -262,6 +262,7 @@ def test_other_options_for_the_same_data_are_refused(own_stack: Stack) -> None:
     assert len(refused.stderr.splitlines()) == 1
 
 
+@pytest.mark.long(part="servers")
 def test_down_and_up_keep_ports_and_data_and_leave_no_process(own_stack: Stack) -> None:
     """The last that uses the stack: it stops it for a moment."""
     data = str(own_stack.layout.root)

@@ -60,7 +60,10 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 @pytest.mark.parametrize(
     ("seen", "signals"),
-    [("stack*/run/cassandra.pid", 2), ("up", 1)],
+    [
+        ("stack*/run/cassandra.pid", 2),
+        pytest.param("up", 1, marks=pytest.mark.long(part="servers")),
+    ],
     ids=["twice, while it starts", "once, in a test"],
 )
 def test_no_server_outlives_a_run_that_is_ended(run: Run, seen: str, signals: int) -> None:

@@ -122,6 +122,7 @@ def test_an_attempt_on_the_truth_is_refused_and_recorded(live: Restarted, stack:
     live.await_convergence()
 
 
+@pytest.mark.long(part="servers")
 def test_a_right_that_is_taken_away_is_one_finding_until_it_is_given_back(
     live: Restarted, admin: Session, stack: Stack
 ) -> None:

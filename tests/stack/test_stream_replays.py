@@ -82,7 +82,9 @@ def test_a_consistent_keyspace_is_examined_and_not_written(scene: Scene, mailbag
     assert remembered == mailbag.changed
 
 
-@pytest.mark.parametrize("time_", ["once", "twice"])
+@pytest.mark.parametrize(
+    "time_", ["once", pytest.param("twice", marks=pytest.mark.long(part="sweeps"))]
+)
 def test_nothing_is_written_when_everything_is_replayed(
     scene: Scene, mailbag: Mailbag, time_: str
 ) -> None:

@@ -164,6 +164,7 @@ def test_what_cannot_be_swept_is_told_in_a_line(
     assert told in answer.stderr.strip().splitlines()[-1]
 
 
+@pytest.mark.long(part="sweeps")
 def test_what_was_lost_is_swept_for_by_the_stream_itself(sweeping: Scene) -> None:
     scene, right, missing = sweeping, Place(), Place()
     until("its first sweep has ended", lambda: scene.stream.said("memory is whole"))

@@ -129,6 +129,7 @@ def test_a_row_that_was_added_is_taken_away_until_its_key_is_released(
     assert scene.agrees(place)
 
 
+@pytest.mark.long(part="commands")
 def test_cells_and_elements_are_as_they_were_before_the_repair(
     indexed_scene: Scene, repaired: Repaired
 ) -> None:
