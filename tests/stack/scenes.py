@@ -101,6 +101,8 @@ class Scene:
     keyspace: str
     own: str
     stream: Stream
+    began: int = field(default_factory=now_us)
+    """When it began to watch, as a write time."""
 
     def mark_swept(self) -> None:
         """As at the end of a sweep: what is remembered is all that there is."""

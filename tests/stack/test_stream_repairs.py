@@ -129,8 +129,9 @@ def missing_row_with_null_columns(scene: Scene) -> Place:
 
 
 def orphan_that_the_truth_never_had(scene: Scene) -> Place:
+    """As old as memory: a younger one waits until its event can be no more than late."""
     place = Place()
-    scene.write_projection(place, {"messageid": place.messageid, **cells()})
+    scene.write_projection(place, {"messageid": place.messageid, **cells()}, scene.began)
     return place
 
 
