@@ -21,6 +21,7 @@ from checkpoints.cassandra import CassandraLineage
 from streaming.commands import workers
 from streaming.pipeline import worker
 from streaming.settings import load
+from streaming.steps.glance import Glance
 from streaming.steps.look import Look
 from streaming.steps.record_lineage import LineageRecorder
 from streaming.tables import Tables
@@ -30,10 +31,11 @@ from tests.bench.pieces import bound
 KEYS_A_SHARE = CHANGES // 4
 """What a worker gets in one batch."""
 TIMED: tuple[tuple[type, str, str], ...] = (
+    (Glance, "at", "glance"),
     (Look, "at", "resolve: keys to slots and messages"),
     (Tables, "projection_rows", "look: projection rows"),
     (Tables, "truth_rows", "look: truth rows"),
-    (CassandraLineage, "of_messages", "lineage: read"),
+    (CassandraLineage, "of_sources", "lineage: read"),
     (CassandraLineage, "of_slots", "lineage: read"),
     (LineageRecorder, "rows", "lineage: what is new"),
     (CassandraLineage, "remember", "lineage: write"),
@@ -88,7 +90,7 @@ def feed(config: Path, keys: Path, total: int) -> Iterator[Fed]:
     while fed < total:
         for start in range(0, rows.num_rows, KEYS_A_SHARE):
             share = rows.slice(start, min(KEYS_A_SHARE, total - fed))
-            found = worker.read_looks(_results(share_of(job, share.to_batches(2000))))
+            found = worker.read_looks(_results(share_of(job, frozenset(), share.to_batches(2000))))
             fed, slots = fed + share.num_rows, slots + found.examined
             yield Fed(fed, slots, time.perf_counter() - began, _rss())
             if fed >= total:
