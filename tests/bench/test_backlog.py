@@ -200,13 +200,13 @@ def test_where_the_time_goes_and_memory_stays(filled: Filled, tmp_path: Path) ->
     publish(
         sized("Pieces of a batch"),
         f"The same {events:,} events and the {slots:,} rows they lead to, each piece alone on the"
-        " warm machine; each line holds those above it in its part. Lineage is filled.",
+        " warm machine. Settling and decoding hold the reading. Lineage is filled.",
         table(
             ("piece", "seconds", "a second", "of"),
             [
                 ("read from Kafka", read, round(events / read), "events"),
-                ("… and decode", decode, round(events / decode), "events"),
-                ("… and settle (state store)", settle, round(events / settle), "events"),
+                ("… and settle ranges (state store)", settle, round(events / settle), "events"),
+                ("read and decode", decode, round(events / decode), "events"),
                 ("look without lineage", bare, round(slots / bare), "rows"),
                 ("look with lineage", whole, round(slots / whole), "rows"),
             ],

@@ -167,9 +167,10 @@ class Scene:
         )
 
     def leave_behind(self, place: Place) -> None:
-        """A projection row whose message was expunged: its own delete was lost.
+        """A projection row whose message was expunged: the projection's delete was lost.
 
-        What the truth never had is removed only when its event can be no more than late.
+        It is removed once the truth's delete is heard. A row that the truth never had is first
+        looked at again, until its own event cannot come any more.
         """
         self.write_both(place, cells())
         self.delete_truth(place)

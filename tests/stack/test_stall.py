@@ -19,8 +19,8 @@ from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="loads")]
 
-DELAY, WINDOWS = 90, 10
-"""Seconds of the delay; so many windows, of a second each, are read before the first has closed."""
+DELAY, WINDOW, WINDOWS = 90, 1, 10
+"""Seconds of the delay and of a window; so many are read before the first has closed."""
 RECORDS, A_SLICE = 500_000, 150_000
 """`kafka.max_offsets_per_batch` is the most that is looked at together."""
 REMOVED, LIMIT = 150, 100
@@ -34,7 +34,8 @@ def patient(
     running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Scene]:
     """A stream with a delay in which half a million records can be read."""
-    yield from a_scene(running, cassandra, tmp_path_factory, {"stream": {"delay": DELAY}})
+    times = {"stream": {"delay": DELAY, "window": WINDOW}}
+    yield from a_scene(running, cassandra, tmp_path_factory, times)
 
 
 def test_windows_that_close_at_once_are_worked_off_as_ever(patient: Scene) -> None:
@@ -47,7 +48,7 @@ def test_windows_that_close_at_once_are_worked_off_as_ever(patient: Scene) -> No
         before = watch.rss
         began = time.monotonic()
         flood(patient, RECORDS, evenly(patient, removed, missing))
-        assert time.monotonic() - began > WINDOWS, "too few windows to close at once"
+        assert time.monotonic() - began > WINDOWS * WINDOW, "too few windows to close at once"
         read = partial(patient.metric, "reconciler_kafka_lag_records")
         until("all has been read", lambda: read() < A_SLICE // 100)
         stand_still(patient, DELAY)

@@ -129,7 +129,7 @@ def missing_row_with_null_columns(scene: Scene) -> Place:
 
 
 def orphan_that_the_truth_never_had(scene: Scene) -> Place:
-    """As old as memory: a younger one waits until its event can be no more than late."""
+    """As old as memory: a younger one waits longer, until its own event cannot come any more."""
     place = Place()
     scene.write_projection(place, {"messageid": place.messageid, **cells()}, scene.began)
     return place
@@ -157,8 +157,7 @@ def wrong_messageid(scene: Scene) -> Place:
 
 def partial_row_of_a_deleted_message(scene: Scene) -> Place:
     place = Place()
-    scene.write_both(place, cells())
-    scene.delete_truth(place)
+    scene.leave_behind(place)
     scene.delete_projection(place)
     scene.write_projection(place, {"flagseen": True, "modseq": 8})
     return place
