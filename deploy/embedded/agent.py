@@ -14,7 +14,7 @@ from deploy.embedded.cassandra_node import CLUSTER_NAME
 from deploy.embedded.cassandra_node import TEMPLATES as CASSANDRA_TEMPLATES
 from deploy.embedded.errors import StartError
 from deploy.embedded.jars import LIGHT_COMPILER, UNVERIFIED, folder, java
-from deploy.embedded.process import Daemon, exclusive
+from deploy.embedded.process import Daemon, exclusive, replace_text
 from deploy.embedded.spec import Credentials, Layout, Spec
 from deploy.embedded.templates import DEPLOY, render
 from deploy.embedded.waiting import HANG_S, until
@@ -122,7 +122,7 @@ class Agent:
         # would skip what was on its way to another partition: what lies in cdc_raw is sent again.
         shutil.rmtree(self._layout.agent / "offsets", ignore_errors=True)
         self.daemon.start(self._command(), cwd=self._layout.agent)
-        self._seen_file.write_text(json.dumps(seen), encoding="utf-8")
+        replace_text(self._seen_file, json.dumps(seen))
 
     def _answers(self, session: Any, deaths: Iterator[int]) -> bool:
         """Whether it answers, or is on hold by now; started again where it has ended."""

@@ -14,6 +14,13 @@ from deploy.embedded.interrupts import held_back
 from deploy.embedded.waiting import HANG_S
 
 
+def replace_text(target: Path, text: str) -> None:
+    """Write a file that others may be reading: they see all of what it was, or all of this."""
+    fresh = target.with_suffix(".new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(target)
+
+
 def identity(pid: int) -> str | None:
     """What tells the process `pid` from a later one with the same pid; None when it is not running.
 
@@ -97,9 +104,7 @@ class Daemon:
                 raise StartError(f"{self.name} cannot be started: {error}") from error
         self._child = child
         mark = identity(child.pid) or ""
-        fresh = self._pid_file.with_suffix(".new")
-        fresh.write_text(f"{child.pid}\n{mark}\n", encoding="utf-8")
-        fresh.replace(self._pid_file)
+        replace_text(self._pid_file, f"{child.pid}\n{mark}\n")
 
     def send(self, signum: signal.Signals) -> None:
         """Send a signal; nothing happens when it does not run."""

@@ -1,5 +1,6 @@
 """The agent's start, with a small program in its place."""
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +33,7 @@ class Small(Agent):
     """An agent whose program ends at once, as often as it is told to."""
 
     def __init__(self, root: Path, fails: int) -> None:
-        layout = Layout(root)
+        self.layout = layout = Layout(root)
         self.spec = decide(layout, Wanted(tables=("imapuidtable",)))
         self.starts_file = layout.root / "starts"
         self.fails = fails
@@ -73,3 +74,16 @@ def test_an_agent_that_never_comes_up_is_one_line(agent: Small) -> None:
     with pytest.raises(StartError, match=r"ended during its start.*ERROR: a file is gone"):
         agent.start(session=None)
     assert agent.starts == MOST_STARTS
+
+
+@pytest.mark.parametrize("agent", [0], indirect=True)
+def test_who_reads_what_an_agent_sees_while_it_starts_reads_all_of_it(
+    agent: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.start(session=None)
+    with (agent.layout.run / "agent.tables.json").open(encoding="utf-8") as opened:
+        agent.stop()
+        monkeypatch.setattr(capture, "captured", lambda *_: frozenset({"a table's id"}))
+        agent.start(session=None)
+        assert json.load(opened) == []
+    assert agent.unseen(session=None) == frozenset()
