@@ -24,9 +24,7 @@ from deploy.embedded.process import exclusive
 
 log = logging.getLogger(__name__)
 
-JVM = (LIGHT_COMPILER, "-XX:ReservedCodeCacheSize=128m", *UNVERIFIED)
-"""Compiling well does not pay in minutes. Without tiers Java would keep 48 MiB of compiled code,
-which some minutes fill: it would compile no more."""
+JVM = (*LIGHT_COMPILER, *UNVERIFIED)
 CLASSES = JARS / "spark-classes.jsa"
 BATCHES = 3
 JOB = "from deploy.quick_spark import run_a_job; run_a_job()"

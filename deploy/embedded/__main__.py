@@ -99,7 +99,8 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--caches",
         choices=("small", "production"),
-        help="how large Cassandra's caches are (default small: for tests, not for measurements)",
+        help="how large Cassandra's caches are (default small, and Java compiles it lightly: for"
+        " tests, not for measurements)",
     )
     up.add_argument("--auth", action="store_true", help="passwords, roles and an audit log")
     up.set_defaults(run=_up)

@@ -22,7 +22,7 @@ from deploy.embedded.waiting import HANG_S, until
 MOST_STARTS = 3
 """At its start the agent reads the node's schema from its files; a compaction may replace them."""
 STOP_GRACE_S = 15.0
-JVM = ("-Xms64m", "-Xmx256m", LIGHT_COMPILER, *UNVERIFIED)
+JVM = ("-Xms64m", "-Xmx256m", *LIGHT_COMPILER, *UNVERIFIED)
 TEMPLATES = DEPLOY / "agent"
 MAIN = "io.debezium.connector.cassandra.CassandraConnectorTask"
 

@@ -19,7 +19,7 @@ JVM = (
     "-Xmx256m",
     "-XX:+UseSerialGC",
     "-XX:+ExitOnOutOfMemoryError",
-    LIGHT_COMPILER,
+    *LIGHT_COMPILER,
     *UNVERIFIED,
 )
 TEMPLATES = DEPLOY / "embedded"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from deploy.embedded import cql
 from deploy.embedded.errors import StartError
-from deploy.embedded.jars import UNVERIFIED, folder, java
+from deploy.embedded.jars import LIGHT_COMPILER, UNVERIFIED, folder, java
 from deploy.embedded.ports import is_open
 from deploy.embedded.process import Daemon
 from deploy.embedded.spec import Layout, Spec
@@ -89,6 +89,8 @@ class CassandraNode:
         conf = self._layout.cassandra / "conf"
         jars = folder(f"cassandra-{self._spec.release}")
         command = [java(), *JVM, f"@{TEMPLATES / 'jvm17.options'}"]
+        if self._spec.caches == "small":
+            command += LIGHT_COMPILER
         if self._spec.release == "4.1":
             command.append(f"@{TEMPLATES / 'jvm17-4.1.options'}")
             command.append(f"-javaagent:{next(jars.glob('jamm-*.jar'))}")

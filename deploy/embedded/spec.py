@@ -10,7 +10,10 @@ from deploy.embedded.ports import free_ports
 
 CassandraRelease = Literal["5.0", "4.1"]
 Caches = Literal["small", "production"]
-"""How large Cassandra's caches are: for tests on a small machine, or as a node's."""
+"""How large Cassandra's caches are: for tests on a small machine, or as a node's.
+
+With the small ones Java compiles it lightly, which makes a start and new tables cheap.
+"""
 
 DEFAULT_KEYSPACE = "apache_james"
 DEFAULT_RELEASE: CassandraRelease = "5.0"

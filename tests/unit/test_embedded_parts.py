@@ -117,6 +117,18 @@ def test_caches_are_small_unless_a_node_is_to_be_measured(layout: Layout) -> Non
     assert (small["file_cache_size"], large["file_cache_size"]) == ("32MiB", "256MiB")
 
 
+def test_a_node_that_is_to_be_measured_is_compiled_as_in_production(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(Daemon, "start", lambda _, command, **__: started.extend(command))
+    CassandraNode(layout, decide(layout, Wanted(tables=TABLES))).launch()
+    assert set(jars.LIGHT_COMPILER) <= set(started)
+    started.clear()
+    CassandraNode(layout, decide(layout, Wanted(caches="production"))).launch()
+    assert set(jars.LIGHT_COMPILER).isdisjoint(started)
+
+
 def test_settings_of_cassandra_may_be_others_at_each_start(layout: Layout) -> None:
     slow = ("cassandra-slow-sync.yaml",)
     assert decide(layout, Wanted(tables=TABLES)).overlays == ()
