@@ -15,12 +15,14 @@ OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes counte
 SOURCES := reconcilers checkpoints streaming deploy tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools format lint test test-first test-second test-third test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra test-long-slow-sync demo bench mutants docs lock clean
+.PHONY: help setup servers tools format lint test test-first test-second test-third test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra test-long-slow-sync demo bench mutants docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
 
-setup: tools $(STAMP) ## virtual environment from the lock file, the servers' jars, Spark's classes
+setup: tools $(STAMP) servers ## virtual environment from the lock file, the servers' jars, Spark's classes
+
+servers: $(STAMP) # the servers' jars, Spark's classes
 	@$(BIN)/python -m deploy.embedded jars
 	@$(BIN)/python -m deploy.quick_spark
 
@@ -52,7 +54,8 @@ lint: $(STAMP) ## format, ruff, types, import rule
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: setup lint ## everything but the long tests and the benchmarks; ARGS: some of it, in one run
+test: tools $(STAMP) ## everything but the long tests and the benchmarks; ARGS: some of it, in one run
+	@$(MAKE) --no-print-directory -j2 servers lint
 ifeq ($(ARGS),)
 	@$(MAKE) --no-print-directory -j3 test-first test-second test-third
 else

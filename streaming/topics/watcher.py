@@ -142,6 +142,7 @@ class Watcher:
         found: dict[Place, Micros] = {}
         try:
             self._consumer.assign(list(asked))
+            self._consumer.resume(*asked)  # those that were asked for before are still paused
             beginnings = _positions(self._consumer.beginning_offsets, list(asked))
             for each, beginning in beginnings.items():
                 self._consumer.seek(each, max(asked[each], beginning))

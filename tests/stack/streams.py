@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,8 @@ class Stream:
     module: str = "streaming.app"
     _process: subprocess.Popen[bytes] | None = None
     _ended: dict[Path, int] = field(default_factory=dict)
+    _logged: list[dict[str, Any]] = field(default_factory=list)
+    _log_read: int = 0
 
     @property
     def log(self) -> Path:
@@ -180,12 +182,16 @@ class Stream:
             raise AssertionError(f"the stream died:\n{self.log.read_text()[-3000:]}")
         return True
 
-    def lines(self) -> Iterator[dict[str, Any]]:
-        """What it logged, as the JSON objects it logs."""
+    def lines(self) -> list[dict[str, Any]]:
+        """What it logged, as the JSON objects it logs; each line is read once."""
         if self.log.exists():
-            for line in self.log.read_text(encoding="utf-8", errors="replace").splitlines():
-                if line.startswith("{"):
-                    yield json.loads(line)
+            with self.log.open("rb") as log:
+                log.seek(self._log_read)
+                whole, end, _ = log.read().rpartition(b"\n")
+            self._log_read += len(whole) + len(end)
+            lines = (each.decode(errors="replace") for each in whole.splitlines())
+            self._logged += [json.loads(line) for line in lines if line.startswith("{")]
+        return self._logged
 
     def said(self, text: str) -> list[dict[str, Any]]:
         """The log lines whose message has this text."""
@@ -193,16 +199,12 @@ class Stream:
 
     def findings(self, **facts: Any) -> list[dict[str, Any]]:
         """Findings logged with these facts (mailboxid, uid, kind, state, …), in order."""
-        found = [
+        wanted = {name: str(value) for name, value in facts.items()}
+        return [
             line["finding"] | {"message": line["message"]}
             for line in self.lines()
             if "finding" in line
-        ]
-        wanted = {name: str(value) for name, value in facts.items()}
-        return [
-            each
-            for each in found
-            if all(str(each.get(name)) == value for name, value in wanted.items())
+            if all(str(line["finding"].get(name)) == value for name, value in wanted.items())
         ]
 
     def __enter__(self) -> "Stream":

@@ -144,7 +144,8 @@ def orphan_of_a_deleted_message(scene: Scene) -> Place:
 def wrong_uid(scene: Scene) -> Place:
     place = Place()
     scene.write_truth(place, cells())
-    scene.write_projection(replace(place, uid=2), {"messageid": place.messageid, **cells()})
+    wrong = {"messageid": place.messageid, **cells()}
+    scene.write_projection(replace(place, uid=2), wrong, scene.began)
     return place
 
 

@@ -75,6 +75,9 @@ class Leaderless(Broker):
     def assign(self, _partitions: Sequence[TopicPartition]) -> None:
         pass
 
+    def resume(self, *_partitions: TopicPartition) -> None:
+        pass
+
     def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """As kafka-python does it (3.0.12): what it was not told is missing."""
         told: dict[TopicPartition, int] = {}
