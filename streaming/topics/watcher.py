@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -139,20 +139,24 @@ class Watcher:
     def written_at(self, places: Positions) -> dict[Place, Micros]:
         """When the first record from each offset on was written; without those not told in time."""
         asked = {TopicPartition(*place): offset for place, offset in places.items()}
-        found: dict[Place, Micros] = {}
         try:
             self._consumer.assign(list(asked))
-            self._consumer.resume(*asked)  # those that were asked for before are still paused
-            beginnings = _positions(self._consumer.beginning_offsets, list(asked))
-            for each, beginning in beginnings.items():
-                self._consumer.seek(each, max(asked[each], beginning))
-            until = time.monotonic() + BOOTSTRAP_MS / 1000
-            while len(found) < len(asked) and time.monotonic() < until:
-                for each, records in self._consumer.poll(timeout_ms=100).items():
-                    found.setdefault((each.topic, each.partition), records[0].timestamp * 1000)
-                    self._consumer.pause(each)
+            try:
+                return self._first_from(asked)
+            finally:
+                self._consumer.resume(*asked)  # a partition stays paused when it is assigned again
         except KafkaError as failed:
             raise Unreachable(f"the age of records: {failed}") from failed
+
+    def _first_from(self, asked: Mapping[TopicPartition, int]) -> dict[Place, Micros]:
+        found: dict[Place, Micros] = {}
+        for each, beginning in _positions(self._consumer.beginning_offsets, list(asked)).items():
+            self._consumer.seek(each, max(asked[each], beginning))
+        until = time.monotonic() + BOOTSTRAP_MS / 1000
+        while len(found) < len(asked) and time.monotonic() < until:
+            for each, records in self._consumer.poll(timeout_ms=100).items():
+                found.setdefault((each.topic, each.partition), records[0].timestamp * 1000)
+                self._consumer.pause(each)
         return found
 
     def offsets_at(self, topics: Iterable[str], at: Micros) -> dict[Place, int]:

@@ -47,3 +47,8 @@ def test_offsets_of_later_and_fewer_partitions(topic: str, watcher: Watcher) -> 
     assert watcher.written_at(both) == expected
     assert watcher.written_at(one) == {(topic, 1): (SECOND + 1) * 1000}
     assert watcher.written_at(both) == expected
+
+
+def test_what_was_asked_for_can_be_read_afterwards(topic: str, watcher: Watcher) -> None:
+    watcher.written_at({(topic, 0): 0})
+    assert [each.value for each in watcher.records(topic, 0, 0, 2)] == [b"x", b"x"]
