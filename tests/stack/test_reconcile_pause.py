@@ -26,6 +26,7 @@ def repaired(scene: Scene, places: list[Place]) -> set[Place]:
     return {place for place in places if not scene.lacks(place.row)}
 
 
+@pytest.mark.long(part="commands")
 def test_in_the_middle_of_a_slice_writing_stops_and_goes_on_when_it_is_resumed(
     scene: Scene,
 ) -> None:

@@ -16,7 +16,7 @@ from tests.stack.scenes import Cells, Place, Scene, cells
 from tests.stack.streams import until
 from tests.stack.test_stream_indexes import QUIET, Index
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="commands")]
 
 WHO = ("--who", "ana", "--reason", "a test")
 HELD = "held: on hold by ana: a test"
@@ -129,7 +129,6 @@ def test_a_row_that_was_added_is_taken_away_until_its_key_is_released(
     assert scene.agrees(place)
 
 
-@pytest.mark.long(part="commands")
 def test_cells_and_elements_are_as_they_were_before_the_repair(
     indexed_scene: Scene, repaired: Repaired
 ) -> None:
@@ -149,7 +148,6 @@ def test_cells_and_elements_are_as_they_were_before_the_repair(
     assert scene.agrees(place)
 
 
-@pytest.mark.long(part="commands")
 def test_a_row_that_was_removed_stands_again_until_its_key_is_released(
     indexed_scene: Scene, repaired: Repaired
 ) -> None:
@@ -192,7 +190,6 @@ def test_a_row_that_a_user_has_written_again_stays_as_it_is(
     assert scene.agrees(place)
 
 
-@pytest.mark.long(part="commands")
 def test_while_repairs_are_paused_nothing_is_undone_unless_a_person_insists(
     indexed_scene: Scene, repaired: Repaired
 ) -> None:
@@ -213,7 +210,6 @@ def test_while_repairs_are_paused_nothing_is_undone_unless_a_person_insists(
     until("it is added again", partial(deleted_uids(scene).has, place))
 
 
-@pytest.mark.long(part="commands")
 def test_an_index_row_that_was_removed_stands_again_until_its_key_is_released(
     indexed_scene: Scene, repaired: Repaired
 ) -> None:
@@ -228,7 +224,6 @@ def test_an_index_row_that_was_removed_stands_again_until_its_key_is_released(
     until("it is removed again", lambda: not deleted_uids(scene).has(place))
 
 
-@pytest.mark.long(part="commands")
 def test_the_correction_of_a_counter_is_undone_until_its_key_is_released(
     counted_scene: Scene,
 ) -> None:
