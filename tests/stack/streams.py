@@ -91,8 +91,8 @@ class Stream:
     module: str = "streaming.app"
     _process: subprocess.Popen[bytes] | None = None
     _ended: dict[Path, int] = field(default_factory=dict)
-    _logged: list[dict[str, Any]] = field(default_factory=list)
-    _log_read: int = 0
+    _logged: list[dict[str, Any]] = field(default_factory=list, init=False)
+    _log_read: int = field(default=0, init=False)
 
     @property
     def log(self) -> Path:
