@@ -7,6 +7,7 @@ from typing import Literal
 
 from deploy.embedded.errors import MismatchError
 from deploy.embedded.ports import free_ports
+from deploy.embedded.process import replace_text
 
 CassandraRelease = Literal["5.0", "4.1"]
 Caches = Literal["small", "production"]
@@ -193,7 +194,7 @@ def decide(layout: Layout, wanted: Wanted) -> Spec:
 
 def _store(layout: Layout, spec: Spec) -> Spec:
     layout.make()
-    layout.spec_file.write_text(json.dumps(asdict(spec), indent=2) + "\n", encoding="utf-8")
+    replace_text(layout.spec_file, json.dumps(asdict(spec), indent=2) + "\n")
     return spec
 
 

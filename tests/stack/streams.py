@@ -89,8 +89,8 @@ class Stream:
     environment: Mapping[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     module: str = "streaming.app"
-    _process: subprocess.Popen[bytes] | None = None
-    _ended: dict[Path, int] = field(default_factory=dict)
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _ended: dict[Path, int] = field(default_factory=dict, init=False)
     _logged: list[dict[str, Any]] = field(default_factory=list, init=False)
     _log_read: int = field(default=0, init=False)
 
