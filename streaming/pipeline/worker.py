@@ -41,6 +41,8 @@ from streaming.topics import publish_dead_letters, publish_wakes
 
 RESULT_SCHEMA = "result binary"
 KEYS_AT_ONCE = 10_000
+COLLECTED_AFTER = (50_000, 5, 1)
+"""Of `gc.set_threshold`: some 1,000 keys looked at; five times that; twice that again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,19 +177,20 @@ def look_task(
 
 
 @cache
-def _collect_rarely() -> None:
-    """Once a process: what it has made so far stays, and a look's objects hardly form circles.
+def collect_seldom() -> None:
+    """Once a process: what it has made so far stays, and the rest is collected less often.
 
-    Else Python's collector walks through all of them several times in each look.
+    Else Python's collector walks through all of it several times in each look. It must still come:
+    each answer of the driver holds itself, with its rows, and nothing else takes those away.
     """
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(*COLLECTED_AFTER)
 
 
 def _look_share(
     job: Job, apart: frozenset[Slot], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    _collect_rarely()
+    collect_seldom()
     found = BatchLook()
     wakes: list[Wake] = []
     for batch in batches:

@@ -91,7 +91,7 @@ def frozen(of: Worker) -> BatchLook:
     """The look while Python's garbage collector leaves alone what a worker keeps."""
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(*worker.COLLECTED_AFTER)
     try:
         return of.look()
     finally:
