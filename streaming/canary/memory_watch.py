@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
 from checkpoints.lineage import Lineage
@@ -19,6 +20,7 @@ from reconcilers.capture import unchanged
 from reconcilers.errors import Retryable
 from reconcilers.frontier import Marks, Proven
 from reconcilers.model import Micros
+from streaming.monitoring.metrics import Metrics
 
 log = logging.getLogger("reconciler")
 
@@ -26,6 +28,14 @@ CHECK_EVERY = 20.0
 """Seconds; what is written without being captured is not looked at before the delay, 45 s."""
 BEGIN_EVERY = 2.0
 """Seconds, while there is nothing to wait for yet: the first canaries are about to be written."""
+
+
+class Hindrance(Enum):
+    """Why memory has not begun yet; its name is the metric's label."""
+
+    NOT_CAPTURED = "CDC is off for a watched table, or the keyspace's writes are not durable"
+    NO_CANARY = "a node has no canary yet"
+    AWAITED = "the canaries of every node are awaited"
 
 
 class CapturedTables(Protocol):
@@ -42,6 +52,22 @@ class CapturedTables(Protocol):
 
 
 @dataclass(slots=True)
+class MemoryReport:
+    """Shows whether memory has begun."""
+
+    metrics: Metrics
+    _told: Hindrance | None = None
+
+    def tell(self, why: Hindrance | None) -> None:
+        """Why it has not, None when it has; logged once."""
+        if why is not None and why is not self._told:
+            log.info("memory has not begun: %s", why.value)
+        self._told = why
+        for each in Hindrance:
+            self.metrics.no_memory.labels(each.name.lower()).set(each is why)
+
+
+@dataclass(slots=True)
 class MemoryWatch:
     """Called by one thread. ``clock`` gives µs, ``steady_clock`` seconds that only go up."""
 
@@ -49,10 +75,10 @@ class MemoryWatch:
     losses: Losses
     tables: CapturedTables
     clock: Callable[[], Micros]
+    report: MemoryReport
     steady_clock: Callable[[], float] = time.monotonic
     _awaited: Marks | None = None
     _check_at: float = float("-inf")
-    _told: str = ""
 
     def check(self) -> None:
         """End memory where tables are not captured as they were when it began. Raises `Retryable`.
@@ -65,9 +91,10 @@ class MemoryWatch:
             watching = None
         if watching is not None:
             self._awaited = None
+            self.report.tell(None)
         elif self._awaited is None or self._awaited.watched != self.tables.watched():
             self._awaited = None if captured is None else self.tables.marks()
-            self._tell(captured)
+            self.report.tell(self._hindrance(captured))
         pause = BEGIN_EVERY if watching is None and self._awaited is None else CHECK_EVERY
         self._check_at = self.steady_clock() + pause
 
@@ -108,24 +135,18 @@ class MemoryWatch:
         if captured is not None and self.tables.watched() == awaited.watched:
             self.lineage.watch_from(self.clock(), captured)
             log.info("memory has begun: every change is heard from now on")
-        self._awaited, self._told = None, ""
+            self.report.tell(None)
+        self._awaited = None
 
-    def _tell(self, captured: str | None) -> None:
-        """Why it has not begun yet, once."""
+    def _hindrance(self, captured: str | None) -> Hindrance:
         if self._awaited is not None:
-            why = "the canaries of every node are awaited"
-        elif captured is None:
-            why = "CDC is off for a watched table, or the keyspace's writes are not durable"
-        else:
-            why = "a node has no canary yet"
-        if why != self._told:
-            log.info("memory has not begun: %s", why)
-        self._told = why
+            return Hindrance.AWAITED
+        return Hindrance.NOT_CAPTURED if captured is None else Hindrance.NO_CANARY
 
 
 def _why(before: str, now: str | None) -> str:
     if not before:
         return "it is not known how they were captured when memory began"
     if now is None:
-        return "CDC is off for a watched table, or the keyspace's writes are not durable"
+        return Hindrance.NOT_CAPTURED.value
     return "a watched table was made anew or altered"

@@ -19,6 +19,30 @@ MOST_NAMED = 3
 
 
 @dataclass(slots=True)
+class NodesSeen:
+    """Since when each node is known, and since when it is not there any more (µs)."""
+
+    since: dict[Node, Micros] = field(default_factory=dict)
+    absent: dict[Node, Micros] = field(default_factory=dict)
+
+    def see(self, nodes: Iterable[Node], now: Micros) -> None:
+        """These are there; 0 where it is not known when."""
+        for node in nodes:
+            self.absent.pop(node, None)
+            if now:
+                self.since.setdefault(node, now)
+
+    def absent_for(self, node: Node, now: Micros) -> Micros:
+        """How long this one has not been there."""
+        return now - self.absent.setdefault(node, now)
+
+    def forget(self, node: Node) -> None:
+        """It has left."""
+        self.since.pop(node, None)
+        self.absent.pop(node, None)
+
+
+@dataclass(slots=True)
 class FrontierWatch:
     """Hears the canaries of each slice. ``topic`` is the agent's, ``nodes`` gives those that exist.
 
@@ -33,7 +57,7 @@ class FrontierWatch:
     metrics: Metrics
     _now: Micros = 0
     _untold: list[Span] = field(default_factory=list)
-    _absent: dict[Node, Micros] = field(default_factory=dict)
+    _seen: NodesSeen = field(default_factory=NodesSeen)
 
     def begin(self, reached: Mapping[Lane, Micros]) -> None:
         """Go on after what was heard before the start."""
@@ -91,25 +115,31 @@ class FrontierWatch:
     def _forget_gone(self) -> None:
         """A node that has left says nothing any more, and nobody waits for it."""
         nodes = self.nodes()
+        self._seen.see(nodes, self._now)
         for node in nodes:
-            self._absent.pop(node, None)
             self.metrics.lost_spans.labels(node)  # so that the first loss is an increase
         patience = self.frontier.rules.lost_after  # the driver may lack a node for a moment
-        for node in self.frontier.nodes() - set(nodes):
-            if self._now - self._absent.setdefault(node, self._now) > patience:
+        for node in (self.frontier.nodes() | self._seen.since.keys()) - set(nodes):
+            if self._seen.absent_for(node, self._now) > patience:
                 log.info("node %s is gone: its canaries are not waited for", node)
                 self.frontier.forget(node)
+                self._seen.forget(node)
                 with suppress(KeyError):
                     self.metrics.capture_delay.remove(node)
 
     def _show(self) -> None:
-        """The newest canary's age is how long capture takes; of a silent agent it grows."""
-        newest = self.frontier.newest()
-        if not newest or not self._now:
+        """The newest canary's age is how long capture takes; of a silent agent it grows.
+
+        Of a node that was never heard it is how long that node has been known, after a while.
+        """
+        if not self._now:
             return
-        for node, number in newest.items():
-            self.metrics.capture_delay.labels(node).set(max(to_seconds(self._now - number), 0.0))
-        self.metrics.frontier.set(to_seconds(min(newest.values())))
+        patience, newest = self.frontier.rules.lost_after, self.frontier.newest()
+        silent = {node: at for node, at in self._seen.since.items() if self._now - at > patience}
+        for node, at in {**silent, **newest}.items():
+            self.metrics.capture_delay.labels(node).set(max(to_seconds(self._now - at), 0.0))
+        if newest:
+            self.metrics.frontier.set(to_seconds(min(newest.values())))
 
 
 def _named(spans: Sequence[Span]) -> str:

@@ -32,7 +32,7 @@ from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import CounterScheduler
 from streaming.counters.unmarked import LossRules, WatchedTallies
 from streaming.counters.whole import WholeMailboxes
-from streaming.monitoring.metrics import Metrics
+from streaming.monitoring.metrics import UNKNOWN_NODE, Metrics
 from streaming.monitoring.nodes import NodesWatch
 from streaming.monitoring.report import report_change, report_end
 from streaming.pipeline.breakers import BreakerWatch
@@ -83,7 +83,8 @@ def build_counter_loop(
     )
     counters = CounterRows(families, owners)
     changed = _changed(opened, scheduler, counters)
-    return CounterLoop(scheduler, changed, counters, findings, trouble, progress)
+    asked = (trouble, breaker.why)
+    return CounterLoop(scheduler, changed, counters, findings, asked, progress)
 
 
 def _changed(
@@ -133,7 +134,7 @@ def _tallies(opened: OpenedStream, canaries: FrontierMarks) -> WatchedTallies:
 
 
 def _lost(opened: OpenedStream, why: str) -> None:
-    opened.metrics.lost_spans.labels("unknown").inc()
+    opened.metrics.lost_spans.labels(UNKNOWN_NODE).inc()
     CassandraLosses(opened.store).record(Loss(now_micros(), why))
 
 

@@ -15,7 +15,7 @@ from reconcilers.family import Family
 from reconcilers.frontier import Frontier, FrontierRules
 from reconcilers.policy import BreakerLimits
 from streaming.canary.alone import CanariesAlone
-from streaming.canary.memory_watch import MemoryWatch
+from streaming.canary.memory_watch import MemoryReport, MemoryWatch
 from streaming.canary.watch import FrontierWatch
 from streaming.commands.canary import canaries
 from streaming.commands.mode import StreamNames
@@ -176,7 +176,9 @@ def _frontier(opened: OpenedStream, memory: MemoryWatch) -> FrontierWatch:
 
 def _memory(opened: OpenedStream) -> MemoryWatch:
     lineage, losses = opened.job.connections().lineage, CassandraLosses(opened.store)
-    return MemoryWatch(lineage, losses, canaries(opened.settings), now_micros)
+    return MemoryWatch(
+        lineage, losses, canaries(opened.settings), now_micros, MemoryReport(opened.metrics)
+    )
 
 
 def _records_lost(frontier: FrontierWatch, memory: MemoryWatch, places: Collection[Place]) -> None:

@@ -225,8 +225,8 @@ def _watched_text(since: str | None) -> str:
     if since is not None:
         return f"every change has been heard since {since}"
     return (
-        "it is not known since when every change is heard: memory begins when a stream has heard"
-        " canaries of every node"
+        "it is not known since when every change is heard: memory begins when every watched table"
+        " is captured and a stream has heard canaries of every node; `reconcile doctor` checks both"
     )
 
 

@@ -17,7 +17,7 @@ from reconcilers.policy import Breaker, Count
 from streaming.counters.progress import JUDGED
 
 ASK_EVERY = 30.0
-"""Seconds: while it is open, whether a person has closed it."""
+"""Seconds: whether a person has closed it, or another process opened it."""
 
 
 class CountedBreakers(Protocol):
@@ -58,7 +58,7 @@ class CorrectionBreaker:
 
     def why(self) -> str | None:
         """Why nothing may be corrected now; None when it is closed."""
-        if self.breakers.reason(Breaker.CORRECTIONS) and self.steady() > self._ask_at:
+        if self.steady() > self._ask_at:
             self.breakers.was_resumed()
             self._ask_at = self.steady() + ASK_EVERY
         return self.breakers.reason(Breaker.CORRECTIONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Event
@@ -91,14 +91,15 @@ class ChangedMailboxes:
 class CounterLoop:
     """Keeps the tallies of an installation; `take` is called by another thread than `run`.
 
-    ``trouble`` is asked now and then: an outage is remembered though nobody was to correct.
+    ``asked`` say why nothing may be corrected, None where it may. They are asked now and then,
+    though nobody is to correct: an outage is remembered, and a breaker that was closed is seen.
     """
 
     scheduler: CounterScheduler
     changed: ChangedMailboxes
     counters: CounterRows
     findings: CounterFindings
-    trouble: Callable[[], str | None]
+    asked: Collection[Callable[[], str | None]]
     progress: CounterProgress
     _queue: SimpleQueue[BatchSummary] = field(default_factory=SimpleQueue)
     _recalled_at: float = float("-inf")
@@ -109,10 +110,12 @@ class CounterLoop:
 
     def run(self, stop: Event) -> None:
         """Until told to stop. What fails is tried again: nothing here ends the stream."""
+        self.progress.lives()
         while not stop.is_set():
             try:
                 self._turn(stop)
             except ReconcilerError as failed:
+                self.progress.lives()
                 log.warning("tallies wait: %s", failed)
                 stop.wait(PAUSE)
             except Exception:
@@ -169,5 +172,6 @@ class CounterLoop:
                 left -= self.scheduler.expect(self.counters.of_finding(finding))
         counts = Counter((each.projection, each.kind.value, each.state.value) for each in found)
         self.progress.open(counts)
-        self.trouble()
+        for why in self.asked:
+            why()
         self._recalled_at = time.monotonic()

@@ -36,10 +36,14 @@ class CounterProgress:
         else:
             self._void[outcome] += 1
 
-    def turn(self, waiting: int) -> None:
-        """The thread lives, and so many counters are due to be looked at."""
-        self.metrics.tally_waiting.set(waiting)
+    def lives(self) -> None:
+        """The thread does what it can, whatever servers answer."""
         self.metrics.tally_turn.set_to_current_time()
+
+    def turn(self, waiting: int) -> None:
+        """The thread has worked, and so many counters are due to be looked at."""
+        self.metrics.tally_waiting.set(waiting)
+        self.lives()
         if self._judged_at is None or not waiting:
             self._begin_anew()
             return

@@ -16,6 +16,8 @@ REPAIR_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 300, 600, 1800, 3600
 
 
 Labels = tuple[str, str, str]
+UNKNOWN_NODE = "unknown"
+"""Of ``lost_spans``: a loss was proven, and any node may be the one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Metrics:
     registry: CollectorRegistry
     capture_delay: Gauge = field(init=False)
     frontier: Gauge = field(init=False)
+    no_memory: Gauge = field(init=False)
     lost_spans: Counter = field(init=False)
     lag_records: Gauge = field(init=False)
     lag_seconds: Gauge = field(init=False)
@@ -59,6 +62,7 @@ class Metrics:
             make = partial(kind, buckets=REPAIR_SECONDS) if kind is Histogram else kind
             made = make(f"reconciler_{metric}", help_text, labels, registry=self.registry)
             object.__setattr__(self, name, made)
+        self.lost_spans.labels(UNKNOWN_NODE)  # so that the first loss is an increase
 
     def show_open(self, owner: str, counts: Mapping[Labels, int]) -> None:
         """The open findings of one owner, by projection, kind and state; others' stay."""
@@ -72,6 +76,7 @@ class Metrics:
 _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ("capture_delay", Gauge, "capture_delay_seconds", "Age of a canary when read", ("node",)),
     ("frontier", Gauge, "frontier_timestamp_seconds", "Written before it: all looked at", ()),
+    ("no_memory", Gauge, "memory_not_begun", "1 while it has not, for this reason", ("reason",)),
     ("lost_spans", Counter, "lost_spans", "Times that events of a node may be lost", ("node",)),
     ("lag_records", Gauge, "kafka_lag_records", "Records not read yet", ("topic", "partition")),
     (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from checkpoints.journal import Journal
 from reconcilers.ceiling import MINUTE
@@ -90,11 +90,19 @@ class BreakerWatch:
         return None if reason is None else f"breaker {breaker.value}: {reason}"
 
     def was_resumed(self) -> bool:
-        """Whether somebody has closed them since the last call; they count anew then."""
-        if not self._state.opened or self._open_now():
+        """Whether somebody has closed them since the last call; they count anew then.
+
+        What another process has opened since, an observing one beside this one, is open here, too.
+        """
+        before, now = self._state.opened, self._open_now()
+        if now == before:
             return False
-        self._state = BreakerState()
+        self._state = replace(self._state, opened=now) if now else BreakerState()
         self._show()
+        for breaker in now.keys() - before.keys():
+            log.error("breaker %s was opened by another process: %s", breaker.value, now[breaker])
+        if now:
+            return False
         log.info("breakers closed: looking again at what was held")
         return True
 

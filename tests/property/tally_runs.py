@@ -165,7 +165,7 @@ class Instance:
             changed=ChangedMailboxes(watch, counters, self._marked),
             counters=counters,
             findings=findings,
-            trouble=lambda: None,
+            asked=(),
             progress=CounterProgress(metrics()),
             _queue=self.inbox,  # type: ignore[arg-type]
         )

@@ -43,7 +43,7 @@ def live(
         "canary": {"lost_after": LOST_AFTER, "usual_delay": SILENT},
     }
     for made in a_scene(own_running, own_session, tmp_path_factory, changes):
-        until("canaries come back", partial(_delay, made))
+        until("canaries come back", partial(made.metric, "reconciler_frontier_timestamp_seconds"))
         yield made
 
 

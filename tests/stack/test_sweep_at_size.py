@@ -153,7 +153,7 @@ def write_unheard(large: Large, orphans: list[Place]) -> None:
 def lose_segments(large: Large, stack: Stack) -> None:
     """The agent dies, users write on, and what it has not read is deleted."""
     scene, raw, damage = large.scene, stack.layout.cassandra / "cdc_raw", large.damage["dead"]
-    until("canaries come back", partial(scene.metric, "reconciler_capture_delay_seconds"))
+    until("canaries come back", partial(scene.metric, "reconciler_frontier_timestamp_seconds"))
     before = scene.metric("reconciler_lost_spans_total")
     stack.kill_agent()
     damage.plant(scene)

@@ -288,6 +288,19 @@ def test_closed_by_a_person_it_is_told_once_and_counts_anew() -> None:
     assert desk.reasons(look(suspects(MOST)), NOW + SECOND) == (None, None)
 
 
+def test_what_another_process_opens_and_closes_holds_here_too() -> None:
+    desk, other = Desk(), Desk()
+    other.journal = desk.journal
+    other.begin()
+    other.reasons(look(suspects(MOST + 1)))
+    assert not desk.control.breakers.was_resumed()
+    assert desk.shown() == other.shown() == {each.value for each in desk.journal.breakers()}
+    assert not desk.control.lets_held_go
+    desk.journal.close_breakers(NOW)
+    assert desk.control.breakers.was_resumed()
+    assert desk.shown() == set()
+
+
 def test_nothing_is_resumed_where_nothing_was_open() -> None:
     assert not Desk().control.breakers.was_resumed()
 

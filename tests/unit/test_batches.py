@@ -25,7 +25,7 @@ from reconcilers.memory import Watching
 from reconcilers.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits
 from streaming.canary.alone import CanariesAlone
-from streaming.canary.memory_watch import MemoryWatch
+from streaming.canary.memory_watch import MemoryReport, MemoryWatch
 from streaming.canary.watch import FrontierWatch
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.admission import AdmissionControl
@@ -116,7 +116,11 @@ def batches(
         expired=ExpiredCells(ports.expiries),
         record=BatchRecord(FAMILY.name, position, frontier, metrics, lambda: NOW),
         memory=MemoryWatch(
-            ports.lineage, MemoryLosses(), CapturedAs("imapuidtable=1@5"), lambda: NOW
+            ports.lineage,
+            MemoryLosses(),
+            CapturedAs("imapuidtable=1@5"),
+            lambda: NOW,
+            MemoryReport(metrics),
         ),
         alone=CanariesAlone(lambda ranges: (), "james", "reconciler_canary"),
         behind=BehindWatch(frontier, SECOND, lambda: NOW, metrics),

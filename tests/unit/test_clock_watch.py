@@ -27,10 +27,10 @@ class Cluster:
     """Nodes that answer so, one after the other."""
 
     def __init__(self, answers: Sequence[Answer], members: str) -> None:
-        self._answers, self._members = iter(answers), members
+        self._answers, self.members_now = iter(answers), members
 
     def members(self) -> str:
-        return self._members
+        return self.members_now
 
     def clocks(self) -> dict[str, float]:
         answer = next(self._answers)
@@ -100,6 +100,19 @@ def test_a_pause_is_lifted_when_that_node_answers_well() -> None:
 
 def test_a_node_that_has_left_is_forgotten() -> None:
     assert troubles([{"a": GOOD, "b": BAD}, {"a": GOOD}], members="a")[-1] is None
+
+
+def test_the_clock_of_a_node_that_has_left_is_shown_no_more() -> None:
+    cluster = Cluster([{"a": GOOD, "b": BAD}, {"a": GOOD}, {"a": GOOD}], "ab")
+    metrics = Metrics(CollectorRegistry())
+    watch = ClockWatch(cluster, DELAY_SECONDS, metrics)
+    shown = []
+    for members in ("ab", "ab", "a"):
+        cluster.members_now = members
+        watch.measure()
+        name, of_b = "reconciler_clock_skew_seconds", {"source": "b"}
+        shown.append(metrics.registry.get_sample_value(name, of_b))
+    assert shown == [BAD, BAD, None]
 
 
 def test_a_node_that_does_not_answer_keeps_nobody_from_repairing() -> None:

@@ -52,10 +52,37 @@ def test_the_frontier_is_the_oldest_of_all_nodes(watched: Watched) -> None:
     assert watched.shown("capture_delay_seconds", node="n2") == 5
 
 
+def test_the_first_loss_of_a_node_that_nobody_knows_is_an_increase(watched: Watched) -> None:
+    assert watched.shown("lost_spans_total", node="unknown") == 0
+
+
 def test_before_any_canary_nothing_is_shown(watched: Watched) -> None:
     assert watched.watch.hear([], PLACES, NOW) == {}
     assert watched.shown("frontier_timestamp_seconds") == 0
     assert watched.shown("capture_delay_seconds", node="n1") is None
+
+
+def test_a_node_that_was_never_heard_is_shown_after_a_while(watched: Watched) -> None:
+    watched.watch.hear([], PLACES, NOW)
+    later = NOW + RULES.lost_after
+    watched.watch.hear([echo(later, 0)], PLACES, later)
+    assert watched.shown("capture_delay_seconds", node="n2") is None
+    later += SECOND
+    watched.watch.hear([echo(later, later - SECOND)], PLACES, later)
+    assert watched.shown("capture_delay_seconds", node="n1") == 0
+    assert watched.shown("capture_delay_seconds", node="n2") == (later - NOW) / SECOND
+    assert watched.shown("frontier_timestamp_seconds") == later / SECOND
+
+
+def test_a_node_that_was_never_heard_and_has_left_is_not_shown(watched: Watched) -> None:
+    watched.watch.hear([], PLACES, NOW)
+    watched.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
+    assert watched.shown("capture_delay_seconds", node="n2") is not None
+    watched.nodes = {"n1"}
+    watched.watch.hear([], PLACES, NOW + RULES.lost_after + 2)
+    watched.watch.hear([], PLACES, NOW + 2 * RULES.lost_after + 3)
+    assert watched.shown("capture_delay_seconds", node="n2") is None
+    assert watched.shown("capture_delay_seconds", node="n1") is not None
 
 
 def test_a_node_whose_clock_is_ahead_is_not_early(watched: Watched) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
 from checkpoints.losses import Loss
 from checkpoints.memory import MemoryLineage
@@ -16,7 +17,8 @@ from reconcilers.capture import text_of, unchanged
 from reconcilers.errors import Unreachable
 from reconcilers.memory import Watching
 from reconcilers.model import Micros
-from streaming.canary.memory_watch import BEGIN_EVERY, CHECK_EVERY, MemoryWatch
+from streaming.canary.memory_watch import BEGIN_EVERY, CHECK_EVERY, MemoryReport, MemoryWatch
+from streaming.monitoring.metrics import Metrics
 from tests.builders.canaries import CapturedAs
 
 HOUR: Micros = 3_600_000_000
@@ -34,12 +36,19 @@ class Scene:
     losses: MemoryLosses = field(default_factory=MemoryLosses)
     now: Micros = NOW
     seconds: float = 0.0
+    metrics: Metrics = field(default_factory=lambda: Metrics(CollectorRegistry()))
     watch: MemoryWatch = field(init=False)
 
     def __post_init__(self) -> None:
         self.watch = MemoryWatch(
-            self.lineage, self.losses, self.tables, lambda: self.now, lambda: self.seconds
+            *(self.lineage, self.losses, self.tables, lambda: self.now, MemoryReport(self.metrics)),
+            lambda: self.seconds,
         )
+
+    def hindrances(self) -> set[str]:
+        """Why memory has not begun, as operators see it."""
+        (shown,) = self.metrics.no_memory.collect()
+        return {each.labels["reason"] for each in shown.samples if each.value}
 
     @property
     def watching(self) -> Watching | None:
@@ -319,3 +328,36 @@ def test_every_table_that_was_captured_and_is_must_be_so_as_before(
     same = bool(both) and all(was[each] == now[each] for each in both)
     assert unchanged(text_of(was), text_of(now)) == same
     assert not unchanged(text_of(was), None)
+
+
+# --- what operators see of it ------------------------------------------------------------------
+
+
+def test_why_it_has_not_begun_is_shown_until_it_has(scene: Scene) -> None:
+    scene.tables.tables = None
+    scene.watch.check()
+    assert scene.hindrances() == {"not_captured"}
+    scene.tables.tables, scene.tables.newest = AS_IT_IS, None
+    scene.watch.check()
+    assert scene.hindrances() == {"no_canary"}
+    scene.tables.newest = 7
+    scene.watch.check()
+    assert scene.hindrances() == {"awaited"}
+    scene.watch.heard({"n1": 8})
+    assert scene.watching is not None
+    assert scene.hindrances() == set()
+
+
+def test_a_table_that_is_captured_no_more_is_shown_while_all_else_looks_well(scene: Scene) -> None:
+    scene.watch.check()
+    scene.watch.heard({"n1": 8})
+    scene.tables.tables = None
+    for proven in (9, 10):
+        scene.later(proven)
+        assert scene.hindrances() == {"not_captured"}
+
+
+def test_after_a_restart_it_is_shown_that_memory_had_begun(scene: Scene) -> None:
+    scene.lineage.watch_from(NOW, AS_IT_IS)
+    scene.watch.check()
+    assert scene.hindrances() == set()

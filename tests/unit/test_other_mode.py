@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import Bookmark, KafkaIds, Place
 from checkpoints.memory import MemoryLineage
@@ -15,9 +16,10 @@ from reconcilers.errors import EventsLost
 from reconcilers.families.message import MESSAGE
 from reconcilers.memory import Watching
 from reconcilers.model import Micros
-from streaming.canary.memory_watch import MemoryWatch
+from streaming.canary.memory_watch import MemoryReport, MemoryWatch
 from streaming.commands.driver import other_stream
 from streaming.commands.mode import StreamNames
+from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.starting import OtherStream, StartingPoint
 from streaming.settings import Mode, Settings
 from streaming.topics import SHARED_SUSPECTS
@@ -164,7 +166,13 @@ def test_the_first_stream_in_a_mode_leaves_memory_as_it_is(mode: str, before: st
     left = {HERE: 40, (other.suspects_topic, 0): 3, (shared, 0): 2}
     bookmarks.record(Bookmark(other.bookmarks(MESSAGE), left, OURS, heard=HEARD))
     lineage.watch_from(NOW - SECOND, "tables")
-    memory = MemoryWatch(lineage, MemoryLosses(), CapturedAs("tables"), lambda: NOW)
+    memory = MemoryWatch(
+        lineage,
+        MemoryLosses(),
+        CapturedAs("tables"),
+        lambda: NOW,
+        MemoryReport(Metrics(CollectorRegistry())),
+    )
     starting = StartingPoint(
         Kafka(beginning=5, others={other.suspects_topic: 9, shared: 9}),
         (TOPIC,),

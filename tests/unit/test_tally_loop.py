@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from reconcilers.errors import ReadFailed, ReconcilerError, Refused, Unreachable
 from reconcilers.finding import State, retried
+from reconcilers.policy import Breaker
 from streaming.counters import loop as loop_module
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.loop import (
@@ -101,7 +102,7 @@ class Thread:
             ),
             counters=bench.subjects,
             findings=bench.findings,
-            trouble=bench.correcting.trouble,
+            asked=(bench.correcting.trouble, bench.correcting.breaker.why),
             progress=CounterProgress(self.metrics),
             _queue=Inbox(self.bench),  # type: ignore[arg-type]
         )
@@ -191,6 +192,26 @@ def test_a_finding_that_waits_is_left_alone_until_its_next_look(thread: Thread) 
     thread.live(AGAIN / 1e6)
     thread.corrects()
     assert thread.bench.counter() == (2, 1)
+
+
+def test_a_breaker_that_was_closed_is_seen_though_nothing_is_wrong_any_more(thread: Thread) -> None:
+    breaker, journal = thread.bench.correcting.breaker, thread.bench.journal
+    journal.open_breaker(Breaker.CORRECTIONS, "as it was", thread.bench.now)
+    breaker.breakers.recall()
+    assert breaker.breakers.reason(Breaker.CORRECTIONS) is not None
+    journal.close_breakers(thread.bench.now)
+    thread.live(3 * RECALL_EVERY)
+    assert breaker.breakers.reason(Breaker.CORRECTIONS) is None
+
+
+def test_a_thread_that_waits_for_servers_is_seen_to_live(thread: Thread) -> None:
+    def unreachable() -> int:
+        raise Unreachable("no host answers")
+
+    thread.loop.changed.swept_at = unreachable
+    with patch.object(thread.metrics.tally_turn, "set_to_current_time") as lives:
+        thread.live(10 * PAUSE)
+    assert lives.call_count > 9
 
 
 def test_what_an_operator_retries_is_looked_at_soon(thread: Thread) -> None:
