@@ -105,7 +105,7 @@ def planted(scene: Scene) -> Upgraded:
     scene.write_truth(made.missing, cells())
     scene.write_both(made.stale, cells())
     for place in (made.stale, made.both):
-        scene.write_projection(place, {"flagdeleted": True, "modseq": 1})
+        scene.write_projection(place, {"flagdeleted": True, "modseq": 0})  # as no row has it
     end_segment(scene.session)  # the agent would send what stands in an open one
     captured(scene, "true")
     until("memory has begun anew", lambda: scene.stream.said("memory has begun:"))
