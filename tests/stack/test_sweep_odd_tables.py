@@ -39,7 +39,9 @@ CHANGES: dict[str, dict[str, Any]] = {
 def empty(
     running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Scene]:
-    yield from a_scene(running, cassandra, tmp_path_factory, CHANGES)
+    for made in a_scene(running, cassandra, tmp_path_factory, CHANGES):
+        until("memory has begun", partial(made.stream.said, "memory has begun:"))
+        yield made
 
 
 def test_empty_tables_are_swept(empty: Scene) -> None:
