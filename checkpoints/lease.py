@@ -16,7 +16,7 @@ from datetime import timedelta
 from threading import Event, Lock
 from typing import Protocol
 
-from reconcilers.errors import AlreadyRunning, Retryable
+from reconcilers.errors import AlreadyRunning, Refused, Retryable
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +120,7 @@ class Lease:
                         return
                     self._take()
                 pause = often
-            except Retryable as error:
+            except (Retryable, Refused) as error:  # a cluster refuses, too, what it cannot look up
                 log.warning("the lease %s could not be renewed yet: %s", self._name, error)
                 pause = soon
             except AlreadyRunning as error:

@@ -119,7 +119,7 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
 def _sweep_by_itself(opened: OpenedStream, stop: Event) -> None:
     schedule = schedule_of(opened.settings)
     if schedule is not None:
-        target = OwnSweeps(opened, schedule).run
+        target = OwnSweeps(opened, schedule, Watcher(opened.settings.kafka)).run
         Thread(target=target, args=(stop,), name="sweep", daemon=True).start()
 
 

@@ -31,13 +31,21 @@ WHO = "the stream"
 
 @dataclass(frozen=True, slots=True)
 class OwnSweeps:
-    """Sweeps while the stream runs; its suspects wait for their delay like all others."""
+    """Sweeps while the stream runs; its suspects wait for their delay like all others.
+
+    ``watcher`` is for its thread alone, which closes it.
+    """
 
     opened: OpenedStream
     schedule: SweepSchedule
+    watcher: Watcher
 
     def run(self, stop: Event) -> None:
-        """Until told to stop."""
+        """Until told to stop. What fails is tried again."""
+        with closing(self.watcher):
+            self._run(stop)
+
+    def _run(self, stop: Event) -> None:
         while not stop.wait(LOOKS_EVERY):
             try:
                 self._sweep_if_due(stop)
@@ -45,7 +53,7 @@ class OwnSweeps:
                 return
             except AlreadyRunning:
                 log.debug("somebody sweeps already")
-            except ReconcilerError as failed:
+            except (ReconcilerError, OSError) as failed:  # its temporary folder, too
                 if not stop.is_set():
                     log.warning("the sweep waits: %s", failed)
                     stop.wait(LOOKS_EVERY * 6)
@@ -68,13 +76,12 @@ class OwnSweeps:
 
     def _sweep(self, sweep: SweepRecord, stop: Event) -> None:
         opened, wait = self.opened, partial(wait_unless, stop)
-        with closing(Watcher(opened.settings.kafka)) as watcher:  # not for two threads
-            sink = hand_over(opened.job, opened.names, opened.store, watcher, wait)
-            shown, tasks = LoggedProgress(), BESIDE_A_STREAM
-            with sweeper(opened.job, opened.store, sink, shown, wait, tasks) as made:
-                found = made.run(sweep)
-            for line in (*told_of(found), *sink.finish().lines()):
-                log.info("sweep: %s", line)
+        sink = hand_over(opened.job, opened.names, opened.store, self.watcher, wait)
+        shown, tasks = LoggedProgress(), BESIDE_A_STREAM
+        with sweeper(opened.job, opened.store, sink, shown, wait, tasks) as made:
+            found = made.run(sweep)
+        for line in (*told_of(found), *sink.finish().lines()):
+            log.info("sweep: %s", line)
 
 
 def schedule_of(settings: Settings) -> SweepSchedule | None:

@@ -51,6 +51,7 @@ class ChangedMailboxes:
     _changed: set[UUID] = field(default_factory=set)
     _begun: bool = False
     _swept_at: Micros | None = None
+    _refused_until: float = float("-inf")
 
     def __len__(self) -> int:
         """How many are left."""
@@ -76,6 +77,8 @@ class ChangedMailboxes:
 
     def schedule(self, end: float) -> None:
         """The counters of these mailboxes are due soon; as many as there is time for."""
+        if time.monotonic() < self._refused_until:
+            return
         for mailboxid in list(self._changed):
             if time.monotonic() > end:
                 return
@@ -83,6 +86,7 @@ class ChangedMailboxes:
                 self.scheduler.changed(self.counters.of_mailbox(mailboxid))
             except Refused as refused:
                 log.warning("whose mailboxes are is not known: %s", refused)
+                self._refused_until = time.monotonic() + REFUSED_FOR
                 return
             self._changed.discard(mailboxid)
 

@@ -23,9 +23,14 @@ from streaming.topics.watcher import Record
 
 @cache
 def _producer(bootstrap_servers: str) -> KafkaProducer:
+    """Not idempotent: kafka-python's is of no use any more after one batch that expired.
+
+    That a record may come twice, or later than another, does no harm: both lead to one look.
+    """
     return KafkaProducer(
         bootstrap_servers=bootstrap_servers.split(","),
         acks="all",
+        enable_idempotence=False,
         retries=10,
         linger_ms=5,
         max_request_size=8 * 1024 * 1024,

@@ -67,21 +67,16 @@ class Watcher:
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
-        servers = settings.bootstrap_servers.split(",")
+        self._admin = self._admin_client()
         try:
-            self._admin = KafkaAdminClient(
-                bootstrap_servers=servers, bootstrap_timeout_ms=BOOTSTRAP_MS
-            )
             self._consumer = KafkaConsumer(
-                bootstrap_servers=servers,
+                bootstrap_servers=settings.bootstrap_servers.split(","),
                 enable_auto_commit=False,
                 max_partition_fetch_bytes=FETCH_BYTES,
             )
         except KafkaError as failed:
-            raise Unreachable(
-                f"no Kafka broker answers at {settings.bootstrap_servers}: is kafka."
-                "bootstrap_servers right?"
-            ) from failed
+            self._admin.close()
+            raise _nobody_answers(settings) from failed
 
     def create(self, topics: Iterable[str]) -> None:
         """Create those of the topics that do not exist, with the broker's own defaults.
@@ -195,14 +190,14 @@ class Watcher:
                 if failed is not NoError:
                     raise failed(f"of group {group}")
 
-        _of_coordinator(f"committing offsets of group {group}", commit)
+        self._of_coordinator(f"committing offsets of group {group}", commit)
 
     def committed(self, group: str) -> Offsets:
         """The offsets that a consumer group committed; empty when it never did.
 
         Raises `Unreachable`.
         """
-        found = _of_coordinator(
+        found = self._of_coordinator(
             f"offsets of group {group}",
             lambda: self._admin.list_group_offsets({group: None})[group],
         )
@@ -252,6 +247,30 @@ class Watcher:
         self._consumer.close()
         self._admin.close()
 
+    def _admin_client(self) -> KafkaAdminClient:
+        servers = self._settings.bootstrap_servers.split(",")
+        try:
+            return KafkaAdminClient(bootstrap_servers=servers, bootstrap_timeout_ms=BOOTSTRAP_MS)
+        except KafkaError as failed:
+            raise _nobody_answers(self._settings) from failed
+
+    def _of_coordinator(self, what: str, ask: Callable[[], T]) -> T:
+        """What a group's coordinator answers, once there is one. Raises `Unreachable`.
+
+        A client asks once who that is, and never again: one that has moved is found by a new one.
+        """
+        until = time.monotonic() + BOOTSTRAP_MS / 1000
+        while True:
+            try:
+                return ask()
+            except KafkaError as failed:
+                if not isinstance(failed, NO_COORDINATOR_YET) or time.monotonic() > until:
+                    raise Unreachable(f"{what}: {failed}") from failed
+                if isinstance(failed, NotCoordinatorError):
+                    before, self._admin = self._admin, self._admin_client()
+                    before.close()
+            time.sleep(0.2)
+
     def _of_topics(self, topics: Iterable[str], ask: Ask) -> dict[str, dict[int, int]]:
         partitions = [
             TopicPartition(topic, number) for topic in topics for number in self.partitions(topic)
@@ -276,13 +295,6 @@ def _positions(ask: Ask, partitions: list[TopicPartition]) -> dict[TopicPartitio
         raise Unreachable(f"no broker leads {leaderless.args[0]}") from leaderless
 
 
-def _of_coordinator(what: str, ask: Callable[[], T]) -> T:
-    """What a group's coordinator answers, once there is one. Raises `Unreachable`."""
-    until = time.monotonic() + BOOTSTRAP_MS / 1000
-    while True:
-        try:
-            return ask()
-        except KafkaError as failed:
-            if not isinstance(failed, NO_COORDINATOR_YET) or time.monotonic() > until:
-                raise Unreachable(f"{what}: {failed}") from failed
-        time.sleep(0.2)
+def _nobody_answers(settings: KafkaSettings) -> Unreachable:
+    servers = settings.bootstrap_servers
+    return Unreachable(f"no Kafka broker answers at {servers}: is kafka.bootstrap_servers right?")

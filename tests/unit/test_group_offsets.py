@@ -70,3 +70,27 @@ def test_a_coordinator_that_never_comes_is_said(admin: Mock, watcher: Watcher) -
     admin.list_group_offsets.side_effect = CoordinatorNotAvailableError()
     with patch("streaming.topics.watcher.BOOTSTRAP_MS", 0), pytest.raises(Unreachable):
         watcher.committed("group")
+
+
+def test_a_coordinator_that_has_moved_is_asked_for_by_a_new_client() -> None:
+    old, new = Mock(), Mock()
+    old.alter_group_offsets.side_effect = NotCoordinatorError
+    new.alter_group_offsets.return_value = {PLACE: NoError}
+    with (
+        patch("streaming.topics.watcher.KafkaAdminClient", side_effect=[old, new]),
+        patch("streaming.topics.watcher.KafkaConsumer"),
+        patch("streaming.topics.watcher.time.sleep"),
+    ):
+        Watcher(KafkaSettings()).commit("group", {"letters": {0: 3}})
+    assert old.close.called
+    assert not new.close.called
+
+
+def test_a_watcher_that_cannot_be_made_leaves_no_client_behind() -> None:
+    with (
+        patch("streaming.topics.watcher.KafkaAdminClient") as admin,
+        patch("streaming.topics.watcher.KafkaConsumer", side_effect=KafkaError),
+        pytest.raises(Unreachable, match="no Kafka broker answers"),
+    ):
+        Watcher(KafkaSettings())
+    assert admin.return_value.close.called

@@ -11,7 +11,7 @@ import pytest
 from checkpoints import lease as lease_module
 from checkpoints.lease import Holder, Lease, time_awake_or_asleep
 from checkpoints.memory_lease import MemoryLease
-from reconcilers.errors import AlreadyRunning, Unreachable
+from reconcilers.errors import AlreadyRunning, ReconcilerError, Refused, Unreachable
 
 MINUTE = timedelta(seconds=60)
 ME, OTHER = Holder("me", "mail-1"), Holder("other", "mail-2")
@@ -21,13 +21,14 @@ class Store(MemoryLease):
     """Time stands still; nobody answers while ``silent``."""
 
     silent = False
+    trouble: ReconcilerError = Unreachable("nobody answers")
 
     def __init__(self) -> None:
         super().__init__(lambda: 0.0)
 
     def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:
         if self.silent:
-            raise Unreachable("nobody answers")
+            raise self.trouble
         return super().take(name, holder, lasts)
 
 
@@ -71,6 +72,17 @@ def test_a_renewal_that_failed_is_tried_again_five_times_as_soon() -> None:
     stop = Stop(store, pauses=6)
     lease.keep(stop)
     assert stop.paused == [20.0, 20.0, 4.0, 4.0, 20.0, 20.0]
+
+
+def test_a_renewal_that_was_refused_ends_no_thread() -> None:
+    store = Store()
+    store.trouble = Refused("permissions could not be read")
+    lease = lease_of(store)
+    lease.acquire()
+    stop = Stop(store, pauses=6)
+    lease.keep(stop)
+    assert stop.paused == [20.0, 20.0, 4.0, 4.0, 20.0, 20.0]
+    assert lease.holds()
 
 
 def test_a_lease_that_was_released_and_taken_again_is_kept() -> None:

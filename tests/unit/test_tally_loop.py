@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from queue import Empty
 from threading import Event
 from types import SimpleNamespace
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 from uuid import UUID
 
 import pytest
@@ -260,8 +260,20 @@ def test_a_mailbox_whose_owner_cannot_be_read_is_not_forgotten(
 ) -> None:
     thread.bench.tables.fails["owner"] = failure
     thread.change(MAILBOX)
-    thread.live(GATHERED + 2 * PAUSE)
+    thread.live(GATHERED + 2 * PAUSE + REFUSED_FOR)
     assert thread.bench.counts == {"agrees": 2}
+
+
+def test_while_owners_may_not_be_read_that_is_said_once_a_minute(
+    thread: Thread, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = Mock(side_effect=Refused("no SELECT permission"))
+    monkeypatch.setattr(thread.bench.tables, "owner", refused)
+    thread.change(MAILBOX)
+    with caplog.at_level(logging.WARNING, "reconciler"):
+        thread.live(3 * REFUSED_FOR - 2 * PAUSE)
+    said = [each for each in caplog.messages if "whose mailboxes are is not known" in each]
+    assert len(said) == 3
 
 
 @pytest.mark.parametrize("error", [Refused, ReadFailed])

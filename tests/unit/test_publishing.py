@@ -1,0 +1,13 @@
+"""What the producer of our own topics is made with."""
+
+from unittest.mock import patch
+
+from streaming.topics import publishing
+
+
+def test_a_batch_that_expired_ends_no_producer() -> None:
+    """kafka-python turns idempotence on, and never sends again once a batch has expired."""
+    with patch.object(publishing, "KafkaProducer") as made:
+        publishing._producer.__wrapped__("nowhere:9092")
+    assert made.call_args.kwargs["enable_idempotence"] is False
+    assert made.call_args.kwargs["acks"] == "all"
