@@ -16,7 +16,10 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
+from checkpoints.cassandra import CassandraLineage, Store
+from checkpoints.clock import now_micros, to_micros
 from streaming.app import NOBODY_READS
+from streaming.settings import load
 from tests.endpoints import Running
 from tests.stack.conftest import a_scene
 from tests.stack.pasts import QUIET, a_scene_with_a_past, places, unresolved
@@ -40,8 +43,17 @@ def empty(
     running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Scene]:
     for made in a_scene(running, cassandra, tmp_path_factory, CHANGES):
-        until("memory has begun", partial(made.stream.said, "memory has begun:"))
+        # Where nobody has written canaries for long, the first that comes tells of a loss.
+        until("canaries come back", partial(made.metric, "reconciler_frontier_timestamp_seconds"))
+        until("a sweep makes memory whole", partial(sweeps_count, made))
         yield made
+
+
+def sweeps_count(scene: Scene) -> bool:
+    """Whether memory began so long ago that a sweep which begins now may make it whole."""
+    delay = to_micros(load(scene.stream.config, {}).stream.delay)
+    watching = CassandraLineage(Store(scene.session, scene.own)).watching()
+    return watching is not None and now_micros() > watching.sweeps_count_from(delay)
 
 
 def test_empty_tables_are_swept(empty: Scene) -> None:
