@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import ExitStack
 from functools import cache
 
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import (
     DCAwareRoundRobinPolicy,
-    ExponentialReconnectionPolicy,
     RoundRobinPolicy,
     TokenAwarePolicy,
 )
@@ -20,9 +20,7 @@ from checkpoints.cassandra.driver_errors import translated
 from reconcilers.family import Schema
 from streaming.settings import CassandraSettings
 from streaming.tables.dates import read_dates_as_numbers
-
-SOONEST, LATEST = 1.0, 15.0
-"""Seconds until a node that went away is tried again, for ever (the driver's own: up to 600)."""
+from streaming.tables.reconnection import connection_class, reconnection_policy
 
 
 @cache
@@ -55,12 +53,17 @@ def open_session(settings: CassandraSettings) -> Session:
         port=settings.port,
         auth_provider=login,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        reconnection_policy=ExponentialReconnectionPolicy(SOONEST, LATEST, max_attempts=None),
+        connection_class=connection_class(),
+        reconnection_policy=reconnection_policy(),
         connect_timeout=settings.request_timeout,
         control_connection_timeout=settings.request_timeout,
     )
-    with translated(f"connecting to Cassandra at {', '.join(settings.hosts)} port {settings.port}"):
-        return read_dates_as_numbers(cluster.connect())
+    doing = f"connecting to Cassandra at {', '.join(settings.hosts)} port {settings.port}"
+    with translated(doing), ExitStack() as unless_connected:
+        unless_connected.callback(cluster.shutdown)
+        session = cluster.connect()
+        unless_connected.pop_all()
+    return read_dates_as_numbers(session)
 
 
 def disconnect(settings: CassandraSettings) -> None:

@@ -10,18 +10,20 @@ from typing import Any
 
 import pytest
 from cassandra import Unauthorized
-from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import Session
+from cassandra.auth import PlainTextAuthenticator, PlainTextAuthProvider
+from cassandra.cluster import NoHostAvailable, Session
+from cassandra.connection import ConnectionShutdown
 
 from checkpoints.cassandra import CassandraJournal, CassandraLease, Store
 from checkpoints.lease import Holder, Lease
 from deploy.mailserver import james
+from reconcilers.errors import Refused, Unreachable
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import State
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming import app
 from streaming.settings import Settings, load
-from streaming.tables import connect, disconnect
+from streaming.tables import connect, disconnect, open_session
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
 from tests.sessions import session_at
@@ -186,6 +188,63 @@ def test_a_wrong_password_is_a_problem(config: Path, capsys: pytest.CaptureFixtu
     said = capsys.readouterr().out
     assert "problem  connecting to Cassandra" in said
     assert "password" in said
+
+
+def test_a_node_that_refuses_a_login_for_a_while_is_tried_again(
+    admin: Session, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = open_session(settings.cassandra)
+    try:
+        with no_login(admin, settings):
+            for holder in session.cluster.get_connection_holders():
+                for connection in holder.get_connections():
+                    connection.defunct(ConnectionShutdown("the node went away"))
+            until("its connections are lost", lambda: not answered(session))
+            logins = count_logins(monkeypatch)
+            until("it was refused several times", lambda: len(logins) > 3)
+        until("it is back", lambda: answered(session))
+    finally:
+        session.cluster.shutdown()
+
+
+def count_logins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """One more with each login that this process tries from now on."""
+    found: list[str] = []
+    first = PlainTextAuthenticator.initial_response
+
+    def counted(login: PlainTextAuthenticator) -> bytes:
+        found.append(login.username)
+        return bytes(first(login))
+
+    monkeypatch.setattr(PlainTextAuthenticator, "initial_response", counted)
+    return found
+
+
+@contextmanager
+def no_login(admin: Session, settings: Settings) -> Iterator[None]:
+    """Meanwhile the role may not log in, as at a node that cannot read the roles yet."""
+    admin.execute("ALTER ROLE reconciler WITH LOGIN = false")
+    try:
+        until("it is refused", lambda: not may_log_in(settings))
+        yield
+    finally:
+        admin.execute("ALTER ROLE reconciler WITH LOGIN = true")
+
+
+def may_log_in(settings: Settings) -> bool:
+    try:
+        session = open_session(settings.cassandra)
+    except (Refused, Unreachable):  # at the first connection, or at the next
+        return False
+    session.cluster.shutdown()
+    return True
+
+
+def answered(session: Session) -> bool:
+    try:
+        return bool(session.execute("SELECT key FROM system.local").one())
+    except NoHostAvailable:
+        return False
 
 
 def test_the_report_on_lightweight_transactions_names_the_right_that_is_missing(

@@ -1,0 +1,58 @@
+"""A node that refuses a login while it comes up is tried again (real: `stack/test_role.py`)."""
+
+from collections.abc import Iterator
+
+import pytest
+from cassandra import AuthenticationFailed
+from cassandra.cluster import Cluster
+from cassandra.connection import ConnectionException
+
+from streaming.tables.reconnection import connection_class, reconnection_policy
+
+NODE, TIMEOUT = "10.0.0.1", 5.0
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[Exception | str]:
+    """What the node answers to one login after the other."""
+    given: list[Exception | str] = []
+
+    def factory(_cls: type, /, _endpoint: str, _timeout: float, **_more: object) -> str:
+        answer = given.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(Cluster.connection_class, "factory", classmethod(factory))
+    return given
+
+
+def test_a_wrong_password_stays_refused(answers: list[Exception | str]) -> None:
+    answers += [AuthenticationFailed("no"), AuthenticationFailed("no")]
+    made = connection_class()
+    for _ in range(2):
+        with pytest.raises(AuthenticationFailed):
+            made.factory(NODE, TIMEOUT)
+
+
+def test_once_logged_in_a_refused_login_is_a_lost_connection(
+    answers: list[Exception | str],
+) -> None:
+    answers += ["connection", AuthenticationFailed("roles cannot be read"), "another"]
+    made = connection_class()
+    assert made.factory(NODE, TIMEOUT) == "connection"
+    with pytest.raises(ConnectionException, match="roles cannot be read"):
+        made.factory(NODE, TIMEOUT)
+    assert made.factory(NODE, TIMEOUT) == "another"
+
+
+def test_each_cluster_logs_in_for_itself(answers: list[Exception | str]) -> None:
+    answers += ["connection", AuthenticationFailed("no")]
+    connection_class().factory(NODE, TIMEOUT)
+    with pytest.raises(AuthenticationFailed):
+        connection_class().factory(NODE, TIMEOUT)
+
+
+def test_a_node_is_tried_again_for_ever() -> None:
+    waits: Iterator[float] = reconnection_policy().new_schedule()
+    assert max(next(waits) for _ in range(1000)) < 20
