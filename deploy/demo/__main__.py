@@ -21,7 +21,7 @@ from types import FrameType
 
 from deploy import captured
 from deploy.demo.pace import pace_of
-from deploy.demo.play import Play
+from deploy.demo.play import Play, TooSlowError
 from deploy.demo.show import Screen, screen_for
 from deploy.demo.stream import StreamDiedError
 from deploy.demo.summary import summary
@@ -42,7 +42,7 @@ FEWEST_FAULTS = 100
 FAULTS_PER_OPERATION = 0.15
 ELSEWHERE = 0.1
 """Of these so many again strike each index and each counter table."""
-FAILURES = (EmbeddedError, StreamDiedError, ReconcilerError, *SERVER_TROUBLE)
+FAILURES = (EmbeddedError, StreamDiedError, TooSlowError, ReconcilerError, *SERVER_TROUBLE)
 
 
 def main(arguments: list[str]) -> int:

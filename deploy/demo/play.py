@@ -20,7 +20,7 @@ from deploy.demo.pace import Pace
 from deploy.demo.planted import missing_row
 from deploy.demo.planter import Planter
 from deploy.demo.show import Scene, Screen
-from deploy.demo.sight import Quiet, Sight
+from deploy.demo.sight import Quiet, Sight, slow_readings
 from deploy.demo.stream import Stream
 from deploy.demo.users import Users
 from deploy.demo.verdict import Exhibits, judged
@@ -46,6 +46,10 @@ The bounds end a demo that hangs: a slow machine only takes longer.
 """
 
 
+class TooSlowError(Exception):
+    """Nothing can be judged: the machine did not keep the pace. The text names what was slow."""
+
+
 @dataclass(frozen=True, slots=True)
 class Play:
     """One run in one folder."""
@@ -56,7 +60,10 @@ class Play:
     pace: Pace = field(default_factory=Pace)
 
     def run(self, stack: Stack) -> Exhibits:
-        """All acts on a stack that is up. Raises StreamDiedError, embedded's StartError."""
+        """All acts on a stack that is up.
+
+        Raises TooSlowError, StreamDiedError, embedded's StartError.
+        """
         with ExitStack() as open_things:
             session = open_things.enter_context(connected("127.0.0.1", stack.cassandra_port))
             self.screen.say(f"creating James's tables in keyspace {stack.keyspace}")
@@ -126,7 +133,7 @@ class Play:
     ) -> Exhibits:
         """Until nothing happens to rows any more, and all tables and findings are as they must be.
 
-        Returns what was there then, or at the deadline.
+        Returns what was there then, or at the deadline. Raises TooSlowError where it is not judged.
         """
         self.screen.say("all is written: waiting until nothing is left to repair or to verify")
         quiet = Quiet(self.pace.quiet)
@@ -140,11 +147,14 @@ class Play:
                 if verdict.fine:
                     return evidence
                 doing = f"quiet, but {len(verdict.problems)} things are not yet as they must be"
+            elif sight is not None:
+                doing = quiet.waits_for(sight)
             time.sleep(LOOK_EVERY_S)
-        self.screen.say(
-            f"{doing} after {LONGEST_WAIT_FOR_THE_END_S:.0f} s, judging what is there;"
-            f" log: {stream.log}"
-        )
+        given_up = f"{doing} after {LONGEST_WAIT_FOR_THE_END_S:.0f} s"
+        sight = stream.sight()
+        if sight is not None and (slow := slow_readings(sight, self.pace, time.time())):
+            raise TooSlowError(f"{given_up}: this machine is too slow. {'; '.join(slow)}")
+        self.screen.say(f"{given_up}, judging what is there; log: {stream.log}")
         return look()
 
     def _show(self, doing: str, stream: Stream, ledger: Ledger) -> Sight | None:

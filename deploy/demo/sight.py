@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from deploy.demo.pace import Pace
 from deploy.mailserver.counters import COUNTER_TABLES
 
 Finding = tuple[str, str]
@@ -165,3 +166,30 @@ class Quiet:
     def unrest(self, sight: Sight) -> str | None:
         """What is still to be done, None when nothing is."""
         return f"{sight.in_work()} findings are in work" if sight.in_work() else None
+
+    def waits_for(self, sight: Sight) -> str:
+        """What has to come before it is quiet, in words."""
+        if self.unrest(sight) is not None:
+            return f"{self.unrest(sight)}, waiting until they are verified"
+        if not self._batches or sight.frontier <= self._batches[0]:
+            return "waiting until all that was written has been looked at"
+        return f"waiting until nothing new was found for {self.lasting_s:.0f} s"
+
+
+def slow_readings(sight: Sight, pace: Pace, now: float) -> list[str]:
+    """What is too slow at ``now`` (seconds since the epoch) for this pace to be kept, in words."""
+    readings = (
+        ("the last batch took {:.0f} s", sight.batch_duration, pace.delay),
+        ("a change was captured after {:.0f} s", sight.capture_delay, pace.delay),
+        ("the last batch ended {:.0f} s ago", now - sight.last_batch, pace.looked_at),
+        (
+            "all that was written has been looked at only up to {:.0f} s ago",
+            now - sight.frontier,
+            2 * pace.looked_at,
+        ),
+    )
+    return [
+        f"{what.format(seconds)} (at most {most:.0f} s are expected)"
+        for what, seconds, most in readings
+        if seconds > most
+    ]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deploy.demo import play
-from deploy.demo.play import Play
+from deploy.demo.play import Play, TooSlowError
 from deploy.demo.show import Scene
 from deploy.demo.sight import Sight
 from deploy.demo.verdict import Exhibits
@@ -18,6 +18,8 @@ from deploy.mailserver.ledger import Ledger
 from deploy.mailserver.workload import Workload
 
 FINE = Exhibits(entries=[], log=[], standing=[], differences=[])
+NOW = 205.0
+"""At the deadline: a quick reconciler has ended twenty batches."""
 NOT_YET = replace(FINE, breakers={"repairs": "too many"})
 
 
@@ -31,6 +33,20 @@ class Quick:
     def sight(self) -> Sight | None:
         ended = float(next(self.batches))
         return Sight(last_batch=ended, frontier=ended - 1)
+
+
+@dataclass
+class Still:
+    """A reconciler that ends no batch any more."""
+
+    seen: Sight
+    log: Path = Path("reconcile.log")
+
+    def sight(self) -> Sight | None:
+        return self.seen
+
+
+STANDING = Sight(last_batch=NOW - 1, frontier=NOW - 2)
 
 
 @dataclass
@@ -55,7 +71,9 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def a_second_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """The deadline is twenty looks away, however fast this machine is."""
     seconds = itertools.count()
-    clock = SimpleNamespace(monotonic=lambda: float(next(seconds)), sleep=lambda _: None)
+    clock = SimpleNamespace(
+        monotonic=lambda: float(next(seconds)), sleep=lambda _: None, time=lambda: NOW
+    )
     monkeypatch.setattr(play, "time", clock)
     monkeypatch.setattr(play, "LONGEST_WAIT_FOR_THE_END_S", 20.0)
 
@@ -77,10 +95,18 @@ def test_it_ends_when_all_is_fine_and_not_before() -> None:
 def test_nothing_is_judged_before_it_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     a_second_a_look(monkeypatch)
     looks = iter([NOT_YET])
-    silent = Quick(batches=itertools.repeat(10))
-    evidence, screen = the_end(lambda: next(looks), silent)
+    evidence, screen = the_end(lambda: next(looks), Still(STANDING))
     assert evidence is NOT_YET
-    assert screen.said[-1].startswith("waiting for quiet after")
+    waiting = "waiting until all that was written has been looked at after"
+    assert screen.said[-1].startswith(waiting)
+
+
+def test_where_the_machine_is_too_slow_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    a_second_a_look(monkeypatch)
+    slow = Still(replace(STANDING, capture_delay=95.0))
+    with pytest.raises(TooSlowError, match=r"too slow\. a change was captured after 95 s") as told:
+        the_end(lambda: NOT_YET, slow)
+    assert "batch" not in str(told.value)
 
 
 def test_it_ends_at_the_deadline_with_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

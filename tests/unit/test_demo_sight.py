@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from deploy.demo.sight import Quiet, Sight, sight_of
+from deploy.demo.pace import Pace
+from deploy.demo.sight import Quiet, Sight, sight_of, slow_readings
 from streaming.monitoring.metrics import Metrics
 
 
@@ -115,3 +116,28 @@ def test_it_says_what_is_still_to_be_done() -> None:
     assert quiet.unrest(REPORTED) is None
     stuck = replace(REPORTED, standing={("messages", "missing_row", "stuck"): 1})
     assert quiet.unrest(stuck) == "1 findings are in work"
+
+
+def test_it_says_what_it_waits_for() -> None:
+    quiet = Quiet(10.0)
+    stuck = replace(REPORTED, standing={("messages", "missing_row", "stuck"): 2})
+    assert not quiet.reached(stuck)
+    assert quiet.waits_for(stuck) == "2 findings are in work, waiting until they are verified"
+    unread = replace(REPORTED, frontier=90.0)
+    assert not quiet.reached(unread)
+    assert quiet.waits_for(unread) == "waiting until all that was written has been looked at"
+    assert quiet.waits_for(REPORTED) == "waiting until nothing new was found for 10 s"
+
+
+def test_it_says_which_reading_is_too_slow() -> None:
+    pace = Pace(delay=10.0)
+    well = Sight(last_batch=995.0, frontier=985.0, batch_duration=3.0, capture_delay=1.0)
+    assert slow_readings(well, pace, 1000.0) == []
+    looked_at = "all that was written has been looked at only up to 100 s ago"
+    for slow, told in (
+        (replace(well, batch_duration=30.0), "the last batch took 30 s (at most 10 s"),
+        (replace(well, capture_delay=95.0), "a change was captured after 95 s (at most 10 s"),
+        (replace(well, last_batch=900.0), "the last batch ended 100 s ago (at most 17 s"),
+        (replace(well, frontier=900.0), f"{looked_at} (at most 34 s"),
+    ):
+        assert slow_readings(slow, pace, 1000.0) == [f"{told} are expected)"]
