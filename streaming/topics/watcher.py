@@ -44,6 +44,9 @@ NO_COORDINATOR_YET = (
 )
 """What a broker answers while it makes, moves or reads in what it knows of a group."""
 
+NOT_COMPACTED = {"cleanup.policy": "delete"}
+"""Each record counts: of those with one key, too, as a lane's canaries have."""
+
 SILENT = 60
 """Seconds in which a partition that has records gives none: nobody leads it."""
 
@@ -81,13 +84,15 @@ class Watcher:
     def create(self, topics: Iterable[str]) -> None:
         """Create those of the topics that do not exist, with the broker's own defaults.
 
-        Returns when the broker tells of them, which it does some time after it made them. Raises
-        `Unreachable`.
+        But none is compacted. Returns when the broker tells of them, which it does some time after
+        it made them. Raises `Unreachable`.
         """
         absent = self.missing(topics)
         try:
             if absent:
-                self._admin.create_topics([NewTopic(topic, -1, -1) for topic in absent])
+                self._admin.create_topics(
+                    [NewTopic(topic, -1, -1, topic_configs=NOT_COMPACTED) for topic in absent]
+                )
         except TopicAlreadyExistsError:
             log.debug("another process made a topic of %s at the same time", absent)
         except KafkaError as failed:
@@ -206,21 +211,15 @@ class Watcher:
             offsets.setdefault(partition.topic, {})[partition.partition] = position.offset
         return offsets
 
-    def retention(self, topics: Iterable[str]) -> dict[str, int | None]:
-        """How long records of each topic are kept, ms; None without a limit."""
-        asked = [
-            ConfigResource(ConfigResourceType.TOPIC, each, ["retention.ms"]) for each in topics
-        ]
+    def configured(self, topics: Iterable[str], name: str) -> dict[str, str]:
+        """This setting of each topic, as the broker has it now. Raises `Unreachable`."""
+        asked = [ConfigResource(ConfigResourceType.TOPIC, each, [name]) for each in topics]
         try:
             told = self._admin.describe_configs(asked, config_filter=ConfigFilterType.ALL)
         except KafkaError as failed:
             raise Unreachable(f"the settings of topics: {failed}") from failed
-        kept = {
-            topic: int(config["retention.ms"]["value"])
-            for topic, config in told.get("topic", {}).items()
-            if "retention.ms" in config
-        }
-        return {topic: (None if ms < 0 else ms) for topic, ms in kept.items()}
+        configs = told.get("topic", {})
+        return {topic: str(each[name]["value"]) for topic, each in configs.items() if name in each}
 
     def records(self, topic: str, partition: int, begin: int, end: int) -> Iterator[Record]:
         """Records from offset ``begin`` to before ``end``; none when Kafka dropped ``begin``.

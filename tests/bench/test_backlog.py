@@ -29,6 +29,8 @@ from tests.processes import NAMES
 
 pytestmark = pytest.mark.bench
 
+GROWN_AT_MOST = 1.1
+"""Times the memory of a worker after the first of its keys."""
 FED = 10 * CHANGES
 """Keys that one worker is fed; its memory is shown each `CHANGES`."""
 DELAYS = {5: "flagflagged", 45: "flagdraft"}
@@ -241,3 +243,4 @@ def _feed(filled: Filled, keys: Path) -> None:
             ],
         ),
     )
+    assert ratio <= GROWN_AT_MOST

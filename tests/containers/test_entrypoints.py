@@ -116,6 +116,19 @@ def test_the_agent_starts_with_the_configuration_of_the_embedded_one(
     assert Path(written["offset.backing.store.dir"]).is_dir()
 
 
+def test_an_agent_begins_without_the_offsets_of_its_last_run(agent: tuple[Path, Path]) -> None:
+    """After a crash they name what another partition had not acknowledged."""
+    entrypoint, work = agent
+    (work / "offsets").mkdir(parents=True)
+    noted, on_disk = work / "offsets" / "offset.dat", work / "relocation" / "segment.log"
+    on_disk.parent.mkdir()
+    for each in (noted, on_disk):
+        each.write_text("of the last run", encoding="utf-8")
+    start_agent(entrypoint, CASSANDRA_HOST="c", KAFKA_BOOTSTRAP_SERVERS="k:1")
+    assert not noted.exists()
+    assert on_disk.exists()
+
+
 def test_the_agent_reads_the_yaml_of_its_node(agent: tuple[Path, Path]) -> None:
     entrypoint, work = agent
     start_agent(entrypoint, CASSANDRA_HOST="c", KAFKA_BOOTSTRAP_SERVERS="k:1")

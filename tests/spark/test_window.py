@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from streaming.pipeline.window import (
 from streaming.settings import StreamSettings
 
 DELAY, WINDOW = 10.0, 1.0
+MIDNIGHT = datetime(2026, 11, 22, tzinfo=UTC)
 SECOND = 1_000_000
 ZERO, ONE = ("t", 0), ("t", 1)
 MANY = 1000
@@ -37,15 +39,20 @@ Read = tuple[float, Sequence[tuple[Place, int, int]]]
 
 @dataclass
 class Out:
-    """The windows that came out, in order, and how many rows were dropped."""
+    """The windows that came out, in order, rows that were dropped, the most that Spark kept."""
 
     closed: list[Closed]
     dropped: int
+    kept: int
 
     def ranges(self, *settled: Place) -> dict[Place, tuple[int, int]]:
         """What a stream looks at that had settled nothing of these partitions."""
+        return self.ranges_after(dict.fromkeys(settled, 0))
+
+    def ranges_after(self, settled: dict[Place, int]) -> dict[Place, tuple[int, int]]:
+        """What a stream looks at that had settled so far."""
         ranges = Ranges()
-        ranges.begin(dict.fromkeys(settled, 0))
+        ranges.begin(settled)
         ranges.close(self.closed)
         return {
             place: each for piece in ranges.slices(MANY) for place, each in piece.ranges.items()
@@ -77,13 +84,14 @@ def run(spark: SparkSession, folder: Path, batches: Sequence[Read]) -> Out:
         told = [json.loads(each.json) for each in query.recentProgress]
     finally:
         query.stop()
-    return Out(closed, sum(_sum(each, "numRowsDroppedByWatermark") for each in told))
+    dropped = sum(_sum(each, "numRowsDroppedByWatermark") for each in told)
+    return Out(closed, dropped, max(_sum(each, "numRowsTotal") for each in told))
 
 
 def write(file: Path, batch: Read) -> None:
     """A batch as a file, with the heartbeat's row."""
     at, parts = batch
-    read_at = f"2026-11-22T00:{at // 60:02.0f}:{at % 60:06.3f}Z"
+    read_at = (MIDNIGHT + timedelta(seconds=at)).isoformat()
     rows: list[dict[str, Any]] = [{"read_at": read_at}]
     for (topic, partition), first, end in parts:
         rows += [
@@ -144,6 +152,34 @@ def test_a_step_back_beyond_the_delay_drops_rows_and_that_is_seen_at_once(
     out = run(spark, tmp_path, [*read, (201, []), (215, []), (216, []), (230, [])])
     assert out.ranges(ZERO) == {ZERO: (0, 10)}
     assert out.dropped == 2, "the range of the partition, and the heartbeat"
+
+
+def test_after_an_hour_back_a_fresh_query_goes_on_after_what_is_settled(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What the supervisor begins where rows were dropped: by the clock as it is now."""
+    first: list[Read] = [(4000, [(ZERO, 0, 10)]), (4015, [(ZERO, 10, 20)]), (4016, [])]
+    stepped: list[Read] = [(416, [(ZERO, 20, 30)]), (417, [])]
+    before = run(spark, tmp_path, [*first, *stepped])
+    settled = {place: end for place, (_, end) in before.ranges(ZERO).items()}
+    assert (settled, before.dropped > 0) == ({ZERO: 10}, True)
+    again: list[Read] = [(417, [(ZERO, 10, 30)]), (431, []), (432, [])]
+    after = run(spark, folder_of(tmp_path), again)
+    assert after.ranges_after(settled) == {ZERO: (10, 30)}
+    assert after.dropped == 0
+
+
+def test_spark_keeps_a_row_for_each_window_and_partition_however_many_records(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    windows = range(8)
+    read: list[Read] = [
+        (100.0 + n, [(place, 50 * n, 50 * (n + 1)) for place in (ZERO, ONE)]) for n in windows
+    ]
+    out = run(spark, tmp_path, [*read, (120, []), (121, [])])
+    assert out.ranges(ZERO, ONE) == {ZERO: (0, 400), ONE: (0, 400)}
+    beat = 1
+    assert out.kept == len(windows) * (2 + beat) + beat, "the last opens one more"
 
 
 def test_the_heartbeat_moves_the_watermark_of_idle_topics(

@@ -81,10 +81,11 @@ def test_each_part_has_tests_and_a_line_in_the_help() -> None:
 
 
 def test_what_runs_on_the_older_cassandra_is_there() -> None:
-    (listed,) = re.findall(r"^OLDER := .*,(.*)\)$", MAKEFILE, re.MULTILINE)
-    assert listed.split()
-    for each in listed.split():
-        assert (ROOT / f"tests/stack/test_{each}.py").is_file()
+    ((named, others),) = re.findall(r"^OLDER := .*,(.*)\) \\\n(.*)$", MAKEFILE, re.MULTILINE)
+    paths = [f"tests/stack/test_{each}.py" for each in named.split()] + others.split()
+    assert len(paths) > len(others.split())
+    for each in paths:
+        assert (ROOT / each).is_file()
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""Kafka: the topics are there, and keep records long enough to read them again."""
+"""Kafka: the topics are there, and keep every record long enough to read it again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
 
-from streaming.commands.checks.check import Check, KafkaContext, Level, fine, warning
+from streaming.commands.checks.check import Check, KafkaContext, Level, fine, problem, warning
 from streaming.topics import event_topics, own_topics
 
 KEPT_AT_LEAST = timedelta(hours=24)
@@ -32,6 +32,7 @@ def topics(broker: KafkaContext) -> Iterator[Check]:
         yield fine(f"{len(present)} topics are there")
         yield from _of_tables(set(present).intersection(of_agent) - {events})
         yield from _retention(broker, present)
+        yield from _compaction(broker, present)
 
 
 def _of_tables(topics: set[str]) -> Iterator[Check]:
@@ -45,15 +46,22 @@ def _of_tables(topics: set[str]) -> Iterator[Check]:
 
 def _retention(broker: KafkaContext, present: list[str]) -> Iterator[Check]:
     least = KEPT_AT_LEAST // timedelta(milliseconds=1)
-    short = {
-        topic: kept
-        for topic, kept in broker.watcher.retention(present).items()
-        if kept is not None and kept < least
-    }
-    for topic, kept in short.items():
+    kept = broker.watcher.configured(present, "retention.ms")
+    short = {topic: int(ms) for topic, ms in kept.items() if 0 <= int(ms) < least}
+    for topic, ms in short.items():
         yield warning(
-            f"topic {topic} keeps records for {kept / 3_600_000:.1f} h",
+            f"topic {topic} keeps records for {ms / 3_600_000:.1f} h",
             "set its retention.ms to a day or more: fresh starts and long outages need it",
         )
     if not short:
         yield fine("topics keep records for a day or more")
+
+
+def _compaction(broker: KafkaContext, present: list[str]) -> Iterator[Check]:
+    """Compaction drops records that have the key of a later one, unread ones and canaries too."""
+    for topic, policy in broker.watcher.configured(present, "cleanup.policy").items():
+        if "compact" in policy:
+            yield problem(
+                f"topic {topic} is compacted: events and canaries are dropped before they are read",
+                "set its cleanup.policy to delete, then run `reconcile sweep`",
+            )

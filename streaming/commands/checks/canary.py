@@ -75,6 +75,6 @@ def heard(context: CassandraContext, newest: Bookmark) -> Iterator[Check]:
         )
         yield problem(
             f"no canary of {address} {since}: what is captured there is not known",
-            "is its agent alive? It reads a keyspace that is newer than itself only after a"
-            " restart; do all agents write to one topic? See deploy/runbook.md",
+            "start its agent, or restart it: at times it does not see tables that appeared with"
+            " their keyspace; do all agents write to one topic? See deploy/runbook.md",
         )

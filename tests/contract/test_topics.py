@@ -1,0 +1,70 @@
+"""What a real broker tells of topics, and what `reconcile doctor` makes of it."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+
+from reconcilers.families.message import MESSAGE
+from streaming.commands.checks.broker import topics
+from streaming.commands.checks.check import KafkaContext, Level
+from streaming.settings import KafkaSettings, Settings
+from streaming.topics import Watcher, own_topics
+from tests.endpoints import Endpoints
+
+
+@pytest.fixture
+def kafka(stack: Endpoints) -> KafkaSettings:
+    """Topics of this test's own, none of which exists."""
+    own = f"topics-{uuid.uuid4().hex[:8]}"
+    return KafkaSettings(
+        bootstrap_servers=stack.bootstrap_servers,
+        topic_prefix=own,
+        suspects_topic=f"{own}.suspects",
+        observe_suspects_topic=f"{own}.suspects.observe",
+        dead_letters_topic=f"{own}.dead-letters",
+    )
+
+
+@pytest.fixture
+def watcher(kafka: KafkaSettings) -> Iterator[Watcher]:
+    with closing(Watcher(kafka)) as made:
+        yield made
+
+
+def create(kafka: KafkaSettings, topic: str, **settings: str) -> None:
+    """Make a topic with these settings."""
+    configs = {name.replace("_", "."): value for name, value in settings.items()}
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)) as admin:
+        admin.create_topics([NewTopic(topic, 1, 1, topic_configs=configs)])
+
+
+def found(kafka: KafkaSettings, watcher: Watcher) -> list[str]:
+    """What doctor does not find in order."""
+    context = KafkaContext(Settings(kafka=kafka), (MESSAGE,), watcher)
+    return [each.what for each in topics(context) if each.level is not Level.OK]
+
+
+def test_what_is_made_here_is_in_order(kafka: KafkaSettings, watcher: Watcher) -> None:
+    mine = (kafka.topic_prefix, *own_topics(kafka))
+    assert found(kafka, watcher) == [f"topic {each} does not exist" for each in mine]
+    watcher.create(mine)
+    assert set(watcher.configured(mine, "cleanup.policy").values()) == {"delete"}
+    assert found(kafka, watcher) == []
+
+
+def test_a_compacted_topic_is_a_problem(kafka: KafkaSettings, watcher: Watcher) -> None:
+    create(kafka, kafka.topic_prefix, cleanup_policy="compact,delete")
+    watcher.create(own_topics(kafka))
+    lost = "is compacted: events and canaries are dropped before they are read"
+    assert found(kafka, watcher) == [f"topic {kafka.topic_prefix} {lost}"]
+
+
+def test_short_retention_is_a_warning(kafka: KafkaSettings, watcher: Watcher) -> None:
+    create(kafka, kafka.topic_prefix, retention_ms=str(90 * 60 * 1000))
+    create(kafka, kafka.suspects_topic, retention_ms="-1")
+    watcher.create(own_topics(kafka))
+    assert found(kafka, watcher) == [f"topic {kafka.topic_prefix} keeps records for 1.5 h"]
