@@ -71,6 +71,12 @@ def test_the_table_of_canaries_has_one_name() -> None:
     assert made.startswith(f"CREATE TABLE IF NOT EXISTS canaries.{CANARY_TABLE} (")
 
 
+def test_a_canary_is_on_one_node_however_many_data_centres_there_are() -> None:
+    """Any other strategy puts a copy into each, whose agent would answer for the wrong node."""
+    keyspace, _ = canary_schema.statements("canaries")
+    assert "{'class': 'SimpleStrategy', 'replication_factor': 1}" in keyspace
+
+
 # --- where an installation goes on whose agents were switched
 
 
