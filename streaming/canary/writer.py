@@ -45,6 +45,9 @@ class CanaryTable(Protocol):
     def ring(self) -> NodeRing:
         """Who keeps which rows."""
 
+    def check(self) -> None:
+        """Raises `Refused` where a canary that is written there proves nothing."""
+
     def newest(self) -> dict[Node, Micros | None]:
         """Of each node that answers the newest canary that can be read, None before its first."""
 
@@ -74,7 +77,11 @@ class CanaryWriter:
         self._ring = self._ring if self._ring[0] else (self.table.ring.name(), float("-inf"))
 
     def write(self) -> None:
-        """One canary to each node; none yet to one whose newest cannot be read."""
+        """One canary to each node; none yet to one whose newest cannot be read.
+
+        Raises `Refused` where canaries prove nothing, `Retryable`.
+        """
+        self.table.check()
         places, steady = self.table.ring.places(), self._is_steady()
         if places.keys() - self._sent.keys():
             self._go_on_after(self.table.newest())

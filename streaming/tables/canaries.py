@@ -19,6 +19,7 @@ from reconcilers.capture import text_of
 from reconcilers.errors import Refused, Retryable
 from reconcilers.frontier import CANARY_TABLE, Canary, Marks, Node
 from reconcilers.model import Micros
+from streaming.tables.replication import is_on_one_node, replication_of
 from streaming.tables.ring import Ring
 
 DURABLE = "SELECT durable_writes FROM system_schema.keyspaces WHERE keyspace_name = %s"
@@ -62,6 +63,18 @@ class Canaries:
             statement.consistency_level = ConsistencyLevel.ONE
             self._prepared[cql] = statement
         return self._prepared[cql]
+
+    def check(self) -> None:
+        """Raises `Refused` where a canary is on several nodes, `Retryable` where nobody answers.
+
+        Another node's agent would tell of it, too, while its own may hang: it proves nothing.
+        """
+        replication = replication_of(self._session, self._own)
+        if replication and not is_on_one_node(replication):
+            raise Refused(
+                f"keyspace {self._own} keeps more than one copy of a row, or is bound to a data"
+                " centre: its canaries prove nothing. `reconcile doctor --fix` names the mend"
+            )
 
     def claim(self) -> str:
         """Take the table for this James's keyspace, unless another has it; returns whose it is.
@@ -113,8 +126,13 @@ class Canaries:
     def watched(self) -> str | None:
         """Names the ring and the captured tables, that of canaries among them.
 
-        None where one is not captured (any more). Raises `Retryable`.
+        None where one is not captured (any more), and where canaries prove nothing. Raises
+        `Retryable`.
         """
+        try:
+            self.check()
+        except Refused:
+            return None
         tables = self._captured()
         with translated(f"asking whether {self._own}.{CANARY_TABLE} is captured"):
             rows = self._session.execute(CAPTURED, (self._own,))

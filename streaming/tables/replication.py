@@ -36,6 +36,11 @@ def copies(replication: Replication) -> dict[str, int]:
     return {name: number for name, number in numbers.items() if number}
 
 
+def is_on_one_node(replication: Replication) -> bool:
+    """Whether a row is on one node only, whatever nodes and data centres there are."""
+    return replication.get("class", "").endswith("SimpleStrategy") and copies(replication)[""] == 1
+
+
 def data_centres(replication: Replication, of_nodes: Iterable[str]) -> frozenset[str]:
     """Those that have copies; every one of the nodes' where the strategy knows none."""
     found = copies(replication)

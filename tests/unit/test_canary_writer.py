@@ -12,7 +12,7 @@ import pytest
 
 from checkpoints.lease import Holder, Lease
 from checkpoints.memory_lease import MemoryLease
-from reconcilers.errors import Unreachable
+from reconcilers.errors import Refused, Unreachable
 from reconcilers.frontier import Canary, Node
 from reconcilers.model import Micros
 from streaming.canary.writer import (
@@ -37,6 +37,11 @@ class Table:
     moving: bool = False
     fails: list[Exception] = field(default_factory=list)
     nodes: Sequence[Node] = ("n1", "n2")
+    proves_nothing: Refused | None = None
+
+    def check(self) -> None:
+        if self.proves_nothing is not None:
+            raise self.proves_nothing
 
     def places(self) -> Mapping[Node, str]:
         return {node: f"{node}/0" for node in self.nodes}
@@ -262,6 +267,19 @@ def test_a_failure_that_lasts_is_said_once(
     with caplog.at_level(logging.WARNING, "reconciler"):
         keeper(process, leases).run(Turns(process, 8))
     assert caplog.messages == ["no canary is written: no host answered"]
+
+
+def test_none_is_written_while_it_would_prove_nothing(
+    process: Process, leases: MemoryLease, caplog: pytest.LogCaptureFixture
+) -> None:
+    process.table.proves_nothing = Refused("three copies")
+    with caplog.at_level(logging.WARNING, "reconciler"):
+        keeper(process, leases).run(Turns(process, 3))
+    assert caplog.messages == ["no canary is written: three copies"]
+    assert process.table.written == []
+    process.table.proves_nothing = None
+    keeper(process, leases).run(Turns(process, 6))
+    assert len(process.of("n1")) == 3
 
 
 def test_a_fault_of_ours_is_said(

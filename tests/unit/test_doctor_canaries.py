@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+import pytest
+
 from checkpoints.bookmarks import Bookmark
 from reconcilers.family import Schema
 from reconcilers.model import Micros
@@ -13,9 +15,10 @@ from streaming.commands.checks.check import CassandraContext, Check, Level
 from streaming.settings import Settings
 from streaming.tables import Cluster
 from tests.builders.rows import NOW, SECOND
-from tests.unit.test_doctor_checks import FakeCluster
+from tests.unit.test_doctor_checks import NETWORK, FakeCluster
 
 TABLE: Schema = {"canary": {"place": "text"}}
+ON_ONE_NODE = {"class": "org.apache.cassandra.locator.SimpleStrategy", "replication_factor": "1"}
 NODES = {"n1": "10.0.0.1", "n2": "10.0.0.2"}
 
 
@@ -30,6 +33,10 @@ class WithCanaries(FakeCluster):
 
     def nodes(self) -> Mapping[str, str]:
         return NODES
+
+    def replication(self, keyspace: str) -> dict[str, str]:
+        assert keyspace == "reconciler_canary"
+        return self.replicated.get(keyspace, ON_ONE_NODE)
 
     def gc_grace(self, keyspace: str) -> dict[str, int]:
         return {"canary": 864000}
@@ -61,6 +68,26 @@ def test_a_table_that_is_not_captured_is_captured_by_fix() -> None:
     check = of_table(WithCanaries(captured=frozenset()))
     assert check.level is Level.PROBLEM
     assert "cdc = true" in check.cql[0]
+
+
+@pytest.mark.parametrize(
+    "replication",
+    [
+        {**ON_ONE_NODE, "replication_factor": "3"},
+        {"class": NETWORK, "paris": "1", "rome": "1"},
+        {"class": NETWORK, "paris": "1"},
+    ],
+)
+def test_a_canary_of_several_nodes_proves_nothing(replication: dict[str, str]) -> None:
+    cluster = WithCanaries(captured=frozenset({"canary"}))
+    cluster.replicated = {"reconciler_canary": replication}
+    check = of_table(cluster)
+    assert check.level is Level.PROBLEM
+    assert check.what.startswith("keyspace reconciler_canary keeps more than one copy of a row, or")
+    assert check.cql == (
+        "ALTER KEYSPACE reconciler_canary"
+        " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    )
 
 
 def heard(numbers: Mapping[str, Micros]) -> dict[str, str]:

@@ -13,8 +13,9 @@ from streaming.commands.checks.capture import turn_on
 from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem
 from streaming.commands.mode import StreamNames
 from streaming.settings import Mode
-from streaming.tables.canary_schema import statements
+from streaming.tables.canary_schema import one_copy, statements
 from streaming.tables.own_keyspace import gap_in
+from streaming.tables.replication import is_on_one_node
 
 STALE: Micros = 180_000_000
 """A stream that has recorded nothing for so long does not run: nothing is heard then."""
@@ -40,6 +41,14 @@ def canary_table(context: CassandraContext) -> Iterator[Check]:
             f"CDC is off for {name}: no counter is corrected, and losses are not seen",
             "an admin turns it on: --fix",
             cql=turn_on(name, grace),
+        )
+    elif not is_on_one_node(context.cluster.replication(keyspace)):
+        yield Check(
+            Level.PROBLEM,
+            f"keyspace {keyspace} keeps more than one copy of a row, or is bound to a data centre:"
+            " its canaries prove nothing, and none is written",
+            "an admin sets SimpleStrategy with one copy, whatever the cluster: --fix",
+            cql=(one_copy(keyspace),),
         )
     else:
         yield fine(f"CDC is on for {name}")
