@@ -4,6 +4,7 @@ One stack and one stream of this file's own.
 """
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -29,6 +30,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.long(part="capture")]
 SILENT, USUAL = 30.0, 15.0
 """Seconds: an agent that is away, and one that keeps up on a busy machine."""
 LOST_AFTER = 5.0
+SPAN = re.compile(r"node [0-9a-f-]+, \S+/\d+: \d+ s whose canaries have not come")
 SEGMENTS = 4
 """So many commit log segments are filled while no agent reads them."""
 
@@ -141,6 +143,8 @@ def test_segments_that_are_lost_are_known_to_be_lost(
     own_stack.start_agent()
     until("the loss is known", lambda: live.metric("reconciler_lost_spans_total") > 0)
     assert live.stream.said("events may be lost: node")
+    told = json.loads(live.command("status", "--json").stdout)["losses"]
+    assert any(SPAN.search(each) for each in told), told
     until(
         "memory has begun anew",
         lambda: json.loads(live.command("status", "--json").stdout)["watched_since"] > before,
