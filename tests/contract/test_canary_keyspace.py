@@ -6,15 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 from cassandra.cluster import Session
-from cassandra.query import dict_factory
 
 from checkpoints.clock import now_micros
 from deploy.mailserver.james import create_schema
 from reconcilers.errors import Refused
 from streaming.canary.writer import CanaryWriter
-from streaming.tables import Canaries, canary_schema
+from streaming.settings import CassandraSettings
+from streaming.tables import Canaries, canary_schema, open_session
 from tests.endpoints import Endpoints
-from tests.sessions import session_at
 
 WATCHED = ("imapuidtable", "messageidtable")
 SIMPLE = "{'class': 'SimpleStrategy', 'replication_factor': %d}"
@@ -23,9 +22,10 @@ BOUND = "{'class': 'NetworkTopologyStrategy', 'datacenter1': 1}"
 
 @pytest.fixture(scope="module")
 def session(stack: Endpoints) -> Iterator[Session]:
-    with session_at(stack.cassandra_host, stack.cassandra_port, protocol_version=5) as made:
-        made.row_factory = dict_factory
-        yield made
+    """The product's own."""
+    made = open_session(CassandraSettings(hosts=(stack.cassandra_host,), port=stack.cassandra_port))
+    yield made
+    made.cluster.shutdown()
 
 
 @pytest.fixture
