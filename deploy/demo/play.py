@@ -137,11 +137,12 @@ class Play:
         """
         self.screen.say("all is written: waiting until nothing is left to repair or to verify")
         quiet = Quiet(self.pace.quiet)
-        doing = "waiting for quiet"
+        doing, was_quiet = "waiting for quiet", False
         deadline = time.monotonic() + LONGEST_WAIT_FOR_THE_END_S
         while time.monotonic() < deadline:
             sight = self._show(doing, stream, ledger)
             if sight is not None and quiet.reached(sight):
+                was_quiet = True
                 evidence = look()
                 verdict = judged(evidence)
                 if verdict.fine:
@@ -152,8 +153,12 @@ class Play:
             time.sleep(LOOK_EVERY_S)
         given_up = f"{doing} after {LONGEST_WAIT_FOR_THE_END_S:.0f} s"
         sight = stream.sight()
-        if sight is not None and (slow := slow_readings(sight, self.pace, time.time())):
-            raise TooSlowError(f"{given_up}: this machine is too slow. {'; '.join(slow)}")
+        slow = [] if sight is None else slow_readings(sight, self.pace, time.time())
+        if slow and not was_quiet:
+            raise TooSlowError(
+                f"{given_up}: this machine is too slow, or something hangs. {'; '.join(slow)};"
+                f" log: {stream.log}"
+            )
         self.screen.say(f"{given_up}, judging what is there; log: {stream.log}")
         return look()
 

@@ -128,7 +128,7 @@ class CanaryKeeper:
     writer: CanaryWriter
     lease: Lease
     interval: float
-    _failure: str = ""
+    _told: str | None = None
 
     def run(self, stop: Event) -> None:
         """Until told to stop. What fails is tried again."""
@@ -141,27 +141,44 @@ class CanaryKeeper:
                 yield from self._held(stop)
             except AlreadyRunning as other:
                 log.debug("canaries are written elsewhere: %s", other)
+                self._told = None
                 yield LEASE_EVERY
             except ReconcilerError as failed:
-                if str(failed) != self._failure:
-                    log.warning("no canary is written: %s", failed)
-                self._failure = str(failed)
+                self._tell(str(failed))
                 yield self.interval
             except Exception:
                 log.exception("canaries have ended by a fault of ours: start the process again")
                 raise
 
     def _held(self, stop: Event) -> Iterator[float]:
-        """While the lease lasts; it is renewed by the turns themselves."""
+        """While the lease lasts; it is renewed by the turns themselves.
+
+        It is kept while the table takes none: another process could not write any either.
+        """
         self.lease.acquire()
         self.writer.begin()
         renewed = self.writer.steady_clock()
-        log.info("writing canaries")
         while not stop.is_set():
             if self.writer.steady_clock() - renewed >= self.lease.renew_every.total_seconds():
                 self.lease.acquire()
                 renewed = self.writer.steady_clock()
-            self.writer.write()
-            self._failure = ""
+            self._write()
             yield self.interval
         self.lease.release()
+
+    def _write(self) -> None:
+        try:
+            self.writer.write()
+        except ReconcilerError as failed:
+            self._tell(str(failed))
+        else:
+            self._tell("")
+
+    def _tell(self, failure: str) -> None:
+        """Why none is written, empty when they are; each once."""
+        if failure != self._told:
+            if failure:
+                log.warning("no canary is written: %s", failure)
+            else:
+                log.info("writing canaries")
+        self._told = failure

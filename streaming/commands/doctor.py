@@ -151,7 +151,7 @@ def _print_fixes(settings: Settings, found: list[Check]) -> None:
     for topic in topics:
         print(
             f"kafka-topics.sh --bootstrap-server {servers} --create --if-not-exists"
-            f" --topic {shlex.quote(topic)}"
+            f" --topic {shlex.quote(topic)} --config cleanup.policy=delete"
         )
 
 

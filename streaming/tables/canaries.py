@@ -70,9 +70,10 @@ class Canaries:
         Another node's agent would tell of it, too, while its own may hang: it proves nothing.
         """
         replication = replication_of(self._session, self._own)
-        if replication and not is_on_one_node(replication):
+        nodes = self._session.cluster.metadata.all_hosts()
+        if replication and not is_on_one_node(replication, (each.datacenter for each in nodes)):
             raise Refused(
-                f"keyspace {self._own} keeps more than one copy of a row, or is bound to a data"
+                f"keyspace {self._own} keeps more than one copy of a row, or none in a data"
                 " centre: its canaries prove nothing. `reconcile doctor --fix` names the mend"
             )
 

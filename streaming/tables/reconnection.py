@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from typing import Any, ClassVar
 
 from cassandra import AuthenticationFailed
 from cassandra.cluster import Cluster
 from cassandra.connection import ConnectionException
 from cassandra.policies import ExponentialReconnectionPolicy
+
+log = logging.getLogger("reconciler")
 
 SOONEST, LATEST = 1.0, 15.0
 """Seconds until a node that went away is tried again, for ever (the driver's own: up to 600)."""
@@ -27,6 +30,7 @@ def connection_class() -> type[Any]:
 
     class Connection(Cluster.connection_class):  # type: ignore[misc] # the driver has no types
         logged_in = False
+        refused_by: ClassVar[set[Any]] = set()
 
         @classmethod
         def factory(cls, endpoint: Any, *given: Any, **named: Any) -> Any:
@@ -35,8 +39,12 @@ def connection_class() -> type[Any]:
             except AuthenticationFailed as refused:
                 if not cls.logged_in:
                     raise
+                if endpoint not in cls.refused_by:
+                    log.warning("a node refuses our login, and is tried again: %s", refused)
+                cls.refused_by.add(endpoint)
                 raise ConnectionException(str(refused), endpoint) from refused
             cls.logged_in = True
+            cls.refused_by.discard(endpoint)
             return made
 
     return Connection

@@ -36,15 +36,17 @@ def copies(replication: Replication) -> dict[str, int]:
     return {name: number for name, number in numbers.items() if number}
 
 
-def is_on_one_node(replication: Replication) -> bool:
-    """Whether a row is on one node only, whatever nodes and data centres there are."""
-    return replication.get("class", "").endswith("SimpleStrategy") and copies(replication)[""] == 1
-
-
 def data_centres(replication: Replication, of_nodes: Iterable[str]) -> frozenset[str]:
     """Those that have copies; every one of the nodes' where the strategy knows none."""
     found = copies(replication)
     return frozenset(of_nodes) if set(found) == {""} else frozenset(found)
+
+
+def is_on_one_node(replication: Replication, of_nodes: Iterable[str]) -> bool:
+    """Whether each row is on one node only, and on any; ``of_nodes`` are their data centres."""
+    everywhere = frozenset(of_nodes)
+    one_copy = sum(copies(replication).values()) == 1
+    return one_copy and data_centres(replication, everywhere) == everywhere
 
 
 def why_levels_are_guessed(settings: CassandraSettings, where: frozenset[str]) -> str | None:

@@ -16,8 +16,9 @@ from streaming.tables import Canaries, canary_schema, open_session
 from tests.endpoints import Endpoints
 
 WATCHED = ("imapuidtable", "messageidtable")
-SIMPLE = "{'class': 'SimpleStrategy', 'replication_factor': %d}"
-BOUND = "{'class': 'NetworkTopologyStrategy', 'datacenter1': 1}"
+THREE = "{'class': 'SimpleStrategy', 'replication_factor': 3}"
+BY_DATA_CENTRE = "{'class': 'NetworkTopologyStrategy', 'datacenter1': 3}"
+HERE = "{'class': 'NetworkTopologyStrategy', 'datacenter1': 1}"
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def canaries(session: Session) -> Iterator[Canaries]:
         session.execute(f"DROP KEYSPACE {keyspace}")
 
 
-@pytest.mark.parametrize("replication", [SIMPLE % 3, BOUND])
+@pytest.mark.parametrize("replication", [THREE, BY_DATA_CENTRE])
 def test_where_another_node_may_tell_of_a_canary_nothing_is_proven(
     session: Session, canaries: Canaries, replication: str
 ) -> None:
@@ -58,3 +59,11 @@ def test_where_another_node_may_tell_of_a_canary_nothing_is_proven(
     writer.write()
     assert canaries.newest() != written
     assert canaries.watched() == watched
+
+
+def test_one_copy_may_be_named_by_the_only_data_centre(
+    session: Session, canaries: Canaries
+) -> None:
+    session.execute(f"ALTER KEYSPACE {canaries.ring._keyspace} WITH replication = {HERE}")
+    canaries.check()
+    assert canaries.watched() is not None

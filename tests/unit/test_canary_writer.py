@@ -273,12 +273,15 @@ def test_none_is_written_while_it_would_prove_nothing(
     process: Process, leases: MemoryLease, caplog: pytest.LogCaptureFixture
 ) -> None:
     process.table.proves_nothing = Refused("three copies")
-    with caplog.at_level(logging.WARNING, "reconciler"):
-        keeper(process, leases).run(Turns(process, 3))
-    assert caplog.messages == ["no canary is written: three copies"]
-    assert process.table.written == []
-    process.table.proves_nothing = None
-    keeper(process, leases).run(Turns(process, 6))
+    one = keeper(process, leases)
+    with caplog.at_level(logging.INFO, "reconciler"):
+        one.run(Turns(process, 3))
+        assert caplog.messages == ["no canary is written: three copies"]
+        assert process.table.written == []
+        assert leases.held_by("canary") is None
+        process.table.proves_nothing = None
+        one.run(Turns(process, 6))
+    assert caplog.messages[1:] == ["writing canaries"]
     assert len(process.of("n1")) == 3
 
 

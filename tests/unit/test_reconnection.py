@@ -1,6 +1,7 @@
 """A node that refuses a login while it comes up is tried again (real: `stack/test_role.py`)."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from cassandra import AuthenticationFailed
@@ -44,6 +45,18 @@ def test_once_logged_in_a_refused_login_is_a_lost_connection(
     with pytest.raises(ConnectionException, match="roles cannot be read"):
         made.factory(NODE, TIMEOUT)
     assert made.factory(NODE, TIMEOUT) == "another"
+
+
+def test_that_a_node_refuses_is_said_once(
+    answers: list[Exception | str], caplog: pytest.LogCaptureFixture
+) -> None:
+    made, no = connection_class(), AuthenticationFailed("roles cannot be read")
+    answers += ["connection", no, no, "another", no]
+    for _ in range(5):
+        with suppress(ConnectionException):
+            made.factory(NODE, TIMEOUT)
+    said = "a node refuses our login, and is tried again: roles cannot be read"
+    assert caplog.messages == [said, said]
 
 
 def test_each_cluster_logs_in_for_itself(answers: list[Exception | str]) -> None:

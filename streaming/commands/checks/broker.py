@@ -53,7 +53,13 @@ def _retention(broker: KafkaContext, present: list[str]) -> Iterator[Check]:
             f"topic {topic} keeps records for {ms / 3_600_000:.1f} h",
             "set its retention.ms to a day or more: fresh starts and long outages need it",
         )
-    if not short:
+    untold = set(present) - kept.keys()
+    if untold:
+        yield warning(
+            f"how {len(untold)} topics keep their records is not told, {min(untold)} among them",
+            "let the reconciler read their settings (DescribeConfigs)",
+        )
+    elif not short:
         yield fine("topics keep records for a day or more")
 
 

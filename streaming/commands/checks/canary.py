@@ -24,8 +24,17 @@ SLACK: Micros = 60_000_000
 
 
 def canary_table(context: CassandraContext) -> Iterator[Check]:
-    """Their table is there, and CDC is on for it."""
+    """Their table is there, each row of it on one node, and CDC is on for it."""
     keyspace = context.settings.canary.keyspace
+    if not proves(context):
+        yield Check(
+            Level.PROBLEM,
+            f"keyspace {keyspace} keeps more than one copy of a row, or none in a data centre: its"
+            " canaries prove nothing, and none is written",
+            "an admin sets SimpleStrategy with one copy: --fix; what was judged by them may be"
+            " wrong: `reconcile sweep`",
+            cql=(one_copy(keyspace),),
+        )
     name = f"{keyspace}.{CANARY_TABLE}"
     if CANARY_TABLE not in context.cluster.schema(keyspace):
         yield Check(
@@ -42,23 +51,21 @@ def canary_table(context: CassandraContext) -> Iterator[Check]:
             "an admin turns it on: --fix",
             cql=turn_on(name, grace),
         )
-    elif not is_on_one_node(context.cluster.replication(keyspace)):
-        yield Check(
-            Level.PROBLEM,
-            f"keyspace {keyspace} keeps more than one copy of a row, or is bound to a data centre:"
-            " its canaries prove nothing, and none is written",
-            "an admin sets SimpleStrategy with one copy, whatever the cluster: --fix",
-            cql=(one_copy(keyspace),),
-        )
     else:
         yield fine(f"CDC is on for {name}")
+
+
+def proves(context: CassandraContext) -> bool:
+    """Whether a canary is on one node only; true where there is no keyspace for them yet."""
+    replication = context.cluster.replication(context.settings.canary.keyspace)
+    return not replication or is_on_one_node(replication, context.cluster.data_centres())
 
 
 def canaries_heard(context: CassandraContext) -> Iterator[Check]:
     """Canaries of each node come back, as far as a stream that runs has told."""
     settings = context.settings
     store = context.cluster.store(settings.cassandra)
-    if gap_in(store, settings.cassandra).todo:
+    if gap_in(store, settings.cassandra).todo or not proves(context):
         return
     streams = [StreamNames.of(settings, mode).bookmarks(context.families[0]) for mode in Mode]
     bookmarks = CassandraBookmarks(store)

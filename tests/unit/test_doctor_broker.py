@@ -1,0 +1,28 @@
+"""What `reconcile doctor` says of topics (a real broker's: `tests/contract/test_topics.py`)."""
+
+from collections.abc import Iterable
+from typing import cast
+
+from reconcilers.families.message import MESSAGE
+from streaming.commands.checks.broker import topics
+from streaming.commands.checks.check import KafkaContext, Level
+from streaming.settings import Settings
+from streaming.topics import Watcher
+
+
+class Silent:
+    """All topics are there, and their settings may not be read: Kafka tells none of them."""
+
+    def missing(self, topics: Iterable[str]) -> list[str]:
+        return [each for each in topics if each.startswith("james.")]
+
+    def configured(self, topics: Iterable[str], name: str) -> dict[str, str]:
+        return {}
+
+
+def test_settings_of_topics_that_are_not_told_are_not_taken_for_right() -> None:
+    context = KafkaContext(Settings(), (MESSAGE,), cast(Watcher, Silent()))
+    said = [str(each) for each in topics(context) if each.level is not Level.OK]
+    assert len(said) == 1
+    assert "is not told" in said[0]
+    assert "DescribeConfigs" in said[0]
