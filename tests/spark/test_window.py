@@ -172,12 +172,12 @@ def test_after_an_hour_back_a_fresh_query_goes_on_after_what_is_settled(
 def test_spark_keeps_a_row_for_each_window_and_partition_however_many_records(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    windows = range(8)
+    windows = range(3)
     read: list[Read] = [
         (100.0 + n, [(place, 50 * n, 50 * (n + 1)) for place in (ZERO, ONE)]) for n in windows
     ]
     out = run(spark, tmp_path, [*read, (120, []), (121, [])])
-    assert out.ranges(ZERO, ONE) == {ZERO: (0, 400), ONE: (0, 400)}
+    assert out.ranges(ZERO, ONE) == {ZERO: (0, 150), ONE: (0, 150)}
     beat = 1
     assert out.kept == len(windows) * (2 + beat) + beat, "the last opens one more"
 
