@@ -26,7 +26,7 @@ from reconcilers.frontier import CANARY_TABLE
 from streaming import settings
 from streaming.settings import CanarySettings, CassandraSettings, KafkaSettings
 from streaming.tables import canary_schema
-from streaming.topics import own_topics
+from streaming.topics import NOT_COMPACTED, own_topics
 
 log = logging.getLogger("prepare")
 
@@ -81,9 +81,9 @@ def prepare_topics(wanted: KafkaSettings) -> None:
     admin = KafkaAdminClient(bootstrap_servers=wanted.bootstrap_servers)
     try:
         missing = sorted(names.difference(admin.list_topics()))
-        limits = {"max.message.bytes": str(MAX_MESSAGE_BYTES)}
+        kept = {"max.message.bytes": str(MAX_MESSAGE_BYTES), **NOT_COMPACTED}
         new = [
-            NewTopic(name, num_partitions=PARTITIONS, replication_factor=-1, topic_configs=limits)
+            NewTopic(name, num_partitions=PARTITIONS, replication_factor=-1, topic_configs=kept)
             for name in missing
         ]
         if new:

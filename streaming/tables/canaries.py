@@ -69,13 +69,16 @@ class Canaries:
 
         Another node's agent would tell of it, too, while its own may hang: it proves nothing.
         """
-        replication = replication_of(self._session, self._own)
-        nodes = self._session.cluster.metadata.all_hosts()
-        if replication and not is_on_one_node(replication, (each.datacenter for each in nodes)):
+        if not self._prove():
             raise Refused(
                 f"keyspace {self._own} keeps more than one copy of a row, or none in a data"
                 " centre: its canaries prove nothing. `reconcile doctor --fix` names the mend"
             )
+
+    def _prove(self) -> bool:
+        nodes = self._session.cluster.metadata.all_hosts()
+        replication = replication_of(self._session, self._own)
+        return is_on_one_node(replication, (each.datacenter for each in nodes))
 
     def claim(self) -> str:
         """Take the table for this James's keyspace, unless another has it; returns whose it is.
@@ -130,9 +133,7 @@ class Canaries:
         None where one is not captured (any more), and where canaries prove nothing. Raises
         `Retryable`.
         """
-        try:
-            self.check()
-        except Refused:
+        if not self._prove():
             return None
         tables = self._captured()
         with translated(f"asking whether {self._own}.{CANARY_TABLE} is captured"):

@@ -43,10 +43,13 @@ def data_centres(replication: Replication, of_nodes: Iterable[str]) -> frozenset
 
 
 def is_on_one_node(replication: Replication, of_nodes: Iterable[str]) -> bool:
-    """Whether each row is on one node only, and on any; ``of_nodes`` are their data centres."""
+    """Whether each row is on one node only, and on any; ``of_nodes`` are their data centres.
+
+    True of a keyspace that is not there.
+    """
     everywhere = frozenset(of_nodes)
     one_copy = sum(copies(replication).values()) == 1
-    return one_copy and data_centres(replication, everywhere) == everywhere
+    return not replication or (one_copy and data_centres(replication, everywhere) == everywhere)
 
 
 def why_levels_are_guessed(settings: CassandraSettings, where: frozenset[str]) -> str | None:

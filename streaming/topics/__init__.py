@@ -26,9 +26,10 @@ from streaming.topics.publishing import (
     suspect_key,
     suspect_record,
 )
-from streaming.topics.watcher import Record, Watcher
+from streaming.topics.watcher import NOT_COMPACTED, Record, Watcher
 
 __all__ = [
+    "NOT_COMPACTED",
     "SHARED_DEAD_LETTERS",
     "SHARED_GROUP",
     "SHARED_SUSPECTS",

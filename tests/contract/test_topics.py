@@ -1,19 +1,23 @@
 """What a real broker tells of topics, and what `reconcile doctor` makes of it."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 import pytest
 from kafka import KafkaAdminClient
-from kafka.admin import NewTopic
+from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, NewTopic
 
+from deploy.prepare import prepare_topics
 from reconcilers.families.message import MESSAGE
 from streaming.commands.checks.broker import topics
 from streaming.commands.checks.check import KafkaContext, Level
 from streaming.settings import KafkaSettings, Settings
 from streaming.topics import Watcher, own_topics
 from tests.endpoints import Endpoints
+from tests.stack.streams import until
+
+POLICY = "cleanup.policy"
 
 
 @pytest.fixture
@@ -42,6 +46,14 @@ def create(kafka: KafkaSettings, topic: str, **settings: str) -> None:
         admin.create_topics([NewTopic(topic, 1, 1, topic_configs=configs)])
 
 
+def set_by_hand(kafka: KafkaSettings, names: Iterable[str]) -> dict[str, str]:
+    """The cleanup policy of those topics that do not just have the broker's own."""
+    asked = [ConfigResource(ConfigResourceType.TOPIC, each, [POLICY]) for each in names]
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)) as admin:
+        told = admin.describe_configs(asked, config_filter=ConfigFilterType.MODIFIED)["topic"]
+    return {name: each[POLICY]["value"] for name, each in told.items() if POLICY in each}
+
+
 def found(kafka: KafkaSettings, watcher: Watcher) -> list[str]:
     """What doctor does not find in order."""
     context = KafkaContext(Settings(kafka=kafka), (MESSAGE,), watcher)
@@ -52,7 +64,15 @@ def test_what_is_made_here_is_in_order(kafka: KafkaSettings, watcher: Watcher) -
     mine = (kafka.topic_prefix, *own_topics(kafka))
     assert found(kafka, watcher) == [f"topic {each} does not exist" for each in mine]
     watcher.create(mine)
-    assert set(watcher.configured(mine, "cleanup.policy").values()) == {"delete"}
+    assert set_by_hand(kafka, mine) == dict.fromkeys(mine, "delete")
+    assert found(kafka, watcher) == []
+
+
+def test_so_is_what_is_prepared_for_containers(kafka: KafkaSettings, watcher: Watcher) -> None:
+    mine = (kafka.topic_prefix, *own_topics(kafka))
+    prepare_topics(kafka)
+    until("the broker tells of them", lambda: not watcher.missing(mine))
+    assert set_by_hand(kafka, mine) == dict.fromkeys(mine, "delete")
     assert found(kafka, watcher) == []
 
 

@@ -58,7 +58,7 @@ def canary_table(context: CassandraContext) -> Iterator[Check]:
 def proves(context: CassandraContext) -> bool:
     """Whether a canary is on one node only; true where there is no keyspace for them yet."""
     replication = context.cluster.replication(context.settings.canary.keyspace)
-    return not replication or is_on_one_node(replication, context.cluster.data_centres())
+    return is_on_one_node(replication, context.cluster.data_centres())
 
 
 def canaries_heard(context: CassandraContext) -> Iterator[Check]:
