@@ -1,33 +1,45 @@
-"""What can go wrong, as a tree: the branch says who has to act.
+"""What can go wrong, as a tree: the branch says who has to act, and with which code a command ends.
 
 ::
 
-    ReconcilerError
-    ├── Retryable            the same call may succeed later: back off, never count an attempt
-    │   ├── Unreachable      no host answered, or the answer did not come in time
-    │   └── Overloaded       the server refused for now (overload, bootstrapping, no quorum)
-    │       └── ReadFailed   … or failed this very read: others may do (`reconcilers.halves`)
-    ├── Refused              the server will refuse this again until a person acts
-    ├── Deferred             a correction has to wait: the message says for what
-    │   └── Soon             … and only for a moment: the next look may do
-    ├── Unfinished           a count goes on with the next turn, where it is now
-    ├── SparkDied            the JVM is gone: only a new process can go on
-    ├── NotGuarded           a write that could override a user's was asked for: a bug, never sent
-    └── Misconfigured        settings or surroundings are wrong: one clear line, exit code 2
-        ├── NewerSchema              a newer product has upgraded our own keyspace
-        ├── EventsLost               retention has passed over changes that were not examined
-        └── AlreadyRunning           another live stream holds the lease
+    ReconcilerError           70  a bug, where it reaches the command line
+    ├── Retryable              4  the same call may succeed later: back off, count no attempt
+    │   ├── Unreachable           no host answered, or the answer did not come in time
+    │   └── Overloaded            the server refused for now (overload, bootstrapping, no quorum)
+    │       └── ReadFailed        … or failed this very read: others may do (`reconcilers.halves`)
+    ├── Refused                3  the server will refuse this again until a person acts
+    ├── Deferred              70  a correction has to wait: the message says for what
+    │   └── Soon                  … and only for a moment: the next look may do
+    ├── Unfinished            70  a count goes on with the next turn, where it is now
+    ├── NotGuarded            70  a write that could override a user's was asked for, never sent
+    ├── EndedItself            5  only a new process can go on: its supervisor starts it
+    │   └── SparkDied             the JVM is gone
+    └── Misconfigured          2  settings, arguments or tables are wrong: one clear line
+        ├── NewerSchema        3  a newer product has upgraded our own keyspace
+        ├── EventsLost         3  retention has passed over changes that were not examined
+        └── AlreadyRunning     3  another live stream holds the lease
 
 Design after kopf's split of temporary and permanent errors.
 """
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from reconcilers.exit_codes import ExitCode
 
 
 class ReconcilerError(Exception):
     """Base of all errors that this product raises on purpose."""
 
+    exit_code: ClassVar[ExitCode] = ExitCode.DEFECT
+    """Of a command that this error ends."""
+
 
 class Retryable(ReconcilerError):
     """The surroundings failed, not the request: it may be tried again unchanged."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.UNREACHABLE
 
 
 class Unreachable(Retryable):
@@ -44,6 +56,8 @@ class ReadFailed(Overloaded):
 
 class Refused(ReconcilerError):
     """The server refuses the statement for good: permission, missing table, wrong type."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.REFUSED
 
 
 class Deferred(ReconcilerError):
@@ -65,6 +79,8 @@ class NotGuarded(ReconcilerError):
 class Misconfigured(ReconcilerError):
     """Settings or surroundings are wrong; the message says what to change."""
 
+    exit_code: ClassVar[ExitCode] = ExitCode.USAGE
+
 
 class EventsLost(Misconfigured):
     """Records that were not read are gone: past their retention, or with their topic or cluster.
@@ -72,14 +88,26 @@ class EventsLost(Misconfigured):
     The message says which.
     """
 
+    exit_code: ClassVar[ExitCode] = ExitCode.REFUSED
+
 
 class NewerSchema(Misconfigured):
     """Our own keyspace has a step that this product does not know: a newer one upgraded it."""
 
+    exit_code: ClassVar[ExitCode] = ExitCode.REFUSED
 
-class SparkDied(ReconcilerError):
+
+class EndedItself(ReconcilerError):
+    """This process cannot go on; a new one can, after what is settled."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.START_AGAIN
+
+
+class SparkDied(EndedItself):
     """Spark's JVM is gone; a new process goes on after what is settled."""
 
 
 class AlreadyRunning(Misconfigured):
     """Another live stream in repair mode holds the lease of this keyspace."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.REFUSED

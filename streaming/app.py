@@ -1,12 +1,13 @@
 """``reconcile``: the command line. Each command in `streaming.commands` puts its parts together.
 
-Exit codes: 0 done; 1 something was found that needs a person (doctor); 2 it could not be done, with
-one line that says why.
+A command that cannot be done ends with one line on standard error and the exit code of its error
+(`reconcilers.errors`); docs/exit-codes.md says what each code asks for.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import tomllib
@@ -16,6 +17,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from reconcilers.errors import ReconcilerError
+from reconcilers.exit_codes import MEANINGS, ExitCode
 from streaming.commands import (
     bookmark,
     canary,
@@ -30,12 +32,13 @@ from streaming.commands import (
     stream,
     sweep,
 )
+from streaming.commands.stopping import ended_by_sigterm
 from streaming.monitoring import logs
 from streaming.settings import load
 
+log = logging.getLogger("reconciler")
+
 PACKAGE = "james-reconciler"
-NOBODY_READS = 141
-"""The exit code of a command whose output nobody takes, as a shell has it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,17 +49,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     logs.configure()
     try:
-        done = int(arguments.run(load(arguments.config), arguments))
+        with ended_by_sigterm():
+            done = int(arguments.run(load(arguments.config), arguments))
         sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as after `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return NOBODY_READS
+        return ExitCode.NOBODY_READS
     except ReconcilerError as failed:
-        sys.stderr.write(f"reconcile: {failed}\n")
-        return 2
+        return _ended_by(failed, failed.exit_code)
     except KeyboardInterrupt:
-        return 130
+        return ExitCode.INTERRUPTED
+    except Exception as failed:
+        raise SystemExit(_ended_by(failed, ExitCode.DEFECT)) from failed
     return done
+
+
+def _ended_by(failed: Exception, code: ExitCode) -> int:
+    """Tell it in one line; of a defect of ours the log has the traceback. Returns the code."""
+    text = str(failed)
+    if code is ExitCode.DEFECT:
+        log.critical("a defect of the reconciler", exc_info=failed)
+        text = f"a defect of the reconciler: {failed!r}; the log has its traceback"
+    sys.stderr.write(f"reconcile: {' '.join(text.split())}\n")
+    return code
 
 
 def version() -> str:
@@ -70,7 +85,10 @@ def version() -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="reconcile", description="Keeps Apache James's Cassandra projections true."
+        prog="reconcile",
+        description="Keeps Apache James's Cassandra projections true.",
+        epilog="\n".join(["exit codes:", *(f"  {code:<3} {MEANINGS[code]}" for code in ExitCode)]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import signal
 import time
 from threading import Event, Thread
 from typing import Any, Protocol
@@ -20,6 +19,7 @@ from reconcilers.errors import Misconfigured, Refused, Retryable
 from reconcilers.frontier import CANARY_TABLE
 from streaming.canary.writer import CanaryKeeper, CanaryWriter
 from streaming.commands.holding import end_lease_of_the_dead, this_process
+from streaming.commands.stopping import stopped_by_signals
 from streaming.settings import Settings
 from streaming.tables import Canaries, connect, schema_of
 from streaming.tables.own_keyspace import make_own
@@ -38,9 +38,7 @@ def add_command(commands: Any) -> None:
 
 def run(settings: Settings, _arguments: argparse.Namespace) -> int:
     """Run until SIGTERM or SIGINT; returns 0 after a clean stop. Raises `ReconcilerError`."""
-    stop = Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stopped_by_signals()
     if not has_table(settings):
         raise Misconfigured(f"{_missing(settings)}: have an admin run `reconcile doctor --fix`")
     keeper(settings, make_own(settings.cassandra)).run(stop)

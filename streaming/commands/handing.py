@@ -25,8 +25,6 @@ from streaming.pipeline.worker import Job
 from streaming.settings import Mode
 from streaming.topics import Watcher, projection_of, suspect_key
 
-WAITS, STOPPED = 3, 130
-"""Exit codes: what was found waits for a stream; somebody has ended it."""
 SILENT = 180.0
 """Seconds, or six delays: a stream that observes settles something so often; it has no lease."""
 

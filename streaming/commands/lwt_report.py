@@ -176,7 +176,7 @@ class Reader:
                     return f"{node} is left out: {failed}"
                 time.sleep(ASKED_AGAIN_AFTER)
             except Refused as failed:
-                raise Misconfigured(
+                raise Refused(
                     f"{failed}: GRANT SELECT ON KEYSPACE system_views TO {self._role}"
                     " (deploy/cassandra/roles.cql)"
                 ) from failed

@@ -7,12 +7,10 @@ where none runs it waits, or the command runs one until that is settled (``--set
 from __future__ import annotations
 
 import argparse
-import signal
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import Event
 from typing import Any
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, Place, Positions, flat
@@ -33,10 +31,11 @@ from streaming.again.sweep import Interrupted
 from streaming.commands import workers
 from streaming.commands.bookmark import BookmarkDesk
 from streaming.commands.dead_letters import COMPARE
-from streaming.commands.handing import STOPPED, WAITS, hand_over, wait_unless
+from streaming.commands.handing import hand_over, wait_unless
 from streaming.commands.mode import StreamNames
 from streaming.commands.own_stream import OwnStream, add_settle
 from streaming.commands.pause import time_of
+from streaming.commands.stopping import stopped_by_signals
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.starting import other_than
 from streaming.pipeline.worker import Job
@@ -82,10 +81,8 @@ def _place(text: str) -> tuple[Place, int]:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Replay; 0 when all was looked at and settled, 1 where Kafka lacks some of it."""
-    stop = Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    """Replay; 0 when all was looked at and settled, 1 when not, or Kafka lacks some of it."""
+    stop = stopped_by_signals()
     wait = partial(wait_unless, stop)
     own = open_own(settings)
     names = StreamNames.of(settings, Mode(arguments.mode))
@@ -116,12 +113,10 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                 end = beside.finish()
         except Interrupted:
             print("stopped: what was found until then is handed over; begin again for the rest")
-            return STOPPED
+            return stop.code
     told = _suspects(found) if arguments.dry_run else end.lines()
     print("\n".join([*_told(found), *told]))
-    if end.waits:
-        return WAITS
-    return int(bool(wanted.gone or found.gone or found.unread))
+    return int(bool(end.waits or wanted.gone or found.gone or found.unread))
 
 
 def _job(arguments: argparse.Namespace, of: Job) -> ReplayJob:

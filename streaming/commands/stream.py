@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import signal
 from dataclasses import dataclass
 from functools import partial
 from threading import Event, Thread
@@ -27,6 +26,7 @@ from streaming.commands.driver import supervisor
 from streaming.commands.holding import Holding
 from streaming.commands.mode import StreamNames
 from streaming.commands.opened import OpenedStream
+from streaming.commands.stopping import stopped_by_signals
 from streaming.commands.sweeping import OwnSweeps, schedule_of
 from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
@@ -63,9 +63,7 @@ def add_command(commands: Any) -> None:
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Run until SIGTERM or SIGINT; returns 0 after a clean stop. Raises `ReconcilerError`."""
-    stop = Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stopped_by_signals()
     lost = Lost(accepted=arguments.accept_loss, events=arguments.events_lost)
     run_stream(settings, Mode(arguments.mode), stop, lost)
     return 0

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import signal
 import sys
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
-from threading import Event
 from typing import Any
 
 from checkpoints.clock import now_micros, to_seconds
@@ -24,12 +22,13 @@ from streaming.again.progress import ShownProgress
 from streaming.again.sweep import Interrupted, Sweeper, SweepMark, SweepResult
 from streaming.again.workers import MOST_TASKS
 from streaming.commands import workers
-from streaming.commands.handing import STOPPED, WAITS, hand_over, wait_unless
+from streaming.commands.handing import hand_over, wait_unless
 from streaming.commands.holding import Alone
 from streaming.commands.mode import StreamNames
 from streaming.commands.names import did_you_mean
 from streaming.commands.own_stream import OwnStream, add_settle
 from streaming.commands.pause import NO_REASON
+from streaming.commands.stopping import stopped_by_signals
 from streaming.commands.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
 from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
@@ -63,10 +62,8 @@ def _rate(text: str) -> int:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Sweep; 0 when all was read and settled, 1 when memory is not whole. Raises as below it."""
-    stop = Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    """Sweep; 0 when all was read and settled, 1 when not, or memory is not whole."""
+    stop = stopped_by_signals()
     settings = paced(settings, arguments.rate)
     own, family = open_own(settings), _family(settings, arguments.systems)
     names = StreamNames.of(settings, Mode(arguments.mode))
@@ -94,11 +91,9 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
             print("stopped: `reconcile sweep --resume` goes on from here")
         else:
             print("\n".join([*told_of(found), "stopped: what was found waits for the stream"]))
-        return STOPPED
+        return stop.code
     print("\n".join([*told_of(found), *end.lines()]))
-    if end.waits:
-        return WAITS
-    return 1 if found.unread or found.memory is not None else 0
+    return int(bool(end.waits or found.unread or found.memory is not None))
 
 
 def wait_until_it_counts(mark: SweepMark, wait: Callable[[float], None]) -> None:

@@ -15,7 +15,10 @@ class JsonLines(logging.Formatter):
     """A record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """``time`` (ISO 8601, UTC), ``level``, ``message``, and ``finding`` or ``error``."""
+        """``time`` (ISO 8601, UTC), ``level`` and ``message``.
+
+        Also ``finding``, or ``error`` with its ``traceback``, if the record has one.
+        """
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -26,6 +29,7 @@ class JsonLines(logging.Formatter):
             line["finding"] = finding
         if record.exc_info and record.exc_info[1] is not None:
             line["error"] = repr(record.exc_info[1])
+            line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
 
 

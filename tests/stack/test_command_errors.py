@@ -1,4 +1,4 @@
-"""What cannot be done is told in one clear line on standard error, and by exit code 2."""
+"""What cannot be done is told in one clear line on standard error, and by its exit code."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ from cassandra.cluster import Session
 
 from checkpoints.bookmarks import Bookmark
 from checkpoints.cassandra import CassandraBookmarks, Store, create_schema
-from streaming.app import NOBODY_READS
+from reconcilers.exit_codes import ExitCode
 from streaming.commands.mode import StreamNames
 from streaming.settings import Mode, load
 from tests.endpoints import Endpoints
@@ -24,9 +24,9 @@ from tests.stack.streams import PATIENCE, write_settings
 pytestmark = pytest.mark.stack
 
 
-def line_of(failed: subprocess.CompletedProcess[str]) -> str:
+def line_of(failed: subprocess.CompletedProcess[str], code: ExitCode = ExitCode.USAGE) -> str:
     """The one line; the log may stand before it, nothing after it."""
-    assert failed.returncode == 2, failed.stderr
+    assert failed.returncode == code, failed.stderr
     lines = failed.stderr.strip().splitlines()
     ours = [line for line in lines if not line.startswith("{")]
     assert ours == [lines[-1]], failed.stderr
@@ -130,7 +130,7 @@ def asked_in_vain(settings: Any, command: list[str]) -> None:
     """The command, where no Cassandra is at the port of its settings."""
     port = free_port()
     config = settings(cassandra={"port": port})
-    told = line_of(reconcile(*command, "--config", str(config)))
+    told = line_of(reconcile(*command, "--config", str(config)), ExitCode.UNREACHABLE)
     assert "connecting to Cassandra at 127.0.0.1" in told
     assert str(port) in told
 
@@ -138,7 +138,7 @@ def asked_in_vain(settings: Any, command: list[str]) -> None:
 def test_an_unreachable_kafka_is_told_with_its_address(settings: Any, cassandra: Session) -> None:
     address = f"127.0.0.1:{free_port()}"
     config = settings(kafka={"bootstrap_servers": address})
-    told = line_of(reconcile("stream", "--config", str(config)))
+    told = line_of(reconcile("stream", "--config", str(config)), ExitCode.UNREACHABLE)
     assert f"no Kafka broker answers at {address}" in told
 
 
@@ -163,7 +163,8 @@ def test_a_command_that_needs_kafka_tells_its_address(
 ) -> None:
     address = f"127.0.0.1:{free_port()}"
     ours = {"cassandra": {"own_keyspace": own}, "kafka": {"bootstrap_servers": address}}
-    told = line_of(reconcile(*command.split(), "--config", str(settings(**ours))))
+    failed = reconcile(*command.split(), "--config", str(settings(**ours)))
+    told = line_of(failed, ExitCode.UNREACHABLE)
     assert f"no Kafka broker answers at {address}" in told
 
 
@@ -242,7 +243,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(settings: Any, tmp_path: Path)
 
 
 def test_a_second_stream_in_repair_mode_is_refused(scene: Scene) -> None:
-    told = line_of(scene.command("stream", "--mode", "repair"))
+    told = line_of(scene.command("stream", "--mode", "repair"), ExitCode.REFUSED)
     assert "another" in told
     assert scene.stream.died() is None
 
@@ -314,7 +315,7 @@ def test_a_reader_that_has_gone_is_no_error(settings: Any, own: str, command: li
     os.close(reads)
     ended = shown(config, command, stdout=writes)
     os.close(writes)
-    assert ended.returncode == NOBODY_READS, ended.stderr
+    assert ended.returncode == ExitCode.NOBODY_READS, ended.stderr
     assert "Traceback" not in ended.stderr
 
 

@@ -489,12 +489,12 @@ def test_a_keyspace_that_is_not_there_is_told(
         reconcile(command, file=file)
 
 
-def test_an_error_is_one_line_and_exit_code_2(stack: Endpoints, tmp_path: Path) -> None:
+def test_an_error_is_one_line_and_its_exit_code(stack: Endpoints, tmp_path: Path) -> None:
     file = write_settings(
         tmp_path / "reconcile.toml", stack, "james", "own", {"cassandra": {"port": 1}}
     )
     command = [sys.executable, "-m", "streaming.app", "status", "--config", str(file)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
-    assert ended.returncode == 2
+    assert ended.returncode == Unreachable.exit_code
     (line,) = ended.stderr.splitlines()
     assert line.startswith("reconcile: connecting to Cassandra at 127.0.0.1 port 1")

@@ -15,6 +15,7 @@ import pytest
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder
 from deploy.mailserver.mail import Message
+from reconcilers.exit_codes import ExitCode
 from tests.stack.scenes import events_of
 from tests.stack.streams import Stream, until
 from tests.stack.users import PROJECTION, TRUTH
@@ -156,7 +157,7 @@ def refused(stream: Stream, meanwhile: Callable[[], object] = bool) -> str:
         return stream.died() is not None
 
     until("it ends", ended, SLOW)
-    assert stream.died() == 2
+    assert stream.died() == ExitCode.REFUSED
     stream.kill()
     line = stream.log.read_text(encoding="utf-8").strip().splitlines()[-1]
     assert line.startswith("reconcile: another live stream holds the lease")

@@ -12,6 +12,7 @@ from kafka.errors import UnknownTopicOrPartitionError
 from kafka.structs import TopicPartition
 
 from checkpoints.cassandra import CassandraBookmarks, CassandraLineage, Store
+from reconcilers.exit_codes import ExitCode
 from reconcilers.finding import State
 from reconcilers.model import Kind
 from streaming.commands.mode import StreamNames
@@ -70,9 +71,9 @@ def make_anew(place: Watched, topic: str, records: Sequence[Any] = ()) -> None:
 
 
 def ends_saying(stream: Stream, *texts: str) -> None:
-    """It ends with exit code 2 and one line that has these texts."""
+    """It is refused, and one line says so that has these texts."""
     until("it ends", lambda: stream.died() is not None, SLOW)
-    assert stream.died() == 2
+    assert stream.died() == ExitCode.REFUSED
     stream.kill()
     lines = stream.log.read_text(encoding="utf-8").splitlines()  # Spark may tell of its end later
     (line,) = [each for each in lines if each.startswith("reconcile: ")][-1:]

@@ -18,6 +18,7 @@ from cassandra.cluster import Session
 
 from checkpoints.bookmarks import Bookmark, flat
 from checkpoints.cassandra import CassandraBookmarks, Store
+from reconcilers.exit_codes import ExitCode
 from streaming.commands.mode import StreamNames
 from streaming.settings import Mode, load
 from streaming.topics import Watcher
@@ -219,7 +220,7 @@ def test_or_lets_it_wait_for_a_stream(replayed: Scene, mail: list[Place]) -> Non
     answer: subprocess.CompletedProcess[str] = replayed.command(
         "replay", "--from-time", "2026-01-01T00:00"
     )
-    assert answer.returncode == 3, answer.stdout + answer.stderr
+    assert answer.returncode == ExitCode.PROBLEMS, answer.stdout + answer.stderr
     assert " suspects wait in topic" in answer.stdout
     replayed.stream.start()
     until("it is repaired", lambda: replayed.agrees(place))

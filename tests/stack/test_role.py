@@ -18,6 +18,7 @@ from checkpoints.cassandra import CassandraJournal, CassandraLease, Store
 from checkpoints.lease import Holder, Lease
 from deploy.mailserver import james
 from reconcilers.errors import Refused, Unreachable
+from reconcilers.exit_codes import ExitCode
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import State
 from reconcilers.projections import MESSAGE_PROJECTIONS
@@ -265,7 +266,7 @@ def test_the_report_on_lightweight_transactions_names_the_right_that_is_missing(
 
 def refusal(done: subprocess.CompletedProcess[str]) -> str:
     """What a command that could not be done says; empty for one that was."""
-    return done.stderr.splitlines()[-1] if done.returncode == 2 else ""
+    return done.stderr.splitlines()[-1] if done.returncode == ExitCode.REFUSED else ""
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import pytest
 from cassandra.cluster import Session
 
 from deploy.demo.old_mail import end_segment
+from reconcilers.exit_codes import ExitCode
 from tests.endpoints import Running
 from tests.stack.conftest import a_scene
 from tests.stack.scenes import SECOND_US, Place, Scene, cells, now_us
@@ -193,7 +194,7 @@ def test_where_no_stream_runs_the_command_settles_what_it_finds(sweeping: Scene)
     scene.write_truth(missing, cells())
     scene.stream.stop()
     answer = scene.command("sweep")
-    assert answer.returncode == 3, answer.stdout + answer.stderr
+    assert answer.returncode == ExitCode.PROBLEMS, answer.stdout + answer.stderr
     assert scene.lacks(missing.row)
     for _ in range(2):  # the stream of the first has ended when the second asks
         answer = scene.command("sweep", "--settle", "--mode", "observe")

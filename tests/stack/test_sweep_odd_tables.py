@@ -18,7 +18,7 @@ from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraLineage, Store
 from checkpoints.clock import now_micros, to_micros
-from streaming.app import NOBODY_READS
+from reconcilers.exit_codes import ExitCode
 from streaming.settings import load
 from tests.endpoints import Running
 from tests.stack.conftest import a_scene
@@ -85,7 +85,7 @@ def test_a_reader_that_has_gone_is_no_error_of_a_sweep(empty: Scene) -> None:
         assert process.stderr is not None
         process.stdout.close()
         told = process.stderr.read().decode()
-        assert process.wait() == NOBODY_READS, told
+        assert process.wait() == ExitCode.NOBODY_READS, told
     assert "Traceback" not in told
 
 

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from streaming.app import NOBODY_READS
+from reconcilers.exit_codes import ExitCode
 
 MANY = """
 import sys
@@ -42,7 +42,7 @@ def many(lines: int, *, read: bool, encoding: str = "utf-8") -> subprocess.Compl
 
 def test_a_reader_that_has_gone_is_no_error_of_ours() -> None:
     ended = many(100_000, read=False)
-    assert (ended.returncode, ended.stderr) == (NOBODY_READS, b"")
+    assert (ended.returncode, ended.stderr) == (ExitCode.NOBODY_READS, b"")
 
 
 def test_a_terminal_without_our_characters_shows_others() -> None:

@@ -14,6 +14,7 @@ from checkpoints.cassandra import Store
 from checkpoints.memory_owner import MemoryOwner
 from checkpoints.schema.upgrade import upgrade
 from reconcilers.errors import Misconfigured, Overloaded, Refused
+from reconcilers.exit_codes import ExitCode
 from streaming import app
 from streaming.commands import doctor
 from streaming.settings import CassandraSettings, Settings
@@ -150,7 +151,7 @@ def test_every_command_refuses_a_newer_keyspace_with_one_line(
     cluster = SimpleNamespace(schema=lambda _: {}, store=lambda _: kept)
     monkeypatch.setattr(doctor, "logged_in", lambda _: nullcontext(cluster))
     monkeypatch.setattr("signal.signal", lambda *_: None)
-    assert app.main([command]) == 2
+    assert app.main([command]) == ExitCode.REFUSED
     (line,) = capsys.readouterr().err.splitlines()
     assert "keyspace reconciler is at version 1000" in line
     assert "there is no way back" in line

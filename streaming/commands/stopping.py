@@ -1,0 +1,51 @@
+"""SIGTERM and SIGINT, as each command takes them."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, current_thread, main_thread
+from types import FrameType
+
+from reconcilers.exit_codes import ExitCode
+
+CODES = {signal.SIGTERM: ExitCode.TERMINATED, signal.SIGINT: ExitCode.INTERRUPTED}
+
+
+class Stop(Event):
+    """Set when the process is to stop; ``code`` is then the exit code of the signal that asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.code = ExitCode.INTERRUPTED
+
+
+def stopped_by_signals() -> Stop:
+    """Set by SIGTERM or SIGINT from now on, and nothing else happens: the command ends itself."""
+    stop = Stop()
+
+    def asked(number: int, _: FrameType | None) -> None:
+        stop.code = CODES[signal.Signals(number)]
+        stop.set()
+
+    for each in CODES:
+        signal.signal(each, asked)
+    return stop
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Meanwhile SIGTERM ends what runs as an exception would: what was opened is closed."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(_number: int, _: FrameType | None) -> None:
+    raise SystemExit(ExitCode.TERMINATED)
