@@ -16,7 +16,7 @@ OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes counte
 SOURCES := reconcilers checkpoints streaming deploy tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup servers tools format lint test test-first test-second test-third test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra test-long-slow-sync demo bench mutants docs lock clean
+.PHONY: help setup servers tools format lint check check-first check-second test test-first test-second test-third test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra test-long-slow-sync demo bench mutants docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -54,6 +54,19 @@ lint: $(STAMP) ## format, ruff, types, import rule
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Two runs side by side, of about the same length. The second shows its output at its end.
+DRIFT := tests/property/test_drift.py
+check: $(STAMP) ## lint, unit and property tests: two minutes, no servers, no jars
+	@$(MAKE) --no-print-directory -j2 check-first check-second
+
+check-first: $(STAMP)
+	$(PYTEST) -q --maxfail=3 tests/unit $(DRIFT)
+
+check-second: lint
+	@mkdir -p build
+	@$(PYTEST) -q --maxfail=3 tests/property --ignore=$(DRIFT) > build/$@.log 2>&1; status=$$?; \
+	  cat build/$@.log; exit $$status
 
 test: tools $(STAMP) ## everything but the long tests and the benchmarks; ARGS: some of it, in one run
 	@$(MAKE) --no-print-directory -j2 servers lint

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deploy.embedded import broker, jars, ports, settings_file
+from deploy.embedded import broker, cassandra_node, jars, ports, settings_file
 from deploy.embedded.cassandra_node import CassandraNode
 from deploy.embedded.errors import FetchError, MismatchError, MissingToolError, StartError
 from deploy.embedded.process import Daemon, identity
@@ -122,6 +122,8 @@ def test_a_node_that_is_to_be_measured_is_compiled_as_in_production(
 ) -> None:
     started: list[str] = []
     monkeypatch.setattr(Daemon, "start", lambda _, command, **__: started.extend(command))
+    for name in ("folder", "java"):  # neither jars nor Java are needed to see the command
+        monkeypatch.setattr(cassandra_node, name, lambda *_: layout.root)
     CassandraNode(layout, decide(layout, Wanted(tables=TABLES))).launch()
     assert set(jars.LIGHT_COMPILER) <= set(started)
     started.clear()
