@@ -12,8 +12,9 @@ whether one is missing, whoever wrote them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from reconcilers.chain import Chain, Run
 from reconcilers.model import Micros
 
 CANARY_TABLE = "canary"
@@ -80,6 +81,10 @@ class Canary:
     steady: bool = True
     tried: Micros = 0
 
+    def run(self) -> Run:
+        """It alone, as a part of a chain."""
+        return Run(self.number, self.previous, self.number, self.previous if self.steady else 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Echo:
@@ -93,43 +98,6 @@ class Echo:
     def lane(self) -> Lane:
         """The way that it came."""
         return self.canary.node, self.topic, self.partition
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """The canaries that came through one lane. Every acknowledged one up to ``reached`` has come.
-
-    ``proven``: what was written before the answer to the canary of this number has come, too.
-    ``ahead`` came while an earlier one is missing, since ``missing_since``.
-    """
-
-    reached: Micros
-    proven: Micros = 0
-    ahead: tuple[Canary, ...] = ()
-    missing_since: Micros | None = None
-
-    def after(self, canary: Canary, now: Micros) -> Chain:
-        """With one more, heard now (µs); one that was heard before changes nothing."""
-        if canary.number <= self.reached or canary in self.ahead:
-            return self
-        waiting = sorted((*self.ahead, canary), key=lambda each: each.number)
-        return _joined(replace(self, ahead=tuple(waiting)), now)
-
-    def given_up(self, now: Micros) -> Chain:
-        """Going on after what is missing first, which is lost."""
-        return _joined(replace(self, reached=self.ahead[0].previous, missing_since=None), now)
-
-
-def _joined(chain: Chain, now: Micros) -> Chain:
-    """What is ahead is taken in, as far as it follows without a gap."""
-    reached, proven, left = chain.reached, chain.proven, list(chain.ahead)
-    while left and left[0].previous <= reached:
-        canary = left.pop(0)
-        reached = canary.number
-        proven = max(proven, canary.previous) if canary.steady else proven
-    waits = chain.missing_since is not None and reached == chain.reached
-    since = chain.missing_since if waits else now
-    return Chain(reached, proven, tuple(left), since if left else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,24 +177,35 @@ class Frontier:
 
     def begin(self, reached: Mapping[Lane, Micros]) -> None:
         """Go on after what was heard before."""
-        self.chains = {lane: Chain(number) for lane, number in reached.items()}
+        self.chains = {lane: Chain.begun(number) for lane, number in reached.items()}
 
     def _proven(self, lane: Lane) -> Micros:
         chain = self.chains.get(lane)
         return -1 if chain is None else chain.proven
 
     def _heard(self, echoes: Iterable[Echo], now: Micros) -> Iterator[Span]:
+        by_lane: dict[Lane, list[Canary]] = {}
         for echo in echoes:
-            canary = echo.canary
-            before = self.chains.get(echo.lane, Chain(canary.previous))
-            after = self.chains[echo.lane] = before.after(canary, now)
-            since = max(canary.tried, canary.previous) or before.reached
-            if after != before and since and canary.number - since > self.rules.longest_pause:
-                yield Span(echo.lane, since, canary.number, UNWATCHED)
+            by_lane.setdefault(echo.lane, []).append(echo.canary)
+        for lane, came in by_lane.items():
+            before = self.chains.get(lane) or Chain.begun(came[0].previous)
+            self.chains[lane] = before.after((each.run() for each in came), now)
+            yield from self._unwatched(lane, before, came)
+
+    def _unwatched(self, lane: Lane, before: Chain, came: Iterable[Canary]) -> Iterator[Span]:
+        """Pauses without canaries that end with one of these, which came after ``before``."""
+        told, newest = set[Micros](), before.reached
+        for canary in came:
+            since = max(canary.tried, canary.previous) or newest
+            long = since and canary.number - since > self.rules.longest_pause
+            if long and canary.number not in told and not before.has(canary.number):
+                told.add(canary.number)
+                yield Span(lane, since, canary.number, UNWATCHED)
+            newest = max(newest, canary.number)
 
     def _overdue(self, now: Micros) -> Iterator[Span]:
         for lane, chain in self.chains.items():
             since = chain.missing_since
             if since is not None and now - since > self.rules.lost_after:
-                yield Span(lane, chain.reached, chain.ahead[0].number, MISSING)
+                yield Span(lane, chain.reached, chain.runs[1].first, MISSING)
                 self.chains[lane] = chain.given_up(now)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconcilers.chain import Chain
 from reconcilers.frontier import (
     MISSING,
     UNWATCHED,
     Canary,
-    Chain,
     Echo,
     Frontier,
     FrontierRules,
@@ -208,9 +208,9 @@ def canaries(draw: st.DrawFn) -> list[Canary]:
 
 
 def chain_of(echoes: Iterable[Canary]) -> Chain:
-    chain = Chain(0)
+    chain = Chain.begun(0)
     for each in echoes:
-        chain = chain.after(each, NOW)
+        chain = chain.after([each.run()], NOW)
     return chain
 
 

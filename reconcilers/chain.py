@@ -1,0 +1,106 @@
+"""A chain: the canaries that came through one lane, as runs without a gap. Pure.
+
+A canary names the one before it that was acknowledged, and joins the run that this one ends. So
+what waits behind a gap is one run, however much it is, and a canary costs a step or two.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from reconcilers.model import Micros
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Canaries of one lane that follow each other: no acknowledged one between them is missing.
+
+    ``first`` and ``reached`` are the numbers of the first and the last; ``previous`` is what the
+    first one names. ``proven``: what was written before the answer to the canary of this number
+    lies before the run's last one.
+    """
+
+    first: Micros
+    previous: Micros
+    reached: Micros
+    proven: Micros = 0
+
+    def joined(self, later: Run) -> Run:
+        """Both as one; ``later`` follows this one or is a part of it."""
+        reached, proven = max(self.reached, later.reached), max(self.proven, later.proven)
+        return Run(self.first, self.previous, reached, proven)
+
+
+_FIRST = attrgetter("first")
+
+
+def joined(runs: Iterable[Run]) -> Iterator[Run]:
+    """Runs in the order of their first numbers; those that follow each other become one."""
+    whole: Run | None = None
+    for run in runs:
+        if whole is not None and run.previous <= whole.reached:
+            whole = whole.joined(run)
+            continue
+        if whole is not None:
+            yield whole
+        whole = run
+    if whole is not None:
+        yield whole
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The canaries that came through one lane, as runs in the order of their numbers.
+
+    The first run came without a gap. Before each other one a canary is missing; before the second
+    since ``missing_since``. However many canaries wait behind a gap, they are one run.
+    """
+
+    runs: tuple[Run, ...]
+    missing_since: Micros | None = None
+
+    @classmethod
+    def begun(cls, reached: Micros) -> Chain:
+        """A lane in which everything up to this number was heard before."""
+        return cls((Run(reached, reached, reached),))
+
+    @property
+    def reached(self) -> Micros:
+        """Every acknowledged canary up to this number has come."""
+        return self.runs[0].reached
+
+    @property
+    def proven(self) -> Micros:
+        """What was written before the answer to the canary of this number has come, too."""
+        return self.runs[0].proven
+
+    @property
+    def ahead(self) -> tuple[Run, ...]:
+        """What came while an earlier canary is missing."""
+        return self.runs[1:]
+
+    def has(self, number: Micros) -> bool:
+        """Whether the canary of this number was heard, or one before it and one after it were."""
+        at = bisect_right(self.runs, number, key=_FIRST)
+        return number <= self.reached or number <= self.runs[at - 1].reached
+
+    def after(self, runs: Iterable[Run], now: Micros) -> Chain:
+        """With these, in any order, heard now (µs); what was heard before changes nothing."""
+        came = sorted((each for each in runs if each.reached > self.reached), key=_FIRST)
+        if not came:
+            return self
+        at = max(bisect_right(self.runs, came[0].first, key=_FIRST) - 1, 0)
+        later = sorted((*self.runs[at:], *came), key=_FIRST)
+        whole = (*self.runs[:at], *joined(later))
+        waits = self.missing_since is not None and whole[0].reached == self.reached
+        since = self.missing_since if waits else now
+        return Chain(whole, since if len(whole) > 1 else None)
+
+    def given_up(self, now: Micros) -> Chain:
+        """Going on after what is missing first, which is lost."""
+        heard, following, *rest = self.runs
+        first = replace(following, proven=max(heard.proven, following.proven))
+        return Chain((first, *rest), now if rest else None)
