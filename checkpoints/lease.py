@@ -107,9 +107,10 @@ class Lease:
         return self._clock() - self._renewed_at < self._lasts.total_seconds() * 2 / 3
 
     def keep(self, stop: Event) -> None:
-        """Renew until told to stop, released, or lost to another; for a thread of the caller's.
+        """Renew until told to stop, or released; for a thread of the caller's.
 
-        A failed renewal is tried again soon; `holds` says meanwhile whether time is left.
+        A failed renewal is tried again soon; `holds` says meanwhile whether time is left. Raises
+        `AlreadyRunning` when the lease is lost to another.
         """
         often, soon = self.renew_every.total_seconds(), self.renew_every.total_seconds() / 5
         pause = often
@@ -123,9 +124,6 @@ class Lease:
             except (Retryable, Refused) as error:  # a cluster refuses, too, what it cannot look up
                 log.warning("the lease %s could not be renewed yet: %s", self._name, error)
                 pause = soon
-            except AlreadyRunning as error:
-                log.error("the lease is lost, repairs stop: %s", error)
-                return
 
     def release(self) -> None:
         """A clean stop: the next stream need not wait. Raises `Retryable` when nobody answers."""

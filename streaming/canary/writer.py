@@ -146,9 +146,6 @@ class CanaryKeeper:
             except ReconcilerError as failed:
                 self._tell(str(failed))
                 yield self.interval
-            except Exception:
-                log.exception("canaries have ended by a fault of ours: start the process again")
-                raise
 
     def _held(self, stop: Event) -> Iterator[float]:
         """While the lease lasts; it is renewed by the turns themselves.

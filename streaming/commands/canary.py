@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import logging
 import time
-from threading import Event, Thread
 from typing import Any, Protocol
 
 from checkpoints.cassandra import CassandraLease, Store
@@ -20,6 +19,7 @@ from reconcilers.frontier import CANARY_TABLE
 from streaming.canary.writer import CanaryKeeper, CanaryWriter
 from streaming.commands.holding import end_lease_of_the_dead, this_process
 from streaming.commands.stopping import stopped_by_signals
+from streaming.commands.threads import Threads
 from streaming.settings import Settings
 from streaming.tables import Canaries, connect, schema_of
 from streaming.tables.own_keyspace import make_own
@@ -45,7 +45,7 @@ def run(settings: Settings, _arguments: argparse.Namespace) -> int:
     return 0
 
 
-def start_canaries(settings: Settings, store: Store, stop: Event) -> None:
+def start_canaries(settings: Settings, store: Store, threads: Threads) -> None:
     """Write them in a thread, unless another process does; without their table nobody can."""
     if not has_table(settings):
         log.warning(
@@ -53,8 +53,7 @@ def start_canaries(settings: Settings, store: Store, stop: Event) -> None:
             _missing(settings),
         )
         return
-    made = keeper(settings, store)
-    Thread(target=made.run, args=(stop,), name="canaries", daemon=True).start()
+    threads.start("canaries", keeper(settings, store).run)
 
 
 def has_table(settings: Settings) -> bool:

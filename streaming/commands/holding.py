@@ -9,12 +9,13 @@ import uuid
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder, Lease, LeaseStore
 from reconcilers.errors import AlreadyRunning
 from streaming.commands.mode import StreamNames
+from streaming.commands.threads import Threads
 from streaming.settings import Mode
 
 log = logging.getLogger("reconciler")
@@ -70,8 +71,8 @@ def end_lease_of_the_dead(store: LeaseStore, name: str) -> None:
 class Holding:
     """Holds the lease while the stream lives; observe mode needs none (a context manager)."""
 
-    def __init__(self, names: StreamNames, store: Store, stop: Event) -> None:
-        self._stop = stop
+    def __init__(self, names: StreamNames, store: Store, threads: Threads) -> None:
+        self._threads = threads
         self._over = Event()
         self._name = names.lease
         self._store = CassandraLease(store)
@@ -84,12 +85,13 @@ class Holding:
         if self._lease is not None:
             end_lease_of_the_dead(self._store, self._name)
             self._lease.acquire()
-            Thread(target=self._lease.keep, args=(self._over,), daemon=True).start()
+            keep = self._lease.keep
+            self._threads.start("lease", lambda _: keep(self._over))
         return self._lease
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Let the next stream begin at once; until here it was held, while all else stopped."""
-        self._stop.set()
+        self._threads.stop.set()
         self._over.set()
         if self._lease is not None and kind is not AlreadyRunning:
             self._lease.release()
@@ -101,12 +103,13 @@ class Alone:
     def __init__(self, store: Store, name: str) -> None:
         self._store, self._name = CassandraLease(store), name
         self._lease, self._over = Lease(self._store, name, this_process()), Event()
+        self._threads = Threads(self._over)
 
     def __enter__(self) -> None:
         """Acquire, and renew in a thread. Raises `AlreadyRunning`."""
         end_lease_of_the_dead(self._store, self._name)
         self._lease.acquire()
-        Thread(target=self._lease.keep, args=(self._over,), daemon=True).start()
+        self._threads.start("lease", self._lease.keep)
 
     def __exit__(self, *_: object) -> None:
         """The next one may begin at once."""

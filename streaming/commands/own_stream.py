@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import logging
+from functools import partial
 from threading import Event, Thread
 
 from checkpoints.cassandra import CassandraLease, Store
-from reconcilers.errors import ReconcilerError, Unreachable
+from reconcilers.errors import EndedItself
 from streaming.again.hand_over import Closing, HandOver
 from streaming.commands.holding import end_lease_of_the_dead
 from streaming.commands.mode import StreamNames
 from streaming.commands.stream import run_stream
+from streaming.commands.threads import Threads
 from streaming.settings import Settings
 
 log = logging.getLogger("reconciler")
@@ -44,8 +46,7 @@ class OwnStream:
         self._settings = settings.model_copy(update={"sweep": never, "metrics": anywhere})
         self._names, self._store = names, store
         self._sink = sink
-        self._stop = Event()
-        self._failed: ReconcilerError | None = None
+        self._threads = Threads(Event())
         self._thread: Thread | None = None
         self._level = log.level
 
@@ -60,8 +61,8 @@ class OwnStream:
         if self._sink.stream.running():
             return
         log.setLevel(logging.WARNING)
-        self._thread = Thread(target=self._run, name="stream", daemon=True)
-        self._thread.start()
+        run = partial(run_stream, self._settings, self._names.mode)
+        self._thread = self._threads.start("stream", run)
         self._until_it_runs(self._thread)
         self._sink.settled_by(self._thread.is_alive)  # however long nothing is settled by it
 
@@ -77,7 +78,7 @@ class OwnStream:
 
     def __exit__(self, *_: object) -> None:
         """It ends as by SIGTERM."""
-        self._stop.set()
+        self._threads.stop.set()
         if self._thread is not None:
             self._thread.join()
         log.setLevel(self._level)
@@ -85,12 +86,5 @@ class OwnStream:
     def _until_it_runs(self, thread: Thread) -> None:
         while not self._sink.stream.running():
             if not thread.is_alive():
-                raise self._failed or Unreachable("the stream that was begun has ended")
+                raise self._threads.failed or EndedItself("the stream that was begun has ended")
             self._sink.wait(LOOK_EVERY)
-
-    def _run(self) -> None:
-        try:
-            run_stream(self._settings, self._names.mode, self._stop)
-        except ReconcilerError as failed:
-            self._failed = failed
-            log.warning("the stream of this command has ended: %s", failed)

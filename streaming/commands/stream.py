@@ -11,7 +11,7 @@ import argparse
 import logging
 from dataclasses import dataclass
 from functools import partial
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -28,6 +28,7 @@ from streaming.commands.mode import StreamNames
 from streaming.commands.opened import OpenedStream
 from streaming.commands.stopping import stopped_by_signals
 from streaming.commands.sweeping import OwnSweeps, schedule_of
+from streaming.commands.threads import Threads
 from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
 from streaming.monitoring.metrics import Metrics, serve
@@ -91,34 +92,36 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
     family = bind(settings.families()[0], schema)
     watcher = Watcher(settings.kafka)
     topics = _topics(settings, family, names, watcher)
-    with Holding(names, store, stop) as lease:
+    threads = Threads(stop)
+    with Holding(names, store, threads) as lease:
         metrics = Metrics(CollectorRegistry())
         port = serve(metrics, settings.metrics)
         metrics.started.set_to_current_time()
-        agents = AgentWatch(settings.agent.http, metrics)
-        Thread(target=agents.run, args=(stop,), name="agents", daemon=True).start()
+        if settings.agent.http:
+            threads.start("agents", AgentWatch(settings.agent.http, metrics).run)
         log.info("watching %s in %s mode; metrics on port %s", family.truth.table, names.mode, port)
         if lost.events:
             end_memory(store, "an operator says so")
         job = workers.job(settings, family, names.suspects_topic)
         opened = OpenedStream(job, names, store, watcher, topics, lease, metrics, lost.accepted)
         before = _table_topics(opened)
-        start_canaries(settings, store, stop)
+        start_canaries(settings, store, threads)
         counting = _counters(opened, schema)
         keeper = supervisor(opened, counting.take if counting is not None else None)
         if counting is not None:
-            Thread(target=counting.run, args=(stop,), name="counting", daemon=True).start()
-        _sweep_by_itself(opened, stop)
+            threads.start("counting", counting.run)
+        _sweep_by_itself(opened, threads)
         keeper.run(stop)
+        threads.check()
         before.note_ends()
     watcher.close()
 
 
-def _sweep_by_itself(opened: OpenedStream, stop: Event) -> None:
+def _sweep_by_itself(opened: OpenedStream, threads: Threads) -> None:
     schedule = schedule_of(opened.settings)
     if schedule is not None:
-        target = OwnSweeps(opened, schedule, Watcher(opened.settings.kafka)).run
-        Thread(target=target, args=(stop,), name="sweep", daemon=True).start()
+        sweeps = OwnSweeps(opened, schedule, Watcher(opened.settings.kafka))
+        threads.start("sweep", sweeps.run)
 
 
 def _counters(opened: OpenedStream, schema: Schema) -> CountingThread | None:

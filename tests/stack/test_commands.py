@@ -5,6 +5,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -33,6 +34,7 @@ from streaming import app
 from streaming.commands import status
 from streaming.commands.holding import Holding
 from streaming.commands.mode import StreamNames
+from streaming.commands.threads import Threads
 from streaming.settings import Mode, Settings, load
 from streaming.tables import disconnect
 from streaming.topics import Watcher, event_topics, own_topics, publish_dead_letters
@@ -318,17 +320,15 @@ def test_status_tells_the_lag_in_time_and_who_holds_the_lease(
     reconcile: Reconcile,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    slot = a_slot()
-    stuck = a_finding(MESSAGE, slot, state=State.STUCK)
+    stuck = a_finding(MESSAGE, a_slot(), state=State.STUCK)
     journal.put(stuck)
     assert reconcile("findings", "--retry", place(stuck))[0] == 0  # something that is not read
-    names, stop = StreamNames.of(settings, Mode.REPAIR), Event()
+    names = StreamNames.of(settings, Mode.REPAIR)
     monkeypatch.setattr(status, "now_micros", lambda: now_micros() + 90_000_000)
-    watcher = Watcher(settings.kafka)
-    starts = flat(watcher.beginning_offsets([names.suspects_topic]))
-    watcher.close()
+    with closing(Watcher(settings.kafka)) as watcher:
+        starts = flat(watcher.beginning_offsets([names.suspects_topic]))
     CassandraBookmarks(store).record(Bookmark(names.bookmarks(MESSAGE), starts))
-    with Holding(names, store, stop) as lease:
+    with Holding(names, store, Threads(Event())) as lease:
         assert isinstance(lease, Lease)
         (stream,) = json.loads(reconcile("status", "--json")[1])["streams"]
     assert stream["holder"]["host"]

@@ -285,15 +285,6 @@ def test_none_is_written_while_it_would_prove_nothing(
     assert len(process.of("n1")) == 3
 
 
-def test_a_fault_of_ours_is_said(
-    process: Process, leases: MemoryLease, caplog: pytest.LogCaptureFixture
-) -> None:
-    process.table.fails = [KeyError("n1")]
-    with pytest.raises(KeyError):
-        keeper(process, leases).run(Turns(process, 3))
-    assert "canaries have ended by a fault of ours" in caplog.text
-
-
 def test_each_says_which_was_sent_before_it(process: Process) -> None:
     """So that a node that was away is no time without canaries."""
     writer = process.writer()

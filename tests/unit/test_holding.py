@@ -11,6 +11,7 @@ import pytest
 from checkpoints.lease import Holder, Lease
 from checkpoints.memory_lease import MemoryLease
 from streaming.commands import holding
+from streaming.commands.threads import Threads
 from streaming.settings import Mode
 
 
@@ -21,18 +22,21 @@ def test_it_is_renewed_while_the_stream_stops(monkeypatch: pytest.MonkeyPatch) -
     def keep(_lease: Lease, over: Event) -> None:
         until.append(over)
         begun.set()
+        over.wait(60)
 
     monkeypatch.setattr(Lease, "keep", keep)
     monkeypatch.setattr(holding, "CassandraLease", lambda store: store)
     names: Any = SimpleNamespace(lease="ours", mode=Mode.REPAIR)
     store, stop = MemoryLease(), Event()
-    with holding.Holding(names, store, stop):  # type: ignore[arg-type]
+    threads = Threads(stop)
+    with holding.Holding(names, store, threads):  # type: ignore[arg-type]
         assert begun.wait(60)
         stop.set()  # SIGTERM: the batch that runs has not ended yet
         assert not until[0].is_set()
         assert store.held_by("ours") is not None
     assert until[0].is_set()
     assert store.held_by("ours") is None
+    threads.check()
 
 
 # --- whose lease it is ---------------------------------------------------------------------------

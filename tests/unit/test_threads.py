@@ -1,0 +1,191 @@
+"""A thread that ends unasked ends its process, with its reason and an exit code to start it again.
+
+The second half puts a fault into each thread of a stream.
+"""
+
+import logging
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from threading import Event
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from checkpoints.lease import Lease
+from checkpoints.memory_lease import MemoryLease
+from reconcilers.errors import AlreadyRunning, EndedItself, ReconcilerError
+from reconcilers.exit_codes import ExitCode
+from streaming.canary.writer import CanaryKeeper
+from streaming.commands import canary, holding, own_stream, stream, workers
+from streaming.commands.mode import StreamNames
+from streaming.commands.own_stream import OwnStream
+from streaming.commands.sweeping import OwnSweeps
+from streaming.commands.threads import Threads
+from streaming.counters.thread import CountingThread
+from streaming.monitoring.agents import AgentWatch
+from streaming.settings import Mode, Settings
+
+pytestmark = pytest.mark.filterwarnings(  # of pytest's own hook: Python's says nothing of them
+    "ignore::pytest.PytestUnhandledThreadExceptionWarning"
+)
+ANY: Any = None
+HANG_S = 60.0
+"""Against hangs only."""
+
+
+def broken(*_: object) -> None:
+    """What nobody expected."""
+    raise KeyError("gone")
+
+
+def returned(*_: object) -> None:
+    """As if it had been told to stop."""
+
+
+def until_told(stop: Event) -> None:
+    assert stop.wait(HANG_S)
+
+
+def ended(*runs: Callable[[Event], object]) -> ReconcilerError:
+    """Why a process of these threads ends; all of its threads do."""
+    threads = Threads(Event())
+    started = [threads.start(f"t{number}", run) for number, run in enumerate(runs)]
+    assert threads.stop.wait(HANG_S)
+    for each in started:
+        each.join(HANG_S)
+        assert not each.is_alive()
+    with pytest.raises(ReconcilerError) as why:
+        threads.check()
+    return why.value
+
+
+def test_an_exception_ends_the_process_and_the_log_has_its_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    why = ended(until_told, broken)
+    assert why.exit_code is ExitCode.START_AGAIN
+    assert str(why) == "thread t1 has ended by a defect: KeyError('gone')"
+    (line,) = caplog.records
+    assert line.levelno == logging.CRITICAL
+    assert line.exc_info is not None
+    assert isinstance(line.exc_info[1], KeyError)
+
+
+def test_a_return_ends_it_too(caplog: pytest.LogCaptureFixture) -> None:
+    why = ended(until_told, returned)
+    assert (type(why), str(why)) == (EndedItself, "thread t1 has ended by itself")
+    assert len(caplog.records) == 1
+
+
+def test_an_error_that_says_who_has_to_act_is_that_of_the_process() -> None:
+    def lost(_: Event) -> None:
+        raise AlreadyRunning("another")
+
+    assert isinstance(ended(until_told, lost), AlreadyRunning)
+
+
+def test_threads_that_end_as_they_are_told_end_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    threads = Threads(Event())
+    started = [threads.start("ours", until_told) for _ in range(3)]
+    threads.stop.set()
+    for each in started:
+        each.join(HANG_S)
+    threads.check()
+    assert caplog.records == []
+
+
+# --- each thread of a stream
+
+
+@dataclass
+class Watched:
+    """What takes the place of the query: it ends only when it is told to."""
+
+    stopped: bool = False
+
+    def run(self, stop: Event) -> None:
+        until_told(stop)
+        self.stopped = True
+
+
+@pytest.fixture
+def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    """A stream whose surroundings are all there, and answer nothing."""
+    made, lease = Watched(), MemoryLease()
+    anything = SimpleNamespace(close=lambda: None)
+    for module, name, value in (
+        (stream, "make_own", lambda _: None),
+        (stream, "connect", lambda _: None),
+        (stream, "schema_of", lambda *_: {}),
+        (stream, "bind", lambda *_: SimpleNamespace(truth=SimpleNamespace(table="imapuidtable"))),
+        (stream, "refuse_guessed_levels", lambda _: None),
+        (stream, "Watcher", lambda _: anything),
+        (stream, "_topics", lambda *_: ()),
+        (stream, "_table_topics", lambda _: SimpleNamespace(note_ends=lambda: None)),
+        (workers, "job", lambda *_: SimpleNamespace(settings=SETTINGS)),
+        (stream, "supervisor", lambda *_: made),
+        (stream, "build_counter_loop", lambda *_: SimpleNamespace(run=until_told, take=broken)),
+        (stream, "canaries", lambda _: None),
+        (canary, "has_table", lambda _: True),
+        (canary, "keeper", lambda *_: CanaryKeeper(ANY, ANY, 1.0)),
+        (holding, "CassandraLease", lambda _: lease),
+        (AgentWatch, "run", lambda _, stop: until_told(stop)),
+        (OwnSweeps, "run", lambda _, stop: until_told(stop)),
+        (CanaryKeeper, "run", lambda _, stop: until_told(stop)),
+        (Lease, "keep", lambda _, stop: until_told(stop)),
+    ):
+        monkeypatch.setattr(module, name, value)
+    return made
+
+
+SETTINGS = Settings.model_validate(
+    {"agent": {"http": ("http://127.0.0.1:1",)}, "metrics": {"port": 0}}
+)
+
+
+@pytest.mark.parametrize("fault", [broken, returned])
+@pytest.mark.parametrize(
+    ("name", "owner", "method"),
+    [
+        ("agents", AgentWatch, "run"),
+        ("canaries", CanaryKeeper, "run"),
+        ("counting", CountingThread, "run"),
+        ("sweep", OwnSweeps, "run"),
+        ("lease", Lease, "keep"),
+    ],
+)
+def test_each_thread_of_a_stream_ends_it(
+    query: Watched,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    owner: type[Any],
+    method: str,
+    fault: Callable[..., None],
+) -> None:
+    monkeypatch.setattr(owner, method, fault)
+    with pytest.raises(EndedItself, match=f"thread {name} has ended"):
+        stream.run_stream(SETTINGS, Mode.REPAIR, Event())
+    assert query.stopped, "nothing is cut off: it ends as by SIGTERM"
+
+
+def test_a_stream_that_is_stopped_ends_without_an_error(query: Watched) -> None:
+    stop = Event()
+    stop.set()
+    stream.run_stream(SETTINGS, Mode.REPAIR, stop)
+    assert query.stopped
+
+
+def test_so_does_the_one_stream_of_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_stream, "run_stream", broken)
+    monkeypatch.setattr(own_stream, "CassandraLease", lambda _: MemoryLease())
+    sink: Any = SimpleNamespace(
+        stream=SimpleNamespace(running=lambda: False), wait=lambda _: None, settled_by=returned
+    )
+    names, store = StreamNames.of(SETTINGS, Mode.REPAIR), nullcontext()
+    with (
+        OwnStream(SETTINGS, names, store, sink) as beside,  # type: ignore[arg-type]
+        pytest.raises(EndedItself, match="KeyError"),
+    ):
+        beside.begin()
