@@ -39,8 +39,11 @@ CODES = {
     "AlreadyRunning": 3,
 }
 ENDS = """
+import signal
 import sys
 from streaming import app
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # of a run in the background it is ignored
 
 def run(settings, arguments):
     {body}
