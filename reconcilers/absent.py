@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
+from typing import Protocol
 from uuid import UUID
 
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
 from reconcilers.memory import born_at
-from reconcilers.model import SECOND, Kind, Micros
+from reconcilers.model import SECOND, Kind, Micros, Slot
+
+
+class AbsentRow(Protocol):
+    """A row that the truth has lost without a delete, as an open finding tells of it."""
+
+    @property
+    def slot(self) -> Slot:
+        """Where it is in the listing."""
+
+    @property
+    def uuids(self) -> tuple[UUID, ...]:
+        """The ids of what it is about."""
 
 
 def truth_lost_rows(
-    family: Family, findings: Iterable[Finding], limit: int, now: Micros
+    family: Family, absent: Collection[AbsentRow], limit: int, now: Micros
 ) -> Finding | None:
     """The finding of the whole truth, None where no more rows are absent than ``limit``.
 
     It stands where no row of the listing can, and parks nothing. ``now`` is µs.
     """
-    absent = [each for each in findings if each.kind is Kind.ABSENT_WITHOUT_DELETE]
     if len(absent) <= limit:
         return None
     groups = {each.slot.group for each in absent}
@@ -41,20 +53,11 @@ def truth_lost_rows(
     )
 
 
-def _made(sources: str, absent: Iterable[Finding]) -> str:
+def _made(sources: str, absent: Iterable[AbsentRow]) -> str:
     """When the sources were made: that tells how old the copy is."""
-    times = [at for each in absent for at in _births(each)]
+    born = (born_at(each) for row in absent for each in row.uuids)
+    times = [at for at in born if at is not None]
     if not times:
         return ""
     first, last = (datetime.fromtimestamp(at // SECOND, UTC) for at in (min(times), max(times)))
     return f" ({sources} made from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC)"
-
-
-def _births(finding: Finding) -> Iterable[Micros]:
-    for text in finding.sources:
-        try:
-            at = born_at(UUID(text))
-        except ValueError:
-            continue
-        if at is not None:
-            yield at

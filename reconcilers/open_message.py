@@ -20,7 +20,7 @@ from enum import Enum
 from uuid import UUID
 
 from reconcilers.finding import Finding, State
-from reconcilers.model import Kind
+from reconcilers.model import Kind, Slot
 from reconcilers.tally import NOTHING, Listed, Sum, Sums, summed
 
 ANY_SIZE = 2**62
@@ -61,11 +61,16 @@ class OpenMessage:
 
 def open_message(finding: Finding) -> OpenMessage | None:
     """That of a finding; None where it is not of one UID of a mailbox."""
-    uid = finding.slot.key[1] if len(finding.slot.key) > 1 else None
-    if not isinstance(uid, int):
-        return None
-    sources = frozenset(UUID(each) for each in finding.sources)
-    return OpenMessage(uid, sources, finding.kind, standing_of(finding))
+    sources = (UUID(each) for each in finding.sources)
+    return message_at(finding.slot, sources, finding.kind, standing_of(finding))
+
+
+def message_at(
+    slot: Slot, sources: Iterable[UUID], kind: Kind, standing: Standing
+) -> OpenMessage | None:
+    """That of a finding at a slot; None where that is not one UID of a mailbox."""
+    uid = slot.key[1] if len(slot.key) > 1 else None
+    return OpenMessage(uid, frozenset(sources), kind, standing) if isinstance(uid, int) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from reconcilers.key import named, text_of
 from reconcilers.model import ACCEPTABLE, Kind, Micros, Wake, look_again
 from streaming.commands.finding_filter import FindingFilter, slots_named
 from streaming.commands.orders import Orders
-from streaming.pipeline.open_findings import finding_wake
+from streaming.pipeline.open_finding import finding_wake
 
 Publish = Callable[[Family, Iterable[Wake]], None]
 Decide = Callable[[Finding, Micros], Finding]

@@ -97,7 +97,7 @@ class AdmissionControl:
             return False
         if target.is_removal and self.breakers.reason(Breaker.REMOVALS):
             return False
-        decided = (suspect.projection, suspect.slot) in self.findings.findings
+        decided = self.findings.is_open(suspect)
         counted = self.breakers.was_counted if decided else self.breakers.was_put_off
         return self.findings.is_not_written(suspect) and not counted(suspect, at)
 

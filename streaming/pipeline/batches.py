@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from reconcilers.behind import waits_for_it
 from reconcilers.model import Micros, Slot, Wake
-from reconcilers.pause import waits_for_resume
 from reconcilers.policy import Admission
 from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import MemoryWatch
@@ -15,7 +13,8 @@ from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, in_order
 from streaming.pipeline.behind import BehindWatch
 from streaming.pipeline.ceiling import WriteCeiling
-from streaming.pipeline.open_findings import OpenFindings, finding_wake
+from streaming.pipeline.open_finding import Wait
+from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.scheduled import ExpiredCells
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
@@ -44,9 +43,7 @@ class Batches:
         if not self.admission.lets_held_go:
             return []
         self.open_findings.let_go()
-        return [
-            finding_wake(finding) for finding in self.open_findings.take_held(self.record.clock())
-        ]
+        return [each.wake for each in self.open_findings.take_held(self.record.clock())]
 
     def recall(self) -> None:
         """Read the open findings anew: a batch that failed told nothing of its work."""
@@ -81,7 +78,7 @@ class Batches:
     def later_looks(self, now: Micros) -> list[Wake]:
         """Keys to look at again now: those due, those a person let go, those with expired cells."""
         self._let_go()
-        due = [finding_wake(finding) for finding in self.open_findings.take_due(now)]
+        due = [each.wake for each in self.open_findings.take_due(now)]
         return [*due, *self.expired.take_due(now)]
 
     def ended(self, look: BatchLook, piece: Slice) -> None:
@@ -97,9 +94,9 @@ class Batches:
         if not self.admission.lets_held_go:
             return
         if unpaused:
-            self.open_findings.let_go(lambda each: waits_for_resume(each.sentence))
+            self.open_findings.let_go(Wait.RESUME)
         if caught_up:
-            self.open_findings.let_go(lambda each: waits_for_it(each.sentence))
+            self.open_findings.let_go(Wait.CATCHING_UP)
 
     # --- for the supervisor
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from checkpoints.clock import to_micros
 from reconcilers.ceiling import Allowance
-from reconcilers.finding import Finding
 from reconcilers.model import Kind, Slot
 from reconcilers.policy import BreakerLimits
+from streaming.pipeline.open_finding import OpenFinding
 
 Place = tuple[str, Slot]
 
@@ -26,35 +28,46 @@ class HeldLooks:
     listing: str
     limits: BreakerLimits | None
     steady: Callable[[], float] = time.monotonic
-    _waiting: dict[Kind | None, dict[Place, None]] = field(default_factory=dict)
+    _waiting: defaultdict[Kind | None, deque[OpenFinding]] = field(
+        default_factory=lambda: defaultdict(deque)
+    )
+    _known: defaultdict[str, set[Slot]] = field(default_factory=lambda: defaultdict(set))
     _allowed: dict[Kind | None, Allowance] = field(default_factory=dict)
 
-    def add(self, findings: Iterable[Finding]) -> None:
+    def add(self, findings: Iterable[OpenFinding]) -> None:
         """These are to come back; those that wait already do so once."""
         for finding in findings:
-            place = finding.projection, finding.slot
-            self._waiting.setdefault(self._lane(finding), {})[place] = None
+            known = self._known[finding.projection]
+            if finding.slot not in known:
+                known.add(finding.slot)
+                self._waiting[self._lane(finding)].append(finding)
 
     def take(self, still_open: Callable[[Place], bool]) -> Iterator[Place]:
         """Those that may come back now, in the order in which they were added."""
         for lane, waiting in self._waiting.items():
-            for place in [each for each in waiting if not still_open(each)]:
-                waiting.pop(place)
-            for place in list(waiting)[: self._number(lane, len(waiting))]:
-                waiting.pop(place)
-                yield place
+            allowed = self._allowance(lane)
+            most = len(waiting) if allowed is None else allowed.whole
+            taken = list(islice(filter(still_open, self._emptied(waiting)), most))
+            if allowed is not None:
+                self._allowed[lane] = allowed.less(len(taken))
+            yield from taken
 
-    def _lane(self, finding: Finding) -> Kind | None:
+    def _emptied(self, waiting: deque[OpenFinding]) -> Iterator[Place]:
+        """Taken out one by one, as far as they are asked for."""
+        while waiting:
+            first = waiting.popleft()
+            self._known[first.projection].discard(first.slot)
+            yield first.projection, first.slot
+
+    def _lane(self, finding: OpenFinding) -> Kind | None:
         removal = finding.kind is Kind.EXTRA_ROW and finding.projection == self.listing
         return finding.kind if removal else None
 
-    def _number(self, lane: Kind | None, waiting: int) -> int:
+    def _allowance(self, lane: Kind | None) -> Allowance | None:
+        """How many may come now; None: all of them."""
         if self.limits is None:
-            return waiting
+            return None
         limits = self.limits
         most = limits.suspects_per_minute if lane is None else limits.removals_per_minute
         allowed = self._allowed.get(lane) or Allowance(max(1, most // 2))
-        allowed = allowed.at_time(to_micros(self.steady()))
-        number = min(waiting, allowed.whole)
-        self._allowed[lane] = allowed.less(number)
-        return number
+        return allowed.at_time(to_micros(self.steady()))

@@ -7,31 +7,37 @@ of which each that changes something is reported once: in the log, and by metric
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from uuid import UUID
 
 from checkpoints.clock import to_seconds
 from checkpoints.journal import Journal
 from reconcilers.absent import truth_lost_rows
 from reconcilers.family import Family
 from reconcilers.finding import Action, Finding, State
-from reconcilers.hold import waits_for_release
 from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Kind, Micros, Slot, Suspect, Wake, look_again
-from reconcilers.open_message import OpenMessage, open_message
+from reconcilers.model import Kind, Micros, Slot, Suspect
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.report import count_change, report_change, report_end, report_looks_again
 from streaming.pipeline.held_looks import HeldLooks, Place
+from streaming.pipeline.open_by_group import MessagesByGroup
+from streaming.pipeline.open_finding import OpenFinding, Wait
+from streaming.pipeline.open_index import Labels, OpenIndex
 from streaming.steps.outcome import Outcome
-from streaming.steps.permit import ABOVE
 
-WAIT_FOR_DECISION = frozenset({State.HELD, State.OBSERVED})
+ONE_IN = 100
+"""What tells of many rows is counted anew when their number has changed by 1 %."""
 
 
-def place_of(finding: Finding) -> Place:
-    """Its projection and slot: one finding is open there."""
-    return finding.projection, finding.slot
+@dataclass(frozen=True, slots=True)
+class LostRows:
+    """The finding that tells of many rows that the truth has lost: how many, when it was written.
+
+    What an earlier process has written counts as 0: it is counted anew.
+    """
+
+    finding: Finding
+    rows: int = 0
 
 
 @dataclass(slots=True)
@@ -48,82 +54,90 @@ class OpenFindings:
     stream: str
     asked_again_after: Micros
     held_looks: HeldLooks
-    findings: dict[Place, Finding] = field(default_factory=dict)
+    index: OpenIndex = field(init=False)
+    _lost_rows: LostRows | None = None
+
+    def __post_init__(self) -> None:
+        """None is open yet."""
+        self.index = OpenIndex(self.family)
 
     def recall(self) -> None:
         """Read them anew from the journal."""
-        self.findings = {}
-        for finding in self.journal.open_findings(self.family):
-            self.keep(finding)
+        self.index, self._lost_rows = OpenIndex(self.family), None
+        self.index.fill(map(self._noted, self.journal.open_findings(self.family)))
         self._show()
 
     def keep(self, finding: Finding) -> None:
-        """An open finding, new or changed. The rows stay in the journal."""
-        self.findings[place_of(finding)] = finding.without_rows()
+        """An open finding, new or changed. Sentence and rows stay in the journal."""
+        self.index.keep(self._noted(finding))
 
     def drop(self, finding: Finding) -> None:
         """It is closed."""
-        self.findings.pop(place_of(finding), None)
+        self.forget(finding.projection, finding.slot)
 
     def forget(self, projection: str, slot: Slot) -> None:
         """No finding is open there (any more: an observer may have seen it heal)."""
-        self.findings.pop((projection, slot), None)
+        lost = self._lost_rows.finding if self._lost_rows is not None else None
+        if lost is not None and (lost.projection, lost.slot) == (projection, slot):
+            self._lost_rows = None
+        self.index.drop(projection, slot)
 
-    def of(self, finding: Finding) -> Finding | None:
+    def of(self, finding: Finding) -> OpenFinding | None:
         """What was known before of the same slot and projection."""
-        return self.findings.get(place_of(finding))
+        return self.index.at(finding.projection, finding.slot)
 
-    def due(self, now: Micros) -> Iterator[Finding]:
-        """Findings whose next look has come."""
-        for finding in self.findings.values():
-            if finding.next_look is not None and finding.next_look <= now and _is_of_a_row(finding):
-                yield finding
-
-    def take_due(self, now: Micros) -> list[Finding]:
+    def take_due(self, now: Micros) -> list[OpenFinding]:
         """Findings whose next look has come; they are not due again until it must have happened.
 
         Those that are held come at a pace, also those that were let go.
         """
-        due = list(self.due(now))
-        self._asked(due, now)
-        self.held_looks.add(each for each in due if _is_paced(each))
-        return [*(each for each in due if not _is_paced(each)), *self.take_held(now)]
+        due = list(self.index.take_due(now))
+        at_once = [each for each in due if not each.is_paced]
+        self._asked(at_once, now)
+        self.held_looks.add(each for each in due if each.is_paced)
+        return [*at_once, *self.take_held(now)]
 
-    def take_held(self, now: Micros) -> list[Finding]:
+    def take_held(self, now: Micros) -> list[OpenFinding]:
         """Those of the held findings that come back now."""
-        paced = [self.findings[place] for place in self.held_looks.take(self._is_held)]
+        places = self.held_looks.take(self._is_held)
+        paced = [found for place in places if (found := self.index.at(*place)) is not None]
         self._asked([each for each in paced if each.next_look is not None], now)
         return paced
 
-    def let_go(self, which: Callable[[Finding], bool] = lambda _: True) -> None:
-        """Those of the held findings come back soon, whenever their next look is due."""
-        self.held_looks.add(each for each in self.held() if which(each))
+    def let_go(self, only: Wait | None = None) -> None:
+        """Those of the held findings, or only those that wait for this, come back soon.
 
-    def held(self) -> Iterator[Finding]:
+        Whenever their next look is due.
+        """
+        self.held_looks.add(each for each in self.held() if only in {None, each.wait})
+
+    def held(self) -> Iterator[OpenFinding]:
         """Findings that wait for a breaker, a pause, or for repair mode; not for their release."""
-        for finding in self.findings.values():
-            waits = finding.state in WAIT_FOR_DECISION and not waits_for_release(finding.sentence)
-            if waits and _is_of_a_row(finding):
-                yield finding
+        return (
+            each
+            for each in self.index
+            if each.wait not in {None, Wait.RELEASE} and each.is_of_a_row
+        )
 
-    def _asked(self, findings: Iterable[Finding], now: Micros) -> None:
+    def _asked(self, findings: Iterable[OpenFinding], now: Micros) -> None:
         for finding in findings:
-            self.keep(replace(finding, next_look=now + self.asked_again_after))
+            self.index.look_at(finding, now + self.asked_again_after)
 
     def _is_held(self, place: Place) -> bool:
-        finding = self.findings.get(place)
-        return finding is not None and finding.state in WAIT_FOR_DECISION
+        found = self.index.at(*place)
+        return found is not None and found.wait is not None
 
     def is_not_written(self, suspect: Suspect) -> bool:
         """Whether no repair of it was sent yet, and none let through, by a person or the breaker.
 
         What a look only verifies was written; what the ceiling holds was counted when it was found.
         """
-        finding = self.findings.get((suspect.projection, suspect.slot))
-        if finding is None:
-            return True
-        waits = finding.state in WAIT_FOR_DECISION and not finding.sentence.endswith(ABOVE)
-        return waits and not finding.attempts and not finding.accepted
+        found = self.index.at(suspect.projection, suspect.slot)
+        return found is None or found.condition.unwritten
+
+    def is_open(self, suspect: Suspect) -> bool:
+        """Whether a finding is open there."""
+        return self.index.at(suspect.projection, suspect.slot) is not None
 
     def on_hold(self, suspects: Iterable[Suspect]) -> set[Place]:
         """Those of the places that a person has put on hold, read now. Raises `Retryable`."""
@@ -141,32 +155,22 @@ class OpenFindings:
     @property
     def refusing(self) -> frozenset[str]:
         """The projections whose table refuses writes."""
-        whole = (self.findings.get((each, WHOLE_TABLE)) for each in self.family.names)
+        whole = (self.index.at(each, WHOLE_TABLE) for each in self.family.names)
         return frozenset(
             each.projection for each in whole if each and each.kind is Kind.TABLE_REFUSES
         )
 
-    def counts(self) -> Counter[tuple[str, str, str]]:
+    def counts(self) -> Counter[Labels]:
         """Open findings by projection, kind and state."""
-        return Counter(
-            (finding.projection, finding.kind.value, finding.state.value)
-            for finding in self.findings.values()
-        )
+        return self.index.counts
 
-    def messages(self) -> dict[UUID, list[OpenMessage]]:
+    def messages(self) -> MessagesByGroup:
         """The messages with an open finding, by mailbox; findings of an index do not count."""
-        found: dict[UUID, list[OpenMessage]] = defaultdict(list)
-        listing = self.family.listing.name
-        for (name, slot), finding in self.findings.items():
-            message = open_message(finding) if name == listing and _is_of_a_row(finding) else None
-            if message is not None and isinstance(slot.group, UUID):
-                found[slot.group].append(message)
-        return found
+        return self.index.messages()
 
     def unreadable(self) -> frozenset[Slot]:
         """Where a finding tells that the server does not read it."""
-        found = self.findings.values()
-        return frozenset(each.slot for each in found if each.kind is Kind.UNREADABLE)
+        return frozenset(each.slot for each in self.index.of_kind(Kind.UNREADABLE))
 
     # --- outcomes
 
@@ -183,15 +187,19 @@ class OpenFindings:
         self._tell_of_absent(absent, now)
         self._show()
 
-    @property
-    def _of_lost_rows(self) -> Finding | None:
-        """The one that tells of many rows that the truth has lost."""
-        found = self.findings.get((self.family.listing.name, self.family.whole_group(None)))
-        return found if found and found.kind is Kind.TRUTH_LOST_ROWS else None
+    def _noted(self, finding: Finding) -> Finding:
+        """The one that tells of many lost rows is remembered with its words."""
+        if finding.kind is Kind.TRUTH_LOST_ROWS:
+            number = len(self.index.of_kind(Kind.ABSENT_WITHOUT_DELETE))
+            self._lost_rows = LostRows(finding, number)
+        return finding
 
     def _tell_of_absent(self, most: int, now: Micros) -> None:
-        before = self._of_lost_rows
-        found = truth_lost_rows(self.family, self.findings.values(), most, now)
+        told, absent = self._lost_rows, self.index.of_kind(Kind.ABSENT_WITHOUT_DELETE)
+        if told and len(absent) > most and abs(len(absent) - told.rows) * ONE_IN < told.rows:
+            return
+        before = told.finding if told is not None else None
+        found = truth_lost_rows(self.family, absent, most, now)
         if found is None:
             if before is not None:
                 self.journal.close(before, State.HEALED, now)
@@ -202,9 +210,9 @@ class OpenFindings:
             self.keep(found)
             report_change(self.metrics, found)
         elif found.sentence != before.sentence:
-            changed = replace(found, found_at=before.found_at)
-            self.journal.touch(changed)
-            self.keep(changed)
+            found = replace(found, found_at=before.found_at)
+            self.journal.touch(found)
+            self.keep(found)
 
     def _take(self, outcome: Outcome) -> None:
         finding = outcome.finding
@@ -222,7 +230,7 @@ class OpenFindings:
         self.keep(finding)
         if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
             return
-        if finding.kind is Kind.ABSENT_WITHOUT_DELETE and self._of_lost_rows is not None:
+        if finding.kind is Kind.ABSENT_WITHOUT_DELETE and self._lost_rows is not None:
             count_change(self.metrics, finding)  # one sentence stands for all of them
         else:
             report_change(self.metrics, finding)
@@ -231,18 +239,3 @@ class OpenFindings:
 
     def _show(self) -> None:
         self.metrics.show_open(self.stream, self.counts())
-
-
-def _is_of_a_row(finding: Finding) -> bool:
-    """Whether there is a key to look at: what stands for a table, or for many rows, has none."""
-    return finding.slot != WHOLE_TABLE and finding.kind is not Kind.SYSTEMATIC
-
-
-def _is_paced(finding: Finding) -> bool:
-    """Whether it comes back at a pace; what the ceiling holds has one of its own."""
-    return finding.state in WAIT_FOR_DECISION and not finding.sentence.endswith(ABOVE)
-
-
-def finding_wake(finding: Finding) -> Wake:
-    """Its key, to be published and looked at again."""
-    return look_again(finding.slot, finding.projection, oldest=finding.oldest)

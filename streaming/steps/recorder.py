@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from checkpoints.clock import HOUR
 from checkpoints.journal import Journal
 from reconcilers.family import Family, Projection
-from reconcilers.finding import Action, State
+from reconcilers.finding import Action, Finding, State
 from reconcilers.hold import waits_for_release
 from reconcilers.model import Kind, Micros, Report
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 
+LONGEST: Micros = 7 * 24 * HOUR
+"""What only a person can end is looked at once a week (µs) at least."""
+
 
 @dataclass(frozen=True, slots=True)
 class FindingRecorder:
-    """Writes one projection's findings down; what waits is looked at after ``again`` (µs)."""
+    """Writes one projection's findings down; what waits is looked at after ``again`` (µs).
+
+    What waits for a person is looked at after as long again as it has waited: its own events wake
+    it, and findings that nobody decides on cost less each day.
+    """
 
     family: Family
     projection: Projection
@@ -34,7 +42,7 @@ class FindingRecorder:
     def keep(self, case: ConfirmedSuspect) -> Outcome:
         """Its open finding stays as it is."""
         assert case.previous is not None
-        kept = replace(case.previous, next_look=self.clock() + self.again)
+        kept = replace(case.previous, next_look=self._later(case.previous))
         self.journal.touch(kept)
         return Outcome(case.slot, Action.KEEP, kept)
 
@@ -45,21 +53,20 @@ class FindingRecorder:
             f"{case.previous.sentence}; {case.previous.attempts} repairs did not hold:"
             " look at it, then `reconcile findings --retry`"
         )
-        next_look = self.clock() + self.again
+        next_look = self._later(case.previous)
         stuck = replace(case.previous, state=State.STUCK, sentence=sentence, next_look=next_look)
         self.journal.put(stuck)
         return Outcome(case.slot, Action.STICK, stuck)
 
     def report(self, case: ConfirmedSuspect, report: Report) -> Outcome:
         """It is not ours to repair as it is."""
-        now = self.clock()
-        next_look = None if report.kind is Kind.UNRESOLVED else now + self.again
         finding = case.finding(
             self.family, self.projection, report.kind, State.REPORTED, report.sentence
         )
-        finding = replace(finding, next_look=next_look)
+        unresolved = report.kind is Kind.UNRESOLVED
+        finding = replace(finding, next_look=None if unresolved else self._later(finding))
         self.journal.put(finding)
-        return Outcome(case.slot, Action.REPORT, finding, at=now)
+        return Outcome(case.slot, Action.REPORT, finding, at=self.clock())
 
     def hold(
         self,
@@ -75,9 +82,18 @@ class FindingRecorder:
         """
         finding = case.finding(self.family, self.projection, kind, state, sentence)
         next_look: Micros | None = self.clock() + (self.again if again is None else again)
+        if state is State.OBSERVED:
+            next_look = self._later(finding)
         if waits_for_release(sentence):
             next_look = None
         finding = replace(case.as_tried_before(finding), next_look=next_look)
         same = case.previous is not None and case.previous.state is state
         (self.journal.touch if same else self.journal.put)(finding)
         return Outcome(case.slot, Action.KEEP, finding)
+
+    def _later(self, finding: Finding) -> Micros:
+        """When it is looked at again (µs); counters wait for what cannot be read."""
+        now = self.clock()
+        if finding.kind is Kind.UNREADABLE:
+            return now + self.again
+        return now + max(self.again, min(now - finding.found_at, LONGEST))

@@ -22,7 +22,7 @@ from reconcilers.memory import believed_since
 from reconcilers.model import Kind, Micros, Row, Slot, Wake
 from reconcilers.policy import Admission
 from reconcilers.seen import Seen
-from streaming.pipeline.open_findings import finding_wake
+from streaming.pipeline.open_finding import finding_wake
 from streaming.pipeline.worker import each_once
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules

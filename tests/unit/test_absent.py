@@ -15,6 +15,7 @@ from reconcilers.finding import Action, Finding, State
 from reconcilers.model import ACCEPTABLE, Kind, Slot
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.held_looks import HeldLooks
+from streaming.pipeline.open_finding import opened
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.steps.outcome import Outcome
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND
@@ -43,12 +44,11 @@ MANY = [*FEW, absent(9, OTHER_MAILBOX)]
 
 
 def test_up_to_the_limit_each_row_speaks_for_itself() -> None:
-    other = replace(FEW[0], slot=Slot(MAILBOX, 99), kind=Kind.AMBIGUOUS_RANGE_DELETE)
-    assert truth_lost_rows(FAMILY, [*FEW, other], MOST, NOW) is None
+    assert truth_lost_rows(FAMILY, list(map(opened, FEW)), MOST, NOW) is None
 
 
 def test_above_it_one_finding_names_counts_and_the_time_span() -> None:
-    found = truth_lost_rows(FAMILY, MANY, MOST, NOW)
+    found = truth_lost_rows(FAMILY, list(map(opened, MANY)), MOST, NOW)
     assert found is not None
     assert (found.kind, found.state) == (Kind.TRUTH_LOST_ROWS, State.REPORTED)
     assert found.kind not in ACCEPTABLE
@@ -62,7 +62,8 @@ def test_above_it_one_finding_names_counts_and_the_time_span() -> None:
 
 @pytest.mark.parametrize("source", [None, "", "no uuid", "3f2504e0-4f89-41d3-9a0c-0305e82c3301"])
 def test_where_no_message_tells_its_time_no_span_is_named(source: str | None) -> None:
-    found = truth_lost_rows(FAMILY, [replace(each, source=source) for each in MANY], MOST, NOW)
+    absent = [opened(replace(each, source=source)) for each in MANY]
+    found = truth_lost_rows(FAMILY, absent, MOST, NOW)
     assert found is not None
     assert "without a delete: was" in found.sentence
 
@@ -123,6 +124,6 @@ def test_it_is_no_key_that_is_looked_at_and_stands_after_a_start() -> None:
     (found,) = driver.of_the_truth()
     driver.open.recall()
     assert driver.open.of(found) is not None
-    assert found not in list(driver.open.due(NOW + 1000 * DAY))
+    assert list(driver.open.take_due(NOW + 1000 * DAY)) == []
     driver.take([absent(20)])
     assert len(driver.of_the_truth()) == 1

@@ -400,7 +400,9 @@ def test_a_superseded_repair_is_counted_and_the_new_finding_kept() -> None:
     decisions.record_outcomes([ended, Outcome(HELD, Action.REPAIR, after)])
     name = PROJECTION.name
     assert counted(decisions, "repairs_total", projection=name, outcome="superseded") == 1
-    assert decisions.open_findings.of(after) == after
+    kept = decisions.open_findings.of(after)
+    assert kept is not None
+    assert (kept.kind, kept.state) == (Kind.DIFFERING_CELLS, State.INTENDED)
     intended = {"projection": name, "kind": "differing_cells", "state": "intended"}
     assert counted(decisions, "findings_total", **intended) == 2
 
@@ -456,7 +458,7 @@ def test_that_a_table_refuses_is_told_once_whoever_found_out(
         for _batch in range(2):
             decisions.record_outcomes([told, waits, told, waits])
     assert [each.getMessage() for each in caplog.records] == ["table t refuses writes"]
-    assert list(decisions.open_findings.findings) == [(PROJECTION.name, WHOLE_TABLE)]
+    assert [each.slot for each in decisions.open_findings.index] == [WHOLE_TABLE]
     assert counted(decisions, "open_findings", **labels_of(parked())) == 1
 
 
@@ -468,7 +470,7 @@ def test_that_a_table_takes_writes_again_is_told_once(caplog: pytest.LogCaptureF
     with caplog.at_level("INFO"):
         decisions.record_outcomes([healed, healed])
     assert [each.getMessage() for each in caplog.records] == ["healed: table t refuses writes"]
-    assert decisions.open_findings.findings == {}
+    assert len(decisions.open_findings.index) == 0
     ended = labels_of(parked()) | {"state": State.HEALED.value}
     assert counted(decisions, "findings_total", **ended) == 1
 

@@ -202,7 +202,7 @@ def test_ten_slices_of_900_read_a_minute_apart_open_nothing_and_are_written_minu
         stream.now += SECOND
     assert stream.ports.journal.breakers() == {}
     assert len(stream.written) == MOST
-    held = [each for each in stream.decisions.open_findings.findings.values() if each.next_look]
+    held = [each for each in stream.decisions.open_findings.index if each.next_look]
     waiting = [each for each in held if each.state is State.HELD]
     assert len(waiting) == 9_000 - MOST
     for _ in range(9):

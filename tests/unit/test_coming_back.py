@@ -21,6 +21,7 @@ from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits
 from reconcilers.write_target import ALL
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.held_looks import HeldLooks
+from streaming.pipeline.open_finding import opened
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
@@ -251,15 +252,15 @@ def test_what_is_resumed_comes_at_the_same_pace() -> None:
 
 def test_others_do_not_wait_behind_removals() -> None:
     looks = HeldLooks(NAME, LIMITS, lambda: 0.0)
-    looks.add(finding(uid) for uid in range(1_000))
-    looks.add([finding(5_000, kind=Kind.MISSING_ROW)])
+    looks.add(opened(finding(uid)) for uid in range(1_000))
+    looks.add([opened(finding(5_000, kind=Kind.MISSING_ROW))])
     assert (NAME, Slot(MAILBOX, 5_000)) in set(looks.take(lambda _: True))
 
 
 def test_what_is_closed_meanwhile_does_not_come_back_and_what_waits_comes_once() -> None:
     looks = HeldLooks(NAME, LIMITS, lambda: 0.0)
     for _ in range(2):
-        looks.add([finding(1), finding(2)])
+        looks.add([opened(finding(1)), opened(finding(2))])
     assert list(looks.take(lambda place: place[1] == Slot(MAILBOX, 2))) == [
         (NAME, Slot(MAILBOX, 2))
     ]
@@ -268,7 +269,7 @@ def test_what_is_closed_meanwhile_does_not_come_back_and_what_waits_comes_once()
 
 def test_an_observer_looks_at_all_of_them_at_once() -> None:
     looks = HeldLooks(NAME, None)
-    looks.add(finding(uid) for uid in range(5_000))
+    looks.add(opened(finding(uid)) for uid in range(5_000))
     assert len(list(looks.take(lambda _: True))) == 5_000
 
 

@@ -1,0 +1,163 @@
+"""An open finding as the driver keeps it in memory by the hundred thousand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from uuid import UUID
+
+from reconcilers.behind import waits_for_it
+from reconcilers.finding import Finding, State
+from reconcilers.hold import waits_for_release
+from reconcilers.key import WHOLE_TABLE
+from reconcilers.model import Kind, Micros, Slot, Wake, look_again
+from reconcilers.open_message import OpenMessage, Standing, message_at, standing_of
+from reconcilers.pause import waits_for_resume
+from streaming.steps.permit import ABOVE
+
+WAIT_FOR_DECISION = frozenset({State.HELD, State.OBSERVED})
+UUID_BYTES = 16
+
+
+class Wait(Enum):
+    """What a held finding waits for."""
+
+    RELEASE = auto()
+    CEILING = auto()
+    RESUME = auto()
+    CATCHING_UP = auto()
+    OTHER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What many findings have in common: each combination exists once.
+
+    ``wait`` is None unless it is held. ``unwritten``: no repair of it was sent yet, and none let
+    through by a person or a breaker.
+    """
+
+    kind: Kind
+    state: State
+    wait: Wait | None
+    standing: Standing
+    unwritten: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenFinding:
+    """What is asked of a finding in each slice. Its sentence and its rows stay in the journal.
+
+    ``sources`` are the ids of what it is about, as far as they are UUIDs: 16 bytes each. Times are
+    µs. Two are equal only if they are the same object.
+    """
+
+    projection: str
+    slot: Slot
+    condition: Condition
+    next_look: Micros | None
+    oldest: Micros | None
+    sources: bytes
+
+    @property
+    def kind(self) -> Kind:
+        """What is wrong."""
+        return self.condition.kind
+
+    @property
+    def state(self) -> State:
+        """Where it stands."""
+        return self.condition.state
+
+    @property
+    def wait(self) -> Wait | None:
+        """What it waits for, None unless it is held."""
+        return self.condition.wait
+
+    @property
+    def is_of_a_row(self) -> bool:
+        """Whether there is a key to look at: a table, or many rows, have none."""
+        return self.slot != WHOLE_TABLE and self.kind is not Kind.SYSTEMATIC
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether it comes back at a pace; what the ceiling holds has one of its own."""
+        return self.wait not in {None, Wait.CEILING}
+
+    @property
+    def wake(self) -> Wake:
+        """Its key, to be published and looked at again."""
+        return look_again(self.slot, self.projection, oldest=self.oldest)
+
+    @property
+    def uuids(self) -> tuple[UUID, ...]:
+        """Those of its sources."""
+        places = range(0, len(self.sources), UUID_BYTES)
+        return tuple(UUID(bytes=self.sources[at : at + UUID_BYTES]) for at in places)
+
+    @property
+    def message(self) -> OpenMessage | None:
+        """As counters need it; None where it is not of one UID of a mailbox."""
+        if not self.is_of_a_row:
+            return None
+        return message_at(self.slot, self.uuids, self.kind, self.condition.standing)
+
+    def __lt__(self, other: OpenFinding) -> bool:
+        """Whether it is due before the other one."""
+        return (self.next_look or 0) < (other.next_look or 0)
+
+
+def opened(finding: Finding) -> OpenFinding:
+    """What the driver keeps of it."""
+    wait = _wait(finding)
+    untried = not finding.attempts and not finding.accepted
+    condition = Condition(
+        kind=finding.kind,
+        state=finding.state,
+        wait=wait,
+        standing=standing_of(finding),
+        unwritten=untried and wait not in {None, Wait.CEILING},
+    )
+    return OpenFinding(
+        finding.projection,
+        finding.slot,
+        _the_one(condition),
+        finding.next_look,
+        finding.oldest,
+        _packed(finding.sources),
+    )
+
+
+@cache
+def _the_one(condition: Condition) -> Condition:
+    """The same object for equal conditions: there are few."""
+    return condition
+
+
+def _wait(finding: Finding) -> Wait | None:
+    if finding.state not in WAIT_FOR_DECISION:
+        return None
+    sentence = finding.sentence
+    if waits_for_release(sentence):
+        return Wait.RELEASE
+    if sentence.endswith(ABOVE):
+        return Wait.CEILING
+    if waits_for_resume(sentence):
+        return Wait.RESUME
+    return Wait.CATCHING_UP if waits_for_it(sentence) else Wait.OTHER
+
+
+def _packed(sources: tuple[str, ...]) -> bytes:
+    packed = bytearray()
+    for text in sources:
+        try:
+            packed += UUID(text).bytes
+        except ValueError:
+            continue  # of a family whose sources are no UUIDs
+    return bytes(packed)
+
+
+def finding_wake(finding: Finding) -> Wake:
+    """Its key, to be published and looked at again."""
+    return look_again(finding.slot, finding.projection, oldest=finding.oldest)

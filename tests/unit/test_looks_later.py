@@ -1,0 +1,67 @@
+"""What waits for a person is looked at after as long again as it has waited, weekly at last."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from reconcilers.finding import State
+from reconcilers.memory import Entry
+from reconcilers.model import Kind, Micros
+from reconcilers.policy import Admission
+from streaming.steps.recorder import LONGEST
+from tests.builders.rows import LONG_AGO, MESSAGE_ID, SLOT, row
+from tests.unit.test_examine import OPEN, RULES, Stream, stream
+
+WEEK: Micros = 7 * 24 * 3600 * 1_000_000
+OBSERVER = Admission(observe=True)
+
+
+def looks_in(one: Stream, span: Micros, kind: Kind, admission: Admission) -> list[Micros]:
+    """How long (µs) after the first look each of the others comes, within ``span``."""
+    one.settle(kind, admission)
+    began, came = one.now, list[Micros]()
+    while one.finding is not None and one.finding.next_look is not None:
+        if one.finding.next_look > began + span:
+            break
+        one.now = one.finding.next_look
+        one.settle(kind, admission)
+        came.append(one.now - began)
+    return came
+
+
+def orphan() -> Stream:
+    one = stream(actual=row())
+    one.lineage.remember([Entry(MESSAGE_ID, SLOT, True, LONG_AGO)])
+    return one
+
+
+@pytest.mark.parametrize("admission", [OPEN, OBSERVER])
+def test_an_orphan_that_nobody_decides_on_is_looked_at_ever_less_often(
+    admission: Admission,
+) -> None:
+    one = orphan()
+    came = looks_in(one, 8 * WEEK, Kind.EXTRA_ROW, admission)
+    assert one.finding is not None
+    assert one.finding.kind is Kind.ABSENT_WITHOUT_DELETE
+    assert came[0] >= RULES.recheck_interval
+    assert 12 <= len(came) <= 18
+    assert all(later - sooner <= WEEK + 2 * RULES.delay for sooner, later in pairwise(came))
+    assert LONGEST == WEEK
+
+
+def test_a_row_that_an_observer_would_repair_is_looked_at_ever_less_often() -> None:
+    one = stream(actual=None, wanted=row())
+    came = looks_in(one, 8 * WEEK, Kind.MISSING_ROW, OBSERVER)
+    assert one.finding is not None
+    assert one.finding.state is State.OBSERVED
+    assert len(came) <= 18
+
+
+def test_what_a_limit_holds_is_looked_at_at_the_same_pace() -> None:
+    one = stream(actual=None, wanted=row())
+    came = looks_in(one, 48 * RULES.recheck_interval, Kind.MISSING_ROW, Admission(repairs="open"))
+    assert one.finding is not None
+    assert one.finding.state is State.HELD
+    assert len(came) > 40
