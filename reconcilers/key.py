@@ -6,7 +6,7 @@ once for records, for JSON, for our own tables and for operators.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 from uuid import UUID
@@ -29,6 +29,7 @@ class KeyColumn:
     """A column of a key: its name, its CQL type, and what a sentence calls it.
 
     ``mark`` is what each of its texts has in it: so what somebody mistyped is not taken for one.
+    ``spelling`` gives the spelling that we use of a text that can be written in several ways.
     Raises `Misconfigured` for a type that is neither a UUID, nor an integer, nor text.
     """
 
@@ -36,6 +37,7 @@ class KeyColumn:
     type: str
     label: str
     mark: str = ""
+    spelling: Callable[[str], str] = str
 
     def __post_init__(self) -> None:
         """Refuse what has no text form."""
@@ -78,7 +80,7 @@ class KeyColumn:
         """The value that JSON or a person's text stands for. Raises ValueError."""
         if self.type in UUIDS:
             return UUID(str(text))
-        return int(str(text)) if self.type in INTEGERS else str(text)
+        return int(str(text)) if self.type in INTEGERS else self.spelling(str(text))
 
 
 def as_json(value: KeyValue | None) -> str | int | None:

@@ -44,7 +44,7 @@ class Pilot:
         if isinstance(group, UUID):
             root = owner(group)
             return root is not None and root.user in self.users
-        return str(group).partition("&")[2] in self.users
+        return QuotaRoot.of(str(group)).user in self.users
 
     def __str__(self) -> str:
         """What it names, as the command takes it."""

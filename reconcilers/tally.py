@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
@@ -32,12 +32,18 @@ class Cell:
     row: Mapping[str, str] = field(default_factory=dict)
 
 
+def as_it_is(key: UUID | str) -> UUID | str:
+    """A row that is named by our own key."""
+    return key
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """Counters by ``key``, each cell a sum over the messages that belong there.
 
     ``per_quota_root`` tells a row for each quota root from one for each mailbox;
     ``may_create_row`` says whether a correction may make a row that does not exist.
+    ``row_key`` gives the value of ``key`` in James's row from the key in our own tables.
     """
 
     name: str
@@ -46,6 +52,7 @@ class Tally:
     cells: Mapping[Sum, Cell]
     per_quota_root: bool = False
     may_create_row: bool = False
+    row_key: Callable[[UUID | str], UUID | str] = as_it_is
 
     def __post_init__(self) -> None:
         """A truth table can never be declared a tally (promise 1)."""
@@ -57,6 +64,11 @@ class Tally:
         """All columns that its table must have."""
         named = {each.column for each in self.cells.values()}
         return frozenset({self.key, *named, *(name for c in self.cells.values() for name in c.row)})
+
+    def row_of(self, key: UUID | str) -> str:
+        """Names the row for a person if it is under another key than ours; else empty."""
+        named = self.row_key(key)
+        return "" if named == key else f"{self.key} {named} of {self.table}"
 
 
 def total(parts: list[Sums]) -> Sums:
@@ -79,13 +91,29 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class QuotaRoot:
-    """Whose quota it is: a user in a namespace, written as James does."""
+    """Whose quota it is: a user in a namespace. ``str`` is our key: James's `QuotaRoot.getValue()`.
+
+    James's `DefaultUserQuotaRootResolver` makes it.
+    """
 
     namespace: str
     user: str
 
+    @classmethod
+    def of(cls, text: str) -> QuotaRoot:
+        """The root that either of James's tables names: the domain may be there twice."""
+        namespace, _, user = text.partition("&")
+        once, _, domain = user.rpartition("@")
+        return cls(namespace, once if domain and once.endswith(f"@{domain}") else user)
+
+    @property
+    def with_domain_again(self) -> str:
+        """James's `QuotaRoot.asString()`: after the value the domain follows, if there is one."""
+        _, _, domain = self.user.partition("@")
+        return f"{self}@{domain}" if domain else str(self)
+
     def __str__(self) -> str:
-        """The key of its row."""
+        """The key of its row in `currentQuota`, and in our own tables."""
         return f"{self.namespace}&{self.user}"
 
 

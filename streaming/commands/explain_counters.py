@@ -84,7 +84,8 @@ class CounterExplainer:
         same = (stored or dict.fromkeys(tally.cells, 0)) == expected
         says = "no row" if stored is None else _sums(stored)
         verdict = "as listed" if same else "DIFFERS"
-        yield f"  {tally.name}: {says}: {verdict}"
+        row = tally.row_of(key)
+        yield f"  {tally.name}: {says}: {verdict}{f' ({row})' if row else ''}"
         if finding is not None:
             since = iso(finding.found_at)
             yield f"    {finding.kind} {finding.state} since {since}: {finding.sentence}"

@@ -33,7 +33,9 @@ class CounterRow:
 
     def __str__(self) -> str:
         """As a sentence names it."""
-        return f"{'mailbox' if self.root is None else 'quota root'} {self.key}"
+        row = self.tally.row_of(self.key)
+        named = f"{'mailbox' if self.root is None else 'quota root'} {self.key}"
+        return f"{named} ({row})" if row else named
 
 
 @dataclass(slots=True)
@@ -120,5 +122,5 @@ class CounterRows:
                 if isinstance(key, UUID):
                     yield CounterRow(family.name, tally, key)
                 else:
-                    root = QuotaRoot(*str(key).split("&", 1))
+                    root = QuotaRoot.of(str(key))
                     yield CounterRow(family.name, tally, str(root), root)

@@ -17,6 +17,8 @@ from streaming.tables.nodes import Nodes
 from streaming.tables.replication import Replication, replication_of
 from streaming.tables.session import levels_of, open_session, schema_of
 
+Cells = dict[str, Any]
+
 
 class Cluster:
     """One session, for one command. Errors leave here as `reconcilers.errors`."""
@@ -105,6 +107,12 @@ class Cluster:
         with translated(f"reading {keyspace}.{table}"):
             found = self._session.execute(f"SELECT * FROM {keyspace}.{table} LIMIT 1")
             return found.one() is not None
+
+    def sample(self, keyspace: str, table: str, columns: Iterable[str], most: int) -> list[Cells]:
+        """These columns of so many rows at most. Raises `Refused` when the role may not."""
+        query = f"SELECT {', '.join(columns)} FROM {keyspace}.{table} LIMIT {most}"
+        with translated(f"reading {keyspace}.{table}"):
+            return list(self._session.execute(query))
 
     def is_superuser(self, role: str) -> bool:
         """Whether the role may do everything. Raises `Refused` where roles are not used."""

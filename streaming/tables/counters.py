@@ -125,4 +125,5 @@ def _by_row(tally: Tally) -> Iterable[list[tuple[Sum, Cell]]]:
 
 def _where(tally: Tally, key: UUID | str, cell: Cell) -> tuple[str, tuple[object, ...]]:
     columns = (tally.key, *cell.row)
-    return " AND ".join(f"{column} = ?" for column in columns), (key, *cell.row.values())
+    where = " AND ".join(f"{column} = ?" for column in columns)
+    return where, (tally.row_key(key), *cell.row.values())

@@ -22,17 +22,11 @@ from reconcilers.writes import AddToCounter
 from streaming.settings import CassandraSettings
 from streaming.tables import CounterTables, open_session
 from streaming.tables.counters import PAGE
+from tests.builders.newer_james import add_newer_quotas
 from tests.endpoints import Endpoints
 
 pytestmark = pytest.mark.stack
 
-NEWER_QUOTA = """CREATE TABLE {keyspace}.quotacurrentvalue (
-    identifier text,
-    quotacomponent text,
-    quotatype text,
-    currentvalue counter,
-    PRIMARY KEY (identifier, quotacomponent, quotatype)
-)"""
 TALLIES = (MAILBOX_COUNTERS, CURRENT_QUOTA, QUOTA_CURRENT_VALUE)
 UNLIMITED = 10_000_000
 
@@ -42,7 +36,7 @@ def keyspace(cassandra: Session) -> Iterator[str]:
     """James's tables, and the newer shape of a quota beside the older."""
     name = f"counters_{uuid.uuid4().hex[:8]}"
     james.create_schema(cassandra, name)
-    cassandra.execute(NEWER_QUOTA.format(keyspace=name))
+    add_newer_quotas(cassandra, name)
     yield name
     cassandra.execute(f"DROP KEYSPACE IF EXISTS {name}")
 
@@ -74,7 +68,8 @@ def mailbox() -> UUID:
 
 def key_of(tally: Tally) -> UUID | str:
     """A row that no other test uses."""
-    return f"#private&{uuid.uuid4().hex}" if tally.per_quota_root else uuid.uuid1()
+    user = f"{uuid.uuid4().hex}@example.org"
+    return f"#private&{user}" if tally.per_quota_root else uuid.uuid1()
 
 
 def adding(tally: Tally, key: UUID | str, deltas: Sums) -> AddToCounter:
@@ -177,30 +172,90 @@ def test_one_mailbox_counters_statement_leaves_a_null_cell(
     assert tables.stored(MAILBOX_COUNTERS, mailbox) == {Sum.COUNT: 0, Sum.UNSEEN: 2}
 
 
-def test_the_newer_quota_keeps_other_components_apart(
-    tables: CounterTables, cassandra: Session, keyspace: str
-) -> None:
-    key = key_of(QUOTA_CURRENT_VALUE)
-    for component, kind in (("SIEVE", "SIZE"), ("JMAP_UPLOADS", "SIZE"), ("MAILBOX", "COUNT")):
-        cassandra.execute(
-            f"UPDATE {keyspace}.quotacurrentvalue SET currentvalue = currentvalue + 9"
-            " WHERE identifier = %s AND quotacomponent = %s AND quotatype = %s",
-            (key, component, kind),
+# --- quotas as James names them -------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class WrittenByJames:
+    """The rows of one user's quota, written and read under James's own names.
+
+    They are literals here: `QuotaComponent.MAILBOX` is "MAILBOX", `QuotaType.COUNT` and `SIZE` are
+    "count" and "size". `CassandraCurrentQuotaManagerV1` names the row by `QuotaRoot.getValue()`,
+    `CassandraCurrentQuotaManagerV2` by `QuotaRoot.asString()`, which adds the domain again.
+    """
+
+    session: Session
+    keyspace: str
+
+    def older(self, quotaroot: str, messages: int, octets: int) -> None:
+        self.session.execute(
+            f"UPDATE {self.keyspace}.currentquota SET messagecount = messagecount + %s,"
+            " storage = storage + %s WHERE quotaroot = %s",
+            (messages, octets, quotaroot),
         )
-    assert tables.stored(QUOTA_CURRENT_VALUE, key) == {Sum.COUNT: 9, Sum.SIZE: 0}
-    tables.add(adding(QUOTA_CURRENT_VALUE, key, {Sum.COUNT: -2, Sum.SIZE: 50}))
-    assert tables.stored(QUOTA_CURRENT_VALUE, key) == {Sum.COUNT: 7, Sum.SIZE: 50}
-    rows = cassandra.execute(
-        f"SELECT quotacomponent, quotatype, currentvalue FROM {keyspace}.quotacurrentvalue"
-        " WHERE identifier = %s",
-        (key,),
-    )
-    assert {tuple(row) for row in rows} == {
-        ("MAILBOX", "COUNT", 7),
-        ("MAILBOX", "SIZE", 50),
-        ("SIEVE", "SIZE", 9),
-        ("JMAP_UPLOADS", "SIZE", 9),
+
+    def newer(self, identifier: str, component: str, quotatype: str, value: int) -> None:
+        self.session.execute(
+            f"UPDATE {self.keyspace}.quotacurrentvalue SET currentvalue = currentvalue + %s"
+            " WHERE identifier = %s AND quotacomponent = %s AND quotatype = %s",
+            (value, identifier, component, quotatype),
+        )
+
+    def newer_rows(self, *identifiers: str) -> set[tuple[str, str, int]]:
+        """Of these users together: component, type, value."""
+        query = (
+            f"SELECT quotacomponent, quotatype, currentvalue FROM {self.keyspace}.quotacurrentvalue"
+            " WHERE identifier = %s"
+        )
+        return {tuple(row) for each in identifiers for row in self.session.execute(query, (each,))}
+
+
+@pytest.fixture(scope="module")
+def by_james(cassandra: Session, keyspace: str) -> WrittenByJames:
+    return WrittenByJames(cassandra, keyspace)
+
+
+@pytest.mark.parametrize("domain", ["", "@example.org"], ids=["no domain", "a domain"])
+def test_the_newer_quota_is_read_and_corrected_under_james_names(
+    tables: CounterTables, by_james: WrittenByJames, domain: str
+) -> None:
+    """Sieve's and JMAP's quotas of the same table stay as they are."""
+    user = f"ana-{uuid.uuid4().hex}"
+    root, identifier = f"#private&{user}{domain}", f"#private&{user}{domain}{domain}"
+    by_james.newer(identifier, "MAILBOX", "count", 9)
+    by_james.newer(identifier, "MAILBOX", "size", 900)
+    by_james.newer(identifier, "SIEVE", "size", 9)
+    by_james.newer(f"{user}{domain}", "JMAP_UPLOADS", "size", 9)
+    assert tables.stored(QUOTA_CURRENT_VALUE, root) == {Sum.COUNT: 9, Sum.SIZE: 900}
+    tables.add(adding(QUOTA_CURRENT_VALUE, root, {Sum.COUNT: -2, Sum.SIZE: 50}))
+    assert tables.stored(QUOTA_CURRENT_VALUE, root) == {Sum.COUNT: 7, Sum.SIZE: 950}
+    others = {f"{user}{domain}", root} - {identifier}
+    assert by_james.newer_rows(identifier, *others) == {
+        ("MAILBOX", "count", 7),
+        ("MAILBOX", "size", 950),
+        ("SIEVE", "size", 9),
+        ("JMAP_UPLOADS", "size", 9),
     }
+
+
+def test_the_older_quota_has_the_domain_once(
+    tables: CounterTables, by_james: WrittenByJames
+) -> None:
+    root = f"#private&ana-{uuid.uuid4().hex}@example.org"
+    by_james.older(root, 4, 400)
+    assert tables.stored(CURRENT_QUOTA, root) == {Sum.COUNT: 4, Sum.SIZE: 400}
+
+
+def test_names_that_james_does_not_write_are_no_quota_of_mail(
+    tables: CounterTables, by_james: WrittenByJames
+) -> None:
+    root = f"#private&ana-{uuid.uuid4().hex}@example.org"
+    by_james.newer(f"{root}@example.org", "MAILBOX", "COUNT", 9)
+    by_james.newer(root, "MAILBOX", "count", 9)
+    assert tables.stored(QUOTA_CURRENT_VALUE, root) is None
+
+
+# --- corrections ----------------------------------------------------------------------------------
 
 
 def test_a_correction_and_users_increments_add_up(

@@ -147,17 +147,26 @@ def restarted(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
     made.forget()
 
 
+def _as_made(_session: Session, _keyspace: str) -> None:
+    """James's tables as they are."""
+
+
 def a_scene(
     running: Running,
     cassandra: Session,
     tmp_path_factory: pytest.TempPathFactory,
     changes: Mapping[str, Mapping[str, Any]],
     stream_of: Callable[[Path], Stream] = Stream,
+    prepared: Callable[[Session, str], None] = _as_made,
 ) -> Iterator[Scene]:
-    """A stream with these settings, beside the defaults of tests, until the fixture's end."""
+    """A stream with these settings, beside the defaults of tests, until the fixture's end.
+
+    Its keyspace is ``prepared`` before it starts.
+    """
     stack, name = running.endpoints, uuid.uuid4().hex[:8]
     keyspace, own = f"scene_{name}", f"scene_{name}_own"
     make_mail_tables(running, cassandra, keyspace)
+    prepared(cassandra, keyspace)
     config = write_settings(
         tmp_path_factory.mktemp("scene") / "reconcile.toml",
         stack,

@@ -152,7 +152,7 @@ def test_the_role_may_repair_what_is_repaired_only(settings: Settings) -> None:
     for change in (
         f"{mail}.applicableflag SET userflags = userflags + {{'a'}} WHERE mailboxid = {slot[0]}",
         f"{mail}.mailboxcounters SET count = count + 0 WHERE mailboxid = {slot[0]}",
-        f"{mail}.currentquota SET storage = storage + 0 WHERE quotaroot = 'nobody'",
+        f"{mail}.currentquota SET storage = storage + 0 WHERE quotaroot = '#private&nobody'",
     ):
         session.execute(f"UPDATE {change}")
     refused = (

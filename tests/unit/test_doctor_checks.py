@@ -14,19 +14,14 @@ from checkpoints.schema.upgrade import upgrade
 from deploy.mailserver import james
 from reconcilers.errors import NewerSchema, Refused
 from reconcilers.family import Schema
-from reconcilers.model import NEVER_WRITTEN
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming.commands.checks import capture
-from streaming.commands.checks import permissions as rights
 from streaming.commands.checks import schema as structure
 from streaming.commands.checks.check import CassandraContext, Check, Level
 from streaming.commands.doctor import unread_segments
 from streaming.settings import Settings
 from streaming.tables import Cluster
 from tests.fakes.schema_store import MemorySchemaStore
-
-ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
-GRANT = re.compile(r"^GRANT (\w+) ON (TABLE|KEYSPACE) ([\w.]+) TO reconciler;$", re.MULTILINE)
 
 
 def columns_of(cql: str) -> Schema:
@@ -39,7 +34,9 @@ def columns_of(cql: str) -> Schema:
 
 
 JAMES = columns_of("\n".join(james.schema_statements("apache_james")))
-NEWER = {name: columns for name, columns in JAMES.items() if name != "currentquota"} | {
+GONE = {"acl", "attachmentmessageid", "attachmentowners", "currentquota", "messagev2"}
+"""Tables that a keyspace of James 3.9 and later does not have."""
+NEWER = {name: columns for name, columns in JAMES.items() if name not in GONE} | {
     "quotacurrentvalue": dict.fromkeys(("identifier", "quotacomponent", "quotatype"), "text")
     | {"currentvalue": "counter"}
 }
@@ -80,6 +77,7 @@ class FakeCluster:
     superuser: bool = False
     refuses: str | None = None
     empty: frozenset[str] = frozenset()
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     replicated: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def store(self, settings: object) -> MemorySchemaStore:
@@ -107,6 +105,10 @@ class FakeCluster:
     def has_rows(self, keyspace: str, table: str) -> bool:
         self._refuse()
         return table not in self.empty
+
+    def sample(self, _keyspace: str, table: str, columns: Any, most: int) -> list[dict[str, Any]]:
+        self._refuse()
+        return [{name: row[name] for name in columns} for row in self.rows.get(table, [])][:most]
 
     def is_superuser(self, role: str) -> bool:
         self._refuse()
@@ -303,99 +305,6 @@ def test_a_newer_keyspace_is_not_checked_by_an_older_doctor() -> None:
 @pytest.mark.parametrize(("ahead", "level"), [(22.4, Level.OK), (-22.6, Level.PROBLEM)])
 def test_clocks_may_differ_by_half_the_delay(ahead: float, level: Level) -> None:
     assert levels(looked(structure.clocks, FakeCluster(ahead={"n": ahead}))) == {level}
-
-
-# --- rights -------------------------------------------------------------------------------------
-
-
-def shipped() -> set[rights.Right]:
-    grants = GRANT.findall(ROLES.read_text(encoding="utf-8"))
-    return {rights.Right(permission, *place.split(".")) for permission, _, place in grants}
-
-
-def as_listed(granted: set[rights.Right]) -> frozenset[tuple[str, str]]:
-    """As Cassandra lists them."""
-    return frozenset((each.permission, f"<{each.resource.lower()}>") for each in granted)
-
-
-def needed(schema: Schema = JAMES, **sections: Any) -> frozenset[rights.Right]:
-    settings = Settings.model_validate({**MESSAGES_ALONE, **sections})
-    return rights.needed(settings, settings.families(), schema)
-
-
-def test_the_shipped_role_has_what_is_needed_with_all_switched_on_and_no_more() -> None:
-    assert shipped() == needed(**EVERYTHING)
-    assert shipped() > needed()
-    assert not {
-        each for each in shipped() if each.permission == "MODIFY" and each.table in NEVER_WRITTEN
-    }
-
-
-@pytest.mark.parametrize("sections", [{}, EVERYTHING], ids=["defaults", "everything"])
-def test_the_shipped_role_is_fine(sections: dict[str, Any]) -> None:
-    cluster = FakeCluster(granted=as_listed(shipped()))
-    assert levels(looked(rights.role, cluster, **sections)) == {Level.OK}
-
-
-def test_what_is_switched_off_needs_no_right() -> None:
-    tables = {each.table for each in needed() if each.permission == "MODIFY"}
-    assert tables == {"", "messageidtable"}
-    only = needed(tally={"projections": ["mailbox_counters"]})
-    assert {each.table for each in only - needed()} == {"mailboxcounters", "mailbox"}
-    cluster = FakeCluster(granted=as_listed(set(needed())))
-    assert levels(looked(rights.role, cluster)) == {Level.OK}
-    assert levels(looked(rights.role, cluster, **EVERYTHING)) == {Level.PROBLEM}
-
-
-def test_newer_james_needs_the_rights_that_are_shipped_as_a_comment() -> None:
-    text = ROLES.read_text(encoding="utf-8")
-    commented = GRANT.findall(text.replace("\n-- GRANT", "\nGRANT"))
-    newer = {rights.Right(permission, *place.split(".")) for permission, _, place in commented}
-    older = {each for each in newer if each.table == "currentquota"}
-    assert needed(NEWER, **EVERYTHING) == newer - older
-    assert needed(JAMES | NEWER, **EVERYTHING) == newer - older
-
-
-@pytest.mark.parametrize(
-    "resource", ["<all keyspaces>", "<keyspace apache_james>", "<table apache_james.imapuidtable>"]
-)
-def test_a_role_that_may_write_the_truth_is_warned_of(resource: str) -> None:
-    cluster = FakeCluster(granted=as_listed(shipped()) | {("MODIFY", resource)})
-    (only,) = looked(rights.role, cluster)
-    assert only.level is Level.WARNING
-    assert "imapuidtable" in only.what
-
-
-@pytest.mark.parametrize("lost", sorted(needed(**EVERYTHING)))
-def test_a_missing_right_is_found_with_its_grant(lost: rights.Right) -> None:
-    cluster = FakeCluster(granted=as_listed(shipped() - {lost}))
-    (only,) = looked(rights.role, cluster, **EVERYTHING)
-    assert only.level is not Level.OK
-    assert only.cql == (f'GRANT {lost.permission} ON {lost.resource} TO "reconciler"',)
-
-
-@pytest.mark.parametrize(("sections", "level"), [({}, Level.WARNING), (EVERYTHING, Level.PROBLEM)])
-def test_pending_hints_must_be_seen_where_counters_are_corrected(
-    sections: dict[str, Any], level: Level
-) -> None:
-    hints = rights.Right("SELECT", "system_views")
-    cluster = FakeCluster(granted=as_listed(shipped() - {hints}))
-    assert levels(looked(rights.role, cluster, **sections)) == {level}
-
-
-def test_a_superuser_and_unknown_rights_are_warned_of() -> None:
-    (superuser,) = looked(rights.role, FakeCluster(superuser=True))
-    (unknown,) = looked(rights.role, FakeCluster(refuses="AllowAllAuthorizer"))
-    (nobody,) = looked(rights.role, cassandra={})
-    assert {superuser.level, unknown.level, nobody.level} == {Level.WARNING}
-    assert "superuser" in superuser.what
-    assert "AllowAllAuthorizer" in unknown.what
-    assert "no role" in nobody.what
-
-
-def test_an_unreadable_truth_is_a_problem() -> None:
-    assert levels(looked(rights.truth_readable)) == {Level.OK}
-    assert levels(looked(rights.truth_readable, FakeCluster(refuses="no"))) == {Level.PROBLEM}
 
 
 # --- capture ------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from reconcilers.family import Schema
 from streaming.commands.checks import permissions as rights
 from streaming.commands.checks.check import Level
 from streaming.commands.checks.content import content_readable
-from tests.unit.test_doctor_checks import JAMES, FakeCluster, as_listed, looked, needed
+from tests.unit.test_doctor_checks import JAMES, FakeCluster, looked
+from tests.unit.test_doctor_rights import as_listed, needed
 
 WITHOUT = {name: columns for name, columns in JAMES.items() if not name.startswith("messagev")}
 

@@ -112,8 +112,8 @@ def test_the_rows_of_a_quota_of_newer_james() -> None:
     of_mailbox = {"quotacomponent": "MAILBOX"}
     assert (newer.name, newer.key) == ("current_quota", "identifier")
     assert {of.value: (cell.column, cell.row) for of, cell in newer.cells.items()} == {
-        "count": ("currentvalue", of_mailbox | {"quotatype": "COUNT"}),
-        "size": ("currentvalue", of_mailbox | {"quotatype": "SIZE"}),
+        "count": ("currentvalue", of_mailbox | {"quotatype": "count"}),
+        "size": ("currentvalue", of_mailbox | {"quotatype": "size"}),
     }
 
 

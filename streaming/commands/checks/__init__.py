@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from streaming.commands.checks import broker as broker
 from streaming.commands.checks import canary as canaries
-from streaming.commands.checks import capture, content, space
+from streaming.commands.checks import capture, content, quotas, space
 from streaming.commands.checks import permissions as rights
 from streaming.commands.checks import schema as structure
 from streaming.commands.checks.check import CassandraContext, Check, KafkaContext
@@ -18,6 +18,7 @@ ON_CASSANDRA: tuple[Callable[[CassandraContext], Iterator[Check]], ...] = (
     rights.truth_readable,
     rights.role,
     content.content_readable,
+    quotas.quotas_readable,
     capture.cdc_on,
     capture.node_settings,
     capture.agents,
