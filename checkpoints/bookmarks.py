@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from reconcilers.chain import Reached
 from reconcilers.frontier import Lane
 from reconcilers.model import Micros
 
@@ -38,7 +39,7 @@ class Bookmark:
     """Up to where one stream has settled its topics.
 
     ``ids`` are those that the topics had when they were read; empty where they are not known.
-    ``heard`` is the newest canary of each lane that came without a gap.
+    ``heard`` says how far each lane of canaries was heard without a gap.
     ``recorded_at`` (µs) is given by `Bookmarks.record`; it only goes up.
     """
 
@@ -47,7 +48,7 @@ class Bookmark:
     ids: KafkaIds = KafkaIds()
     recorded_at: Micros = 0
     name: str = ""
-    heard: Mapping[Lane, Micros] = field(default_factory=dict)
+    heard: Mapping[Lane, Reached] = field(default_factory=dict)
 
 
 class Bookmarks(Protocol):

@@ -15,6 +15,18 @@ from reconcilers.model import Micros
 
 
 @dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a lane was heard without a gap; it is kept, and the next process goes on with it.
+
+    ``number`` is the last canary's. ``missing_since``: when (µs) a canary came after one that is
+    missing, None where nothing is missing. It counts on in the next process.
+    """
+
+    number: Micros
+    missing_since: Micros | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """Canaries of one lane that follow each other: no acknowledged one between them is missing.
 
@@ -56,16 +68,18 @@ class Chain:
     """The canaries that came through one lane, as runs in the order of their numbers.
 
     The first run came without a gap. Before each other one a canary is missing; before the second
-    since ``missing_since``. However many canaries wait behind a gap, they are one run.
+    since ``missing_since`` (µs; 0: not known). However many canaries wait behind a gap, they are
+    one run. After a restart the runs behind the first are not known, but ``missing_since`` is.
     """
 
     runs: tuple[Run, ...]
     missing_since: Micros | None = None
 
     @classmethod
-    def begun(cls, reached: Micros) -> Chain:
-        """A lane in which everything up to this number was heard before."""
-        return cls((Run(reached, reached, reached),))
+    def begun(cls, reached: Reached) -> Chain:
+        """A lane that was heard so far before."""
+        number = reached.number
+        return cls((Run(number, number, number),), reached.missing_since)
 
     @property
     def reached(self) -> Micros:
@@ -98,6 +112,15 @@ class Chain:
         waits = self.missing_since is not None and whole[0].reached == self.reached
         since = self.missing_since if waits else now
         return Chain(whole, since if len(whole) > 1 else None)
+
+    def waited(self, now: Micros) -> Micros:
+        """How long (µs) the first gap has been there, 0 where there is none."""
+        return max(now - (self.missing_since or now), 0) if self.ahead else 0
+
+    def waiting(self, now: Micros) -> Chain:
+        """Its time counts from now (µs) on, if it is not known or our clock went back since."""
+        since = self.missing_since
+        return self if since is None or 0 < since <= now else replace(self, missing_since=now)
 
     def given_up(self, now: Micros) -> Chain:
         """Going on after what is missing first, which is lost."""

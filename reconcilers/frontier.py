@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from reconcilers.chain import Chain, Run
+from reconcilers.chain import Chain, Reached, Run
 from reconcilers.model import Micros
 
 CANARY_TABLE = "canary"
@@ -35,11 +35,11 @@ def node_of(place: str) -> Node:
     return place.partition("/")[0]
 
 
-def newest_of(reached: Mapping[Lane, Micros]) -> dict[Node, Micros]:
+def newest_of(reached: Mapping[Lane, Reached]) -> dict[Node, Micros]:
     """Of each node the newest canary that came in every partition where one has come at all."""
     found: dict[Node, Micros] = {}
-    for (node, *_), number in reached.items():
-        found[node] = min(found.get(node, number), number)
+    for (node, *_), lane in reached.items():
+        found[node] = min(found.get(node, lane.number), lane.number)
     return found
 
 
@@ -153,9 +153,11 @@ class Frontier:
             for node in self.nodes()
         }
 
-    def reached(self) -> dict[Lane, Micros]:
-        """Up to which canary each lane was heard without a gap."""
-        return {lane: chain.reached for lane, chain in self.chains.items()}
+    def reached(self) -> dict[Lane, Reached]:
+        """How far each lane was heard without a gap."""
+        return {
+            lane: Reached(chain.reached, chain.missing_since) for lane, chain in self.chains.items()
+        }
 
     def newest(self) -> dict[Node, Micros]:
         """Of each node the newest canary that came in every partition where one has come at all."""
@@ -175,9 +177,9 @@ class Frontier:
             lane: each for lane, each in self.chains.items() if (lane[1], lane[2]) in places
         }
 
-    def begin(self, reached: Mapping[Lane, Micros]) -> None:
+    def begin(self, reached: Mapping[Lane, Reached]) -> None:
         """Go on after what was heard before."""
-        self.chains = {lane: Chain.begun(number) for lane, number in reached.items()}
+        self.chains = {lane: Chain.begun(each) for lane, each in reached.items()}
 
     def _proven(self, lane: Lane) -> Micros:
         chain = self.chains.get(lane)
@@ -188,7 +190,7 @@ class Frontier:
         for echo in echoes:
             by_lane.setdefault(echo.lane, []).append(echo.canary)
         for lane, came in by_lane.items():
-            before = self.chains.get(lane) or Chain.begun(came[0].previous)
+            before = self.chains.get(lane) or Chain.begun(Reached(came[0].previous))
             self.chains[lane] = before.after((each.run() for each in came), now)
             yield from self._unwatched(lane, before, came)
 
@@ -205,7 +207,8 @@ class Frontier:
 
     def _overdue(self, now: Micros) -> Iterator[Span]:
         for lane, chain in self.chains.items():
-            since = chain.missing_since
-            if since is not None and now - since > self.rules.lost_after:
-                yield Span(lane, chain.reached, chain.runs[1].first, MISSING)
+            if chain.waited(now) > self.rules.lost_after:
+                yield Span(lane, chain.reached, chain.ahead[0].first, MISSING)
                 self.chains[lane] = chain.given_up(now)
+            elif now:
+                self.chains[lane] = chain.waiting(now)

@@ -12,6 +12,7 @@ from checkpoints.batch_bookmarks import BatchBookmark
 from checkpoints.bookmarks import Bookmark, KafkaIds, after, flat, nested, numbered
 from checkpoints.cassandra.store import Store
 from checkpoints.clock import MICROS_A_MILLI, now_micros
+from reconcilers.chain import Reached
 from reconcilers.model import Micros
 
 COLUMNS = "recorded_at, offsets, ids, heard"
@@ -117,8 +118,8 @@ def _day(at: Micros) -> date:
 
 def _fields(bookmark: Bookmark) -> tuple[object, ...]:
     ids = codec.text_of(asdict(bookmark.ids))
-    heard = codec.text_of([[*lane, number] for lane, number in bookmark.heard.items()])
-    return bookmark.recorded_at, codec.text_of(nested(bookmark.settled)), ids, heard
+    heard = [[*lane, each.number, each.missing_since] for lane, each in bookmark.heard.items()]
+    return bookmark.recorded_at, codec.text_of(nested(bookmark.settled)), ids, codec.text_of(heard)
 
 
 def _bookmark(
@@ -128,5 +129,8 @@ def _bookmark(
     if "start" in stored and "end" in stored:  # named by a version up to 0.2
         stored = stored["end"]
     known = KafkaIds(**json.loads(ids)) if ids else KafkaIds()
-    lanes = {(node, topic, place): at for node, topic, place, at in json.loads(heard or "[]")}
+    lanes = {
+        (node, topic, place): Reached(*reached)  # before: the number alone
+        for node, topic, place, *reached in json.loads(heard or "[]")
+    }
     return Bookmark(stream, flat(numbered(stored)), known, recorded_at, heard=lanes)

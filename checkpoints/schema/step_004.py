@@ -9,7 +9,7 @@ Needs nothing. The product before it refuses a keyspace with this step.
 from checkpoints.schema.step import SchemaStep
 
 CQL = """
--- node, topic, partition and number of a canary, as JSON.
+-- node, topic, partition, number of a canary, and since when one is missing, as JSON.
 ALTER TABLE $ks.settled_offsets ADD IF NOT EXISTS heard text;
 
 ALTER TABLE $ks.named_bookmarks ADD IF NOT EXISTS heard text;

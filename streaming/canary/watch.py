@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from checkpoints.clock import to_seconds
+from reconcilers.chain import Reached
 from reconcilers.frontier import Echo, Frontier, Lane, Node, Proven, Span
 from reconcilers.model import Micros
 from streaming.monitoring.metrics import Metrics
@@ -59,7 +60,7 @@ class FrontierWatch:
     _untold: list[Span] = field(default_factory=list)
     _seen: NodesSeen = field(default_factory=NodesSeen)
 
-    def begin(self, reached: Mapping[Lane, Micros]) -> None:
+    def begin(self, reached: Mapping[Lane, Reached]) -> None:
         """Go on after what was heard before the start."""
         self.frontier.begin(reached)
 
@@ -108,8 +109,8 @@ class FrontierWatch:
     def _ours(self, places: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
         return {place for place in places if place[0] == self.topic}
 
-    def reached(self) -> dict[Lane, Micros]:
-        """Up to which canary each lane was heard without a gap: kept with what is settled."""
+    def reached(self) -> dict[Lane, Reached]:
+        """How far each lane was heard without a gap: kept with what is settled."""
         return self.frontier.reached()
 
     def _forget_gone(self) -> None:

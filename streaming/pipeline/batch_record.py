@@ -13,6 +13,7 @@ from uuid import UUID
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, KafkaIds, Offsets, Positions, nested
 from checkpoints.clock import to_seconds
+from reconcilers.chain import Reached
 from reconcilers.errors import Retryable
 from reconcilers.frontier import Echo, Lane, Proven
 from reconcilers.model import Micros
@@ -44,12 +45,12 @@ class StreamPosition:
     _settled: Positions | None = None
     _committed: Positions | None = None
 
-    def record(self, settled: Positions, heard: Mapping[Lane, Micros]) -> None:
+    def record(self, settled: Positions, heard: Mapping[Lane, Reached]) -> None:
         """Everything before these positions has been looked at; so far each lane was heard."""
         self.bookmarks.record(Bookmark(self.stream, settled, self.ids(), heard=heard))
         self._settled = settled
 
-    def heard(self) -> Mapping[Lane, Micros]:
+    def heard(self) -> Mapping[Lane, Reached]:
         """Up to which canary each lane was heard, when a slice of any process was last settled."""
         newest = self.bookmarks.newest(self.stream)
         return {} if newest is None else newest.heard

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from checkpoints.bookmarks import Bookmark, KafkaIds, Offsets, Place, flat
+from reconcilers.chain import Reached
 from reconcilers.errors import EventsLost, Unreachable
 from reconcilers.frontier import Lane
-from reconcilers.model import Micros
 
 log = logging.getLogger("reconciler")
 
@@ -44,7 +44,7 @@ class OtherStream:
 
     bookmark: Callable[[], Bookmark | None]
     suspects: Collection[str]
-    heard: Callable[[Mapping[Lane, Micros]], None]
+    heard: Callable[[Mapping[Lane, Reached]], None]
 
     def continued(self, own: Bookmark | None) -> Bookmark | None:
         """Its newest, and of topics that it does not read what the stream ``own`` has settled.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 
+from reconcilers.chain import Reached
 from reconcilers.frontier import Canary, Echo, Frontier, FrontierRules, Marks, Node
 from reconcilers.model import Micros
 from streaming.canary.watch import FrontierWatch
@@ -58,3 +59,8 @@ def echo(
 ) -> Echo:
     """A canary as it came."""
     return Echo(Canary(node, number, previous, steady, tried), TOPIC, partition)
+
+
+def reached(number: Micros, missing_since: Micros | None = None) -> Reached:
+    """A lane that was heard up to this canary."""
+    return Reached(number, missing_since)

@@ -18,7 +18,7 @@ from streaming.pipeline.batch_record import IDLE_RECORD, BatchRecord, StreamPosi
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from tests.builders.canaries import TOPIC as CANARIES
-from tests.builders.canaries import echo, frontier_watch
+from tests.builders.canaries import echo, frontier_watch, reached
 from tests.builders.rows import NOW, SECOND
 from tests.contract.making import a_slot
 
@@ -163,7 +163,7 @@ def test_how_far_canaries_were_heard_is_kept_with_what_is_settled() -> None:
     ended.end(BatchLook(echoes=[(1, echo(10, 5))]))
     kept = ended.bookmarks.newest(STREAM)
     assert kept is not None
-    assert kept.heard == {("n1", CANARIES, 0): 10}
+    assert kept.heard == {("n1", CANARIES, 0): reached(10)}
     again = Ended()
     again.settled = WITH_CANARIES
     again.bookmarks.record(kept)

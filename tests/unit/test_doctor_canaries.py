@@ -14,6 +14,7 @@ from streaming.commands.checks import canary
 from streaming.commands.checks.check import CassandraContext, Check, Level
 from streaming.settings import Settings
 from streaming.tables import Cluster
+from tests.builders.canaries import reached
 from tests.builders.rows import NOW, SECOND
 from tests.unit.test_doctor_checks import NETWORK, FakeCluster
 
@@ -94,7 +95,7 @@ def test_a_canary_of_several_nodes_proves_nothing(replication: dict[str, str]) -
 
 def heard(numbers: Mapping[str, Micros]) -> dict[str, str]:
     """What is said of each node, by its address."""
-    lanes = {(node, "james", part): at for node, at in numbers.items() for part in (0, 1)}
+    lanes = {(node, "james", part): reached(at) for node, at in numbers.items() for part in (0, 1)}
     newest = Bookmark("stream", {}, recorded_at=NOW, heard=lanes)
     found = [str(each) for each in canary.heard(context(WithCanaries()), newest)]
     return {next(at for at in NODES.values() if at in each): each for each in found}
@@ -114,7 +115,7 @@ def test_a_node_that_nobody_heard_of_is_named() -> None:
 
 
 def test_the_partition_that_is_furthest_behind_counts() -> None:
-    lanes = {("n1", "james", 0): NOW, ("n1", "james", 1): NOW - 3_600 * SECOND}
+    lanes = {("n1", "james", 0): reached(NOW), ("n1", "james", 1): reached(NOW - 3_600 * SECOND)}
     newest = Bookmark("stream", {}, recorded_at=NOW, heard=lanes)
     first = next(canary.heard(context(WithCanaries()), newest))
     assert first.level is Level.PROBLEM

@@ -21,7 +21,7 @@ from reconcilers.frontier import (
     Marks,
     Span,
 )
-from tests.builders.canaries import RULES, TOPIC, echo
+from tests.builders.canaries import RULES, TOPIC, echo, reached
 from tests.builders.rows import NOW, SECOND
 
 PLACES = [(TOPIC, 0), (TOPIC, 1)]
@@ -66,7 +66,7 @@ def test_a_canary_proves_the_one_that_it_names_as_acknowledged() -> None:
 def test_one_that_was_never_answered_proves_nothing_of_itself() -> None:
     frontier = heard(echo(10, 0), echo(20, 10), echo(30, 10))
     assert frontier.proven(PLACES[:1]) == {"n1": 10}
-    assert frontier.reached() == {LANE: 30}
+    assert frontier.reached() == {LANE: reached(30)}
 
 
 def test_one_that_was_not_done_is_not_missed() -> None:
@@ -79,7 +79,7 @@ def test_while_one_is_missing_nothing_more_is_proven_and_all_when_it_comes() -> 
     assert frontier.proven(PLACES[:1]) == {"n1": 0}
     frontier.hear([echo(20, 10)], NOW)
     assert frontier.proven(PLACES[:1]) == {"n1": 30}
-    assert frontier.reached() == {LANE: 40}
+    assert frontier.reached() == {LANE: reached(40)}
 
 
 def test_the_partition_that_is_furthest_behind_counts() -> None:
@@ -141,7 +141,7 @@ def test_a_second_gap_has_its_own_time() -> None:
     assert len(frontier.hear([], NOW + RULES.lost_after + 1)) == 1
     assert frontier.hear([], NOW + 2 * RULES.lost_after) == []
     assert len(frontier.hear([], NOW + 2 * RULES.lost_after + 2)) == 1
-    assert frontier.reached() == {LANE: 50}
+    assert frontier.reached() == {LANE: reached(50)}
 
 
 def test_one_that_comes_in_time_is_not_lost() -> None:
@@ -180,13 +180,13 @@ def test_after_a_restart_what_was_heard_before_is_gone_on_with() -> None:
     after = Frontier(RULES)
     after.begin(before.reached())
     assert after.hear([echo(20, 10), echo(40, 30)], NOW) == []
-    assert after.reached() == {LANE: 20}
+    assert after.reached() == {LANE: reached(20, NOW)}
     assert len(after.hear([], NOW + RULES.lost_after + 1)) == 1
 
 
 def test_where_nothing_was_heard_before_the_first_canary_is_believed() -> None:
     frontier = heard(echo(40, 30))
-    assert frontier.reached() == {LANE: 40}
+    assert frontier.reached() == {LANE: reached(40)}
 
 
 # --- whatever comes how often ---------------------------------------------------------------------
@@ -208,7 +208,7 @@ def canaries(draw: st.DrawFn) -> list[Canary]:
 
 
 def chain_of(echoes: Iterable[Canary]) -> Chain:
-    chain = Chain.begun(0)
+    chain = Chain.begun(reached(0))
     for each in echoes:
         chain = chain.after([each.run()], NOW)
     return chain

@@ -11,7 +11,7 @@ from reconcilers.errors import Unreachable
 from reconcilers.model import Micros
 from streaming.canary.watch import FrontierWatch
 from streaming.monitoring.metrics import Metrics
-from tests.builders.canaries import RULES, TOPIC, echo, frontier_watch
+from tests.builders.canaries import RULES, TOPIC, echo, frontier_watch, reached
 from tests.builders.rows import NOW, SECOND
 
 PLACES = [(TOPIC, 0), ("reconciler.suspects", 0)]
@@ -121,6 +121,65 @@ def test_what_was_heard_is_gone_on_with_after_a_restart(watched: Watched) -> Non
     assert again.lost == [30]
 
 
+def test_a_process_that_is_restarted_again_and_again_reports_a_loss(watched: Watched) -> None:
+    """Each ends before the time is over; together they have waited long enough, and once."""
+    since, step = NOW, RULES.lost_after * 9 // 10
+    watched.watch.hear([echo(10, 0)], PLACES, NOW)
+    lost: list[Micros] = []
+    for restart in range(4):
+        process = Watched()
+        process.watch.begin(watched.watch.reached())
+        last = 30 + 10 * restart
+        process.watch.hear([echo(last, last - 10)], PLACES, since)
+        since += step
+        process.watch.hear([], PLACES, since)
+        lost += process.lost
+        watched = process
+    assert lost == [40]
+
+
+def test_while_nothing_comes_after_a_restart_nothing_is_lost(watched: Watched) -> None:
+    """It is known since when one is missing, and not yet up to where."""
+    watched.watch.hear([echo(10, 0), echo(30, 20)], PLACES, NOW)
+    again = Watched()
+    again.watch.begin(watched.watch.reached())
+    again.watch.hear([], PLACES, NOW + 2 * RULES.lost_after)
+    assert again.lost == []
+    again.watch.hear([echo(40, 30)], PLACES, NOW + 2 * RULES.lost_after)
+    assert again.lost == [40]
+
+
+def test_one_that_came_before_the_restart_is_not_waited_for_after_it(watched: Watched) -> None:
+    watched.watch.hear([echo(10, 0), echo(30, 20)], PLACES, NOW)
+    watched.watch.hear([echo(20, 10)], PLACES, NOW)
+    again = Watched()
+    again.watch.begin(watched.watch.reached())
+    again.watch.hear([echo(50, 40)], PLACES, NOW + 2 * RULES.lost_after)
+    assert again.lost == []
+
+
+def test_at_the_very_start_no_time_has_passed_for_what_is_missing(watched: Watched) -> None:
+    """The first slice of a backlog does not tell up to when all was looked at."""
+    watched.watch.hear([echo(10, 0), echo(30, 20)], PLACES, 0)
+    watched.watch.hear([], PLACES, NOW)
+    watched.watch.hear([], PLACES, NOW + RULES.lost_after)
+    assert watched.lost == []
+    watched.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
+    assert watched.lost == [30]
+
+
+def test_a_clock_that_went_back_over_a_restart_keeps_nothing_waiting_longer(
+    watched: Watched,
+) -> None:
+    year = 365 * 86_400 * SECOND
+    watched.watch.hear([echo(10, 0), echo(30, 20)], PLACES, NOW + year)
+    again = Watched()
+    again.watch.begin(watched.watch.reached())
+    again.watch.hear([echo(40, 30)], PLACES, NOW)
+    again.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
+    assert again.lost == [40]
+
+
 def test_a_node_that_is_not_told_of_for_a_moment_is_not_forgotten(watched: Watched) -> None:
     watched.watch.hear([echo(10, 0)], PLACES, NOW)
     watched.nodes = set()
@@ -129,7 +188,7 @@ def test_a_node_that_is_not_told_of_for_a_moment_is_not_forgotten(watched: Watch
     watched.watch.hear([echo(30, 20)], PLACES, NOW + RULES.lost_after)
     watched.nodes = set()
     watched.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
-    assert watched.watch.reached() == {("n1", TOPIC, 0): 10}
+    assert watched.watch.reached() == {("n1", TOPIC, 0): reached(10, NOW + RULES.lost_after)}
 
 
 def test_of_several_losses_memory_begins_after_the_last(watched: Watched) -> None:
@@ -181,7 +240,7 @@ def test_at_the_very_start_no_delay_is_shown(watched: Watched) -> None:
 
 def test_canaries_that_were_lost_with_known_records_are_not_waited_for(watched: Watched) -> None:
     """A topic was made anew: 20 and 30 were in the old one, unread."""
-    watched.watch.begin({("n1", TOPIC, 0): 10})
+    watched.watch.begin({("n1", TOPIC, 0): reached(10)})
     watched.watch.begin_anew([(TOPIC, 0)])
     assert watched.watch.hear([echo(40, 30), echo(50, 40)], PLACES, NOW) == {"n1": 40}
     assert watched.lost == []
@@ -189,7 +248,7 @@ def test_canaries_that_were_lost_with_known_records_are_not_waited_for(watched: 
 
 def test_in_other_partitions_they_are(watched: Watched) -> None:
     places = [(TOPIC, 0), (TOPIC, 1)]
-    watched.watch.begin({("n1", TOPIC, 0): 10, ("n1", TOPIC, 1): 10})
+    watched.watch.begin({("n1", TOPIC, 0): reached(10), ("n1", TOPIC, 1): reached(10)})
     watched.watch.begin_anew([(TOPIC, 0)])
     heard = [echo(40, 30), echo(50, 40), echo(40, 30, partition=1), echo(50, 40, partition=1)]
     assert watched.watch.hear(heard, places, NOW) == {"n1": 0}

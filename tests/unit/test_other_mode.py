@@ -23,12 +23,12 @@ from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.starting import OtherStream, StartingPoint
 from streaming.settings import Mode, Settings
 from streaming.topics import SHARED_SUSPECTS
-from tests.builders.canaries import CapturedAs, echo, frontier_watch
+from tests.builders.canaries import CapturedAs, echo, frontier_watch, reached
 from tests.builders.rows import NOW, SECOND
 from tests.unit.test_lost_events import LOSSES
 from tests.unit.test_supervisor import HERE, OTHERS, OURS, TOPIC, Bench, Kafka
 
-HEARD = {("n1", TOPIC, 0): NOW}
+HEARD = {("n1", TOPIC, 0): reached(NOW)}
 AGAIN: Place = ("suspects", 0)
 
 
@@ -188,7 +188,7 @@ def test_the_first_stream_in_a_mode_leaves_memory_as_it_is(mode: str, before: st
 def test_a_canary_that_is_missing_where_one_mode_follows_the_other_is_noticed() -> None:
     lost: list[Micros] = []
     watch = frontier_watch(events_lost=lambda at, _why: lost.append(at), nodes=lambda: ("n1",))
-    settled = Bookmark("other", {("james", 0): 40}, OURS, heard={("n1", "james", 0): NOW})
+    settled = Bookmark("other", {("james", 0): 40}, OURS, heard={("n1", "james", 0): reached(NOW)})
     other = OtherStream(lambda: settled, (), watch.begin)
     StartingPoint(
         Kafka(), ("james",), lambda: None, lambda: None, other, lambda _places: None

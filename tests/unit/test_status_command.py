@@ -21,6 +21,7 @@ from streaming.commands.status import (
 )
 from streaming.monitoring.lag import PartitionLag
 from streaming.settings import Mode
+from tests.builders.canaries import reached
 
 CALM = Status("apache_james", 45.0, 5.0, REACHABLE, (), (), 0, 0, {}, None)
 STREAM = StreamStatus(
@@ -133,7 +134,7 @@ def test_without_a_broker_no_lag_is_told() -> None:
 
 def test_of_each_node_the_newest_canary_that_came_in_all_partitions_is_shown() -> None:
     second = 1_000_000
-    lanes = {("n1", "james", 0): 90 * second, ("n1", "james", 1): 60 * second}
+    lanes = {("n1", "james", 0): reached(90 * second), ("n1", "james", 1): reached(60 * second)}
     newest = Bookmark("stream", {}, recorded_at=100 * second, heard=lanes)
     found = stream_status(Mode.REPAIR, newest, None, ())
     assert found.canaries == {"n1": "1970-01-01T00:01:00+00:00"}

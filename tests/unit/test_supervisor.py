@@ -11,9 +11,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import Bookmark, KafkaIds, Offsets, Place, Positions
+from reconcilers.chain import Reached
 from reconcilers.errors import AlreadyRunning, EventsLost, Unreachable
 from reconcilers.frontier import Lane
-from reconcilers.model import Micros, Wake
+from reconcilers.model import Wake
 from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
 from streaming.monitoring.metrics import Metrics
@@ -166,7 +167,7 @@ class Bench:
     accept_loss: bool = False
     lost: int = 0
     lost_places: set[Place] = field(default_factory=set)
-    heard: list[Mapping[Lane, Micros]] = field(default_factory=list)
+    heard: list[Mapping[Lane, Reached]] = field(default_factory=list)
     committed: int = 0
 
     def __post_init__(self) -> None:
