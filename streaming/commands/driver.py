@@ -41,6 +41,7 @@ from streaming.pipeline.session import spark_session
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.starting import OtherStream, StartingPoint
 from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
+from streaming.pipeline.temporary import SparksFolders, temporary_folder
 from streaming.settings import Mode, RepairSettings, Settings
 from streaming.tables import Nodes, connect
 from streaming.topics import SHARED_SUSPECTS, FewRecords
@@ -72,6 +73,8 @@ def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySuper
     decisions = batches(opened, clocks, counters, position, frontier, memory)
     spark = spark_session(stream)
     folder = CheckpointFolder(spark, names.checkpoint)
+    temporary = SparksFolders(temporary_folder(stream))
+    temporary.check()
     return QuerySupervisor(
         query=FamilyQuery(
             spark,
@@ -83,7 +86,7 @@ def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySuper
         ),
         decisions=decisions,
         starting=starting,
-        measurements=Measurements(clocks, lag, position.commit_settled),
+        measurements=Measurements(clocks, lag, position.commit_settled, [temporary.check]),
         metrics=metrics,
         overdue=Overdue(2 * (stream.delay + stream.window)),
         restart_backoff_max=stream.restart_backoff_max,

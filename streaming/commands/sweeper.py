@@ -23,6 +23,7 @@ from streaming.again.sweep import (
 from streaming.again.workers import MOST_TASKS, on_workers
 from streaming.commands import workers
 from streaming.pipeline.session import spark_session
+from streaming.pipeline.temporary import temporary_folder
 from streaming.pipeline.worker import Job
 from streaming.settings import Settings
 
@@ -61,7 +62,8 @@ def sweeper(
 ) -> Iterator[Sweeper]:
     """In so many tasks at a time. 16 bytes a message lie in a temporary folder meanwhile."""
     settings = job.settings
-    with TemporaryDirectory(prefix="reconciler-sweep-", ignore_cleanup_errors=True) as folder:
+    temporary = temporary_folder(settings.stream)
+    with TemporaryDirectory(prefix="sweep-", dir=temporary, ignore_cleanup_errors=True) as folder:
         expected, compared = (
             _fingerprints(Path(folder), each, settings) for each in ("expected", "compared")
         )

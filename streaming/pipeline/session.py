@@ -8,6 +8,7 @@ import sys
 from pyspark.sql import SparkSession
 
 from reconcilers.errors import Misconfigured
+from streaming.pipeline.temporary import temporary_folder
 from streaming.settings import StreamSettings
 
 DEEP_STACKS = "-Xss16m"
@@ -16,18 +17,23 @@ that recurses for each character: a shallow stack overflows, and a clean stop lo
 
 
 def spark_session(settings: StreamSettings) -> SparkSession:
-    """A session with the Kafka connector. Raises `Misconfigured` when its jars are missing."""
+    """A session with the Kafka connector.
+
+    Raises `Misconfigured` when its jars are missing, or no temporary folder can be made.
+    """
     folder = settings.jars.resolve()
     jars = ",".join(str(jar) for jar in sorted(folder.glob("*.jar")))
     if not jars:
         raise Misconfigured(f"no jars of Spark's Kafka connector in {folder}: run `make setup`")
     os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers run the system's interpreter
+    temporary = temporary_folder(settings)
+    os.environ["SPARK_LOCAL_DIRS"] = str(temporary)
     builder = (
         SparkSession.builder.appName("james-reconciler")
         .master(settings.master)
         .config("spark.jars", jars)
         .config("spark.driver.memory", settings.driver_memory)
-        .config("spark.driver.extraJavaOptions", DEEP_STACKS)
+        .config("spark.driver.extraJavaOptions", f'{DEEP_STACKS} -Djava.io.tmpdir="{temporary}"')
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.ui.enabled", "false")

@@ -10,6 +10,9 @@ one of Kafka, or a query's end."""
 TOO_FEW_REPLICAS = re.compile(r"reconcilers\.errors\.Overloaded: .*\bUnavailable\b")
 REFUSED = re.compile(r"reconcilers\.errors\.Refused: ")
 """Of a key that is refused a look makes a finding: what comes this far, a table refuses."""
+OF_SERVERS = re.compile(
+    r"reconcilers\.errors\.(Unreachable|Overloaded|ReadFailed|Refused)\b|kafka\.\w*\.?errors?\."
+)
 _PYTHONS_ERROR = re.compile(r"[A-Za-z_.]+(Error|Exception): ")
 
 
@@ -20,6 +23,11 @@ def is_of_a_record(told: str) -> bool:
     """
     of_servers = TOO_FEW_REPLICAS.search(told) or REFUSED.search(told)
     return bool(WORKERS_ERROR.search(told)) and not of_servers
+
+
+def is_of_servers(cause: str) -> bool:
+    """Whether a server was away, or refused: a new process would meet the same."""
+    return OF_SERVERS.search(cause) is not None
 
 
 def cause_of(told: str) -> str:

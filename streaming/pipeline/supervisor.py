@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Protocol
 
 from checkpoints.bookmarks import Offsets, Positions, nested, numbered
-from reconcilers.errors import EventsLost, Retryable
+from reconcilers.errors import EndedItself, EventsLost, Retryable
 from reconcilers.model import Wake
 from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
 from streaming.monitoring.metrics import Metrics
+from streaming.pipeline.deaths import Deaths
 from streaming.pipeline.starting import StartingPoint
 
 log = logging.getLogger("reconciler")
@@ -80,12 +81,14 @@ class BatchMemory(Protocol):
 class Measurements:
     """What is asked of the surroundings now and then, beside the batches.
 
-    ``commit`` tells operators what is settled, ``read_up_to`` is what Spark has read.
+    ``commit`` tells operators what is settled, ``read_up_to`` is what Spark has read. ``checks``
+    raise `EndedItself` where only a new process can go on.
     """
 
     clocks: ClockWatch
     lag: LagWatch
     commit: Callable[[], None]
+    checks: Sequence[Callable[[], None]] = ()
     read_up_to: Offsets = field(default_factory=dict)
     _clocks_at: float = float("-inf")
     _kafka_at: float = float("-inf")
@@ -96,12 +99,18 @@ class Measurements:
         if now - self._clocks_at > CLOCKS_EVERY:
             self._clocks_at = now
             self.clocks.measure()
+            self.check()
         if now - self._kafka_at <= KAFKA_EVERY:
             return False
         self._kafka_at = now
         self.lag.measure(self.read_up_to)
         self.commit()
         return True
+
+    def check(self) -> None:
+        """Raises `EndedItself` where only a new process can go on, or `Retryable`."""
+        for each in self.checks:
+            each()
 
 
 @dataclass(slots=True)
@@ -143,10 +152,14 @@ class QuerySupervisor:
     metrics: Metrics
     overdue: Overdue
     restart_backoff_max: float
-    _deaths: int = 0
+    _deaths: Deaths = field(default_factory=Deaths)
 
     def run(self, stop: Event) -> None:
-        """Start, watch, restart. Raises `EventsLost`, or `AlreadyRunning` on a lost lease."""
+        """Start, watch, restart.
+
+        Raises `EventsLost`, `AlreadyRunning` on a lost lease, `EndedItself` where only a new
+        process can go on.
+        """
         self.query.publish(self.decisions.start())
         self._begin()
         while not stop.wait(TICK):
@@ -156,6 +169,10 @@ class QuerySupervisor:
                     self._restart(stop)
             except Retryable as gone:
                 log.warning("waiting: %s", gone)
+            except EndedItself:
+                if not stop.wait(TICK):  # what ends all processes of a group ends Spark first
+                    self.query.stop()
+                    raise
         self.query.end()
         self.measurements.commit()
         log.info("stopped; the next start goes on after what is settled")
@@ -180,7 +197,7 @@ class QuerySupervisor:
 
     def _watch(self) -> None:
         for told in self.query.progress():
-            self._deaths = 0
+            self._deaths = Deaths()
             self._show(told)
             dropped = _sum(told, "numRowsDroppedByWatermark")
             if dropped:
@@ -217,13 +234,14 @@ class QuerySupervisor:
         """Start a dead query again."""
         self.decisions.check_lease()
         why = self.query.failure()
-        self._deaths += 1
+        self._deaths.count(why, time.monotonic())
         self.metrics.restarts.labels(self.query.name).inc()
-        pause = backoff(self._deaths - 1, self.restart_backoff_max)
+        pause = backoff(self._deaths.number - 1, self.restart_backoff_max)
         log.warning("the query died: %s; restarting in %.0f s", why, pause)
         stop.wait(pause)
         if stop.is_set():
             return
+        self.measurements.check()
         self.decisions.recall()
         if self.starting.has_lost():  # whatever it died of: Spark names a loss in several ways
             self._begin()  # raises unless the loss is accepted

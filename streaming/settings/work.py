@@ -32,6 +32,11 @@ class StreamSettings(Section):
     checkpoint_dir: str = Field(
         "checkpoint", description="Spark's own files: a folder or a URI of Hadoop's, disposable"
     )
+    temp_dir: Path | None = Field(
+        None,
+        description="temporary files, Spark's too: a local folder that nobody cleans; without it"
+        " `temporary` below checkpoint_dir",
+    )
     delay: Seconds = Field(45.0, description="D: nothing is judged before; James retries for 31 s")
     window: Seconds = Field(5.0, description="W: a key comes out D to D + 1.5 W after it is read")
     trigger: MaybeSeconds = Field(None, description="a batch starts so often; else each window")
@@ -44,6 +49,15 @@ class StreamSettings(Section):
     restart_backoff_max: Seconds = Field(
         60.0, description="longest pause before a dead query restarts"
     )
+
+    @property
+    def temporary(self) -> tuple[str, Path]:
+        """The folder of temporary files, after the name of the setting that it follows from."""
+        if self.temp_dir is not None:
+            return "temp_dir", self.temp_dir
+        if "://" in self.checkpoint_dir.removeprefix("file://"):
+            return "temp_dir", Path("temporary")  # of where the process was started
+        return "checkpoint_dir", Path(self.checkpoint_dir.removeprefix("file://")) / "temporary"
 
     @property
     def workers(self) -> int:

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import Bookmark, KafkaIds, Offsets, Place, Positions
 from reconcilers.chain import Reached
-from reconcilers.errors import AlreadyRunning, EventsLost, Unreachable
+from reconcilers.errors import AlreadyRunning, EndedItself, EventsLost, Unreachable
 from reconcilers.frontier import Lane
 from reconcilers.model import Wake
 from streaming.monitoring.clocks import ClockWatch
@@ -169,6 +169,7 @@ class Bench:
     lost_places: set[Place] = field(default_factory=set)
     heard: list[Mapping[Lane, Reached]] = field(default_factory=list)
     committed: int = 0
+    checks: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.query = Query()
@@ -203,7 +204,7 @@ class Bench:
             query=self.query,
             decisions=self.decisions,
             starting=self.starting,
-            measurements=Measurements(clocks, lag, self.commit),
+            measurements=Measurements(clocks, lag, self.commit, self.checks),
             metrics=self.metrics,
             overdue=Overdue(after=-1.0),
             restart_backoff_max=60.0,
@@ -339,6 +340,49 @@ def test_while_nobody_answers_it_waits(bench: Bench, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(bench.decisions, "check_lease", unreachable)
     bench.run(looks=2, deaths=[OUTAGE, OUTAGE])
     assert bench.query.started == [{HERE: 0}]
+    assert bench.query.stopped == 1
+
+
+# --- what only a new process mends
+
+
+def fails() -> None:
+    raise EndedItself("a folder was removed")
+
+
+def test_what_only_a_new_process_mends_ends_it_after_a_death(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "CLOCKS_EVERY", 1e9)
+    bench.checks = [lambda: fails() if bench.query.looks else None]
+    with pytest.raises(EndedItself, match="a folder was removed"):
+        bench.run(looks=9, deaths=["FileNotFoundError: pyspark-1"])
+    assert bench.query.started == [{HERE: 0}], "it is not restarted"
+
+
+def test_and_at_a_quiet_moment(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "CLOCKS_EVERY", -1.0)
+    stops: list[bool] = []
+    bench.query.on_stop = lambda: stops.append(True)
+    bench.checks = [lambda: fails() if bench.query.looks > 2 else None]
+    with pytest.raises(EndedItself):
+        bench.run(looks=9)
+    assert bench.query.looks == 3
+    assert len(stops) == 2, "before it begins, and at the end: nothing runs on"
+
+
+def test_where_it_is_told_to_stop_meanwhile_that_is_a_clean_end(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ends all processes of a group ends Spark first, and it removes its folders."""
+    monkeypatch.setattr(supervisor, "CLOCKS_EVERY", -1.0)
+
+    def removed() -> None:
+        bench.query.looks = 9
+        fails()
+
+    bench.checks = [removed]
+    bench.run(looks=9)
     assert bench.query.stopped == 1
 
 

@@ -1,0 +1,79 @@
+"""What only a new process mends ends the process with exit code 5; the next one goes on."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from checkpoints.clock import now_micros
+from deploy.mailserver.mail import Clock
+from reconcilers.exit_codes import ExitCode
+from reconcilers.model import Kind
+from tests.endpoints import Endpoints
+from tests.stack.streams import Stream, until
+from tests.stack.users import RIGHT, User, a_difference, a_message
+from tests.stack.watched import SLOW, Restarted, Watched, watched
+
+pytestmark = pytest.mark.stack
+
+MANY = 40
+"""More suspects than the driver examines by itself: they go to the workers."""
+
+
+@pytest.fixture(scope="module")
+def place(stack: Endpoints, cassandra: Session) -> Iterator[Watched]:
+    with watched(stack, cassandra) as made:
+        yield made
+
+
+@pytest.fixture
+def restarted(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
+    made = place.stream(tmp_path)
+    made.stream.start()
+    made.stream.wait_until_watching()
+    yield made
+    made.forget()
+
+
+def last_line(stream: Stream) -> str:
+    """With which it has ended itself."""
+    until("it ends", lambda: stream.died() is not None, SLOW)
+    assert stream.died() == ExitCode.START_AGAIN, stream.log.read_text()[-3000:]
+    stream.kill()
+    lines = stream.log.read_text(encoding="utf-8").splitlines()
+    return [each for each in lines if each.startswith("reconcile: ")][-1]
+
+
+def plant(restarted: Restarted, many: int) -> None:
+    """So many rows of the truth whose statement to the projection was lost."""
+    user = User(restarted.place.session, restarted.place.keyspace, Clock().now_us)
+    for _ in range(many):
+        message = a_message(RIGHT, now_micros())
+        a_difference(Kind.MISSING_ROW, message, user)
+        restarted.planted[Kind.MISSING_ROW].append(message)
+
+
+def goes_on(restarted: Restarted) -> None:
+    """The next process repairs what the one before has left, and ends as it should."""
+    restarted.stream.start()
+    restarted.stream.wait_until_watching()
+    restarted.await_convergence()
+    assert restarted.stream.stop() == 0
+
+
+def test_temporary_files_that_are_removed_under_a_stream(restarted: Restarted) -> None:
+    stream = restarted.stream
+    temporary = stream.checkpoint.parents[1] / "temporary"
+    (folder,) = temporary.iterdir()
+    removed = [*folder.glob("spark-*/pyspark-*"), *folder.glob("blockmgr-*")]
+    assert len(removed) == 2, "Spark keeps its files in the process's own folder"
+    for each in removed:
+        shutil.rmtree(each)
+    plant(restarted, MANY)
+    line = last_line(stream)
+    assert line.startswith(f"reconcile: temporary folder {folder}/"), line
+    goes_on(restarted)
+    (anew,) = temporary.iterdir()
+    assert anew != folder, "what a dead process has left is removed"
