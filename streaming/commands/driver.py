@@ -20,6 +20,7 @@ from streaming.canary.watch import FrontierWatch
 from streaming.commands.canary import canaries
 from streaming.commands.mode import StreamNames
 from streaming.commands.opened import OpenedStream
+from streaming.commands.schema_watch import SchemaWatch
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
@@ -41,7 +42,7 @@ from streaming.pipeline.session import spark_session
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.starting import OtherStream, StartingPoint
 from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
-from streaming.pipeline.temporary import SparksFolders, temporary_folder
+from streaming.pipeline.temporary import sparks_folders
 from streaming.settings import Mode, RepairSettings, Settings
 from streaming.tables import Nodes, connect
 from streaming.topics import SHARED_SUSPECTS, FewRecords
@@ -49,7 +50,9 @@ from streaming.topics import SHARED_SUSPECTS, FewRecords
 TakeSummary = Callable[[BatchSummary], None]
 
 
-def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySupervisor:
+def supervisor(
+    opened: OpenedStream, schema: SchemaWatch, counters: TakeSummary | None
+) -> QuerySupervisor:
     """Keeps the stream alive; ``counters`` hear of each slice, if there are any."""
     settings, names, metrics = opened.settings, opened.names, opened.metrics
     stream = settings.stream
@@ -58,38 +61,47 @@ def supervisor(opened: OpenedStream, counters: TakeSummary | None) -> QuerySuper
     bookmarks, name = CassandraBookmarks(opened.store), names.bookmarks(opened.job.family)
     memory = _memory(opened)
     frontier = _frontier(opened, memory)
-    starting = StartingPoint(
-        opened.watcher,
-        opened.topics,
-        bookmark=partial(bookmarks.newest, name),
-        before_upgrade=lambda: safe_start(bookmarks.of_batches(name), to_micros(stream.window)),
-        other=other_stream(opened.settings, names.mode, opened.job.family, bookmarks, frontier),
-        events_lost=partial(_records_lost, frontier, memory),
-        accept_loss=opened.accept_loss,
-    )
+    starting = _starting_point(opened, bookmarks, frontier, memory)
     position = StreamPosition(
         name, bookmarks, starting.ids, partial(opened.watcher.commit, names.group)
     )
     decisions = batches(opened, clocks, counters, position, frontier, memory)
     spark = spark_session(stream)
-    folder = CheckpointFolder(spark, names.checkpoint)
-    temporary = SparksFolders(temporary_folder(stream))
-    temporary.check()
+    checks = (sparks_folders(stream).check, schema.check)
     return QuerySupervisor(
         query=FamilyQuery(
             spark,
             opened.job,
-            folder,
+            CheckpointFolder(spark, names.checkpoint),
             decisions,
             opened.watcher.partitions,
             Ranges(SliceFailures(CassandraFailingSlices(opened.store), name)),
         ),
         decisions=decisions,
         starting=starting,
-        measurements=Measurements(clocks, lag, position.commit_settled, [temporary.check]),
+        measurements=Measurements(clocks, lag, position.commit_settled, checks),
         metrics=metrics,
         overdue=Overdue(2 * (stream.delay + stream.window)),
         restart_backoff_max=stream.restart_backoff_max,
+    )
+
+
+def _starting_point(
+    opened: OpenedStream,
+    bookmarks: CassandraBookmarks,
+    frontier: FrontierWatch,
+    memory: MemoryWatch,
+) -> StartingPoint:
+    names, family = opened.names, opened.job.family
+    name, window = names.bookmarks(family), to_micros(opened.settings.stream.window)
+    return StartingPoint(
+        opened.watcher,
+        opened.topics,
+        bookmark=partial(bookmarks.newest, name),
+        before_upgrade=lambda: safe_start(bookmarks.of_batches(name), window),
+        other=other_stream(opened.settings, names.mode, family, bookmarks, frontier),
+        events_lost=partial(_records_lost, frontier, memory),
+        accept_loss=opened.accept_loss,
     )
 
 

@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.cassandra import CassandraBookmarks
 from reconcilers.errors import Misconfigured
-from reconcilers.family import Family, Schema, bind
+from reconcilers.family import Family
 from streaming.commands import workers
 from streaming.commands.canary import canaries, start_canaries
 from streaming.commands.counters import build_counter_loop
@@ -26,6 +26,7 @@ from streaming.commands.driver import supervisor
 from streaming.commands.holding import Holding
 from streaming.commands.mode import StreamNames
 from streaming.commands.opened import OpenedStream
+from streaming.commands.schema_watch import SchemaWatch, bound
 from streaming.commands.stopping import stopped_by_signals
 from streaming.commands.sweeping import OwnSweeps, schedule_of
 from streaming.commands.threads import Threads
@@ -88,8 +89,9 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
     if mode is Mode.REPAIR:
         refuse_guessed_levels(settings.cassandra)
     store = make_own(settings.cassandra)
-    schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)
-    family = bind(settings.families()[0], schema)
+    james = partial(schema_of, connect(settings.cassandra), settings.cassandra.keyspace)
+    families = bound(settings, james())
+    family = families[0]
     watcher = Watcher(settings.kafka)
     topics = _topics(settings, family, names, watcher)
     threads = Threads(stop)
@@ -106,8 +108,9 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
         opened = OpenedStream(job, names, store, watcher, topics, lease, metrics, lost.accepted)
         before = _table_topics(opened)
         start_canaries(settings, store, threads)
-        counting = _counters(opened, schema)
-        keeper = supervisor(opened, counting.take if counting is not None else None)
+        counting = _counters(opened, families[1:])
+        watch = SchemaWatch(settings, families, james)
+        keeper = supervisor(opened, watch, counting.take if counting is not None else None)
         if counting is not None:
             threads.start("counting", counting.run)
         _sweep_by_itself(opened, threads)
@@ -124,9 +127,8 @@ def _sweep_by_itself(opened: OpenedStream, threads: Threads) -> None:
         threads.start("sweep", sweeps.run)
 
 
-def _counters(opened: OpenedStream, schema: Schema) -> CountingThread | None:
+def _counters(opened: OpenedStream, kept: tuple[Family, ...]) -> CountingThread | None:
     """Keeps the counters that are kept right, if any are."""
-    kept = tuple(bind(each, schema) for each in opened.settings.families()[1:])
     if not kept:
         return None
     build = partial(build_counter_loop, opened, kept, canaries(opened.settings))

@@ -91,3 +91,10 @@ class SparksFolders:
                 " and let nothing clean that folder (stream.temp_dir)"
             )
         self._made = there
+
+
+def sparks_folders(settings: StreamSettings) -> SparksFolders:
+    """Those of the Spark that has just been started."""
+    made = SparksFolders(temporary_folder(settings))
+    made.check()
+    return made

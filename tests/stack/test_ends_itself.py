@@ -13,13 +13,14 @@ from reconcilers.exit_codes import ExitCode
 from reconcilers.model import Kind
 from tests.endpoints import Endpoints
 from tests.stack.streams import Stream, until
-from tests.stack.users import RIGHT, User, a_difference, a_message
+from tests.stack.users import PROJECTION, RIGHT, TRUTH, User, a_difference, a_message
 from tests.stack.watched import SLOW, Restarted, Watched, watched
 
 pytestmark = pytest.mark.stack
 
 MANY = 40
 """More suspects than the driver examines by itself: they go to the workers."""
+WHOLE = "the whole truth is remembered"
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +78,63 @@ def test_temporary_files_that_are_removed_under_a_stream(restarted: Restarted) -
     goes_on(restarted)
     (anew,) = temporary.iterdir()
     assert anew != folder, "what a dead process has left is removed"
+
+
+# --- James's tables are altered
+
+
+def alter(restarted: Restarted, change: str) -> None:
+    """Both tables, as an upgrade of James does."""
+    for table in (TRUTH, PROJECTION):
+        restarted.place.session.execute(f"ALTER TABLE {restarted.place.keyspace}.{table} {change}")
+
+
+def test_columns_that_are_added_and_dropped_under_a_stream(restarted: Restarted) -> None:
+    alter(restarted, "ADD extra text")
+    line = last_line(restarted.stream)
+    assert line.endswith("messageidtable has extra"), line
+    plant(restarted, 1)
+    goes_on(restarted)
+    restarted.stream.start()
+    restarted.stream.wait_until_watching()
+    alter(restarted, "DROP extra")
+    plant(restarted, 1)
+    line = last_line(restarted.stream)
+    assert line.endswith("messageidtable lacks extra"), line
+    goes_on(restarted)
+
+
+@pytest.fixture
+def sweeping(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
+    """A stream that sweeps by itself, and has done so."""
+    made = place.stream(tmp_path, {"sweep": {"when_needed": True, "ranges": 4}})
+    made.stream.start()
+    made.stream.wait_until_watching()
+    until("everything is swept", lambda: made.stream.said(WHOLE))
+    yield made
+    alter(made, "DROP extra")
+    made.forget()
+
+
+def test_what_the_agent_skips_after_a_column_was_added_is_swept(sweeping: Restarted) -> None:
+    """It skips mutations that use the new column for about a second, for good, and no canary."""
+    place, stream = sweeping.place, sweeping.stream
+    alter(sweeping, "ADD extra text")
+    plant(sweeping, 1)
+    (message,) = sweeping.planted[Kind.MISSING_ROW]
+    place.session.execute(
+        f"UPDATE {place.keyspace}.{TRUTH} SET extra = 'new'"
+        " WHERE messageid = %s AND mailboxid = %s AND uid = %s",
+        (message.messageid, message.mailboxid, message.uid),
+    )
+    assert "has extra" in last_line(stream)
+    swept = len(stream.said(WHOLE))
+    stream.start()
+    until("memory begins anew", lambda: stream.said("a watched table was made anew or altered"))
+    until("everything is swept again", lambda: len(stream.said(WHOLE)) > swept)
+    sweeping.await_convergence()
+    (row,) = place.session.execute(
+        f"SELECT extra FROM {place.keyspace}.{PROJECTION} WHERE mailboxid = %s AND uid = %s",
+        (message.mailboxid, message.uid),
+    )
+    assert row.extra == "new"

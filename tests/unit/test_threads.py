@@ -119,7 +119,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
         (stream, "make_own", lambda _: None),
         (stream, "connect", lambda _: None),
         (stream, "schema_of", lambda *_: {}),
-        (stream, "bind", lambda *_: SimpleNamespace(truth=SimpleNamespace(table="imapuidtable"))),
+        (stream, "bound", lambda *_: (FAMILY, FAMILY)),
         (stream, "refuse_guessed_levels", lambda _: None),
         (stream, "Watcher", lambda _: anything),
         (stream, "_topics", lambda *_: ()),
@@ -143,6 +143,9 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
 SETTINGS = Settings.model_validate(
     {"agent": {"http": ("http://127.0.0.1:1",)}, "metrics": {"port": 0}}
 )
+
+
+FAMILY = SimpleNamespace(truth=SimpleNamespace(table="imapuidtable"))
 
 
 @pytest.mark.parametrize("fault", [broken, returned])

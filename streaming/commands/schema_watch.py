@@ -1,0 +1,60 @@
+"""Whether James's tables are still those that this process has bound its families to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from reconcilers.errors import EndedItself, Misconfigured, Refused
+from reconcilers.family import Family, Schema, bind
+from streaming.settings import Settings
+
+log = logging.getLogger("reconciler")
+
+Bound = tuple[Family, ...]
+
+
+def bound(settings: Settings, schema: Schema) -> Bound:
+    """Each family with its columns. Raises `Misconfigured` naming a missing table or key."""
+    return tuple(bind(each, schema) for each in settings.families())
+
+
+@dataclass(slots=True)
+class SchemaWatch:
+    """Compares the families as they were ``bound`` with what a new start would bind.
+
+    ``schema`` reads the schema of the cluster.
+    """
+
+    settings: Settings
+    bound: Bound
+    schema: Callable[[], Schema]
+    _told: str = ""
+
+    def check(self) -> None:
+        """Raises `EndedItself` where a new start would bind other columns, or `Retryable`.
+
+        Where a new start would be refused this process goes on as well as it can: that is logged.
+        """
+        try:
+            now = bound(self.settings, self.schema())
+        except (Misconfigured, Refused) as refused:
+            if str(refused) != self._told:
+                log.error("the next start will be refused: %s", refused)
+            self._told = str(refused)
+            return
+        if now != self.bound:
+            differ = "; ".join(_changes(self.bound, now)) or "other tables are there"
+            raise EndedItself(f"James's tables were altered while this process ran: {differ}")
+
+
+def _changes(before: Bound, now: Bound) -> Iterator[str]:
+    """What is copied of each table, and is not any more, or was not before."""
+    for then, today in zip(before, now, strict=True):
+        for old, new in zip(then.projections, today.projections, strict=True):
+            added, dropped = {*new.columns} - {*old.columns}, {*old.columns} - {*new.columns}
+            if added:
+                yield f"{new.table} has {', '.join(sorted(added))}"
+            if dropped:
+                yield f"{new.table} lacks {', '.join(sorted(dropped))}"
