@@ -1,21 +1,25 @@
 """A pause of repairs that a person asked for: what it covers, until when, who and why. Pure.
 
-A pilot (`reconcilers.pilot`) is a pause of everything but what it names.
+A pilot (`reconcilers.pilot`) is a pause of everything but what it names. Two pauses are the
+product's own, and are derived, not kept: while our keyspace is in doubt (`in_doubt`), and while no
+pilot stands though only a pilot may repair (`without_pilot`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reconcilers.iso import iso
 from reconcilers.model import Micros
 from reconcilers.pilot import OwnerOf, Pilot
-from reconcilers.write_target import WriteTarget
+from reconcilers.write_target import ALL, WriteTarget
 
 PILOT = "pilot"
 """What a pilot's pause is of."""
 PAUSED, OUTSIDE = "paused by", "outside the pilot of"
+OURSELVES = "the reconciler itself"
+ONLY_PILOT = "the setting repair.only_pilot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,11 @@ class Pause:
         return self.what in target.names
 
     @property
+    def is_doubt(self) -> bool:
+        """Whether it stands while our own keyspace is in doubt."""
+        return self.who == OURSELVES and not self.asked_at
+
+    @property
     def subject(self) -> str:
         """What waits."""
         return "repairs outside the pilot" if self.pilot is not None else f"repairs of {self.what}"
@@ -64,6 +73,22 @@ class Pause:
         if self.pilot is not None:
             return f"{OUTSIDE} {self._who_and_why} (only {self.pilot})"
         return f"{PAUSED} {self._who_and_why}"
+
+
+def in_doubt(why: str) -> Pause:
+    """Everything waits while our own keyspace is not as it was left."""
+    return Pause(ALL, 0, OURSELVES, f"our keyspace is not as it was left: {why}")
+
+
+NO_PILOT = Pause(ALL, 0, ONLY_PILOT, "no pilot stands")
+
+
+def without_pilot(pauses: Iterable[Pause], now: Micros) -> Iterator[Pause]:
+    """The pauses that stand, and `NO_PILOT` while no pilot is among them."""
+    standing = [each for each in pauses if each.stands(now)]
+    yield from standing
+    if all(each.pilot is None for each in standing):
+        yield NO_PILOT
 
 
 def why_paused(

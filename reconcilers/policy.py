@@ -191,7 +191,8 @@ class Admission:
 
     ``ceiling`` says how many repairs may be written, where that has a limit.
     ``on_memory`` is for repairs that are right only if no event of theirs is still to come; it was
-    judged at ``judged_at`` (µs), None where nothing was.
+    judged at ``judged_at`` (µs), None where nothing was. ``generation`` is the newest of our own
+    keyspace that the driver has seen (µs): a worker that finds an older one writes nothing.
     """
 
     repairs: str | None = None
@@ -200,6 +201,7 @@ class Admission:
     on_memory: str | None = None
     judged_at: Micros | None = None
     ceiling: Ceiling | None = None
+    generation: Micros | None = None
 
     def shared(self, sizes: Sequence[int]) -> list[Admission]:
         """What is let through for each share of the batch; ``sizes`` are their suspects."""

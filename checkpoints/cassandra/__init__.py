@@ -11,6 +11,7 @@ One `Store` a process: it shares the caller's session and is as thread-safe as t
 from checkpoints.cassandra.bookmarks import CassandraBookmarks
 from checkpoints.cassandra.expiries import CassandraExpiries
 from checkpoints.cassandra.failing import CassandraFailingSlices
+from checkpoints.cassandra.generations import CassandraGenerations
 from checkpoints.cassandra.holds import CassandraHolds
 from checkpoints.cassandra.journal import CassandraJournal
 from checkpoints.cassandra.lease import CassandraLease
@@ -30,6 +31,7 @@ __all__ = [
     "CassandraBookmarks",
     "CassandraExpiries",
     "CassandraFailingSlices",
+    "CassandraGenerations",
     "CassandraHolds",
     "CassandraJournal",
     "CassandraLease",

@@ -251,7 +251,7 @@ class CassandraJournal:
         return [
             (name, opened_at, reason)
             for name, opened_at, reason, closed_at in rows
-            if closed_at is None
+            if name is not None and closed_at is None  # the generation may stand there alone
         ]
 
 

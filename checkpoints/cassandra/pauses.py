@@ -70,6 +70,8 @@ class CassandraPauses:
     def _all(self) -> Iterator[tuple[Pause, Resumed | None]]:
         for row in self._store.rows("reading what is paused", self._select, self._scope):
             what, asked_at, who, reason, until, pilot, ended_at, ended_by, end_reason = row
+            if what is None:  # the partition has its generation, and nothing was ever paused
+                continue
             named = None if pilot is None else _from_text(pilot)
             pause = Pause(what, asked_at, who or "", reason or "", until, named)
             ended = None if ended_at is None else Resumed(ended_at, ended_by, end_reason)

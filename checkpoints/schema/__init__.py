@@ -25,6 +25,7 @@ from checkpoints.schema import (
     step_010,
     step_011,
     step_012,
+    step_013,
 )
 from checkpoints.schema.step import SchemaStep
 
@@ -41,4 +42,5 @@ STEPS: tuple[SchemaStep, ...] = (
     step_010.STEP,
     step_011.STEP,
     step_012.STEP,
+    step_013.STEP,
 )

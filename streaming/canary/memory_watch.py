@@ -129,6 +129,15 @@ class MemoryWatch:
         self.lineage.stop_watching()
         self._awaited = None
 
+    def doubted(self, why: str, until: Micros | None) -> None:
+        """Our own keyspace was as it was left ``until`` then (µs; None: not known), and is no more.
+
+        Memory that has begun later holds every change since. Raises `Retryable`.
+        """
+        watching = self.lineage.watching()
+        if watching is None or until is None or watching.since <= until:
+            self.end(why)
+
     def _begin(self, awaited: Marks) -> None:
         """If the tables and the ring are as they were when the marks were read."""
         captured = self.tables.captured()

@@ -18,6 +18,7 @@ from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import MemoryReport, MemoryWatch
 from streaming.canary.watch import FrontierWatch
 from streaming.commands.canary import canaries
+from streaming.commands.generations import growing
 from streaming.commands.mode import StreamNames
 from streaming.commands.opened import OpenedStream
 from streaming.commands.schema_watch import SchemaWatch
@@ -62,9 +63,7 @@ def supervisor(
     memory = _memory(opened)
     frontier = _frontier(opened, memory)
     starting = _starting_point(opened, bookmarks, frontier, memory)
-    position = StreamPosition(
-        name, bookmarks, starting.ids, partial(opened.watcher.commit, names.group)
-    )
+    position = StreamPosition(name, bookmarks, starting.ids, growing(opened).commit)
     decisions = batches(opened, clocks, counters, position, frontier, memory)
     spark = spark_session(stream)
     checks = (sparks_folders(stream).check, schema.check)
@@ -134,7 +133,7 @@ def batches(
         lease=opened.lease,
         clock_trouble=clocks.trouble,
         metrics=metrics,
-        pauses=PauseReport(ours.pauses, metrics),
+        pauses=PauseReport(ours.pauses, metrics, memory.doubted),
         findings=findings,
     )
     summaries = counters and BatchSummaries(

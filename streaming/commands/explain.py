@@ -15,8 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from checkpoints.bookmarks import Bookmark, Bookmarks
-from checkpoints.cassandra import CassandraBookmarks, CassandraPauses
-from checkpoints.clock import now_micros
+from checkpoints.cassandra import CassandraBookmarks
 from checkpoints.codec import Json
 from reconcilers.errors import Misconfigured, ReadFailed, Refused
 from reconcilers.family import Family, bind
@@ -174,12 +173,10 @@ class ExplainDesk:
         )
 
     def _hindrances(self) -> Iterator[str]:
-        now, keyspace = now_micros(), self.job.settings.cassandra.keyspace
         for breaker, why in self.own.journal.breakers().items():
             yield f"breaker {breaker.value} is open: {why}; `reconcile resume`"
-        for each in CassandraPauses(self.own.store, keyspace).standing():
-            if each.stands(now):
-                yield f"{each.told}; `{ending(each)}`"
+        for each in self.job.connections().pauses.asked_anew():
+            yield f"{each.told}; `{ending(each)}`"
 
     def _content(self, source: KeyValue) -> str:
         settings = self.job.settings.cassandra

@@ -18,9 +18,10 @@ from reconcilers.errors import Misconfigured
 from reconcilers.families import FAMILIES
 from reconcilers.iso import iso
 from reconcilers.model import Micros
-from reconcilers.pause import Pause
+from reconcilers.pause import NO_PILOT, Pause
 from reconcilers.pilot import Pilot
 from reconcilers.write_target import ALL, REMOVALS
+from streaming.commands.generations import accept
 from streaming.commands.names import one_of
 from streaming.settings import Settings
 from streaming.tables.own_keyspace import open_own
@@ -49,11 +50,16 @@ def add_command(commands: Any) -> None:
 
 
 def add_resume(commands: Any) -> None:
-    """``reconcile resume [WHAT] [--reason TEXT] [--who NAME]``."""
+    """``reconcile resume [WHAT | --own-keyspace] [--reason TEXT] [--who NAME]``."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "resume", help="end pauses and close the breakers; what was held is looked at again"
     )
     _add_what(parser, "end the pauses of it only, and no breaker", default=None)
+    parser.add_argument(
+        "--own-keyspace",
+        action="store_true",
+        help="our keyspace, lost or restored, is right as it is now; ends no pause, no breaker",
+    )
     who_and_why(parser)
     parser.set_defaults(run=resume)
 
@@ -114,7 +120,13 @@ def pause(settings: Settings, arguments: argparse.Namespace) -> int:
 
 def resume(settings: Settings, arguments: argparse.Namespace) -> int:
     """End pauses, close the breakers; the running stream sees it with its next batch."""
-    pauses, by = pauses_of(settings), resumed_by(arguments)
+    by = resumed_by(arguments)
+    if arguments.own_keyspace:
+        if arguments.what is not None:
+            raise Misconfigured("--own-keyspace ends no pause: it takes no WHAT")
+        print("\n".join(accept(settings, open_own(settings), by)))
+        return 0
+    pauses = pauses_of(settings)
     desk = ResumeDesk(pauses, open_own(settings).journal, by)
     done = list(desk.end_pauses(arguments.what))
     if arguments.what is None:
@@ -130,6 +142,10 @@ def resume(settings: Settings, arguments: argparse.Namespace) -> int:
 
 def ending(pause: Pause) -> str:
     """The command that ends it."""
+    if pause.is_doubt:
+        return "reconcile resume --own-keyspace"
+    if pause == NO_PILOT:
+        return "reconcile pilot --user NAME"
     return "reconcile pilot --end" if pause.pilot is not None else "reconcile resume"
 
 

@@ -30,6 +30,7 @@ from reconcilers.iso import iso
 from reconcilers.model import Kind, Micros
 from reconcilers.pause import Pause
 from streaming.again.last_sweep import NOT_SWEPT, compared_since, last_sweep
+from streaming.commands.generations import doubt_of, held_by_itself
 from streaming.commands.mode import StreamNames
 from streaming.monitoring.lag import PartitionLag, lags, longest
 from streaming.settings import Mode, Settings
@@ -71,6 +72,7 @@ class OpenCount:
 class Status:
     """Everything that is shown. Times are ISO 8601 in UTC, durations seconds.
 
+    ``held`` is what holds repairs back though no person has paused them.
     ``kafka`` says why it cannot be asked, else `REACHABLE`.
     """
 
@@ -86,6 +88,7 @@ class Status:
     watched_since: str | None
     pauses: tuple[str, ...] = ()
     pilots: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
     sweep: str = NOT_SWEPT
     losses: tuple[str, ...] = ()
     on_hold: int = 0
@@ -118,9 +121,11 @@ def status(settings: Settings) -> Status:
     try:
         watcher = Watcher(settings.kafka)
         streams = list(_streams(settings, own, watcher))
+        doubt = doubt_of(settings, own.store, watcher)
     except ReconcilerError as failed:
         broker = str(failed)
         streams = list(_streams(settings, own, None))
+        doubt = doubt_of(settings, own.store, None)
     finally:
         if watcher is not None:
             watcher.close()
@@ -142,6 +147,7 @@ def status(settings: Settings) -> Status:
         pilots=tuple(each.told for each in standing if each.pilot is not None),
         sweep=last_sweep(sweeps, settings.families()[0].names),
         losses=tuple(_losses(own.store, sweeps, settings.families()[0].names)),
+        held=tuple(held_by_itself(settings, doubt, standing)),
         on_hold=sum(1 for family in FAMILIES for _ in own.journal.holds.all(family)),
     )
 
@@ -258,6 +264,8 @@ def _lost_text(losses: Sequence[str]) -> Iterator[str]:
 
 def _held_back_text(found: Status) -> Iterator[str]:
     """What persons and breakers hold back."""
+    for each in found.held:
+        yield f"HELD: {each} ends it"
     for pause in found.pauses:
         yield f"PAUSED: {pause}; `reconcile resume` ends it"
     for pilot in found.pilots:

@@ -23,6 +23,7 @@ from streaming.commands import workers
 from streaming.commands.canary import canaries, start_canaries
 from streaming.commands.counters import build_counter_loop
 from streaming.commands.driver import supervisor
+from streaming.commands.generations import begin_generation
 from streaming.commands.holding import Holding
 from streaming.commands.mode import StreamNames
 from streaming.commands.opened import OpenedStream
@@ -106,6 +107,7 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
             end_memory(store, "an operator says so")
         job = workers.job(settings, family, names.suspects_topic)
         opened = OpenedStream(job, names, store, watcher, topics, lease, metrics, lost.accepted)
+        begin_generation(opened)
         before = _table_topics(opened)
         start_canaries(settings, store, threads)
         counting = _counters(opened, families[1:])

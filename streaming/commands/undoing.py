@@ -22,6 +22,7 @@ from reconcilers.write_target import WriteTarget, correction_of, repair_of
 from reconcilers.writes import AddToCounter, Write
 from streaming.commands.counters import trouble_of
 from streaming.commands.finding_filter import FindingFilter, slots_named
+from streaming.commands.generations import compared
 from streaming.commands.orders import Orders
 from streaming.counters.undo import CounterUndo
 from streaming.settings import Settings
@@ -140,7 +141,9 @@ def undo_desk(settings: Settings, own: OwnStores, orders: Orders) -> UndoDesk:
     """Over Cassandra, at the pace of ``repair.writes_per_minute``."""
     session, cassandra = connect(settings.cassandra), settings.cassandra
     schema = schema_of(session, cassandra.keyspace)
-    pauses = PauseWatch(CassandraPauses(own.store, cassandra.keyspace), now_micros)
+    keyspace = None if orders.while_paused else compared(settings, own.store)
+    kept = CassandraPauses(own.store, cassandra.keyspace)
+    pauses = PauseWatch(kept, now_micros, keyspace=keyspace)
     stopped = Stopped(pauses, own.journal, orders)
     by_family: dict[str, tuple[Family, UndoOf]] = {}
     for family in (bind(each, schema) for each in settings.families() if each.projections):

@@ -11,6 +11,7 @@ from functools import cache
 
 from checkpoints.cassandra import (
     CassandraExpiries,
+    CassandraGenerations,
     CassandraJournal,
     CassandraLineage,
     CassandraPauses,
@@ -33,6 +34,7 @@ from streaming.steps.confirm import Confirmer
 from streaming.steps.contents import Contents
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.glance import Glance
+from streaming.steps.own_keyspace import OwnKeyspace
 from streaming.steps.pauses import PauseWatch
 from streaming.tables import (
     ContentTables,
@@ -88,6 +90,8 @@ def _connections(settings: Settings, of: _ByName) -> Connections:
             CassandraPauses(store, settings.cassandra.keyspace),
             now_micros,
             owner=MailboxOwners(session, settings.cassandra).owner,
+            keyspace=OwnKeyspace(CassandraGenerations(store, settings.cassandra.keyspace)),
+            only_pilot=settings.repair.only_pilot,
         ),
         _glance(settings, tables, of.family),
     )

@@ -1,9 +1,9 @@
 """What may be repaired in a batch: decided by the driver between the look and any write.
 
-Four things hold repairs back: a breaker that is open (more suspects than are believable), a person
-who has paused them, clocks that differ by half the delay or more, and writers whose clocks run
-ahead so far. Suspects are counted *before* anything is written: the batch that goes over a limit is
-not repaired either.
+Five things hold repairs back: a breaker that is open (more suspects than are believable), a person
+who has paused them, a keyspace of ours that is not as it was left, clocks that differ by half the
+delay or more, and writers whose clocks run ahead so far. Suspects are counted *before* anything is
+written: the batch that goes over a limit is not repaired either.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ class AdmissionControl:
             repairs=trouble or self.breakers.reason(Breaker.REPAIRS),
             removals=self.breakers.reason(Breaker.REMOVALS),
             observe=self.mode is Mode.OBSERVE,
+            generation=self.pauses.generation,
         )
 
     def _counts(self, held: str | None, suspect: Suspect, at: Micros) -> bool:

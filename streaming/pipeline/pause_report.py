@@ -3,46 +3,87 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from checkpoints.pauses import Resumed
-from reconcilers.pause import Pause
+from reconcilers.model import Micros
+from reconcilers.pause import NO_PILOT, Pause
 from reconcilers.write_target import WriteTarget
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.pauses import PauseWatch
 
 log = logging.getLogger("reconciler")
 
+WHAT_TO_DO = (
+    "look first, then `reconcile resume --own-keyspace`"
+    " (deploy/runbook.md, *Our keyspace was lost or restored*)"
+)
+REASONS = ("paused", "pilot", "own_keyspace")
+
+
+def believed(_why: str, _until: Micros | None) -> None:
+    """For what has no memory that could be wrong."""
+
 
 @dataclass(slots=True)
 class PauseReport:
-    """Tells once that a pause begins, and once how it ended."""
+    """Tells once that a pause begins, and once how it ended.
+
+    ``doubted`` hears why our own keyspace is not as it was left, once each time, and until when
+    (µs) it was known to be.
+    """
 
     watch: PauseWatch
     metrics: Metrics
+    doubted: Callable[[str, Micros | None], None] = believed
     _known: frozenset[Pause] = frozenset()
 
     def why(self, target: WriteTarget) -> str | None:
         """Why this waits, None when it does not. Raises `Retryable`."""
         return self.watch.why(target)
 
+    @property
+    def generation(self) -> Micros | None:
+        """The newest generation of our own keyspace that this process has seen (µs)."""
+        return None if self.watch.keyspace is None else self.watch.keyspace.newest
+
     def is_over(self) -> bool:
-        """Whether a pause has ended since this was asked last. Raises `Retryable`."""
-        standing = frozenset(self.watch.standing())
+        """Whether a pause has ended since this was asked last; always asked anew.
+
+        So what a slice that follows believes of breakers, which were read before, is no older than
+        what it believes of our keyspace. Raises `Retryable`.
+        """
+        standing = frozenset(self.watch.asked_anew())
         for pause in sorted(standing - self._known, key=str):
-            log.warning("%s", pause.told)
-        over = self._known - standing
+            if pause.is_doubt:
+                log.error("%s; %s", pause.told, WHAT_TO_DO)
+                self.doubted(pause.reason, self.generation)
+            else:
+                log.warning("%s", pause.told)
+        in_doubt = any(each.is_doubt for each in standing)  # then what is missing may be lost
+        over = frozenset() if in_doubt else self._known - standing
         for pause in sorted(over, key=str):
-            log.warning("%s go on: %s", pause.subject, _end(self._ended(pause)))
-        paused = any(each.pilot is None for each in standing)
-        self.metrics.paused.labels("paused").set(paused)
-        self.metrics.paused.labels("pilot").set(any(each.pilot is not None for each in standing))
+            log.warning("%s go on: %s", pause.subject, self._end(pause))
+        self._show(standing)
         self._known = standing
         return bool(over)
 
-    def _ended(self, pause: Pause) -> Resumed | None:
-        return dict(self.watch.pauses.history()).get(pause)
+    def _show(self, standing: Collection[Pause]) -> None:
+        kinds = [_reason(each) for each in standing]
+        for reason in REASONS:
+            self.metrics.paused.labels(reason).set(reason in kinds)
+
+    def _end(self, pause: Pause) -> str:
+        if pause.is_doubt:
+            return "a person has said that our keyspace is right"
+        if pause == NO_PILOT:
+            return "a pilot stands"
+        by = dict(self.watch.pauses.history()).get(pause)
+        return "its time has come" if by is None else f"resumed by {by.who}: {by.reason}"
 
 
-def _end(by: Resumed | None) -> str:
-    return "its time has come" if by is None else f"resumed by {by.who}: {by.reason}"
+def _reason(pause: Pause) -> str:
+    """Its reason as the metric names it."""
+    if pause.is_doubt:
+        return "own_keyspace"
+    return "pilot" if pause.pilot is not None or pause == NO_PILOT else "paused"

@@ -63,6 +63,8 @@ def _permit(job: Job, admission: Admission, stopping: Callable[[], str | None]) 
     ours = job.connections()
     clocks = ours.clocks
     clocks.measure_if_due()
+    if ours.pauses.keyspace is not None:
+        ours.pauses.keyspace.expect(admission.generation)
     repairs = admission.repairs or clocks.trouble()
     return Permit(
         replace(admission, repairs=repairs),

@@ -102,6 +102,10 @@ class RepairSettings(Section):
     writes_per_minute: Count = Field(
         2000, description="most repairs a minute; those above are held for a later minute"
     )
+    only_pilot: bool = Field(
+        default=False,
+        description="nothing is written, counters included, while no `reconcile pilot` stands",
+    )
     allow_unsafe_settings: bool = Field(
         False, description="repair even with settings that take a guard away; for tests"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -11,10 +11,11 @@ from checkpoints.lease import time_awake_or_asleep
 from checkpoints.pauses import Pauses
 from reconcilers.errors import Refused
 from reconcilers.model import Micros
-from reconcilers.pause import Pause, why_paused
+from reconcilers.pause import Pause, in_doubt, why_paused, without_pilot
 from reconcilers.pilot import OwnerOf
 from reconcilers.tally import QuotaRoot
 from reconcilers.write_target import WriteTarget
+from streaming.steps.own_keyspace import OwnKeyspace
 
 log = logging.getLogger("reconciler")
 
@@ -38,13 +39,17 @@ class PauseWatch:
     """One process's. ``steady`` (s) only goes up; the age of an answer counts from its question.
 
     So a write that was let through is sent within `OLDEST` of a moment at which nothing was paused.
-    ``owner`` says whose a mailbox is, for pilots that name users.
+    ``owner`` says whose a mailbox is, for pilots that name users. ``keyspace`` says whether an
+    empty answer may be believed; it is asked after the pauses, so no truncation falls in between.
+    With ``only_pilot`` everything waits while no pilot stands.
     """
 
     pauses: Pauses
     clock: Callable[[], Micros]
     steady: Callable[[], float] = time_awake_or_asleep
     owner: OwnerOf = nobodys
+    keyspace: OwnKeyspace | None = None
+    only_pilot: bool = False
     _known: tuple[float, tuple[Pause, ...]] = (float("-inf"), ())
     _owners: dict[UUID, tuple[float, QuotaRoot | None]] = field(default_factory=dict)
 
@@ -56,16 +61,20 @@ class PauseWatch:
         for _ in range(TRIES):
             if not self._asked():
                 return UNKNOWN
-            why = why_paused(self._known[1], target, self.clock(), self._owner_of)
+            why = why_paused(self._in_force(), target, self.clock(), self._owner_of)
             if why is not None or self._is_fresh():  # to read an owner may take long
                 return why
         return UNKNOWN
 
-    def standing(self) -> tuple[Pause, ...]:
-        """Those that stand now, as last asked. Raises `Retryable`."""
-        self._asked()
+    def asked_anew(self) -> tuple[Pause, ...]:
+        """Those that stand now. Raises `Retryable`."""
+        self._ask()
         now = self.clock()
-        return tuple(each for each in self._known[1] if each.stands(now))
+        return tuple(each for each in self._in_force() if each.stands(now))
+
+    def _in_force(self) -> Iterable[Pause]:
+        known = self._known[1]
+        return without_pilot(known, self.clock()) if self.only_pilot else known
 
     def _owner_of(self, mailbox: UUID) -> QuotaRoot | None:
         now = self.steady()
@@ -96,4 +105,6 @@ class PauseWatch:
 
     def _ask(self) -> None:
         asked = self.steady()
-        self._known = asked, self.pauses.standing()
+        standing = self.pauses.standing()
+        why = None if self.keyspace is None else self.keyspace.why()
+        self._known = asked, (standing if why is None else (in_doubt(why), *standing))

@@ -26,7 +26,8 @@ from streaming.topics.publishing import (
     suspect_key,
     suspect_record,
 )
-from streaming.topics.watcher import NOT_COMPACTED, Record, Watcher
+from streaming.topics.record import Record
+from streaming.topics.watcher import NOT_COMPACTED, Watcher
 
 __all__ = [
     "NOT_COMPACTED",

@@ -12,7 +12,7 @@ from kafka.structs import TopicPartition
 from checkpoints.bookmarks import Place
 from reconcilers.errors import Unreachable
 from streaming.settings import KafkaSettings
-from streaming.topics.watcher import Record
+from streaming.topics.record import Record
 
 WITHIN = 2.0
 """Seconds in which few records come, if the broker is well."""

@@ -18,7 +18,7 @@ from reconcilers.family import Family
 from reconcilers.key import named
 from reconcilers.model import PUBLISHED, KeyValue, Wake
 from streaming.settings import KafkaSettings
-from streaming.topics.watcher import Record
+from streaming.topics.record import Record
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer
@@ -24,6 +23,7 @@ from checkpoints.bookmarks import KafkaIds, Offsets, Place, Positions
 from reconcilers.errors import Unreachable
 from reconcilers.model import Micros
 from streaming.settings import KafkaSettings
+from streaming.topics.record import Record
 
 log = logging.getLogger("reconciler")
 
@@ -52,17 +52,6 @@ SILENT = 60
 
 FETCH_BYTES = 65_536
 """Of a partition at once; a larger record comes, too. Few records are read here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One record as Kafka holds it."""
-
-    topic: str
-    partition: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
 
 
 class Watcher:
@@ -178,13 +167,13 @@ class Watcher:
             for each, end in ends.items()
         }
 
-    def commit(self, group: str, offsets: Offsets) -> None:
+    def commit(self, group: str, offsets: Offsets, note: str = "") -> None:
         """Commit offsets to a consumer group, for the operator's existing lag tools.
 
-        Raises `Unreachable` when the broker did not take each of them.
+        ``note`` is kept beside each. Raises `Unreachable` when the broker did not take all.
         """
         positions = {
-            TopicPartition(topic, partition): OffsetAndMetadata(offset, "", -1)
+            TopicPartition(topic, partition): OffsetAndMetadata(offset, note, -1)
             for topic, partitions in offsets.items()
             for partition, offset in partitions.items()
         }
@@ -202,14 +191,21 @@ class Watcher:
 
         Raises `Unreachable`.
         """
-        found = self._of_coordinator(
+        offsets: dict[str, dict[int, int]] = {}
+        for partition, position in self._committed(group).items():
+            offsets.setdefault(partition.topic, {})[partition.partition] = position.offset
+        return offsets
+
+    def notes(self, group: str) -> frozenset[str]:
+        """What is kept beside the offsets of a consumer group. Raises `Unreachable`."""
+        return frozenset(str(each.metadata) for each in self._committed(group).values())
+
+    def _committed(self, group: str) -> dict[TopicPartition, OffsetAndMetadata]:
+        found: dict[TopicPartition, OffsetAndMetadata] = self._of_coordinator(
             f"offsets of group {group}",
             lambda: self._admin.list_group_offsets({group: None})[group],
         )
-        offsets: dict[str, dict[int, int]] = {}
-        for partition, position in found.items():
-            offsets.setdefault(partition.topic, {})[partition.partition] = position.offset
-        return offsets
+        return found
 
     def configured(self, topics: Iterable[str], name: str) -> dict[str, str]:
         """This setting of each topic, as the broker has it now. Raises `Unreachable`."""

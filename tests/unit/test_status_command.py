@@ -67,6 +67,11 @@ def test_a_pause_is_told_with_the_command_that_ends_it() -> None:
     assert "PAUSED: repairs of all are paused by alice: a look; `reconcile resume`" in told
 
 
+def test_what_the_product_itself_holds_is_told_first() -> None:
+    told = text(held=("repairs of all wait; `reconcile pilot --user NAME`",), pauses=("a pause",))
+    assert "HELD: repairs of all wait; `reconcile pilot --user NAME` ends it\nPAUSED:" in told
+
+
 def test_keys_on_hold_are_told_with_the_command_that_lists_them() -> None:
     assert "3 keys are on hold: `reconcile findings --on-hold`" in text(on_hold=3)
 
@@ -107,7 +112,7 @@ def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     told = json.loads(json.dumps(shown))
     assert list(told) == [
         *("keyspace", "delay", "window", "kafka", "streams", "findings", "stuck", "unresolved"),
-        *("breakers", "watched_since", "pauses", "pilots", "sweep", "losses", "on_hold"),
+        *("breakers", "watched_since", "pauses", "pilots", "held", "sweep", "losses", "on_hold"),
     ]
     assert told["findings"] == [
         {"projection": "messages", "kind": "missing_row", "state": "stuck", "open": 3}

@@ -123,6 +123,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
         (stream, "refuse_guessed_levels", lambda _: None),
         (stream, "Watcher", lambda _: anything),
         (stream, "_topics", lambda *_: ()),
+        (stream, "begin_generation", lambda _: None),
         (stream, "_table_topics", lambda _: SimpleNamespace(note_ends=lambda: None)),
         (workers, "job", lambda *_: SimpleNamespace(settings=SETTINGS)),
         (stream, "supervisor", lambda *_: made),

@@ -1,0 +1,131 @@
+"""Our own keyspace is truncated, dropped or restored: nothing is written until a person says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from cassandra.cluster import Session
+
+from reconcilers.generation import GENERATIONS
+from tests.endpoints import Running
+from tests.stack.conftest import a_scene
+from tests.stack.scenes import Place, Scene, begin_at_the_end, cells
+from tests.stack.streams import until
+
+pytestmark = pytest.mark.stack
+
+DOUBT = "our keyspace is not as it was left"
+WAY_OUT = ("resume", "--own-keyspace", "--who", "bob", "--reason", "pauses are set again")
+
+
+@pytest.fixture
+def lost_scene(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    """A stream of the test's own, whose keyspace it may lose."""
+    yield from a_scene(running, cassandra, tmp_path_factory, {})
+
+
+def lose_a_row(scene: Scene) -> Place:
+    place = Place()
+    scene.write_truth(place, cells())
+    return place
+
+
+def await_held(scene: Scene, place: Place, because: str) -> None:
+    def held() -> bool:
+        found = scene.findings(place.row)
+        return any(each["state"] == "held" and because in each["message"] for each in found)
+
+    until(f"it is held: {because}", held)
+    assert scene.lacks(place.row)
+
+
+def in_doubt(scene: Scene) -> bool:
+    return scene.metric("reconciler_repairs_paused", reason="own_keyspace") == 1
+
+
+def pause(scene: Scene) -> Place:
+    """A row that is held by a person's pause."""
+    assert scene.command("pause", "--reason", "a look", "--who", "alice").returncode == 0
+    until("it is known", lambda: scene.metric("reconciler_repairs_paused", reason="paused") == 1)
+    place = lose_a_row(scene)
+    await_held(scene, place, "paused by alice: a look")
+    return place
+
+
+def take_as_right(scene: Scene, *places: Place) -> None:
+    """The operator's way out: what waited is repaired."""
+    answer = scene.command(*WAY_OUT)
+    assert answer.returncode == 0, answer.stderr
+    assert "our keyspace was not as it was left: " in answer.stdout
+    for place in places:
+        scene.await_verified(place.row)
+    assert not in_doubt(scene)
+    assert "HELD" not in scene.command("status").stdout
+
+
+def test_while_tables_that_hold_repairs_back_are_truncated_nothing_is_written(
+    lost_scene: Scene,
+) -> None:
+    scene = lost_scene
+    places = [pause(scene)]
+    for table in ("pauses", "holds", "breakers"):
+        scene.execute(f"TRUNCATE {scene.own}.{table}")
+        until("it is noticed", lambda: in_doubt(scene))
+    places.append(lose_a_row(scene))
+    await_held(scene, places[-1], DOUBT)
+    assert scene.lacks(places[0].row)
+    assert scene.metric("reconciler_repairs_total") == 0
+    told = scene.command("status").stdout
+    assert f"HELD: repairs of all are paused by the reconciler itself: {DOUBT}: tables" in told
+    assert scene.stream.said("look first, then `reconcile resume --own-keyspace`")
+    assert scene.stream.said("memory begins anew")
+    take_as_right(scene, *places)
+
+
+@pytest.mark.long(part="commands")
+def test_between_two_starts_and_from_an_older_copy_it_is_noticed_too(
+    lost_scene: Scene, cassandra: Session
+) -> None:
+    scene = lost_scene
+    copy = {each: generation(scene, each) for each in GENERATIONS}
+    assert scene.stream.stop() == 0
+    scene.stream.start().wait_until_watching()
+    until("its start has raised them", lambda: generation(scene, "owner") > copy["owner"])
+    places = [pause(scene)]
+    for table, where in WHERE.items():
+        scene.execute(f"TRUNCATE {scene.own}.{table}")
+        scene.execute(
+            f"UPDATE {scene.own}.{table} SET generation = {copy[table]} WHERE {where}".replace(
+                "$", scene.keyspace
+            )
+        )
+    until("it is noticed", lambda: in_doubt(scene))
+    places.append(lose_a_row(scene))
+    await_held(scene, places[-1], DOUBT)
+    assert scene.lacks(places[0].row)
+    take_as_right(scene, *places)
+
+    assert scene.stream.stop() == 0
+    scene.execute(f"DROP KEYSPACE {scene.own}")
+    begin_at_the_end(cassandra, scene.stream.config)
+    scene.stream.start().wait_until_watching()
+    place = lose_a_row(scene)
+    await_held(scene, place, DOUBT)
+    take_as_right(scene, place)
+
+
+WHERE = {
+    "owner": "name = 'owner'",
+    "pauses": "scope = '$'",
+    "holds": "family = 'generation' AND bucket = 0",
+    "breakers": "scope = '$'",
+}
+
+
+def generation(scene: Scene, table: str) -> int:
+    where = WHERE[table].replace("$", scene.keyspace)
+    rows = scene.execute(f"SELECT generation FROM {scene.own}.{table} WHERE {where} LIMIT 1")
+    return int(next((row[0] for row in rows if row[0] is not None), 0))
