@@ -56,7 +56,7 @@ class BreakerWatch:
         after = after_batch(before, count, self.limits)
         for breaker in after.opened.keys() - before.opened.keys():
             reason = after.opened[breaker]
-            self.journal.open_breaker(breaker, reason, count.at)
+            self.journal.open_breaker(breaker, reason, count.opens_at)
             log.error(
                 "breaker %s opened: %s; %s pause until `reconcile resume`",
                 breaker.value,

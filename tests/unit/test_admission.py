@@ -288,6 +288,28 @@ def test_closed_by_a_person_it_is_told_once_and_counts_anew() -> None:
     assert desk.reasons(look(suspects(MOST)), NOW + SECOND) == (None, None)
 
 
+def test_of_two_pieces_of_one_window_each_opens_a_breaker_of_its_own() -> None:
+    """They were read at one moment; what a person has closed was the opening of the first alone."""
+    desk, too_many = Desk(), look(suspects(MOST + 1))
+    assert desk.control.admit(too_many, "window 7, 1 of 2", NOW).repairs is not None
+    desk.journal.close_breakers(NOW + 1)
+    assert desk.control.breakers.was_resumed()
+    assert desk.control.admit(too_many, "window 7, 2 of 2", NOW).repairs is not None
+    assert not desk.control.breakers.was_resumed(), "it has closed itself"
+    assert set(desk.journal.breakers()) == {Breaker.REPAIRS}
+    desk.begin()
+    assert desk.control.admit(look(), "the next", NOW).repairs is not None
+
+
+def test_a_piece_that_is_executed_again_does_not_undo_a_persons_decision() -> None:
+    desk, too_many = Desk(), look(suspects(MOST + 1))
+    desk.control.admit(too_many, "window 7", NOW)
+    desk.journal.close_breakers(NOW + 1)
+    desk.begin()
+    desk.control.admit(too_many, "window 7", NOW)
+    assert desk.control.breakers.was_resumed()
+
+
 def test_what_another_process_opens_and_closes_holds_here_too() -> None:
     desk, other = Desk(), Desk()
     other.journal = desk.journal
