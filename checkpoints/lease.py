@@ -1,9 +1,10 @@
 """The lease: only one live stream repairs a keyspace. The port and its rules.
 
 Kept in Cassandra by lightweight transactions with a TTL. It is renewed at a third of its time, and
-trusted for two thirds after the last renewal was *sent*, judged by a clock that only goes up; the
-last third is for the clocks of the servers that end it. A stream that was paused finds out before
-it writes, and its writes are guarded anyway.
+trusted for two thirds after the last renewal was *sent*, judged by a clock that only goes up. The
+servers end it, each by its own clock: its TTL is longer than it is trusted by at least what their
+clocks may differ while repairs go on. A stream that was paused finds out before it writes, and its
+writes are guarded anyway.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from math import ceil
 from threading import Event, Lock
 from typing import Protocol
 
@@ -21,6 +23,8 @@ from reconcilers.errors import AlreadyRunning, Refused, Retryable
 log = logging.getLogger(__name__)
 
 LASTS = timedelta(seconds=60)
+"""The least."""
+SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +35,28 @@ class Holder:
     host: str
 
 
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """How long its holder trusts a lease, and how long it lives at the servers."""
+
+    trusted: timedelta
+    lives: timedelta
+
+    @classmethod
+    def of(cls, lasts: timedelta, skew: timedelta) -> LeaseTimes:
+        """Two thirds are trusted; the rest is more than ``skew``, however short the lease."""
+        trusted = lasts * 2 / 3
+        return cls(trusted, max(lasts, trusted + skew + SECOND))
+
+
 class LeaseStore(Protocol):
     """Implementations: `CassandraLease` in `checkpoints.cassandra`, `MemoryLease`."""
 
     def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:
         """Take the lease if nobody has it, renew it if this holder has: who holds it now.
 
-        Whole seconds. Raises `Retryable` when that is not known; taking it again is then right.
+        Whole seconds; a part of one counts as one. Raises `Retryable` when that is not known;
+        taking it again is then right.
         """
 
     def leave(self, name: str, holder: Holder) -> None:
@@ -54,7 +73,10 @@ def time_awake_or_asleep() -> float:
 
 
 class Lease:
-    """One process's claim. ``clock`` gives seconds that only go up."""
+    """One process's claim. ``clock`` gives seconds that only go up.
+
+    ``skew`` is what the clocks of two servers may differ by; they tell whole seconds only.
+    """
 
     def __init__(
         self,
@@ -63,11 +85,12 @@ class Lease:
         holder: Holder,
         lasts: timedelta = LASTS,
         clock: Callable[[], float] = time_awake_or_asleep,
+        skew: timedelta = timedelta(0),
     ) -> None:
         self._store = store
         self._name = name
         self._holder = holder
-        self._lasts = lasts
+        self._times = LeaseTimes.of(lasts, skew)
         self._clock = clock
         self._renewed_at: float | None = None
         self._asking = Lock()
@@ -75,8 +98,8 @@ class Lease:
 
     @property
     def renew_every(self) -> timedelta:
-        """A third of the lease's time."""
-        return self._lasts / 3
+        """Half of the time in which it is trusted."""
+        return self._times.trusted / 2
 
     def acquire(self) -> None:
         """Take the lease, or renew it.
@@ -90,10 +113,10 @@ class Lease:
 
     def _take(self) -> None:
         asked_at = self._clock()
-        holder = self._store.take(self._name, self._holder, self._lasts)
+        holder = self._store.take(self._name, self._holder, self._times.lives)
         if holder.id != self._holder.id:
             self._renewed_at = None
-            seconds = int(self._lasts.total_seconds())
+            seconds = ceil(self._times.lives.total_seconds())
             raise AlreadyRunning(
                 f"another live stream holds the lease {self._name}: {holder.id} on host"
                 f" {holder.host}. Stop it, or wait {seconds} s after it died"
@@ -104,7 +127,7 @@ class Lease:
         """Whether nobody else can have the lease now. Ask before every repair."""
         if self._renewed_at is None:
             return False
-        return self._clock() - self._renewed_at < self._lasts.total_seconds() * 2 / 3
+        return self._clock() - self._renewed_at < self._times.trusted.total_seconds()
 
     def keep(self, stop: Event) -> None:
         """Renew until told to stop, or released; for a thread of the caller's.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from math import ceil
 
 from cassandra.query import PreparedStatement
 
@@ -35,7 +36,7 @@ class CassandraLease:
         In this order an attempt whose answer was lost is found to have worked. One that ends while
         it is asked for is asked for again. Raises `Overloaded` when that happens every time.
         """
-        seconds = int(lasts.total_seconds())
+        seconds = ceil(lasts.total_seconds())
         for _ in range(ATTEMPTS):
             if self._applied(self._renew, seconds, holder.id, holder.host, name, holder.id):
                 return holder

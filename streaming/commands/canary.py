@@ -13,11 +13,14 @@ from typing import Any, Protocol
 
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.clock import now_micros
-from checkpoints.lease import Lease
 from reconcilers.errors import Misconfigured, Refused, Retryable
 from reconcilers.frontier import CANARY_TABLE
 from streaming.canary.writer import CanaryKeeper, CanaryWriter
-from streaming.commands.holding import end_lease_of_the_dead, this_process
+from streaming.commands.holding import (
+    clocks_apart,
+    end_lease_of_the_dead,
+    lease_that_bears,
+)
 from streaming.commands.stopping import stopped_by_signals
 from streaming.commands.threads import Threads
 from streaming.settings import Settings
@@ -76,7 +79,7 @@ def keeper(settings: Settings, store: Store) -> CanaryKeeper:
     end_lease_of_the_dead(leases, name)
     lanes = Lanes(Watcher(settings.kafka), settings.kafka.topic_prefix)
     writer = CanaryWriter(table, lanes.of, now_micros, time.monotonic)
-    lease = Lease(leases, name, this_process())
+    lease = lease_that_bears(clocks_apart(settings.stream), leases, name)
     return CanaryKeeper(writer, lease, settings.canary.interval)
 
 

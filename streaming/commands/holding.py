@@ -7,6 +7,7 @@ import os
 import socket
 import uuid
 from dataclasses import dataclass
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
@@ -16,7 +17,7 @@ from checkpoints.lease import Holder, Lease, LeaseStore
 from reconcilers.errors import AlreadyRunning
 from streaming.commands.mode import StreamNames
 from streaming.commands.threads import Threads
-from streaming.settings import Mode
+from streaming.settings import Mode, StreamSettings
 
 log = logging.getLogger("reconciler")
 
@@ -68,17 +69,27 @@ def end_lease_of_the_dead(store: LeaseStore, name: str) -> None:
         store.leave(name, holder)
 
 
+def clocks_apart(stream: StreamSettings) -> timedelta:
+    """What the clocks of two nodes may differ by: where one is D/2 from ours, repairs pause."""
+    return timedelta(seconds=stream.delay)
+
+
+def lease_that_bears(skew: timedelta, store: LeaseStore, name: str) -> Lease:
+    """Of this process; nobody else gets it while it is trusted, though nodes' clocks differ so."""
+    return Lease(store, name, this_process(), skew=skew)
+
+
 class Holding:
     """Holds the lease while the stream lives; observe mode needs none (a context manager)."""
 
-    def __init__(self, names: StreamNames, store: Store, threads: Threads) -> None:
+    def __init__(self, names: StreamNames, store: Store, threads: Threads, skew: timedelta) -> None:
         self._threads = threads
         self._over = Event()
         self._name = names.lease
         self._store = CassandraLease(store)
         self._lease: Lease | None = None
         if names.mode is Mode.REPAIR:
-            self._lease = Lease(self._store, self._name, this_process())
+            self._lease = lease_that_bears(skew, self._store, self._name)
 
     def __enter__(self) -> Lease | None:
         """Acquire, and renew in a thread. Raises `AlreadyRunning`."""
@@ -100,9 +111,9 @@ class Holding:
 class Alone:
     """Holds a lease while a command does what two must not do at a time (a context manager)."""
 
-    def __init__(self, store: Store, name: str) -> None:
+    def __init__(self, store: Store, name: str, skew: timedelta) -> None:
         self._store, self._name = CassandraLease(store), name
-        self._lease, self._over = Lease(self._store, name, this_process()), Event()
+        self._lease, self._over = lease_that_bears(skew, self._store, name), Event()
         self._threads = Threads(self._over)
 
     def __enter__(self) -> None:

@@ -24,7 +24,7 @@ from streaming.commands.canary import canaries, start_canaries
 from streaming.commands.counters import build_counter_loop
 from streaming.commands.driver import supervisor
 from streaming.commands.generations import begin_generation
-from streaming.commands.holding import Holding
+from streaming.commands.holding import Holding, clocks_apart
 from streaming.commands.mode import StreamNames
 from streaming.commands.opened import OpenedStream
 from streaming.commands.schema_watch import SchemaWatch, bound
@@ -96,7 +96,7 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
     watcher = Watcher(settings.kafka)
     topics = _topics(settings, family, names, watcher)
     threads = Threads(stop)
-    with Holding(names, store, threads) as lease:
+    with Holding(names, store, threads, clocks_apart(settings.stream)) as lease:
         metrics = Metrics(CollectorRegistry())
         port = serve(metrics, settings.metrics)
         metrics.started.set_to_current_time()

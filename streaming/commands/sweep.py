@@ -23,7 +23,7 @@ from streaming.again.sweep import Interrupted, Sweeper, SweepMark, SweepResult
 from streaming.again.workers import MOST_TASKS
 from streaming.commands import workers
 from streaming.commands.handing import hand_over, wait_unless
-from streaming.commands.holding import Alone
+from streaming.commands.holding import Alone, clocks_apart
 from streaming.commands.mode import StreamNames
 from streaming.commands.names import did_you_mean
 from streaming.commands.own_stream import OwnStream, add_settle
@@ -72,7 +72,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     record: SweepRecord | None = None
     found: SweepResult | None = None
     try:
-        with Alone(own.store, lease_of(settings)), closing(Watcher(settings.kafka)) as watcher:
+        alone = Alone(own.store, lease_of(settings), clocks_apart(settings.stream))
+        with alone, closing(Watcher(settings.kafka)) as watcher:
             sink = hand_over(job, names, own.store, watcher, wait)
             with OwnStream(settings, names, own.store, sink) as stream, ShownProgress() as progress:
                 if arguments.settle:

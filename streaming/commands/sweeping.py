@@ -16,7 +16,7 @@ from streaming.again.progress import LoggedProgress
 from streaming.again.schedule import SweepSchedule
 from streaming.again.sweep import Interrupted
 from streaming.commands.handing import hand_over, wait_unless
-from streaming.commands.holding import Alone
+from streaming.commands.holding import Alone, clocks_apart
 from streaming.commands.opened import OpenedStream
 from streaming.commands.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
 from streaming.settings import Settings
@@ -67,7 +67,7 @@ class OwnSweeps:
             return
         ranges = opened.settings.sweep.ranges
         begun = SweepRecord(now, WHO, why, opened.job.family.names, ranges)
-        with Alone(opened.store, lease_of(opened.settings)):
+        with Alone(opened.store, lease_of(opened.settings), clocks_apart(opened.settings.stream)):
             left = self.schedule.left(watching, sweeps.all(), begun)
             if left is None:
                 sweeps.begin(begun)

@@ -32,7 +32,7 @@ from reconcilers.model import Kind, Slot
 from reconcilers.policy import Breaker
 from streaming import app
 from streaming.commands import status
-from streaming.commands.holding import Holding
+from streaming.commands.holding import Holding, clocks_apart
 from streaming.commands.mode import StreamNames
 from streaming.commands.threads import Threads
 from streaming.settings import Mode, Settings, load
@@ -328,7 +328,7 @@ def test_status_tells_the_lag_in_time_and_who_holds_the_lease(
     with closing(Watcher(settings.kafka)) as watcher:
         starts = flat(watcher.beginning_offsets([names.suspects_topic]))
     CassandraBookmarks(store).record(Bookmark(names.bookmarks(MESSAGE), starts))
-    with Holding(names, store, Threads(Event())) as lease:
+    with Holding(names, store, Threads(Event()), clocks_apart(settings.stream)) as lease:
         assert isinstance(lease, Lease)
         (stream,) = json.loads(reconcile("status", "--json")[1])["streams"]
     assert stream["holder"]["host"]

@@ -29,7 +29,7 @@ def test_it_is_renewed_while_the_stream_stops(monkeypatch: pytest.MonkeyPatch) -
     names: Any = SimpleNamespace(lease="ours", mode=Mode.REPAIR)
     store, stop = MemoryLease(), Event()
     threads = Threads(stop)
-    with holding.Holding(names, store, threads):  # type: ignore[arg-type]
+    with holding.Holding(names, store, threads, timedelta(0)):  # type: ignore[arg-type]
         assert begun.wait(60)
         stop.set()  # SIGTERM: the batch that runs has not ended yet
         assert not until[0].is_set()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from datetime import timedelta
 from threading import Event
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from checkpoints import lease as lease_module
 from checkpoints.lease import Holder, Lease, time_awake_or_asleep
@@ -124,3 +128,88 @@ def test_what_is_renewed_lasts_from_the_renewal_on() -> None:
     assert store.take("stream", OTHER, MINUTE) == ME
     now = 119.0
     assert store.take("stream", OTHER, MINUTE) == OTHER
+
+
+# --- clocks of servers that differ ----------------------------------------------------------------
+
+APART = timedelta(seconds=45)
+"""D: clocks of two nodes differ by less while repairs go on, for each is within D/2 of ours."""
+
+
+class SkewedNodes:
+    """A lease as Cassandra keeps it: the node that is asked judges by its own clock, in seconds."""
+
+    def __init__(self, ahead: list[float]) -> None:
+        self.ahead, self.now, self.node = ahead, 0.0, 0
+        self._held: tuple[Holder, int] | None = None
+
+    def _second(self) -> int:
+        return math.floor(self.now + self.ahead[self.node])
+
+    def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:
+        other = self.held_by(name)
+        if other is not None and other != holder:
+            return other
+        self._held = holder, self._second() + math.ceil(lasts.total_seconds())
+        return holder
+
+    def leave(self, name: str, holder: Holder) -> None:
+        self._held = None
+
+    def held_by(self, name: str) -> Holder | None:
+        return self._held[0] if self._held is not None and self._second() < self._held[1] else None
+
+
+def claims(store: SkewedNodes, skew: timedelta) -> list[Lease]:
+    return [Lease(store, "stream", each, MINUTE, lambda: store.now, skew) for each in (ME, OTHER)]
+
+
+def ask(lease: Lease) -> None:
+    with suppress(AlreadyRunning):
+        lease.acquire()
+
+
+def test_a_node_whose_clock_is_ahead_gives_it_to_nobody_else_while_it_is_trusted() -> None:
+    """The row that one node has written is dead 45 s early at another."""
+    store = SkewedNodes([0.0, 44.9])
+    mine, others = claims(store, APART)
+    ask(mine)
+    store.now, store.node = 16.0, 1
+    ask(others)
+    assert mine.holds()
+    assert not others.holds()
+
+
+AHEAD = st.sampled_from([-22.4, 22.4]) | st.floats(-22.4, 22.4)
+LATER = st.sampled_from([0.0, 0.9, 16.0, 20.0, 39.9]) | st.floats(0, 30)
+
+
+@given(
+    ahead=st.lists(AHEAD, min_size=2, max_size=3),
+    steps=st.lists(
+        st.tuples(st.sampled_from([0, 1]), st.integers(0, 2), LATER), min_size=2, max_size=12
+    ),
+)
+def test_two_never_hold_it_whatever_node_they_ask(
+    ahead: list[float], steps: list[tuple[int, int, float]]
+) -> None:
+    store = SkewedNodes(ahead)
+    both = claims(store, APART)
+    for who, node, later in steps:
+        store.now += later
+        store.node = node % len(ahead)
+        ask(both[who])
+        assert not all(each.holds() for each in both)
+
+
+def test_it_lasts_as_long_as_it_is_trusted_and_clocks_may_differ() -> None:
+    asked: list[timedelta] = []
+
+    class Asked(Store):
+        def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:
+            asked.append(lasts)
+            return super().take(name, holder, lasts)
+
+    for skew in (0, 3, 45):
+        Lease(Asked(), "stream", ME, MINUTE, lambda: 0.0, timedelta(seconds=skew)).acquire()
+    assert [each.total_seconds() for each in asked] == [60, 60, 86]
