@@ -255,6 +255,6 @@ def refusal(
     if held is not None:
         return Refusal(State.HELD, kind, f"held: {held}")
     if removal and not may_lose_rows():
-        why = f"but this {family.group.label} has lost most of its truth: held for a person"
-        return Refusal(State.REPORTED, Kind.MAILBOX_WITHOUT_TRUTH, why)
+        lost = f"but this {family.group.label} has lost most of its truth, or of a part"
+        return Refusal(State.REPORTED, Kind.MAILBOX_WITHOUT_TRUTH, f"{lost}: held for a person")
     return None

@@ -37,6 +37,11 @@ class GroupTables(TruthTables, Protocol):
     ) -> Iterable[tuple[Slot, KeyValue | None]]:
         """Every slot of a group in the projection, with the source its row names."""
 
+    def some_slots(
+        self, projection: Projection, group: KeyValue, most: int, first: KeyValue | None
+    ) -> Iterable[tuple[Slot, KeyValue | None]]:
+        """So many of them, from this value of the second key column on; None: the last ones."""
+
 
 class LookTables(GroupTables, ProjectionTables, Protocol):
     """What step 3 reads."""

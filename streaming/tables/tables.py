@@ -69,11 +69,25 @@ class Tables:
 
         Page by page, at the pace.
         """
+        yield from self._slots(projection, "", (group,))
+
+    def some_slots(
+        self, projection: Projection, group: KeyValue, most: int, first: KeyValue | None
+    ) -> Iterator[tuple[Slot, KeyValue | None]]:
+        """So many slots of a group, from this value of the second key column on, or the last."""
+        column = projection.key[1]
+        if first is None:
+            yield from self._slots(projection, f" ORDER BY {column} DESC LIMIT ?", (group, most))
+        else:
+            yield from self._slots(projection, f" AND {column} >= ? LIMIT ?", (group, first, most))
+
+    def _slots(
+        self, projection: Projection, rest: str, values: tuple[object, ...]
+    ) -> Iterator[tuple[Slot, KeyValue | None]]:
         columns = ", ".join(dict.fromkeys((*projection.key, str(projection.identity))))
-        query = self._prepare(
-            f"SELECT {columns} FROM {self._table(projection.table)} WHERE {projection.key[0]} = ?"
-        )
-        for row in self._statements.rows(query, (group,)):
+        table, group = self._table(projection.table), projection.key[0]
+        query = self._prepare(f"SELECT {columns} FROM {table} WHERE {group} = ?{rest}")
+        for row in self._statements.rows(query, values):
             self.pace.spend(1)
             slot = Slot(*(row[column] for column in projection.key))
             yield slot, row[str(projection.identity)]

@@ -47,5 +47,16 @@ class MemoryTables:
             if slot.group == group:
                 yield slot, projection.source_of(row)
 
+    def some_slots(
+        self, projection: Projection, group: KeyValue, most: int, first: KeyValue | None
+    ) -> Iterator[tuple[Slot, KeyValue | None]]:
+        rows = self.rows.get(projection.name, {})
+        slots = sorted((slot for slot in rows if slot.group == group), key=lambda each: each.key)
+        if first is None:
+            slots = slots[-most:]
+        else:
+            slots = [slot for slot in slots if slot.key[1] >= first][:most]  # type: ignore[operator]
+        yield from ((slot, projection.source_of(rows[slot])) for slot in slots)
+
     def apply(self, writes: Sequence[Write]) -> None:
         self.applied.extend(writes)

@@ -184,6 +184,11 @@ class Ports:
             assert isinstance(uid, int)
             yield Slot(group, uid), projection.source_of(row)
 
+    def some_slots(
+        self, projection: Projection, group: KeyValue, most: int, first: KeyValue | None
+    ) -> Iterator[tuple[Slot, KeyValue | None]]:
+        raise AssertionError("no mailbox of these tests is that large")
+
     # --- what is confirmed
 
     def projection_with_times(

@@ -82,6 +82,11 @@ class Stopping:
     ) -> Iterator[tuple[Slot, KeyValue | None]]:
         return self.tables.slots_of_group(projection, group)
 
+    def some_slots(
+        self, projection: Projection, group: KeyValue, most: int, first: KeyValue | None
+    ) -> Iterator[tuple[Slot, KeyValue | None]]:
+        return self.tables.some_slots(projection, group, most, first)
+
     def projection_with_times(
         self, projection: Projection, slots: Iterable[Slot]
     ) -> dict[Slot, Row]:

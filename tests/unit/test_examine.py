@@ -330,7 +330,7 @@ def test_a_mailbox_without_truth_is_reported_once_and_loses_nothing() -> None:
     assert (second.action, kind_of(second)) == (Action.KEEP, Kind.MAILBOX_WITHOUT_TRUTH)
     assert first.finding is not None
     assert first.finding.sentence.endswith(
-        "this mailbox has lost most of its truth: held for a person"
+        "this mailbox has lost most of its truth, or of a part: held for a person"
     )
     assert one.logged() == ["reported"]
     assert one.tables.applied == []

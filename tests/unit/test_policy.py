@@ -256,7 +256,7 @@ BEHIND = Admission(on_memory=WAIT)
 EMPTIED = Refusal(
     State.REPORTED,
     Kind.MAILBOX_WITHOUT_TRUTH,
-    "but this mailbox has lost most of its truth: held for a person",
+    "but this mailbox has lost most of its truth, or of a part: held for a person",
 )
 
 

@@ -18,7 +18,7 @@ MIN_ROWS = 10
 
 
 def message(uid: int) -> UUID:
-    return UUID(int=uid << 64 | 0x1000_8000_000000000000)
+    return UUID(int=uid << 96 | 0x1000_8000_000000000000)
 
 
 @dataclass
@@ -124,22 +124,68 @@ def test_a_large_mailbox_is_read_in_pieces() -> None:
     assert tables.asked == [100, 100, 50]
 
 
-def test_of_a_large_mailbox_no_more_is_read_than_shows_that_most_have_their_truth() -> None:
-    tables = with_truth(mailbox(3_000), range(1, 3_001))
+def test_of_a_mailbox_no_more_is_read_than_shows_that_most_have_their_truth() -> None:
+    tables = with_truth(mailbox(900), range(1, 901))
     assert removals(tables).may_lose_rows(MAILBOX) is True
-    assert tables.asked == [100] * 6
+    assert tables.asked == [100] * 5
 
 
-def test_of_one_that_has_lost_many_a_thousand_rows_are_enough_to_know() -> None:
-    tables = with_truth(mailbox(3_000), [7, *range(2_000, 3_001)])
-    assert removals(tables).may_lose_rows(MAILBOX) is False
+def test_of_a_large_one_a_thousand_rows_are_enough_to_know() -> None:
+    tables = with_truth(mailbox(30_000), range(1, 30_001))
+    assert removals(tables).may_lose_rows(MAILBOX) is True
     assert tables.asked == [100] * 10
 
 
-def test_of_one_that_may_have_lost_all_of_it_as_much_as_it_takes_is_read() -> None:
-    tables = with_truth(mailbox(2_000), range(1_950, 2_001))
+def test_of_one_that_has_lost_a_part_no_more_is_read_than_shows_that() -> None:
+    tables = with_truth(mailbox(3_000), range(1, 2_901))
     assert removals(tables).may_lose_rows(MAILBOX) is False
-    assert tables.asked == [100] * 20
+    assert tables.asked == [100]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        range(1, 1_001),
+        range(4_001, 5_001),
+        [*range(1, 501), *range(4_501, 5_001)],
+        range(2_001, 3_001),
+        range(1, 5_001, 5),
+        range(1, 4_901),
+        [*range(1, 2_001), *range(2_600, 5_001)],
+    ],
+    ids=["oldest", "newest", "both ends", "middle", "each fifth", "all but the newest", "a period"],
+)
+def test_whatever_lies_where_in_a_large_mailbox_a_loss_is_noticed(kept: Iterable[int]) -> None:
+    """Four fifths of 5,000; the newest hundred, as of an older copy; a period of a ninth."""
+    assert removals(with_truth(mailbox(5_000), kept)).may_lose_rows(MAILBOX) is False
+
+
+def test_few_rows_anywhere_in_a_large_mailbox_may_go() -> None:
+    lost = {*range(1, 20), *range(2_500, 2_530), *range(4_982, 5_001), *range(7, 5_000, 4)}
+    tables = with_truth(mailbox(5_000), set(range(1, 5_001)) - lost)
+    assert removals(tables).may_lose_rows(MAILBOX) is True
+
+
+def test_old_uids_that_are_far_apart_hide_no_loss_of_the_newest() -> None:
+    uids = [*range(100, 100_001, 100), *range(100_001, 104_001)]
+    listed = {Slot(MAILBOX, uid): row(uid=uid, messageid=message(uid)) for uid in uids}
+    tables = with_truth(CountingTables(rows={PROJECTION.name: listed}), uids[:1_000])
+    assert removals(tables).may_lose_rows(MAILBOX) is False
+
+
+def test_a_gap_between_uids_lets_a_single_row_go() -> None:
+    """Parts that begin in the gap hold the last row alone, or few."""
+    uids = [*range(1, 2_001), 1_000_000]
+    listed = {Slot(MAILBOX, uid): row(uid=uid, messageid=message(uid)) for uid in uids}
+    tables = with_truth(CountingTables(rows={PROJECTION.name: listed}), range(1, 2_001))
+    assert removals(tables).may_lose_rows(MAILBOX) is True
+
+
+def test_a_part_is_at_least_twice_what_may_be_lost() -> None:
+    tables = with_truth(mailbox(5_000), range(1, 4_701))
+    assert removals(tables, min_rows=400).may_lose_rows(MAILBOX) is True
+    tables = with_truth(mailbox(5_000), range(1, 4_501))
+    assert removals(tables, min_rows=400).may_lose_rows(MAILBOX) is False
 
 
 @pytest.mark.parametrize("rows", [5, 10])
