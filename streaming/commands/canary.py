@@ -9,6 +9,9 @@ from __future__ import annotations
 import argparse
 import logging
 import time
+from collections.abc import Callable
+from functools import partial
+from threading import Event
 from typing import Any, Protocol
 
 from checkpoints.cassandra import CassandraLease, Store
@@ -23,8 +26,8 @@ from streaming.commands.holding import (
 )
 from streaming.commands.stopping import stopped_by_signals
 from streaming.commands.threads import Threads
-from streaming.settings import Settings
-from streaming.tables import Canaries, connect, schema_of
+from streaming.settings import CassandraSettings, Settings
+from streaming.tables import Canaries, connect, schema_of, watch_addresses
 from streaming.tables.own_keyspace import make_own
 from streaming.topics import Lanes, Watcher
 
@@ -44,8 +47,16 @@ def run(settings: Settings, _arguments: argparse.Namespace) -> int:
     stop = stopped_by_signals()
     if not has_table(settings):
         raise Misconfigured(f"{_missing(settings)}: have an admin run `reconcile doctor --fix`")
-    keeper(settings, make_own(settings.cassandra)).run(stop)
+    run_canaries(settings.cassandra, keeper(settings, make_own(settings.cassandra)).run, stop)
     return 0
+
+
+def run_canaries(settings: CassandraSettings, write: Callable[[Event], None], stop: Event) -> None:
+    """``write`` until told to stop. Raises `EndedItself` where only a new process can go on."""
+    threads = Threads(stop)
+    threads.start("addresses", partial(watch_addresses, settings))
+    threads.start("canaries", write).join()
+    threads.check()
 
 
 def start_canaries(settings: Settings, store: Store, threads: Threads) -> None:

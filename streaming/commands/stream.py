@@ -36,7 +36,7 @@ from streaming.monitoring.agents import AgentWatch
 from streaming.monitoring.metrics import Metrics, serve
 from streaming.pipeline.table_topics import TableTopics
 from streaming.settings import Mode, Settings, refuse_unsafe
-from streaming.tables import connect, schema_of
+from streaming.tables import connect, schema_of, watch_addresses
 from streaming.tables.own_keyspace import end_memory, make_own
 from streaming.tables.replication import refuse_guessed_levels
 from streaming.topics import Watcher, event_topics, own_topics, shared_suspects
@@ -100,6 +100,7 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
         metrics = Metrics(CollectorRegistry())
         port = serve(metrics, settings.metrics)
         metrics.started.set_to_current_time()
+        threads.start("addresses", partial(watch_addresses, settings.cassandra))
         if settings.agent.http:
             threads.start("agents", AgentWatch(settings.agent.http, metrics).run)
         log.info("watching %s in %s mode; metrics on port %s", family.truth.table, names.mode, port)

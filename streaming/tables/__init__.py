@@ -5,6 +5,7 @@ from streaming.tables.cluster import Cluster, logged_in
 from streaming.tables.collected_flags import CollectedFlags
 from streaming.tables.contents import ContentTables
 from streaming.tables.counters import CounterTables
+from streaming.tables.moved import watch_addresses
 from streaming.tables.nodes import Nodes
 from streaming.tables.owners import MailboxOwners
 from streaming.tables.scans import UndecodedScans
@@ -29,4 +30,5 @@ __all__ = [
     "logged_in",
     "open_session",
     "schema_of",
+    "watch_addresses",
 ]

@@ -48,18 +48,18 @@ def open_session(settings: CassandraSettings) -> Session:
         if settings.username
         else None
     )
-    cluster = Cluster(
-        settings.hosts,
-        port=settings.port,
-        auth_provider=login,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        connection_class=connection_class(),
-        reconnection_policy=reconnection_policy(),
-        connect_timeout=settings.request_timeout,
-        control_connection_timeout=settings.request_timeout,
-    )
     doing = f"connecting to Cassandra at {', '.join(settings.hosts)} port {settings.port}"
     with translated(doing), ExitStack() as unless_connected:
+        cluster = Cluster(  # which resolves the names, for as long as it lives
+            settings.hosts,
+            port=settings.port,
+            auth_provider=login,
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+            connection_class=connection_class(),
+            reconnection_policy=reconnection_policy(),
+            connect_timeout=settings.request_timeout,
+            control_connection_timeout=settings.request_timeout,
+        )
         unless_connected.callback(cluster.shutdown)
         session = cluster.connect()
         unless_connected.pop_all()

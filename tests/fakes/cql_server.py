@@ -201,28 +201,28 @@ NO_QUESTION = {
 # --- the process
 
 
-async def _run(tables: Sequence[FakeTable], owner: Connection) -> None:
+async def _run(tables: Sequence[FakeTable], owner: Connection, host: str, port: int) -> None:
     """Serve until the owner closes the pipe, or ends."""
     gone = asyncio.Event()
     asyncio.get_running_loop().add_reader(owner.fileno(), gone.set)
-    server = await asyncio.start_server(CqlServer(tables).serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(CqlServer(tables).serve, host, port)
     owner.send(server.sockets[0].getsockname()[1])
     await gone.wait()
 
 
-def _main(tables: Sequence[FakeTable], owner: Connection) -> None:
-    asyncio.run(_run(tables, owner))
+def _main(tables: Sequence[FakeTable], owner: Connection, host: str, port: int) -> None:
+    asyncio.run(_run(tables, owner, host, port))
 
 
 @contextmanager
-def serving(tables: Sequence[FakeTable]) -> Iterator[int]:
-    """A server of these tables in a process of its own; its port at 127.0.0.1.
+def serving(tables: Sequence[FakeTable], host: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
+    """A server of these tables in a process of its own; its port, a free one unless it is given.
 
     The rows are not kept here: they would be the caller's to collect.
     """
     spawning = multiprocessing.get_context("spawn")
     ours, its = spawning.Pipe()
-    process = spawning.Process(target=partial(_main, tables, its), daemon=True)
+    process = spawning.Process(target=partial(_main, tables, its, host, port), daemon=True)
     process.start()
     its.close()
     del tables

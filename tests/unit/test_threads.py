@@ -133,6 +133,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
         (canary, "keeper", lambda *_: CanaryKeeper(ANY, ANY, 1.0)),
         (holding, "CassandraLease", lambda _: lease),
         (AgentWatch, "run", lambda _, stop: until_told(stop)),
+        (stream, "watch_addresses", lambda _, stop: until_told(stop)),
         (OwnSweeps, "run", lambda _, stop: until_told(stop)),
         (CanaryKeeper, "run", lambda _, stop: until_told(stop)),
         (Lease, "keep", lambda _, stop: until_told(stop)),
@@ -158,13 +159,14 @@ FAMILY = SimpleNamespace(truth=SimpleNamespace(table="imapuidtable"))
         ("counting", CountingThread, "run"),
         ("sweep", OwnSweeps, "run"),
         ("lease", Lease, "keep"),
+        ("addresses", stream, "watch_addresses"),
     ],
 )
 def test_each_thread_of_a_stream_ends_it(
     query: Watched,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
-    owner: type[Any],
+    owner: Any,
     method: str,
     fault: Callable[..., None],
 ) -> None:
