@@ -30,6 +30,7 @@ from streaming.monitoring.clocks import ClockWatch
 from streaming.settings import CassandraSettings, Mode, Settings
 from streaming.tables import Canaries, Nodes, connect, schema_of, watch_addresses
 from streaming.tables.canary_schema import WRITTEN
+from streaming.tables.guardrails import refuse_guardrails
 from streaming.tables.own_keyspace import make_own
 from streaming.topics import Lanes, Watcher
 
@@ -55,6 +56,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     if not has_table(settings):
         raise Misconfigured(f"{_lacking(settings)}: have an admin run `reconcile doctor --fix`")
     store = make_own(settings.cassandra)
+    refuse_guardrails(store)
     made = keeper(settings, store)
     if arguments.begin_anew:
         made.begin_anew(_highest_heard(settings, store))
