@@ -119,8 +119,10 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
         if counting is not None:
             threads.start("counting", counting.run)
         _sweep_by_itself(opened, threads)
-        keeper.run(stop)
-        threads.check()
+        try:
+            keeper.run(stop)
+        finally:
+            threads.check()  # what ended a thread is why all else failed
         before.note_ends()
     watcher.close()
 
