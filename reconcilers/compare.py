@@ -18,7 +18,9 @@ def compare(family: Family, projection: Projection, seen: Seen) -> Difference | 
     if projection.is_index:
         return _compare_index(family, projection, seen)
     if any(is_incomplete(family, truth) for truth in seen.truths):
-        return Difference(Kind.INCOMPLETE_TRUTH_ROW, lacking_columns(family, seen.truths))
+        alike = _is_listed_alike(projection, seen) and is_countable(family, seen.truths[0])
+        kind = Kind.INCOMPLETE_IN_BOTH if alike else Kind.INCOMPLETE_TRUTH_ROW
+        return Difference(kind, lacking_columns(family, seen.truths))
     wanted = [truth for truth in seen.truths if projection.belongs(truth)]
     if len(wanted) > 1:
         return Difference(Kind.DUPLICATE_UID)
@@ -28,6 +30,13 @@ def compare(family: Family, projection: Projection, seen: Seen) -> Difference | 
         return Difference(Kind.MISSING_ROW)
     columns = differing_columns(projection, wanted[0], seen.actual)
     return Difference(Kind.DIFFERING_CELLS, columns) if columns else None
+
+
+def _is_listed_alike(projection: Projection, seen: Seen) -> bool:
+    """Whether one truth row claims the slot, and the projection has it in every column."""
+    if len(seen.truths) != 1 or seen.actual is None or not projection.belongs(seen.truths[0]):
+        return False
+    return not differing_columns(projection, seen.truths[0], seen.actual)
 
 
 def _compare_index(family: Family, projection: Projection, seen: Seen) -> Difference | None:
@@ -71,6 +80,13 @@ def lacking_columns(family: Family, truths: Iterable[Row]) -> tuple[str, ...]:
     return tuple(
         column for column in family.truth.required if any(row.get(column) is None for row in rows)
     )
+
+
+def is_countable(family: Family, truth: Row) -> bool:
+    """Whether counters can count a truth row: they need fewer cells than James's readers."""
+    if not is_incomplete(family, truth):
+        return True
+    return None not in [truth.cells.get(column) for column in family.truth.summed]
 
 
 def is_incomplete(family: Family, truth: Row) -> bool:

@@ -175,6 +175,10 @@ def _reported_class(
         case Kind.INCOMPLETE_TRUTH_ROW:
             every = f"that every {source.label} has"
             return Report(difference.kind, f"the truth row lacks cells {every}")
+        case Kind.INCOMPLETE_IN_BOTH:
+            lacking = ", ".join(difference.columns)
+            fact = f"both tables lack {lacking}, which every {source.label} has: nothing to repair"
+            return Report(difference.kind, fact)
         case Kind.DUPLICATE_UID:
             ids = ", ".join(sorted(str(truth.get(source.name)) for truth in seen.truths))
             same = " and ".join(column.label for column in family.key)

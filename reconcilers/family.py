@@ -69,14 +69,16 @@ class TruthTable:
 
     ``source`` is its partition key: what a row comes from (a message). ``slot`` are the columns
     that lead from a row to its projection rows. ``required`` are those without which a row is
-    incomplete: reported, written nowhere. ``contents`` are the tables that hold a source's content
-    by its id, in the order in which newer ones take over from older ones; see `bind`.
+    incomplete: reported, written nowhere. ``summed`` are those that counters need: without them an
+    incomplete row is not counted. ``contents`` are the tables that hold a source's content by its
+    id, in the order in which newer ones take over from older ones; see `bind`.
     """
 
     table: str
     source: KeyColumn
     slot: tuple[str, ...]
     required: tuple[str, ...] = ()
+    summed: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
 
     def slot_of(self, row: Row) -> Slot:

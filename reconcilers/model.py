@@ -213,6 +213,7 @@ class Kind(StrEnum):
     DIFFERING_CELLS = "differing_cells"
     EXTRA_ROW = "extra_row"
     INCOMPLETE_TRUTH_ROW = "incomplete_truth_row"
+    INCOMPLETE_IN_BOTH = "incomplete_in_both"
     DUPLICATE_UID = "duplicate_uid"
     SHADOWED_DELETE = "shadowed_delete"
     UNRESOLVED = "unresolved"

@@ -9,6 +9,7 @@ the finding                                the message counts
 is undecided: a person has to decide       as either side has it: the counter may be right by both
 is decided, and held (breaker, pause, …)   as the truth has it
 is being repaired                          as either side has it, and no correction is sent
+is a fact: both sides lack the same cells  as both sides have it: it is no open message
 =========================================  =====================================================
 """
 
@@ -68,9 +69,11 @@ def open_message(finding: Finding) -> OpenMessage | None:
 def message_at(
     slot: Slot, sources: Iterable[UUID], kind: Kind, standing: Standing
 ) -> OpenMessage | None:
-    """That of a finding at a slot; None where that is not one UID of a mailbox."""
+    """That of a finding at a slot; None if it is not of one UID, or both sides are equal there."""
     uid = slot.key[1] if len(slot.key) > 1 else None
-    return OpenMessage(uid, frozenset(sources), kind, standing) if isinstance(uid, int) else None
+    if not isinstance(uid, int) or kind is Kind.INCOMPLETE_IN_BOTH:
+        return None
+    return OpenMessage(uid, frozenset(sources), kind, standing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,15 @@ def systematic(family: Family, extent: Extent, now: Micros) -> Finding:
     """
     place, pattern = place_of(family, extent.pattern), extent.pattern
     such = ", ".join(text_of(each) for each in extent.examples)
+    told = f"{extent}, {such} among them. "
+    if pattern.kind is Kind.INCOMPLETE_IN_BOTH:
+        told += "Both tables lack it: nothing is to be repaired, and counters count these rows"
+    else:
+        told += (
+            "Where nothing else differs, none of these is repaired before a person accepts it:"
+            f" `reconcile findings --accept {text_of(place)} --system {pattern.projection}`, then"
+            " `reconcile sweep` hands them over to the stream"
+        )
     return Finding(
         family=family.name,
         projection=pattern.projection,
@@ -118,11 +127,7 @@ def systematic(family: Family, extent: Extent, now: Micros) -> Finding:
         source=None,
         kind=Kind.SYSTEMATIC,
         state=State.HELD,
-        sentence=(
-            f"{extent}, {such} among them. Where nothing else differs, none of these is repaired"
-            f" before a person accepts it: `reconcile findings --accept {text_of(place)}"
-            f" --system {pattern.projection}`, then `reconcile sweep` hands them over to the stream"
-        ),
+        sentence=told,
         found_at=now,
         tried_at=now,
     )

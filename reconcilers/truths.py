@@ -8,6 +8,7 @@ IMAP_UIDS = TruthTable(
     source=KeyColumn("messageid", "timeuuid", "message"),
     slot=("mailboxid", "uid"),
     required=("modseq", "internaldate", "bodystartoctet", "fullcontentoctets", "headercontent"),
+    summed=("flagseen", "fullcontentoctets"),
     contents=("messagev2", "messagev3"),
 )
 """A row for a message's UID in a mailbox; all of a message's rows are one partition."""

@@ -10,6 +10,7 @@ exactly one, complete                  exists, and every column that both tables
                                        thread, header id, and the messageid itself
 none                                   does not exist
 one that is incomplete                 is left alone, reported: `incomplete_truth_row`
+one incomplete that the row equals     is left alone, reported: `incomplete_in_both`
 more than one                          is left alone, reported: `duplicate_uid`
 =====================================  ===========================================================
 

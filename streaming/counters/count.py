@@ -12,7 +12,7 @@ from uuid import UUID
 
 from checkpoints.lineage import Lineage
 from checkpoints.tallies import Tallies
-from reconcilers.compare import is_incomplete
+from reconcilers.compare import is_countable
 from reconcilers.errors import Deferred, Soon, Unfinished
 from reconcilers.family import Family
 from reconcilers.model import KeyValue, Micros, Row, Slot
@@ -190,7 +190,7 @@ class MailboxCounter:
         size = row.get("fullcontentoctets")
         assert isinstance(uid, int)
         assert isinstance(messageid, UUID)
-        if is_incomplete(self.family, row):
+        if not is_countable(self.family, row):
             raise Deferred(f"the truth row of UID {uid} of mailbox {mailboxid} is incomplete")
         return Listed(uid, messageid, row.get("flagseen") is True, size if type(size) is int else 0)
 

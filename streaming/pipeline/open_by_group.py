@@ -48,8 +48,8 @@ class MessagesByGroup(Mapping[UUID, Sequence[OpenMessage]]):
             number = _part_of(group)
             if number not in copied:
                 parts[number] = copied[number] = dict(parts[number])
-            of_rows = (each for each in found.values() if each.is_of_a_row)
-            if some := tuple(islice(of_rows, MOST + 1)):
+            counted_apart = (each for each in found.values() if each.is_counted_apart)
+            if some := tuple(islice(counted_apart, MOST + 1)):
                 copied[number][group] = some
             else:
                 copied[number].pop(group, None)

@@ -81,6 +81,11 @@ class OpenFinding:
         return self.slot != WHOLE_TABLE and self.kind is not Kind.SYSTEMATIC
 
     @property
+    def is_counted_apart(self) -> bool:
+        """Whether counters have to ask both sides for its message: not if both are equal."""
+        return self.is_of_a_row and self.kind is not Kind.INCOMPLETE_IN_BOTH
+
+    @property
     def is_paced(self) -> bool:
         """Whether it comes back at a pace; what the ceiling holds has one of its own."""
         return self.wait not in {None, Wait.CEILING}

@@ -91,8 +91,12 @@ def boxes(counted_scene: Scene) -> dict[str, Counted]:
     keep("gone", Counted(counted_scene).hold(SEEN, UNSEEN))
     undecided = box().add(1, 1)
     for write in (counted_scene.write_truth, counted_scene.write_projection):
-        write(undecided.places[0], cells(internaldate=None))
+        write(undecided.places[0], cells(fullcontentoctets=None))
     keep("undecided", undecided)
+    dateless = box().add(1, 1)
+    for write in (counted_scene.write_truth, counted_scene.write_projection):
+        write(dateless.places[0], cells(internaldate=None, flagseen=True))
+    keep("dateless", dateless)
     old = Counted(counted_scene, mailboxid=LONG_AGO).create().hold(SEEN, UNSEEN)
     keep("old", old.add(COUNT + 1, UNSEEN + 1))
     keep("quota lost", box().add(*RIGHT).add_quota(COUNT - 2, (COUNT - 2) * SIZE))
@@ -152,11 +156,20 @@ def test_a_large_correction_waits_for_a_person(boxes: dict[str, Counted]) -> Non
 def test_a_message_that_nobody_has_decided_on_does_not_hold_up_its_counters(
     boxes: dict[str, Counted],
 ) -> None:
-    """It has no date in the truth: its counters may be right with it, and without it."""
+    """It has no size in the truth: its counters may be right with it, and without it."""
     box = boxes["undecided"]
     until("as right as is known", lambda: box.counters() == (COUNT - 1, UNSEEN))
     until("that is verified", lambda: box.findings() and box.findings()[-1]["state"] == "verified")
     assert box.counters() == (COUNT - 1, UNSEEN)
+
+
+def test_a_message_that_lacks_the_same_cell_in_both_tables_is_counted(
+    boxes: dict[str, Counted],
+) -> None:
+    """It has no date in either: a sum needs none."""
+    box = boxes["dateless"]
+    until("the counters are right", lambda: box.counters() == RIGHT)
+    until("that is verified", lambda: box.findings() and box.findings()[-1]["state"] == "verified")
 
 
 def test_a_counter_of_an_old_mailbox_is_lowered_after_a_full_comparison_only(

@@ -119,7 +119,15 @@ def test_what_has_no_write_yet_counts_when_it_comes_back(
 
 
 @pytest.mark.parametrize("looked_again", [False, True])
-@pytest.mark.parametrize("kind", [Kind.INCOMPLETE_TRUTH_ROW, Kind.DUPLICATE_UID, Kind.UNRESOLVED])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Kind.INCOMPLETE_TRUTH_ROW,
+        Kind.INCOMPLETE_IN_BOTH,
+        Kind.DUPLICATE_UID,
+        Kind.UNRESOLVED,
+    ],
+)
 def test_what_a_look_can_only_report_counts_never(kind: Kind, *, looked_again: bool) -> None:
     decisions = batches(MemoryPorts(MemoryJournal(lambda: NOW)))
     found = coming_back(MOST + 1)

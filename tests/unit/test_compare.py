@@ -114,6 +114,34 @@ def test_a_truth_row_without_a_required_cell_is_incomplete(column: str, actual: 
     assert found == Difference(Kind.INCOMPLETE_TRUTH_ROW, (column,))
 
 
+UNSUMMED = [column for column in FAMILY.truth.required if column not in FAMILY.truth.summed]
+
+
+@pytest.mark.parametrize("column", UNSUMMED)
+def test_a_row_that_lacks_the_same_cell_in_both_tables_is_a_fact_of_its_own(column: str) -> None:
+    """It can be counted; nothing can be copied from it, and nothing is to be."""
+    found = difference(seen(row({column: None}), truth({column: None})))
+    assert found == Difference(Kind.INCOMPLETE_IN_BOTH, (column,))
+    also_null = {column: None, "threadid": None, "save_date": None}
+    found = difference(seen(row(also_null), truth(also_null)))
+    assert found == Difference(Kind.INCOMPLETE_IN_BOTH, (column,))
+
+
+@pytest.mark.parametrize("column", ["fullcontentoctets", "flagseen"])
+def test_what_lacks_a_cell_that_sums_need_cannot_be_counted(column: str) -> None:
+    lacks = {"headercontent": None, column: None}
+    assert kind(seen(row(lacks), truth(lacks))) is Kind.INCOMPLETE_TRUTH_ROW
+
+
+def test_an_incomplete_row_that_differs_otherwise_is_one_of_the_truth() -> None:
+    headless = truth(headercontent=None)
+    for other in ({"flagseen": False}, {"messageid": OTHER_ID}, {"userflags": frozenset({"x"})}):
+        actual = row({"headercontent": None, **other})
+        assert kind(seen(actual, headless)) is Kind.INCOMPLETE_TRUTH_ROW
+    twin = truth(headercontent=None, messageid=OTHER_ID)
+    assert kind(seen(row(headercontent=None), headless, twin)) is Kind.INCOMPLETE_TRUTH_ROW
+
+
 @pytest.mark.parametrize("column", ["threadid", "save_date", "flaguser", "flagseen"])
 def test_other_cells_may_be_null(column: str) -> None:
     assert not is_incomplete(FAMILY, truth({column: None}))

@@ -167,6 +167,14 @@ def test_an_incomplete_truth_row_is_reported(actual: Row | None) -> None:
     )
 
 
+def test_a_row_that_both_tables_have_incomplete_is_reported_as_a_fact() -> None:
+    headless = {"headercontent": None}
+    assert verdict(seen(row(headless), truth(headless))) == Report(
+        Kind.INCOMPLETE_IN_BOTH,
+        "both tables lack headercontent, which every message has: nothing to repair",
+    )
+
+
 def test_a_duplicate_uid_is_reported_with_both_messages_in_their_order() -> None:
     expected = Report(
         Kind.DUPLICATE_UID, f"messages {MESSAGE_ID}, {OTHER_ID} claim the same mailbox and UID"

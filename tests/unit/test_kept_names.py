@@ -33,7 +33,8 @@ from streaming.settings import Settings
 from streaming.steps.look import NEAR_BY
 
 KINDS = (
-    "missing_row differing_cells extra_row incomplete_truth_row duplicate_uid shadowed_delete"
+    "missing_row differing_cells extra_row incomplete_truth_row incomplete_in_both duplicate_uid"
+    " shadowed_delete"
     " unresolved ambiguous_range_delete absent_without_delete content_lost future_write_time"
     " unguardable mailbox_without_truth truth_lost_rows systematic"
     " counter_drift large_correction table_refuses table_unreadable unreadable unused_flags"

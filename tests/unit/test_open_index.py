@@ -276,6 +276,16 @@ def test_of_a_mailbox_whose_counters_wait_no_more_is_told_than_that(waiting: Vis
     assert len(waiting.messages()[MAILBOX]) == MOST + 1
 
 
+def test_what_both_tables_have_alike_hides_no_open_message(waiting: Visited) -> None:
+    """However many of them a mailbox has, the messages that its counters ask for are told."""
+    for uid in range(2 * MOST):
+        found = replace(HELD, slot=Slot(MAILBOX, uid), kind=Kind.INCOMPLETE_IN_BOTH)
+        waiting.keep(replace(found, state=State.REPORTED))
+    assert MAILBOX not in waiting.messages()
+    waiting.keep(replace(HELD, slot=Slot(MAILBOX, 2 * MOST)))
+    assert [each.uid for each in waiting.messages()[MAILBOX]] == [2 * MOST]
+
+
 def test_more_than_a_page_is_due_with_the_next_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_index, "AT_ONCE", 100)
     index = OpenIndex(FAMILY)

@@ -168,6 +168,13 @@ def test_an_incomplete_truth_row_may_count_as_none() -> None:
     assert told(margin) == ((-1, -1, -50), NONE_OF_IT)
 
 
+def test_what_both_tables_have_alike_incomplete_is_no_open_message() -> None:
+    """It counts as it is listed, however many there are."""
+    for state in (State.REPORTED, State.HELD, State.OBSERVED):
+        assert open_message(finding(Kind.INCOMPLETE_IN_BOTH, state)) is None
+    assert open_message(finding(Kind.INCOMPLETE_TRUTH_ROW, State.REPORTED)) is not None
+
+
 def test_a_truth_row_without_a_size_may_have_any() -> None:
     margin = margin_of(opened(Kind.INCOMPLETE_TRUTH_ROW, Standing.UNDECIDED), [], [None])
     assert told(margin) == (NONE_OF_IT, (1, 1, ANY_SIZE))

@@ -109,6 +109,16 @@ def test_the_finding_names_kind_column_count_share_examples_and_what_is_typed() 
     )
 
 
+def test_what_both_tables_lack_asks_nobody_to_accept_anything() -> None:
+    pattern = Pattern("messages", Kind.INCOMPLETE_IN_BOTH, "headercontent")
+    found = systematic(FAMILY, Extent(pattern, 1300, 1300, (Slot(MAILBOX, 1),)), NOW)
+    assert found.sentence == (
+        "incomplete_in_both in headercontent: 1300 of 1300 rows of messages that were compared"
+        f" (100 %), {MAILBOX}/1 among them. Both tables lack it: nothing is to be repaired, and"
+        " counters count these rows"
+    )
+
+
 def test_each_kind_and_column_has_a_place_of_its_own_that_can_be_typed() -> None:
     columns = FAMILY.listing.columns
     kinds = (Kind.DIFFERING_CELLS, Kind.INCOMPLETE_TRUTH_ROW)

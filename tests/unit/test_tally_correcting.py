@@ -76,14 +76,6 @@ def test_a_stale_flag_of_a_message_comes_first(wrong: Bench) -> None:
     assert "differ from the truth" in held(wrong).sentence
 
 
-def test_an_incomplete_truth_row_defers_its_mailbox(wrong: Bench) -> None:
-    each = message(1)
-    wrong.tables.truths[each.messageid] = [truth_of(MAILBOX, each, headercontent=None)]
-    wrong.look(K)
-    assert "UID 1" in held(wrong).sentence
-    assert "is incomplete" in held(wrong).sentence
-
-
 def test_two_truth_rows_on_one_uid_defer_their_mailbox(wrong: Bench) -> None:
     twin = replace(message(1), messageid=message(9).messageid)
     wrong.tables.truths[twin.messageid] = [truth_of(MAILBOX, twin)]

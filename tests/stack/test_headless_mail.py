@@ -1,0 +1,97 @@
+"""1,300 messages without a header in both tables, as a migration left them: counters are exact.
+
+The stream reports each once, and a sweep all of them as one finding; neither holds the counters.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+
+from tests.endpoints import Running
+from tests.stack.conftest import LATEST, TALLIES, a_scene
+from tests.stack.counted import SIZE, Counted
+from tests.stack.scenes import Place, Scene, cells
+from tests.stack.streams import until
+
+pytestmark = pytest.mark.stack
+
+MESSAGES, LOST, UNSEEN = 1_300, 4, 300
+"""``LOST`` increments of the counters are missing."""
+RIGHT = (MESSAGES, UNSEEN)
+
+
+def headless(box: Counted) -> Counted:
+    """Every message of it, equal in both tables, without ``headercontent``."""
+    for number in range(MESSAGES):
+        box.places.append(Place(mailboxid=box.mailboxid, uid=number + 1))
+    rows = [
+        {**place.ids, **cells(headercontent=None, flagseen=place.uid > UNSEEN)}
+        for place in box.places
+    ]
+    columns = list(rows[0])
+    for table in ("imapuidtable", "messageidtable"):
+        insert = box.scene.session.prepare(
+            f"INSERT INTO {box.scene.keyspace}.{table} ({', '.join(columns)})"
+            f" VALUES ({', '.join('?' * len(columns))})"
+        )
+        values = [tuple(row[column] for column in columns) for row in rows]
+        execute_concurrent_with_args(box.scene.session, insert, values, concurrency=32)
+    return box
+
+
+@pytest.fixture(scope="module")
+def box(
+    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Counted]:
+    """A mailbox of such mail, with a counter and a quota that are too low."""
+    changes = {"stream": {"delay": LATEST}, "tally": TALLIES, "sweep": {"ranges": 8}}
+    for scene in a_scene(running, cassandra, tmp_path_factory, changes):
+        made = headless(Counted(scene).create()).add(MESSAGES - LOST, UNSEEN - LOST)
+        made.add_quota(MESSAGES - LOST, (MESSAGES - LOST) * SIZE)
+        made.touch()
+        yield made
+
+
+Findings = Callable[[], list[dict[str, Any]]]
+
+
+def is_verified(found: Findings) -> bool:
+    return bool(found()) and found()[-1]["state"] == "verified"
+
+
+def reported(scene: Scene) -> list[dict[str, Any]]:
+    told = (line["finding"] for line in scene.stream.lines() if "finding" in line)
+    return [each for each in told if each["kind"] == "incomplete_in_both"]
+
+
+def test_the_counters_of_mail_without_headers_become_exact(box: Counted) -> None:
+    until("the counters are right", lambda: box.counters() == RIGHT)
+    until("the quota is right", lambda: box.quota() == (MESSAGES, MESSAGES * SIZE))
+    for found in (box.findings, box.quota_findings):
+        until("that is verified", partial(is_verified, found))
+        assert "held" not in {each["state"] for each in found()}
+    told = reported(box.scene)
+    assert {each["state"] for each in told} == {"reported"}
+    assert len(told) == len({each["uid"] for each in told}) == MESSAGES
+
+
+def test_a_sweep_tells_of_them_in_one_finding_that_holds_nothing(box: Counted) -> None:
+    scene = box.scene
+    until("the counters are right", lambda: box.counters() == RIGHT)
+    swept = scene.command("sweep", "--reason", "a look at old mail")
+    assert f"incomplete_in_both in headercontent: {MESSAGES} of" in swept.stdout, swept.stderr
+    listed = json.loads(
+        scene.command("findings", "--kind", "systematic", "--format", "json").stdout
+    )
+    assert len(listed) == 1
+    before = len(box.findings())
+    box.add(-LOST, 0)
+    box.touch()
+    until("the counters are right again", lambda: box.counters() == RIGHT)
+    until("that is verified", partial(is_verified, box.findings))
+    assert "held" not in {each["state"] for each in box.findings()[before:]}
