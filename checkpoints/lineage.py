@@ -59,8 +59,16 @@ class Lineage(Protocol):
     def truth_deletes(self, source: KeyValue, group: KeyValue) -> Deletes:
         """The truth deletes seen for this source in this group."""
 
+    def truth_deletes_of(
+        self, sources: Mapping[KeyValue, Collection[KeyValue]]
+    ) -> dict[SourceInGroup, Deletes]:
+        """As `truth_deletes`, of many sources by group, in few reads; each of them is there."""
+
     def projection_deletes(self, slot: Slot) -> frozenset[Micros]:
         """The deletes seen for this projection row."""
+
+    def projection_deletes_of(self, slots: Iterable[Slot]) -> dict[Slot, frozenset[Micros]]:
+        """As `projection_deletes`, of many rows, in few reads; each of them is there."""
 
     def truth_deletes_in_group(self, group: KeyValue, since: Micros, until: Micros) -> bool:
         """Whether any truth delete of this group was written between two times (µs)."""

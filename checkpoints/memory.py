@@ -223,6 +223,17 @@ class MemoryLineage:
         seen = ((each.key, each.at) for each in self._of_group(group) if each.source == source)
         return deletes_of(seen)
 
+    def truth_deletes_of(
+        self, sources: Mapping[KeyValue, Collection[KeyValue]]
+    ) -> dict[SourceInGroup, Deletes]:
+        """Of many sources, by group."""
+        pairs = ((source, group) for group, some in sources.items() for source in some)
+        return {(source, group): self.truth_deletes(source, group) for source, group in pairs}
+
+    def projection_deletes_of(self, slots: Iterable[Slot]) -> dict[Slot, frozenset[Micros]]:
+        """Of many rows."""
+        return {slot: self.projection_deletes(slot) for slot in slots}
+
     def projection_deletes(self, slot: Slot) -> frozenset[Micros]:
         """The deletes seen for this projection row."""
         seen = (each for each in self._deletes if isinstance(each, ProjectionDelete))

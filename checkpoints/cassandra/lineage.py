@@ -77,11 +77,12 @@ class CassandraLineage:
         self._by_group = store.prepare(of_group)
         self._by_group_from = store.prepare(f"{of_group} AND {rest[0].name} >= ?")
         self._truth_deletes = store.prepare(
-            f"SELECT {names([group, *rest])}, deleted_at FROM $ks.{tables.truth_deletes}"
-            f" WHERE {equal([source, group])}"
+            f"SELECT {names([source, group, *rest])}, deleted_at FROM $ks.{tables.truth_deletes}"
+            f" WHERE {source.name} IN ? AND {equal([group])}"
         )
         self._projection_deletes = store.prepare(
-            f"SELECT deleted_at FROM $ks.{tables.projection_deletes} WHERE {equal(key)}"
+            f"SELECT {names(key)}, deleted_at FROM $ks.{tables.projection_deletes}"
+            f" WHERE {leading}{key[-1].name} IN ?"
         )
         self._group_deletes = store.prepare(
             f"SELECT deleted_at FROM $ks.{tables.group_deletes}"
@@ -114,18 +115,20 @@ class CassandraLineage:
 
     def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, list[Entry]]:
         """The sources ever seen at each slot."""
-        together: dict[tuple[KeyValue, ...], list[KeyValue]] = defaultdict(list)
-        for slot in dict.fromkeys(slots):
-            together[slot.key[:-1]].append(slot.key[-1])
-        requests = (
-            (self._by_slot, (*leading, list(some)))
-            for leading, lasts in together.items()
-            for some in in_groups(lasts, IDS_A_READ)
-        )
+        requests = self._together(self._by_slot, slots)
         found: dict[Slot, list[Entry]] = defaultdict(list)
         for entry in self._entries("reading lineage by row", requests):
             found[entry.slot].append(entry)
         return dict(found)
+
+    def _together(self, statement: PreparedStatement, slots: Iterable[Slot]) -> Iterator[Request]:
+        """Reads of a hundred slots each, which differ in the last part of their key alone."""
+        together: dict[tuple[KeyValue, ...], list[KeyValue]] = defaultdict(list)
+        for slot in dict.fromkeys(slots):
+            together[slot.key[:-1]].append(slot.key[-1])
+        for leading, lasts in together.items():
+            for some in in_groups(lasts, IDS_A_READ):
+                yield statement, (*leading, list(some))
 
     def _entries(self, doing: str, requests: Iterable[Request]) -> Iterator[Entry]:
         for source, *key, in_truth, recorded_at, expires in self._store.gather(doing, requests):
@@ -206,8 +209,23 @@ class CassandraLineage:
 
     def truth_deletes(self, source: KeyValue, group: KeyValue) -> Deletes:
         """The truth deletes seen for this source in this group."""
-        rows = self._store.rows("reading truth deletes", self._truth_deletes, source, group)
-        return deletes_of((self._named(key), deleted_at) for *key, deleted_at in rows)
+        return self.truth_deletes_of({group: [source]})[source, group]
+
+    def truth_deletes_of(
+        self, sources: Mapping[KeyValue, Collection[KeyValue]]
+    ) -> dict[SourceInGroup, Deletes]:
+        """Of many sources, by group: a read for a hundred of a group."""
+        pairs = [(source, group) for group, some in sources.items() for source in some]
+        requests = (
+            (self._truth_deletes, (list(ids), group))
+            for group, some in sources.items()
+            for ids in in_groups(list(some), IDS_A_READ)
+        )
+        seen: dict[SourceInGroup, list[tuple[tuple[KeyValue | None, ...], Micros]]]
+        seen = {pair: [] for pair in pairs}
+        for source, *key, deleted_at in self._store.gather("reading truth deletes", requests):
+            seen[source, key[0]].append((self._named(key), deleted_at))
+        return {pair: deletes_of(some) for pair, some in seen.items()}
 
     def _named(self, key: Sequence[KeyValue]) -> tuple[KeyValue | None, ...]:
         return tuple(
@@ -217,8 +235,15 @@ class CassandraLineage:
 
     def projection_deletes(self, slot: Slot) -> frozenset[Micros]:
         """The deletes seen for this projection row."""
-        rows = self._store.rows("reading projection deletes", self._projection_deletes, *slot.key)
-        return frozenset(deleted_at for (deleted_at,) in rows)
+        return self.projection_deletes_of([slot])[slot]
+
+    def projection_deletes_of(self, slots: Iterable[Slot]) -> dict[Slot, frozenset[Micros]]:
+        """Of many rows: a read for a hundred of a group."""
+        seen: dict[Slot, set[Micros]] = {slot: set() for slot in slots}
+        requests = self._together(self._projection_deletes, seen)
+        for *key, deleted_at in self._store.gather("reading projection deletes", requests):
+            seen[Slot(*key)].add(deleted_at)
+        return {slot: frozenset(times) for slot, times in seen.items()}
 
     def truth_deletes_in_group(self, group: KeyValue, since: Micros, until: Micros) -> bool:
         """Whether any truth delete of this group was written between two times, ends included."""

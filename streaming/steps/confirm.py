@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -64,18 +65,32 @@ class Confirmer:
             for suspect in suspects
         ]
         truths = self.tables.truth_serially({each for ids in claims for each in ids})
-        return [
-            self._seen(
-                suspect,
-                SlotRows(
-                    rows.get(suspect.slot),
-                    listed.get(suspect.slot),
-                    ids,
-                    _rows_of(ids, truths),
-                ),
-            )
-            for suspect, ids in zip(suspects, claims, strict=True)
+        found = [
+            SlotRows(rows.get(each.slot), listed.get(each.slot), ids, _rows_of(ids, truths))
+            for each, ids in zip(suspects, claims, strict=True)
         ]
+        asked = zip(suspects, found, strict=True)
+        one_sided = {
+            suspect.slot: each.claimants
+            for suspect, each in asked
+            if is_one_sided(self.family, suspect.slot, each)
+        }
+        memories = self._memories(one_sided)
+        tolerance = self.delete_clock_tolerance
+        seen = [
+            seen_at(
+                *(self.family, suspect, each),
+                memories.get(suspect.slot, NOTHING_REMEMBERED),
+                tolerance,
+            )
+            for suspect, each in zip(suspects, found, strict=True)
+        ]
+        return self._of_nobody(seen)
+
+    def _of_nobody(self, seen: Sequence[Seen]) -> list[Seen]:
+        """With what is known where no source may claim a row."""
+        swept = not all(each.consulted for each in seen) and self._remembers_all()
+        return [each if each.consulted else replace(each, swept=swept) for each in seen]
 
     def read_nothing(self) -> None:
         """Read in the same way what no row has. Raises as `read` does.
@@ -90,42 +105,54 @@ class Confirmer:
         self.read([Suspect(self.family.nowhere, frozenset(), None, self.projection.name)])
         self.tables.truth_serially([self.family.truth.source.of_no_row])
 
-    def _seen(self, suspect: Suspect, rows: SlotRows) -> Seen:
-        """Memory is asked only where it decides: it is several reads a source."""
-        one_sided = is_one_sided(self.family, suspect.slot, rows)
-        memory = self._memory(suspect.slot, rows.claimants) if one_sided else NOTHING_REMEMBERED
-        seen = seen_at(self.family, suspect, rows, memory, self.delete_clock_tolerance)
-        return seen if rows.claimants else replace(seen, swept=self._remembers_all())
-
     def _remembers_all(self) -> bool:
         """Whether a sweep has read the whole truth since every change is heard."""
         watching = self.lineage.watching()
         return watching is not None and watching.believed(self.delay).swept_at is not None
 
-    def _memory(self, slot: Slot, sources: frozenset[KeyValue]) -> Memory:
-        entries = self.lineage.of_sources(list(sources))
+    def _memories(self, asked: Mapping[Slot, frozenset[KeyValue]]) -> dict[Slot, Memory]:
+        """Of each slot what is remembered of these sources, in a few reads for all of them.
+
+        Memory is asked only where it decides.
+        """
+        if not asked:
+            return {}
+        entries = self.lineage.of_sources(
+            sorted({s for ids in asked.values() for s in ids}, key=str)
+        )
+        groups: defaultdict[KeyValue, set[KeyValue]] = defaultdict(set)
+        for slot, sources in asked.items():
+            groups[slot.group] |= sources
+        heard = self.lineage.truth_deletes_of(groups)
+        rows = {
+            slot: {source: _rows_in(slot, entries.get(source, ())) for source in sources}
+            for slot, sources in asked.items()
+        }
+        every = (each for of in rows.values() for some in of.values() for each in some)
+        listed = self.lineage.projection_deletes_of(set(every))
         watching = self.lineage.watching()
         believed = watching and watching.believed(self.delay)
-        return merged(
-            [
-                memory_of(
-                    slot,
-                    each,
-                    entries.get(each, []),
-                    self.lineage.truth_deletes(each, slot.group),
-                    self._projection_deletes(slot, entries.get(each, [])),
-                    believed,
-                )
-                for each in sources
-            ]
-        )
+        return {
+            slot: merged(
+                [
+                    memory_of(
+                        slot,
+                        source,
+                        entries.get(source, []),
+                        heard[source, slot.group],
+                        {each: listed[each] for each in sorted(some)},
+                        believed,
+                    )
+                    for source, some in of.items()
+                ]
+            )
+            for slot, of in rows.items()
+        }
 
-    def _projection_deletes(
-        self, slot: Slot, entries: Iterable[Entry]
-    ) -> dict[Slot, frozenset[Micros]]:
-        """Of this row and of the source's others in its group."""
-        slots = {entry.slot for entry in entries if entry.slot.group == slot.group} | {slot}
-        return {each: self.lineage.projection_deletes(each) for each in sorted(slots)}
+
+def _rows_in(slot: Slot, entries: Iterable[Entry]) -> set[Slot]:
+    """This row, and the source's others in its group."""
+    return {entry.slot for entry in entries if entry.slot.group == slot.group} | {slot}
 
 
 def _rows_of(

@@ -156,6 +156,44 @@ def test_projection_deletes_are_of_one_row(lineage: Lineage) -> None:
     assert lineage.projection_deletes(slot) == {AT, AT + 1}
 
 
+def test_deletes_of_many_sources_and_rows_in_few_reads(lineage: Lineage) -> None:
+    """A look of a sweep asks for those of thousands; most have none."""
+    mailboxes = [uuid.uuid1() for _ in range(3)]
+    messages = [uuid.uuid1() for _ in range(250)]
+    lineage.remember_deletes(
+        [
+            TruthDelete(messages[7], (mailboxes[0], None), AT),
+            TruthDelete(messages[7], (mailboxes[0], 4), AT + 1),
+            TruthDelete(messages[7], (mailboxes[1], None), AT + 2),
+            TruthDelete(messages[200], (mailboxes[2], 5), AT + 3),
+            ProjectionDelete(Slot(mailboxes[0], 4), AT + 4),
+            ProjectionDelete(Slot(mailboxes[0], 4), AT + 5),
+            ProjectionDelete(Slot(mailboxes[2], 249), AT + 6),
+        ]
+    )
+    asked: dict[KeyValue, list[KeyValue]] = {
+        mailboxes[0]: [*messages],
+        mailboxes[2]: [*messages[100:]],
+    }
+    found = lineage.truth_deletes_of(asked)
+    assert found.keys() == {(each, box) for box, some in asked.items() for each in some}
+    assert {pair: each for pair, each in found.items() if each != Deletes()} == {
+        (messages[7], mailboxes[0]): Deletes(
+            frozenset({AT}), {Slot(mailboxes[0], 4): frozenset({AT + 1})}
+        ),
+        (messages[200], mailboxes[2]): Deletes(
+            frozenset(), {Slot(mailboxes[2], 5): frozenset({AT + 3})}
+        ),
+    }
+    slots = [Slot(box, uid) for box in mailboxes for uid in range(250)]
+    heard = lineage.projection_deletes_of(slots)
+    assert heard.keys() == set(slots)
+    assert {slot: each for slot, each in heard.items() if each} == {
+        Slot(mailboxes[0], 4): {AT + 4, AT + 5},
+        Slot(mailboxes[2], 249): {AT + 6},
+    }
+
+
 def test_many_deletes_at_once(lineage: Lineage) -> None:
     message, mailbox = uuid.uuid1(), uuid.uuid1()
     truth = [TruthDelete(message, (mailbox, uid % 3), AT + uid) for uid in range(500)]
