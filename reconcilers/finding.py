@@ -12,6 +12,7 @@
     (limits)         ─▶ held     ─▶ judged anew       breaker open, hold, pilot, or too many
     (observe mode)   ─▶ observed ─▶ healed
     (systematic)     ─▶ held     ─▶ healed           one for many rows; swept, once it is accepted
+    (rows of the past)▶ reported ─▶ healed           one for many rows; the same
     (a person)       ─▶ undoing  ─▶ undone            the before-image stands; its key is on hold
 """
 
@@ -246,6 +247,24 @@ REMOVALS = frozenset(
 ADDITIONS = frozenset({Kind.MISSING_ROW, Kind.SHADOWED_DELETE})
 
 
+ACCEPTABLE = frozenset(
+    {
+        Kind.AMBIGUOUS_RANGE_DELETE,
+        Kind.ABSENT_WITHOUT_DELETE,
+        Kind.CONTENT_LOST,
+        Kind.SHADOWED_DELETE,
+        Kind.MAILBOX_WITHOUT_TRUTH,
+        Kind.LARGE_CORRECTION,
+        Kind.SYSTEMATIC,
+        Kind.TRUTH_LOST_ROWS,
+        Kind.PAST_ROWS,
+    }
+)
+"""The classes that a person may decide with ``findings --accept``."""
+OF_MANY_ROWS = frozenset({Kind.SYSTEMATIC, Kind.TRUTH_LOST_ROWS, Kind.PAST_ROWS})
+"""Findings of a sweep that stand for many rows: no key is looked at for them."""
+
+
 def decided(finding: Finding | None) -> frozenset[Kind]:
     """The kinds that a person's word on an open finding covers; none where nobody has accepted it.
 
@@ -258,5 +277,9 @@ def decided(finding: Finding | None) -> frozenset[Kind]:
 
 
 def accepted(finding: Finding, now: Micros) -> Finding:
-    """The finding as `findings --accept` leaves it: what was held is carried out next."""
-    return replace(finding, accepted=True, next_look=now)
+    """The finding as `findings --accept` leaves it: what was held is carried out next.
+
+    One that stands for many rows covers those that a sweep had counted when it was told.
+    """
+    at = finding.tried_at if finding.kind in OF_MANY_ROWS else now
+    return replace(finding, accepted=True, next_look=at)

@@ -224,6 +224,7 @@ class Kind(StrEnum):
     UNGUARDABLE = "unguardable"
     MAILBOX_WITHOUT_TRUTH = "mailbox_without_truth"
     TRUTH_LOST_ROWS = "truth_lost_rows"
+    PAST_ROWS = "past_rows"
     SYSTEMATIC = "systematic"
     COUNTER_DRIFT = "counter_drift"
     LARGE_CORRECTION = "large_correction"
@@ -231,20 +232,6 @@ class Kind(StrEnum):
     TABLE_UNREADABLE = "table_unreadable"
     UNREADABLE = "unreadable"
     UNUSED_FLAGS = "unused_flags"
-
-
-ACCEPTABLE = frozenset(
-    {
-        Kind.AMBIGUOUS_RANGE_DELETE,
-        Kind.ABSENT_WITHOUT_DELETE,
-        Kind.CONTENT_LOST,
-        Kind.SHADOWED_DELETE,
-        Kind.MAILBOX_WITHOUT_TRUTH,
-        Kind.LARGE_CORRECTION,
-        Kind.SYSTEMATIC,
-    }
-)
-"""The classes that a person may decide with ``findings --accept``."""
 
 
 @dataclass(frozen=True, slots=True)

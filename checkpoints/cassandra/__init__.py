@@ -17,6 +17,7 @@ from checkpoints.cassandra.journal import CassandraJournal
 from checkpoints.cassandra.lease import CassandraLease
 from checkpoints.cassandra.lineage import CassandraLineage
 from checkpoints.cassandra.losses import CassandraLosses
+from checkpoints.cassandra.lost_rows import CassandraLostRows
 from checkpoints.cassandra.owner import CassandraOwner
 from checkpoints.cassandra.pauses import CassandraPauses
 from checkpoints.cassandra.raw_lineage import CassandraRawLineage
@@ -37,6 +38,7 @@ __all__ = [
     "CassandraLease",
     "CassandraLineage",
     "CassandraLosses",
+    "CassandraLostRows",
     "CassandraOwner",
     "CassandraPauses",
     "CassandraRawLineage",

@@ -26,6 +26,7 @@ from checkpoints.schema import (
     step_011,
     step_012,
     step_013,
+    step_014,
 )
 from checkpoints.schema.step import SchemaStep
 
@@ -43,4 +44,5 @@ STEPS: tuple[SchemaStep, ...] = (
     step_011.STEP,
     step_012.STEP,
     step_013.STEP,
+    step_014.STEP,
 )

@@ -20,6 +20,7 @@ asks row by row, and what was noted it need not ask.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,10 +31,11 @@ from reconcilers import glance
 from reconcilers.errors import ReadFailed, Retryable
 from reconcilers.family import Family
 from reconcilers.memory import believed_since
-from reconcilers.model import KeyValue, Micros, Suspect, Wake
+from reconcilers.model import KeyValue, Kind, Micros, Suspect, Wake
 from reconcilers.raw import RawRow, RawShape, decoder
 from reconcilers.tokens import TokenRange
 from streaming.again.compared import Compared, Fingerprints, are_among
+from streaming.again.past import LeftRows, PastRows, SiftedRows
 from streaming.pipeline.worker import BatchLook, Job, look_at, mark_counted
 from streaming.steps.ports import RawScans
 
@@ -47,13 +49,15 @@ ROWS_AT_ONCE = 10_000
 class Piece:
     """Some tokens of one table: the unit in which a sweep goes on after a crash.
 
-    ``ahead``: only what its rows' truths must say is noted.
+    ``ahead``: only what its rows' truths must say is noted. ``at`` is when it was sent (µs, by the
+    clock of the driver): what is left then was counted then.
     """
 
     table: str
     number: int
     tokens: TokenRange
     ahead: bool = False
+    at: Micros = 0
 
 
 @dataclass(slots=True)
@@ -61,14 +65,29 @@ class SweptPiece:
     """What a worker found in a piece.
 
     ``unread`` are tokens that the server fails to read, and why. ``failed`` says why nothing of it
-    counts: a server did not answer.
+    counts: a server did not answer. ``left`` are rows of the past that no evidence decides, by the
+    reason; ``covered`` counts those of its suspects whose reason a person has accepted.
     """
 
     piece: Piece
     rows: int = 0
     suspects: list[Suspect] = field(default_factory=list)
+    left: dict[Kind, LeftRows] = field(default_factory=dict)
+    covered: Counter[Kind] = field(default_factory=Counter)
     unread: list[tuple[TokenRange, str]] = field(default_factory=list)
     failed: str | None = None
+
+    def take(self, sifted: SiftedRows) -> None:
+        """Take in what became of some suspects."""
+        self.suspects += sifted.handed_over
+        self.covered += sifted.covered
+        for reason, some in sifted.left.items():
+            self.left.setdefault(reason, LeftRows(some.most)).merge(some)
+
+    @property
+    def differ(self) -> int:
+        """How many rows differ."""
+        return len(self.suspects) + sum(each.rows for each in self.left.values())
 
     @property
     def unreadable(self) -> list[Suspect]:
@@ -80,11 +99,13 @@ class SweptPiece:
 class Scanning:
     """What a worker needs to sweep: the job, and what makes a process's own scans of its family.
 
-    ``expected`` is what the truth must say, ``compared`` the rows of the listing that are right.
+    ``past`` makes what tells rows of the past from others. ``expected`` is what the truth must say,
+    ``compared`` the rows of the listing that are right.
     """
 
     job: Job
     scans: Callable[[Job], RawScans]
+    past: Callable[[Job], PastRows]
     expected: Compared
     compared: Compared
 
@@ -96,7 +117,9 @@ def sweep_task(scanning: Scanning) -> Callable[[Iterable[Piece]], Iterator[Swept
 
 def _swept(scanning: Scanning, pieces: Iterable[Piece]) -> Iterator[SweptPiece]:
     job = scanning.job
-    scanner = Scanner(job, scanning.scans(job), scanning.expected, scanning.compared)
+    scanner = Scanner(
+        job, scanning.scans(job), scanning.past(job), scanning.expected, scanning.compared
+    )
     for piece in pieces:
         found = SweptPiece(piece)
         try:
@@ -112,10 +135,17 @@ def _swept(scanning: Scanning, pieces: Iterable[Piece]) -> Iterator[SweptPiece]:
 class Scanner:
     """Compares what it scans, over one process's connections."""
 
-    def __init__(self, job: Job, scans: RawScans, expected: Compared, compared: Compared) -> None:
+    def __init__(
+        self,
+        job: Job,
+        scans: RawScans,
+        past: PastRows,
+        expected: Compared,
+        compared: Compared,
+    ) -> None:
         mine = job.connections().glance
         assert mine is not None, "a family that cannot be glanced at is not swept"
-        self._job, self._scans, self._glance = job, scans, mine
+        self._job, self._scans, self._past, self._glance = job, scans, past, mine
         self._expected, self._right = expected, compared
         self._key = [decoder(column) for column in job.family.key]
         self._source = decoder(job.family.truth.source)
@@ -136,7 +166,7 @@ class Scanner:
             pages = self._scans.pages(table, tokens)
             for rows in self._together(table, pages):
                 found.rows += len(rows)
-                found.suspects += self._compared(table, unknown(rows))
+                found.take(self._past.sift(self._compared(table, unknown(rows)), found.piece.at))
         except ReadFailed as failed:
             if tokens == found.piece.tokens:
                 self._read_nothing(table, tokens)

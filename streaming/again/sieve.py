@@ -1,4 +1,4 @@
-"""Between what a sweep finds and the stream: what is systematic is told once, and left.
+"""Between what a sweep finds and the stream: what very many rows have in common is told once.
 
 ::
 
@@ -7,36 +7,25 @@
 A piece is done when all of its suspects are handed over or left. What waits is little: a pattern in
 fewer than 1,000 rows that are more than 1 % of all means that fewer than 100,000 were compared. So
 much is compared again after a crash. At the end of a table nothing waits any more.
+
+Rows of the past that no evidence decides wait, too, until it is known whether they are more than a
+few: then one finding tells of all, for each reason, and they are left.
 """
 
 from __future__ import annotations
 
-import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from checkpoints.journal import Journal
 from checkpoints.sweeps import Place, SweepRecord, SweptRange
 from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.key import text_of
 from reconcilers.model import Kind, Micros, Slot, Suspect
-from reconcilers.systematic import (
-    EXAMPLES,
-    Extent,
-    Fate,
-    Pattern,
-    Spread,
-    fate,
-    patterns_of,
-    place_of,
-    systematic,
-)
+from reconcilers.systematic import EXAMPLES, Extent, Fate, Pattern, Spread, fate, patterns_of
+from streaming.again.past import LeftRows
 from streaming.again.scan import SweptPiece
-
-log = logging.getLogger("reconciler")
+from streaming.again.together import PastTogether, Systematic
 
 
 class SuspectSink(Protocol):
@@ -62,10 +51,13 @@ class TableCount:
     rows: int = 0
     found: Counter[Pattern] = field(default_factory=Counter)
     examples: dict[Pattern, list[Slot]] = field(default_factory=lambda: defaultdict(list))
+    left: dict[Kind, LeftRows] = field(default_factory=dict)
 
     def add(self, family: Family, piece: SweptPiece) -> None:
         """Take in a piece."""
         self.rows += piece.rows
+        for reason, some in piece.left.items():
+            self.left.setdefault(reason, LeftRows(some.most)).merge(some)
         for suspect in piece.suspects:
             for pattern in patterns_of(family, suspect):
                 self.found[pattern] += 1
@@ -83,33 +75,31 @@ class WaitingPiece:
     """A piece with suspects of which it is not known yet whether they are handed over or left.
 
     ``swept`` is what is recorded of it then; None where some of it could not be read, or looked at.
+    ``past`` are rows of the past, by the reason for which they may be left.
     """
 
     place: Place
     swept: SweptRange | None
     suspects: Sequence[Suspect]
+    past: Mapping[Kind, Sequence[Suspect]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, piece: SweptPiece) -> WaitingPiece:
         """With all of its suspects."""
         unknown = piece.unread or piece.unreadable
-        swept = None if unknown else SweptRange(piece.rows, len(piece.suspects))
-        return cls((piece.piece.table, piece.piece.number), swept, piece.suspects)
+        swept = None if unknown else SweptRange(piece.rows, piece.differ)
+        past = {reason: some.suspects for reason, some in piece.left.items()}
+        return cls((piece.piece.table, piece.piece.number), swept, piece.suspects, past)
 
 
 @dataclass(slots=True)
 class Sieve:
-    """Of one family; `begin` once a sweep. ``told`` are the patterns that it has told of.
-
-    What a sweep was told to be systematic before it was ended, and goes on with, stays so.
-    """
+    """Of one family; `begin` once a sweep."""
 
     family: Family
     sink: SuspectSink
-    journal: Journal
-    clock: Callable[[], Micros]
-    told: dict[Pattern, Extent] = field(default_factory=dict)
-    _standing: dict[tuple[str, Slot], Spread] = field(default_factory=dict)
+    systematic: Systematic
+    past: PastTogether
     _count: TableCount = field(default_factory=TableCount)
     _waiting: Sequence[WaitingPiece] = ()
 
@@ -120,11 +110,8 @@ class Sieve:
         """
         if handed_over:
             self.sink.resume(handed_over, sweep.began_at)
-        for each in self._findings():
-            if each.accepted:
-                self._standing[each.projection, each.slot] = Spread.ACCEPTED
-            elif each.tried_at >= sweep.began_at:
-                self._standing[each.projection, each.slot] = Spread.SYSTEMATIC
+        self.systematic.begin(sweep)
+        self.past.begin(sweep)
 
     def take(self, pieces: Iterable[SweptPiece]) -> Mapping[Place, SweptRange]:
         """Take in what was found in these; returns the ranges that are done by now.
@@ -134,45 +121,44 @@ class Sieve:
         some = list(pieces)
         for each in some:
             self._count.add(self.family, each)
-        spreads = {extent.pattern: self._spread(extent) for extent in self._count.extents()}
+            self.past.handed_over += each.covered
+        told = self.systematic
+        spreads = {extent.pattern: told.spread(extent) for extent in self._count.extents()}
         for extent in self._count.extents():
-            if spreads[extent.pattern] is Spread.SYSTEMATIC and extent.pattern not in self.told:
-                self._tell(extent)
+            if spreads[extent.pattern] is Spread.SYSTEMATIC and extent.pattern not in told.told:
+                told.tell(extent)
+        for reason, left in self._count.left.items():
+            if left.rows > self.past.most and reason not in self.past.told:
+                self.past.tell(reason, left)
         return self._sifted([*self._waiting, *map(WaitingPiece.of, some)], spreads)
 
     def table_ended(self, table: str) -> Mapping[Place, SweptRange]:
         """All of a table was taken in: nothing waits any more; returns as `take`."""
-        spreads = {}
+        spreads, told = {}, self.systematic
         for each in self._count.extents():
-            spread = self._spread(each)
+            spread = told.spread(each)
             spreads[each.pattern] = Spread.RARE if spread is Spread.UNDECIDED else spread
             accepted, common = spread is Spread.ACCEPTED, each.spread is Spread.SYSTEMATIC
-            before = self.told.get(each.pattern)
+            before = told.told.get(each.pattern)
             if common and before is not None and each.found > before.found:
-                self._tell(each)
+                told.tell(each)
             elif common and accepted and table == self.family.listing.table:
-                self.told[each.pattern] = each  # what was handed over is not repaired yet
-        done = self._sifted(self._waiting, spreads)
+                told.told[each.pattern] = each  # what was handed over is not repaired yet
+        for reason in self.past.told.keys() & self._count.left.keys():
+            self.past.tell(reason, self._count.left[reason])
+        done = self._sifted(self._waiting, spreads, self._few())
         self._count = TableCount()
         return done
 
-    def ended(self) -> None:
-        """Everything was compared: what is systematic no more is no finding any more."""
-        still = {(each.projection, place_of(self.family, each)) for each in self.told}
-        for each in self._findings():
-            if (each.projection, each.slot) not in still:
-                self.journal.close(each, State.HEALED, self.clock())
-                log.info("%s: %s", State.HEALED.value, each.sentence)
+    def ended(self, sweep: SweepRecord) -> None:
+        """Everything was compared: what was found no more is no finding any more."""
+        self.systematic.ended()
+        self.past.ended(sweep)
 
     def lines(self) -> Iterator[str]:
-        """What is systematic, a line each."""
-        for pattern, extent in sorted(self.told.items()):
-            place = place_of(self.family, pattern)
-            if self._standing.get((pattern.projection, place)) is Spread.ACCEPTED:
-                yield f"systematic: {extent}: accepted, and handed over"
-            else:
-                accept = f"--accept {text_of(place)} --system {pattern.projection}"
-                yield f"systematic: {extent}: left, until `reconcile findings {accept}`"
+        """What one finding tells of, a line each."""
+        yield from self.systematic.lines()
+        yield from self.past.lines()
 
     def settled(self) -> bool:
         """Wait until what was handed over is settled; False where nobody does that now."""
@@ -182,32 +168,17 @@ class Sieve:
         """Hand over what was left unresolved: memory is whole now."""
         self.sink.revisit()
 
-    def _findings(self) -> list[Finding]:
-        found = self.journal.open_findings(self.family)
-        return [each for each in found if each.kind is Kind.SYSTEMATIC]
-
-    def _spread(self, extent: Extent) -> Spread:
-        """What was systematic once stays so in this sweep."""
-        pattern = extent.pattern
-        place = pattern.projection, place_of(self.family, pattern)
-        here = Spread.SYSTEMATIC if pattern in self.told else extent.spread
-        return self._standing.get(place, here)
-
-    def _tell(self, extent: Extent) -> None:
-        """One finding, whose numbers grow; what was said when more was compared stands."""
-        self.told[extent.pattern] = extent
-        found = systematic(self.family, extent, self.clock())
-        standing = self.journal.recall(self.family, found.projection, [found.slot])
-        before = standing.get(found.slot)
-        if before is None:
-            self.journal.put(found)
-            log.warning("%s", found.sentence)
-        elif extent.spread is Spread.SYSTEMATIC and not before.accepted:
-            self.journal.touch(replace(found, found_at=before.found_at))
+    def _few(self) -> Collection[Kind]:
+        """The reasons for which so few rows are left that each has a finding of its own."""
+        return self._count.left.keys() - self.past.told.keys()
 
     def _sifted(
-        self, pieces: Iterable[WaitingPiece], spreads: Mapping[Pattern, Spread]
+        self,
+        pieces: Iterable[WaitingPiece],
+        spreads: Mapping[Pattern, Spread],
+        few: Collection[Kind] = (),
     ) -> Mapping[Place, SweptRange]:
+        """``few`` are reasons of which no more rows are to come."""
         handed_over: list[Suspect] = []
         waiting, done = list[WaitingPiece](), dict[Place, SweptRange]()
         for piece in pieces:
@@ -216,8 +187,13 @@ class Sieve:
                 became = fate(spreads[each] for each in patterns_of(self.family, suspect))
                 if became is not Fate.LEFT:
                     (wait if became is Fate.WAITS else handed_over).append(suspect)
-            if wait:
-                waiting.append(replace(piece, suspects=wait))
+            past = {
+                reason: some for reason, some in piece.past.items() if reason not in self.past.told
+            }
+            for reason in past.keys() & few:
+                handed_over += past.pop(reason)
+            if wait or past:
+                waiting.append(replace(piece, suspects=wait, past=past))
             elif piece.swept is not None:
                 done[piece.place] = piece.swept
         self.sink.publish(handed_over)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -169,7 +169,7 @@ class Sweeper:
             found.rows += each.rows
             found.suspects += each.suspects
         if not done and not found.unread:
-            self.sieve.ended()
+            self.sieve.ended(sweep)
         found.systematic = tuple(self.sieve.lines())
         if found.memory is None:  # it may have begun anew since the truth was read
             found.memory = self.mark.refused(sweep)
@@ -225,7 +225,8 @@ class Sweeper:
         self, pieces: Sequence[Piece], take: Callable[[Sequence[SweptPiece]], None]
     ) -> Sequence[Piece]:
         """Those that have failed."""
-        swept = self.scan(pieces)
+        now = self.clock()
+        swept = self.scan([replace(each, at=now) for each in pieces])
         good = [each for each in swept if each.failed is None]
         take(good)
         rows, suspects = _sums(good)
@@ -273,7 +274,7 @@ def _next(at_once: int, took: float) -> int:
 
 def _sums(swept: Sequence[SweptPiece]) -> tuple[int, int]:
     """Rows, and suspects."""
-    return sum(each.rows for each in swept), sum(len(each.suspects) for each in swept)
+    return sum(each.rows for each in swept), sum(each.differ for each in swept)
 
 
 def _outcome(found: SweepResult) -> str:

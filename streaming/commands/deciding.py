@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 
 from checkpoints.journal import Journal
 from reconcilers.behind import waits_for_it
-from reconcilers.families import FAMILIES
+from reconcilers.families import FAMILIES, family_named
 from reconcilers.family import Family
-from reconcilers.finding import Finding, State, accepted, retried
+from reconcilers.finding import ACCEPTABLE, OF_MANY_ROWS, Finding, State, accepted, retried
 from reconcilers.hold import ON_HOLD, Hold, waits_for_release, without_hold
 from reconcilers.key import named, text_of
-from reconcilers.model import ACCEPTABLE, Kind, Micros, Wake, look_again
+from reconcilers.lost_rows import COVERED, reason_at
+from reconcilers.model import Kind, Micros, Wake, look_again
 from streaming.commands.finding_filter import FindingFilter, slots_named
 from streaming.commands.orders import Orders
 from streaming.pipeline.open_finding import finding_wake
@@ -36,7 +37,7 @@ class Decision:
 def _not_retried(finding: Finding) -> str | None:
     if finding.state is State.STUCK or finding.kind is Kind.UNREADABLE:
         return None
-    if finding.kind is Kind.SYSTEMATIC:
+    if finding.kind in OF_MANY_ROWS:
         return "it is looked at by sweeps: `reconcile findings --accept`, then `reconcile sweep`"
     return f"it is {finding.state.value}, not stuck: the stream looks at it by itself"
 
@@ -44,6 +45,8 @@ def _not_retried(finding: Finding) -> str | None:
 def _not_accepted(finding: Finding) -> str | None:
     if waits_for_release(finding.sentence):
         return "its key is on hold: `reconcile findings --release`"
+    if _is_not_decided(finding):
+        return "a sweep decides on these rows once it has read the whole truth: `reconcile sweep`"
     if finding.kind in ACCEPTABLE or waits_for_it(finding.sentence):
         return None
     if finding.kind is Kind.COUNTER_DRIFT:
@@ -52,6 +55,14 @@ def _not_accepted(finding: Finding) -> str | None:
         return "it waits for the breaker: `reconcile resume`"
     allowed = ", ".join(sorted(ACCEPTABLE))
     return f"{finding.kind.value} cannot be decided here, only: {allowed}"
+
+
+def _is_not_decided(finding: Finding) -> bool:
+    """Whether it stands for rows of which nobody knows what they are of."""
+    if finding.kind is not Kind.PAST_ROWS:
+        return False
+    reason = reason_at(family_named(finding.family), finding.slot)
+    return reason is not None and not COVERED[reason]
 
 
 RETRY = Decision("retried", _not_retried, retried)
@@ -84,7 +95,7 @@ class Desk:
             why = decision.refusal(finding)
             if why is None:
                 self._carry_out(decision, family, finding)
-                done[SWEPT if finding.kind is Kind.SYSTEMATIC else LOOKED_AT] += 1
+                done[SWEPT if finding.kind in OF_MANY_ROWS else LOOKED_AT] += 1
             elif keys is not None:
                 print(f"refused  {text_of(finding.slot)} {finding.kind.value}: {why}")
                 refused += 1
@@ -138,7 +149,7 @@ class Desk:
         changed = decision.change(finding, self.clock())
         told = self.orders.told(changed.sentence, decision.done)
         self.journal.decide(replace(changed, sentence=told))
-        if family.projections and finding.kind is not Kind.SYSTEMATIC:
+        if family.projections and finding.kind not in OF_MANY_ROWS:
             self.publish(family, [finding_wake(finding)])  # a tally's are read now and then
         print(f"{decision.done:<8} {where} {finding.kind.value}: {sentence}")
 

@@ -14,9 +14,9 @@ from checkpoints.codec import (
     write_to_json,
 )
 from reconcilers.family import Family
+from reconcilers.finding import ACCEPTABLE
 from reconcilers.key import named, text_of
 from reconcilers.model import (
-    ACCEPTABLE,
     Consistent,
     LookAgain,
     Micros,

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import Any
 from uuid import UUID
 
+from checkpoints.cassandra import CassandraLostRows
 from checkpoints.clock import now_micros
 from checkpoints.codec import Json, finding_to_json
 from checkpoints.journal import Journal
@@ -30,6 +31,7 @@ from streaming.commands.finding_filter import (
     key_of,
 )
 from streaming.commands.listing import FORMATS
+from streaming.commands.members import members
 from streaming.commands.orders import Orders, add_orders
 from streaming.commands.undoing import undo_desk
 from streaming.commands.unused_flags import collected_flags_of, unused_flags
@@ -75,6 +77,12 @@ def _add_decisions(parser: argparse.ArgumentParser) -> None:
         **ids,
     )
     does.add_argument("--release", help="end the hold of keys that were undone", **ids)
+    does.add_argument(
+        "--members",
+        type=key_of,
+        metavar="KEY",
+        help="instead: the rows that the finding truth_lost_rows at this key leaves together",
+    )
     does.add_argument("--on-hold", action="store_true", help="instead: the keys on hold")
     does.add_argument(
         "--retry-dead-letters", action="store_true", help="publish their records once more"
@@ -123,6 +131,8 @@ def _mailboxes(settings: Settings, root: QuotaRoot) -> Iterable[UUID]:
 def _lines(
     own: OwnStores, desk: Desk, arguments: argparse.Namespace, wanted: FindingFilter
 ) -> Iterator[Json]:
+    if arguments.members is not None:
+        return members(own.journal, CassandraLostRows(own.store), arguments.members, wanted)
     if arguments.on_hold:
         return (_hold_as_json(family, hold) for family, hold in desk.on_hold(wanted))
     if arguments.log is None:

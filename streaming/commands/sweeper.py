@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from checkpoints.cassandra import CassandraSweeps, Store
+from checkpoints.cassandra import CassandraLostRows, CassandraSweeps, Store
 from checkpoints.clock import now_micros, to_micros
 from streaming.again.compared import Compared
 from streaming.again.hand_over import HandOver
@@ -20,6 +20,7 @@ from streaming.again.sweep import (
     SweepProgress,
     SweepResult,
 )
+from streaming.again.together import PastTogether, Systematic, Told
 from streaming.again.workers import MOST_TASKS, on_workers
 from streaming.commands import workers
 from streaming.pipeline.session import spark_session
@@ -67,17 +68,24 @@ def sweeper(
         expected, compared = (
             _fingerprints(Path(folder), each, settings) for each in ("expected", "compared")
         )
-        scanning = Scanning(job, workers.scans, expected, compared)
+        scanning = Scanning(job, workers.scans, workers.past, expected, compared)
         yield Sweeper(
             family=job.family,
             sweeps=CassandraSweeps(store, settings.cassandra.keyspace),
             mark=SweepMark(job.connections().lineage, to_micros(settings.stream.delay)),
             scan=on_workers(spark_session(settings.stream), scanning, tasks),
-            sieve=Sieve(job.family, sink, job.connections().journal, now_micros),
+            sieve=_sieve(job, store, sink),
             progress=progress,
             wait=wait,
             clock=now_micros,
         )
+
+
+def _sieve(job: Job, store: Store, sink: HandOver) -> Sieve:
+    told = Told(job.family, job.connections().journal, now_micros)
+    few = job.settings.repair.removals_per_minute
+    past = PastTogether(told, CassandraLostRows(store), few)
+    return Sieve(job.family, sink, Systematic(told), past)
 
 
 def _fingerprints(folder: Path, name: str, settings: Settings) -> Compared:

@@ -14,6 +14,7 @@ from checkpoints.cassandra import (
     CassandraGenerations,
     CassandraJournal,
     CassandraLineage,
+    CassandraLostRows,
     CassandraPauses,
     CassandraRawLineage,
     CassandraTallies,
@@ -21,15 +22,18 @@ from checkpoints.cassandra import (
     Store,
 )
 from checkpoints.clock import now_micros, to_micros
+from checkpoints.journal import Journal
 from reconcilers.errors import Misconfigured
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Attempts
 from reconcilers.model import Kind
 from reconcilers.raw import raw_shape
+from streaming.again.past import PastRows
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.behind import longest_age_of
 from streaming.pipeline.worker import Connections, Job
 from streaming.settings import Settings
+from streaming.steps.accepted_together import AcceptedTogether
 from streaming.steps.confirm import Confirmer
 from streaming.steps.contents import Contents
 from streaming.steps.examine import Examiner, Rules
@@ -148,6 +152,28 @@ def examiner(of: Job, projection: Projection) -> Examiner:
         publish=of.publish,
         clock=now_micros,
         rules=rules,
+        together=None if projection.is_index else _accepted_together(of, ours.journal),
+    )
+
+
+def _accepted_together(of: Job, journal: Journal) -> AcceptedTogether:
+    return AcceptedTogether(of.family, journal, _lost_rows(of.settings))
+
+
+@cache
+def _lost_rows(settings: Settings) -> CassandraLostRows:
+    """One a process."""
+    session, own = connect(settings.cassandra), settings.cassandra.own_keyspace
+    return CassandraLostRows(Store(session, own, levels_of(settings.cassandra)))
+
+
+def past(of: Job) -> PastRows:
+    """This process's: what tells rows of the past from others in a sweep."""
+    return PastRows(
+        examiner(of, of.family.listing),
+        of.connections().tables,
+        _lost_rows(of.settings),
+        of.settings.repair.removals_per_minute,
     )
 
 

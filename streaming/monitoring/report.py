@@ -17,14 +17,9 @@ log = logging.getLogger("reconciler")
 REPAIRED_AS = {State.VERIFIED: "verified", State.SUPERSEDED: "superseded"}
 
 
-def count_change(metrics: Metrics, finding: Finding) -> None:
-    """It is new, or it has come to another state; another finding tells of it."""
-    metrics.findings.labels(finding.projection, finding.kind, finding.state).inc()
-
-
 def report_change(metrics: Metrics, finding: Finding) -> None:
     """It is new, or it has come to another state."""
-    count_change(metrics, finding)
+    metrics.findings.labels(finding.projection, finding.kind, finding.state).inc()
     log.info("%s", finding.sentence, extra={"finding": _facts(finding)})
     if finding.state is State.STUCK:
         metrics.repairs.labels(finding.projection, "stuck").inc()

@@ -72,12 +72,12 @@ class Batches:
         """Take in what became of the suspects."""
         all_of_them = list(outcomes)
         self.ceiling.settle(all_of_them)
-        most = self.admission.breakers.limits.removals_per_minute
-        self.open_findings.record_outcomes(all_of_them, most, self.record.clock())
+        self.open_findings.record_outcomes(all_of_them)
 
     def later_looks(self, now: Micros) -> list[Wake]:
         """Keys to look at again now: those due, those a person let go, those with expired cells."""
         self._let_go()
+        self.open_findings.recall_told(now)
         due = [each.wake for each in self.open_findings.take_due(now)]
         return [*due, *self.expired.take_due(now)]
 

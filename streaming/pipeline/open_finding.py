@@ -8,7 +8,7 @@ from functools import cache
 from uuid import UUID
 
 from reconcilers.behind import waits_for_it
-from reconcilers.finding import Finding, State
+from reconcilers.finding import OF_MANY_ROWS, Finding, State
 from reconcilers.hold import waits_for_release
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot, Wake, look_again
@@ -78,7 +78,7 @@ class OpenFinding:
     @property
     def is_of_a_row(self) -> bool:
         """Whether there is a key to look at: a table, or many rows, have none."""
-        return self.slot != WHOLE_TABLE and self.kind is not Kind.SYSTEMATIC
+        return self.slot != WHOLE_TABLE and self.kind not in OF_MANY_ROWS
 
     @property
     def is_counted_apart(self) -> bool:

@@ -8,36 +8,23 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from checkpoints.clock import to_seconds
 from checkpoints.journal import Journal
-from reconcilers.absent import truth_lost_rows
+from reconcilers.ceiling import MINUTE
 from reconcilers.family import Family
-from reconcilers.finding import Action, Finding, State
+from reconcilers.finding import Action, Finding
 from reconcilers.key import WHOLE_TABLE
+from reconcilers.lost_rows import COVERED, place_of
 from reconcilers.model import Kind, Micros, Slot, Suspect
 from streaming.monitoring.metrics import Metrics
-from streaming.monitoring.report import count_change, report_change, report_end, report_looks_again
+from streaming.monitoring.report import report_change, report_end, report_looks_again
 from streaming.pipeline.held_looks import HeldLooks, Place
 from streaming.pipeline.open_by_group import MessagesByGroup
 from streaming.pipeline.open_finding import OpenFinding, Wait
 from streaming.pipeline.open_index import Labels, OpenIndex
 from streaming.steps.outcome import Outcome
-
-ONE_IN = 100
-"""What tells of many rows is counted anew when their number has changed by 1 %."""
-
-
-@dataclass(frozen=True, slots=True)
-class LostRows:
-    """The finding that tells of many rows that the truth has lost: how many, when it was written.
-
-    What an earlier process has written counts as 0: it is counted anew.
-    """
-
-    finding: Finding
-    rows: int = 0
 
 
 @dataclass(slots=True)
@@ -55,7 +42,7 @@ class OpenFindings:
     asked_again_after: Micros
     held_looks: HeldLooks
     index: OpenIndex = field(init=False)
-    _lost_rows: LostRows | None = None
+    _told_at: Micros = 0
 
     def __post_init__(self) -> None:
         """None is open yet."""
@@ -63,13 +50,26 @@ class OpenFindings:
 
     def recall(self) -> None:
         """Read them anew from the journal."""
-        self.index, self._lost_rows = OpenIndex(self.family), None
-        self.index.fill(map(self._noted, self.journal.open_findings(self.family)))
+        self.index = OpenIndex(self.family)
+        self.index.fill(self.journal.open_findings(self.family))
         self._show()
+
+    def recall_told(self, now: Micros) -> None:
+        """Read, once a minute, what a sweep has told meanwhile of rows that are left together."""
+        if abs(now - self._told_at) < MINUTE:
+            return
+        self._told_at, name = now, self.family.listing.name
+        places = [place_of(self.family, each) for each in COVERED]
+        told = self.journal.recall(self.family, name, places)
+        for place in places:
+            if place in told:
+                self.index.keep(told[place])
+            else:
+                self.index.drop(name, place)
 
     def keep(self, finding: Finding) -> None:
         """An open finding, new or changed. Sentence and rows stay in the journal."""
-        self.index.keep(self._noted(finding))
+        self.index.keep(finding)
 
     def drop(self, finding: Finding) -> None:
         """It is closed."""
@@ -77,9 +77,6 @@ class OpenFindings:
 
     def forget(self, projection: str, slot: Slot) -> None:
         """No finding is open there (any more: an observer may have seen it heal)."""
-        lost = self._lost_rows.finding if self._lost_rows is not None else None
-        if lost is not None and (lost.projection, lost.slot) == (projection, slot):
-            self._lost_rows = None
         self.index.drop(projection, slot)
 
     def of(self, finding: Finding) -> OpenFinding | None:
@@ -174,45 +171,16 @@ class OpenFindings:
 
     # --- outcomes
 
-    def record_outcomes(self, outcomes: Iterable[Outcome], absent: int, now: Micros) -> None:
+    def record_outcomes(self, outcomes: Iterable[Outcome]) -> None:
         """Take in what became of the suspects, with one sentence a finding.
 
-        That a table refuses, or no longer does, several workers may have found out. Of more rows
-        than ``absent`` that the truth lost without a delete one finding tells. ``now`` is µs.
+        That a table refuses, or no longer does, several workers may have found out.
         """
         all_of_them = list(outcomes)
         for outcome in all_of_them:
             self._take(outcome)
         report_looks_again(outcome.reason for outcome in all_of_them)
-        self._tell_of_absent(absent, now)
         self._show()
-
-    def _noted(self, finding: Finding) -> Finding:
-        """The one that tells of many lost rows is remembered with its words."""
-        if finding.kind is Kind.TRUTH_LOST_ROWS:
-            number = len(self.index.of_kind(Kind.ABSENT_WITHOUT_DELETE))
-            self._lost_rows = LostRows(finding, number)
-        return finding
-
-    def _tell_of_absent(self, most: int, now: Micros) -> None:
-        told, absent = self._lost_rows, self.index.of_kind(Kind.ABSENT_WITHOUT_DELETE)
-        if told and len(absent) > most and abs(len(absent) - told.rows) * ONE_IN < told.rows:
-            return
-        before = told.finding if told is not None else None
-        found = truth_lost_rows(self.family, absent, most, now)
-        if found is None:
-            if before is not None:
-                self.journal.close(before, State.HEALED, now)
-                self.drop(before)
-                report_end(self.metrics, before, State.HEALED)
-        elif before is None:
-            self.journal.put(found)
-            self.keep(found)
-            report_change(self.metrics, found)
-        elif found.sentence != before.sentence:
-            found = replace(found, found_at=before.found_at)
-            self.journal.touch(found)
-            self.keep(found)
 
     def _take(self, outcome: Outcome) -> None:
         finding = outcome.finding
@@ -230,10 +198,7 @@ class OpenFindings:
         self.keep(finding)
         if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
             return
-        if finding.kind is Kind.ABSENT_WITHOUT_DELETE and self._lost_rows is not None:
-            count_change(self.metrics, finding)  # one sentence stands for all of them
-        else:
-            report_change(self.metrics, finding)
+        report_change(self.metrics, finding)
         if outcome.action is Action.REPAIR and finding.oldest is not None:
             self.metrics.time_to_repair.observe(to_seconds(outcome.at - finding.oldest))
 

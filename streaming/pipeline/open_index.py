@@ -19,7 +19,7 @@ from streaming.pipeline.open_finding import OpenFinding, opened
 
 Labels = tuple[str, str, str]
 BySlot = dict[Slot, OpenFinding]
-SINGLED_OUT = frozenset({Kind.UNREADABLE, Kind.ABSENT_WITHOUT_DELETE})
+SINGLED_OUT = frozenset({Kind.UNREADABLE})
 """Kinds whose findings are asked for by themselves."""
 AT_ONCE = 1_000
 """Most findings that are due at once; the rest is due with the next slice."""

@@ -32,6 +32,7 @@ from reconcilers.model import (
 from reconcilers.plan import plan
 from reconcilers.policy import refusal
 from reconcilers.seen import Seen
+from streaming.steps.accepted_together import AcceptedTogether
 from streaming.steps.confirm import Confirmer, Unreadable
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
@@ -42,6 +43,7 @@ from streaming.steps.recorder import FindingRecorder
 from streaming.steps.removals import Removals
 from streaming.steps.repair import Repairer
 from streaming.steps.turns import in_turn
+from streaming.steps.unread import may_be_unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,10 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class Examiner:
-    """Examines one projection's suspects; ``publish`` sends keys to the suspects topic (step 7)."""
+    """Examines one projection's suspects; ``publish`` sends keys to the suspects topic (step 7).
+
+    ``together`` says what was accepted for many rows at once; None: of an index nothing is.
+    """
 
     family: Family
     projection: Projection
@@ -79,6 +84,7 @@ class Examiner:
     publish: Callable[[Iterable[Wake]], None]
     clock: Callable[[], Micros]
     rules: Rules
+    together: AcceptedTogether | None = None
 
     def examine(self, suspects: Sequence[Suspect], permit: Permit, batch: str) -> list[Outcome]:
         """Confirm each suspect and act. ``batch`` names the batch, the same when re-executed.
@@ -121,7 +127,7 @@ class Examiner:
         return outcomes
 
     def _batch(self, permit: Permit) -> _Batch:
-        rules, projection = self.rules, self.projection
+        rules, projection, again = self.rules, self.projection, self.rules.recheck_interval
         removals = Removals(self.family, projection, self.tables, rules.empty_truth_min_rows)
         repairs = Repairer(
             projection=projection,
@@ -130,11 +136,9 @@ class Examiner:
             parking=Parking(self.family, self.journal, self.clock),
             publish=self.publish,
             clock=self.clock,
-            recheck_interval=rules.recheck_interval,
+            recheck_interval=again,
         )
-        record = FindingRecorder(
-            self.family, projection, self.journal, self.clock, rules.recheck_interval
-        )
+        record = FindingRecorder(self.family, projection, self.journal, self.clock, again)
         return _Batch(permit, removals, repairs, record)
 
     def confirmed(
@@ -208,8 +212,7 @@ class Examiner:
 
     def _comes_back(self, slot: Slot, reason: str) -> Outcome:
         """Its key was published."""
-        name = self.projection.name
-        return Outcome(slot, Action.LOOK_AGAIN, None, projection=name, reason=reason)
+        return Outcome(slot, Action.LOOK_AGAIN, None, None, 0, self.projection.name, reason)
 
     def verdict(self, case: ConfirmedSuspect) -> Verdict:
         """What is to become of it, whatever limits and pauses say. Nothing is written."""
@@ -220,15 +223,12 @@ class Examiner:
             return Consistent() if seen.swept else cannot_be_found(self.family)
         accepted = self.rules.always_accepted | decided(previous)
         verdict = judge(self.family, self.projection, seen, case.moment, accepted)
-        if isinstance(verdict, Repair) and not seen.consulted and self._may_be_unread(case.slot):
+        if self.together and (more := self.together.kinds(seen, verdict, self.rules.delay)):
+            verdict = judge(self.family, self.projection, seen, case.moment, accepted | more)
+        of_nobody = isinstance(verdict, Repair) and not seen.consulted
+        if of_nobody and may_be_unread(self.journal, self.family, case.slot):
             return names_no_source(self.family)
         return self.confirmation.settle(seen, verdict)
-
-    def _may_be_unread(self, slot: Slot) -> bool:
-        """Whether the truth may have a row here that nobody has been able to read."""
-        places = [slot, self.family.whole_group(slot.group)]
-        found = self.journal.recall(self.family, self.family.listing.name, places)
-        return any(each.kind is Kind.UNREADABLE for each in found.values())
 
     def _repair(
         self, case: ConfirmedSuspect, verdict: Repair, step: Step, batch: _Batch
@@ -239,7 +239,7 @@ class Examiner:
             self.family,
             self.projection,
             case.admitted(batch.permit.admits(self.projection, verdict.difference.kind, case.slot)),
-            lambda: _may_remove(case, batch.removals),
+            lambda: self._may_remove(case, batch.removals),
         )
         if refused is None:
             yield from self._carry_out(case, verdict, step.attempt, batch)
@@ -292,7 +292,9 @@ class Examiner:
             return batch.record.keep(case)
         return batch.record.report(case, report)
 
-
-def _may_remove(case: ConfirmedSuspect, removals: Removals) -> bool:
-    accepted = Kind.MAILBOX_WITHOUT_TRUTH in decided(case.previous)
-    return accepted or removals.may_lose_rows(case.slot.group)
+    def _may_remove(self, case: ConfirmedSuspect, removals: Removals) -> bool:
+        kind = Kind.MAILBOX_WITHOUT_TRUTH
+        decisions = decided(case.previous) | (
+            self.together.at(case.slot, kind) if self.together else frozenset()
+        )
+        return kind in decisions or removals.may_lose_rows(case.slot.group)

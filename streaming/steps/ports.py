@@ -95,6 +95,9 @@ class ConfirmTables(ProjectionTables, Protocol):
     ) -> dict[Slot, Row]:
         """The projection's rows with write times (µs)."""
 
+    def truth_with_times(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        """All truth rows of each source with write times (µs), at the consistency of looks."""
+
     def truth_serially(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         """All truth rows of each source at serial consistency, with write times (µs)."""
 

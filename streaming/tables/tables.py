@@ -109,10 +109,8 @@ class Tables:
 
         A serial read completes a user's pending lightweight transaction; that is its own write.
         """
-        times = _times(self._truth_columns, self._sets | {self._source})
-        columns = ", ".join((*self._truth_key, *self._truth_columns, *times))
         query = self._statements.prepared(
-            f"SELECT {columns} FROM {self._table(self._truth.table)} WHERE {self._source} = ?",
+            f"{self._truth_and_times} WHERE {self._source} = ?",
             consistency_level=levels_of(self._settings).serial,
         )
         asked = list(sources)
@@ -122,6 +120,21 @@ class Tables:
             for source, rows in zip(asked, answers, strict=True)
             if rows
         }
+
+    def truth_with_times(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        """All truth rows of each source with write times; sources without any are left out."""
+        query = self._prepare(f"{self._truth_and_times} WHERE {self._source} IN ?")
+        found: dict[KeyValue, list[Row]] = defaultdict(list)
+        for rows in self._read(query, ((list(some),) for some in _chunks(sources))):
+            for row in rows:
+                found[row[self._source]].append(_with_times(_cells(row, self._sets)))
+        return {source: tuple(some) for source, some in found.items()}
+
+    @property
+    def _truth_and_times(self) -> str:
+        times = _times(self._truth_columns, self._sets | {self._source})
+        columns = ", ".join((*self._truth_key, *self._truth_columns, *times))
+        return f"SELECT {columns} FROM {self._table(self._truth.table)}"
 
     # --- step 6: repair
 

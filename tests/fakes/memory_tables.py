@@ -29,6 +29,9 @@ class MemoryTables:
     def truth_serially(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         return {each: self.truths[each] for each in messageids if each in self.truths}
 
+    def truth_with_times(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        return {each: self.truths[each] for each in messageids if each in self.truths}
+
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
         found = self.projection_with_times(projection, slots)
         return {slot: Row(row.cells) for slot, row in found.items()}

@@ -211,6 +211,10 @@ class Ports:
             self.kept.misread.append("the truth was read before the projection")
         return self._truths(sources)
 
+    def truth_with_times(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        self.kept.stop()
+        return self._truths(sources)
+
     def _rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
         read = self.kept.world.table_of(projection).read
         rows = {slot: read(slot.key) for slot in slots}

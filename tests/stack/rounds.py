@@ -100,6 +100,9 @@ class Stopping:
         self.stop(Point.CONFIRMED)
         return truths
 
+    def truth_with_times(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        return self.tables.truth_with_times(messageids)
+
     def apply(self, writes: Sequence[Write]) -> None:
         self.stop(Point.JOURNALLED)
         self.tables.apply(writes)

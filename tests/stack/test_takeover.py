@@ -64,6 +64,7 @@ NEWER_KINDS = {
     Kind.UNREADABLE,
     Kind.ABSENT_WITHOUT_DELETE,
     Kind.TRUTH_LOST_ROWS,
+    Kind.PAST_ROWS,
     Kind.CONTENT_LOST,
     Kind.SYSTEMATIC,
 }

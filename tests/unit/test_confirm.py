@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from reconcilers.confirm import Moment, judge
+from reconcilers.finding import ACCEPTABLE
 from reconcilers.memory import Memory
 from reconcilers.model import (
-    ACCEPTABLE,
     Consistent,
     Difference,
     Kind,

@@ -12,9 +12,10 @@ from checkpoints.codec import finding_to_json
 from checkpoints.memory import MemoryJournal
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family
-from reconcilers.finding import Finding, State
+from reconcilers.finding import ACCEPTABLE, OF_MANY_ROWS, Finding, State
 from reconcilers.key import text_of
-from reconcilers.model import ACCEPTABLE, Kind, Slot, Wake
+from reconcilers.lost_rows import LostRows, together
+from reconcilers.model import Kind, Slot, Wake
 from streaming.commands.dead_letters import place_of
 from streaming.commands.deciding import ACCEPT, RETRY, Desk
 from streaming.commands.finding_filter import FindingFilter
@@ -105,6 +106,15 @@ def test_only_stuck_ones_are_retried(
     assert not published
 
 
+def test_rows_of_which_nobody_knows_what_they_are_of_are_not_accepted(
+    desk: Desk, journal: MemoryJournal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = together(MESSAGE, LostRows(Kind.UNRESOLVED, 5_000, 9), NOW)
+    journal.put(found)
+    assert desk.decide(ACCEPT, frozenset({text_of(found.slot)}), FindingFilter()) == 1
+    assert "once it has read the whole truth" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("kind", sorted(ACCEPTABLE))
 def test_a_held_class_is_accepted(
     kind: Kind, desk: Desk, journal: MemoryJournal, published: Published
@@ -112,7 +122,7 @@ def test_a_held_class_is_accepted(
     slot = put(journal, kind, State.REPORTED)
     assert desk.decide(ACCEPT, frozenset({text_of(slot)}), FindingFilter()) == 0
     assert now_at(journal, slot).accepted
-    assert len(published) == (kind is not Kind.SYSTEMATIC)
+    assert len(published) == (kind not in OF_MANY_ROWS)
 
 
 def test_what_is_systematic_is_no_key_and_waits_for_the_next_sweep(

@@ -9,14 +9,15 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.memory import MemoryJournal
-from reconcilers.finding import Finding, State
+from reconcilers.finding import Finding, State, accepted
 from reconcilers.key import WHOLE_TABLE
+from reconcilers.lost_rows import LostRows, together
 from reconcilers.model import Kind, Micros, Slot, Wake
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_finding import opened
 from streaming.pipeline.open_findings import OpenFindings
-from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SLOT
+from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND, SLOT
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 FOUND = Finding(
@@ -135,3 +136,20 @@ def test_a_mailbox_has_a_finding_where_the_list_of_messages_differs() -> None:
     assert {box: [each.uid for each in some] for box, some in found.items()} == {MAILBOX: [7, 8]}
     assert keeping(other).messages() == {}
     assert list(keeping(FOUND, OF_A_TABLE).messages()) == [MAILBOX]
+
+
+def test_what_a_sweep_tells_of_many_rows_is_shown_within_a_minute_and_its_end_too() -> None:
+    journal = MemoryJournal(lambda: NOW)
+    kept = open_findings(journal)
+    found = together(FAMILY, LostRows(Kind.ABSENT_WITHOUT_DELETE, 5_000, 9), NOW)
+    kept.recall_told(NOW)
+    journal.put(accepted(found, NOW))
+    kept.recall_told(NOW + 59 * SECOND)
+    assert kept.counts() == {}
+    kept.recall_told(NOW + 60 * SECOND)
+    assert kept.counts() == {("messages", "truth_lost_rows", "reported"): 1}
+    assert kept.take_due(NOW + 3600 * SECOND) == []
+    assert len(kept.messages()) == 0
+    journal.close(found, State.HEALED, NOW)
+    kept.recall_told(NOW + 120 * SECOND)
+    assert kept.counts() == {}

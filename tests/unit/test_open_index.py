@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reconcilers.behind import BEHIND
-from reconcilers.finding import AND, Finding, State
+from reconcilers.finding import AND, OF_MANY_ROWS, Finding, State
 from reconcilers.hold import ON_HOLD
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot
@@ -62,7 +62,7 @@ def findings(draw: st.DrawFn) -> Finding:
     )
 
 
-SINGLE = {Kind.SYSTEMATIC}
+SINGLE = {*OF_MANY_ROWS}
 PLACE = st.tuples(st.sampled_from(["messages", "unseen_uids"]), st.sampled_from(PLACES))
 STEPS = st.lists(
     st.tuples(st.just("keep"), findings())
@@ -108,7 +108,7 @@ class Model:
 
 
 def _is_of_a_row(finding: Finding) -> bool:
-    return finding.slot != WHOLE_TABLE and finding.kind is not Kind.SYSTEMATIC
+    return finding.slot != WHOLE_TABLE and finding.kind not in OF_MANY_ROWS
 
 
 def same(index: OpenIndex, model: Model) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,11 +15,12 @@ from checkpoints.memory import MemoryLineage
 from reconcilers.errors import ReadFailed
 from reconcilers.families.message import MESSAGE
 from reconcilers.memory import Entry
-from reconcilers.model import KeyValue, Slot, Wake
+from reconcilers.model import KeyValue, Micros, Slot, Suspect, Wake
 from reconcilers.raw import RawCell, RawRow
 from reconcilers.tokens import TokenRange, range_of
 from streaming.again import scan as module
 from streaming.again.compared import Compared
+from streaming.again.past import PastRows, SiftedRows
 from streaming.again.scan import Piece, Scanner, Scanning, SweptPiece, sweep_task
 from tests.builders.glances import glance_of
 from tests.builders.rows import COMPLETE, FAMILY, SCHEMA
@@ -28,6 +29,16 @@ from tests.fakes.raw_tables import RawMemoryLineage, RawMemoryTables, shape_of
 TOKENS = TokenRange(0, 2**54)
 MOST = 500
 """Reads; halving a whole range down to each of its tokens would never end."""
+
+
+class HandsOver(PastRows):
+    """Nothing is of the past."""
+
+    def __init__(self) -> None:
+        pass
+
+    def sift(self, suspects: Iterable[Suspect], at: Micros) -> SiftedRows:
+        return SiftedRows(list(suspects))
 
 
 @dataclass
@@ -52,7 +63,8 @@ class Scans:
             family=MESSAGE, connections=lambda: SimpleNamespace(glance=object())
         )
         found = SweptPiece(Piece("messagedeleted", 0, TOKENS))
-        Scanner(job, self, *[Compared(Path("none"), 1)] * 2).sweep(TOKENS, found)
+        nothing = Compared(Path("none"), 1)
+        Scanner(job, self, HandsOver(), nothing, nothing).sweep(TOKENS, found)
         return found
 
 
@@ -109,9 +121,9 @@ class OneMailbox:
         monkeypatch.setattr(module, "look_at", lambda _job, _apart, wakes, _: self.look(wakes))
         monkeypatch.setattr(module, "mark_counted", lambda _job, keys: self.mark(list(keys)))
         number = range_of(1, parts.compared.ranges)
-        (found,) = sweep_task(Scanning(job, lambda _: self, parts.expected, parts.compared))(
-            [Piece(table, number, TOKENS, ahead)]
-        )
+        (found,) = sweep_task(
+            Scanning(job, lambda _: self, lambda _: HandsOver(), parts.expected, parts.compared)
+        )([Piece(table, number, TOKENS, ahead)])
         return found
 
     def look(self, wakes: list[Wake]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.memory import MemoryJournal
+from checkpoints.memory_lost_rows import MemoryLostRows
 from checkpoints.sweeps import Place, SweepRecord, SweptRange
 from reconcilers import systematic as rule
 from reconcilers.families.message import MESSAGE
@@ -22,6 +23,7 @@ from reconcilers.model import Kind, Micros, Slot, Suspect
 from reconcilers.tokens import token_ranges
 from streaming.again.scan import Piece, SweptPiece
 from streaming.again.sieve import Sieve
+from tests.builders.sieves import sieve
 
 FAMILY = keeping(MESSAGE, ["messages"])
 TRUTH, LISTING = FAMILY.truth.table, FAMILY.listing.table
@@ -54,13 +56,14 @@ class Scene:
     journal: MemoryJournal = field(default_factory=lambda: MemoryJournal(lambda: NOW))
     published: list[Suspect] = field(default_factory=list)
     now: int = NOW
+    lost_rows: MemoryLostRows = field(default_factory=MemoryLostRows)
 
     def __post_init__(self) -> None:
         self.sieve = self.begun()
 
     def begun(self, sweep: SweepRecord = SWEEP) -> Sieve:
         """As a new process makes it."""
-        self.sieve = Sieve(FAMILY, self, self.journal, lambda: self.now)
+        self.sieve = sieve(self, self.journal, lambda: self.now, self.lost_rows)
         self.sieve.begin(sweep, 0)
         return self.sieve
 
@@ -218,7 +221,7 @@ def test_its_finding_ends_when_a_sweep_has_found_the_listing_right() -> None:
     scene.sieve.table_ended(TRUTH)
     scene.sieve.take([piece(0, 3_000, many(0, 2), LISTING)])
     scene.sieve.table_ended(LISTING)
-    scene.sieve.ended()
+    scene.sieve.ended(SWEEP)
     assert not scene.findings()
     assert scene.logged() == ["held", "held", "healed"]
 
@@ -234,7 +237,7 @@ def test_and_stays_accepted_while_what_was_handed_over_is_not_repaired() -> None
         for table in (TRUTH, LISTING, "messagedeleted"):
             scene.sieve.take([piece(0, 3_000, many(0, 1_200), table)])
             scene.sieve.table_ended(table)
-        scene.sieve.ended()
+        scene.sieve.ended(SWEEP)
         (found,) = scene.findings()
         assert found.accepted
         assert len(scene.published) == 3 * 1_200
@@ -248,7 +251,7 @@ def test_an_acceptance_while_a_sweep_goes_on_is_kept_for_the_next() -> None:
     scene.accept()
     scene.sieve.take([piece(1, 1_000, many(1_000, 1_000))])
     scene.sieve.table_ended(TRUTH)
-    scene.sieve.ended()
+    scene.sieve.ended(SWEEP)
     assert not scene.published
     (found,) = scene.findings()
     assert found.accepted
@@ -262,7 +265,7 @@ def test_a_finding_of_before_ends_when_it_is_systematic_no_more_and_what_is_left
     scene.begun(replace(SWEEP, began_at=NOW + 10))
     scene.sieve.take([piece(0, 3_000, many(0, 40))])
     scene.sieve.table_ended(TRUTH)
-    scene.sieve.ended()
+    scene.sieve.ended(SWEEP)
     assert len(scene.published) == 40
     assert not scene.findings()
 
@@ -326,7 +329,7 @@ def test_each_is_handed_over_or_left_once_and_only_what_is_systematic_is_left(
         for start in range(0, len(pieces), at_once):
             done |= scene.sieve.take(pieces[start : start + at_once]).keys()
             told |= systematic_by_hand(pieces[: start + at_once], least, one_in)
-            assert {pattern.column for pattern in scene.sieve.told} == told
+            assert {pattern.column for pattern in scene.sieve.systematic.told} == told
             waiting = [each for some in scene.sieve._waiting for each in some.suspects]
             assert len(waiting) < least * 3
             assert not done & {some.place for some in scene.sieve._waiting}

@@ -15,10 +15,10 @@ from reconcilers.family import bind, keeping
 from reconcilers.key import text_of
 from reconcilers.model import Kind, Micros, Slot, Suspect
 from streaming.again.scan import Piece, SweptPiece, tables_of
-from streaming.again.sieve import Sieve
 from streaming.again.sweep import AT_FIRST, GIVES_UP_AFTER, Sweeper, SweepMark, SweepResult
 from streaming.commands.sweeper import told_of
 from tests.builders.indexes import INDEX_SCHEMA
+from tests.builders.sieves import sieve
 
 FAMILY = bind(keeping(MESSAGE, ["messages", "deleted_uids"]), INDEX_SCHEMA)
 TABLES = ("imapuidtable", "messageidtable", "messagedeleted")
@@ -64,7 +64,7 @@ class Scene:
             self.sweeps,
             SweepMark(self.lineage, DELAY),
             self.scan,
-            Sieve(FAMILY, self, self.journal, lambda: NOW + 1_000_000),
+            sieve(self, self.journal, lambda: NOW + 1_000_000, family=FAMILY),
             self,
             self.waits.append,
             lambda: NOW + 1_000_000,

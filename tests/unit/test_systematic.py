@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from reconcilers.finding import State
+from reconcilers.finding import ACCEPTABLE, State
 from reconcilers.key import slot_from_text, text_of
-from reconcilers.model import ACCEPTABLE, Kind, Slot, Suspect
+from reconcilers.model import Kind, Slot, Suspect
 from reconcilers.systematic import (
     EXAMPLES,
     LEAST_ROWS,

@@ -1,0 +1,78 @@
+"""Rows that are left together, in Cassandra: spread over `BUCKETS` partitions a family."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from checkpoints.cassandra.journal import BUCKETS, SLOTS_A_READ, bucket_of
+from checkpoints.cassandra.store import Request, Store, in_groups
+from reconcilers.family import Family
+from reconcilers.key import slot_from_text, text_of
+from reconcilers.lost_rows import LostRow
+from reconcilers.model import Kind, Slot
+
+ROWS_A_BATCH = 30
+"""Of one partition, of some 100 bytes each."""
+
+
+class CassandraLostRows:
+    """`checkpoints.lost_rows.LostRowsStore` on the table lost_rows."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        columns = "key, reason, counted_at, seen_at"
+        here = "FROM $ks.lost_rows WHERE family = ? AND bucket = ?"
+        self._at = store.prepare(f"SELECT {columns} {here} AND key IN ?")
+        self._all = store.prepare(f"SELECT {columns} {here}")
+        self._keep = store.prepare(
+            f"INSERT INTO $ks.lost_rows (family, bucket, {columns}) VALUES (?, ?, ?, ?, ?, ?)"
+        )
+        self._forget = store.prepare(f"DELETE {here} AND key = ?")
+
+    def at(self, family: Family, slots: Iterable[Slot]) -> dict[Slot, LostRow]:
+        """Those that are left at these slots: a few reads for many."""
+        by_bucket: dict[int, list[str]] = defaultdict(list)
+        for key in {text_of(slot) for slot in slots}:
+            by_bucket[bucket_of(key)].append(key)
+        requests = (
+            (self._at, (family.name, bucket, list(group)))
+            for bucket, keys in by_bucket.items()
+            for group in in_groups(keys, SLOTS_A_READ)
+        )
+        rows = self._store.gather("reading which rows are left", requests)
+        return {row.slot: row for row in (_row(family, each) for each in rows)}
+
+    def keep(self, family: Family, rows: Iterable[LostRow]) -> None:
+        """These are left, in batches of one partition."""
+        by_bucket: dict[int, list[Request]] = defaultdict(list)
+        for each in rows:
+            key = text_of(each.slot)
+            bucket = bucket_of(key)
+            values = family.name, bucket, key, str(each.reason), each.counted_at, each.seen_at
+            by_bucket[bucket].append((self._keep, values))
+        batches = (
+            self._store.batch(group)
+            for requests in by_bucket.values()
+            for group in in_groups(requests, ROWS_A_BATCH)
+        )
+        self._store.run("noting which rows are left", batches)
+
+    def all(self, family: Family) -> Iterator[LostRow]:
+        """All of a family, page by page."""
+        for bucket in range(BUCKETS):
+            for each in self._store.rows(
+                "listing which rows are left", self._all, family.name, bucket
+            ):
+                yield _row(family, each)
+
+    def forget(self, family: Family, slots: Iterable[Slot]) -> None:
+        """These are left no more."""
+        keys = (text_of(slot) for slot in slots)
+        requests = ((self._forget, (family.name, bucket_of(key), key)) for key in keys)
+        self._store.run("forgetting which rows were left", requests)
+
+
+def _row(family: Family, row: tuple[str, str, int, int]) -> LostRow:
+    key, reason, counted_at, seen_at = row
+    return LostRow(slot_from_text(family.key, key), Kind(reason), counted_at, seen_at)

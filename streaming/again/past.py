@@ -1,0 +1,186 @@
+"""Rows of the past on a worker: which are left together, told by batched reads and no serial one.
+
+A row that the truth does not have is judged by the very rules of the stream, as if it had been
+absent a delay ago. What they only report, for want of any delete, is left with others; nothing is
+written to James's tables here. All else is handed over to the stream, which confirms it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from checkpoints.lost_rows import LostRowsStore
+from reconcilers.errors import ReadFailed, Refused
+from reconcilers.family import Projection
+from reconcilers.finding import Finding
+from reconcilers.lost_rows import COVERED, LostRow, births, covered, place_of, reason_of
+from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect
+from streaming.steps.confirmed import ConfirmedSuspect
+from streaming.steps.examine import Examiner
+from streaming.steps.ports import ConfirmTables, MessageTables
+from streaming.steps.removals import Removals
+
+ROWS_AT_ONCE = 2_000
+
+
+@dataclass(slots=True)
+class LeftRows:
+    """Rows that are left for one reason: how many, where, and ``most`` + 1 of them at most.
+
+    ``born`` are the first and the last time (µs) at which one of their sources was made.
+    """
+
+    most: int
+    rows: int = 0
+    groups: set[KeyValue] = field(default_factory=set)
+    suspects: list[Suspect] = field(default_factory=list)
+    born: tuple[Micros, Micros] | None = None
+
+    def add(self, suspect: Suspect) -> None:
+        """One more."""
+        self.merge(LeftRows(0, 1, {suspect.slot.group}, [suspect], _span(births(suspect.sources))))
+
+    def merge(self, other: LeftRows) -> None:
+        """Take in others that are left for the same reason."""
+        self.rows += other.rows
+        self.groups |= other.groups
+        self.suspects += other.suspects[: self.most + 1 - len(self.suspects)]
+        self.born = _span([*(self.born or ()), *(other.born or ())])
+
+
+def _span(times: Sequence[Micros]) -> tuple[Micros, Micros] | None:
+    return (min(times), max(times)) if times else None
+
+
+@dataclass(slots=True)
+class SiftedRows:
+    """What became of suspects: ``handed_over`` as ever, or ``left``, by reason.
+
+    ``covered`` counts those that are handed over because a person has accepted their reason.
+    """
+
+    handed_over: list[Suspect] = field(default_factory=list)
+    left: dict[Kind, LeftRows] = field(default_factory=dict)
+    covered: Counter[Kind] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class PastRows:
+    """Tells rows of the past from others. ``most`` are so few that each has a finding of its own.
+
+    ``examiner`` is that of the listing.
+    """
+
+    examiner: Examiner
+    tables: MessageTables
+    store: LostRowsStore
+    most: int
+
+    def sift(self, suspects: Iterable[Suspect], at: Micros) -> SiftedRows:
+        """Those that are left are noted as counted ``at`` (µs), unless they were before."""
+        found, extra = SiftedRows(), list[Suspect]()
+        for each in suspects:
+            (extra if self._may_be_left(each) else found.handed_over).append(each)
+        if extra:
+            groups = self._groups()
+            removals = Removals(
+                *(self.examiner.family, self.examiner.projection, self.tables),
+                self.examiner.rules.empty_truth_min_rows,
+            )
+            for start in range(0, len(extra), ROWS_AT_ONCE):
+                some = extra[start : start + ROWS_AT_ONCE]
+                self._sift(some, self._reasons(some, removals), groups, at, found)
+        return found
+
+    def _may_be_left(self, suspect: Suspect) -> bool:
+        listed = suspect.projection == self.examiner.projection.name
+        return listed and suspect.kind is Kind.EXTRA_ROW and suspect.unreadable is None
+
+    def _groups(self) -> Mapping[Kind, Finding | None]:
+        """The findings of those that are left, by reason."""
+        family = self.examiner.family
+        places = {reason: place_of(family, reason) for reason in COVERED}
+        found = self.examiner.journal.recall(family, family.listing.name, places.values())
+        return {reason: found.get(place) for reason, place in places.items()}
+
+    def _sift(
+        self,
+        some: Sequence[Suspect],
+        reasons: Mapping[Slot, Kind],
+        groups: Mapping[Kind, Finding | None],
+        at: Micros,
+        found: SiftedRows,
+    ) -> None:
+        family = self.examiner.family
+        known = self.store.at(family, reasons)
+        keep = list[LostRow]()
+        for suspect in some:
+            reason = reasons.get(suspect.slot)
+            if reason is None:
+                found.handed_over.append(suspect)
+                continue
+            before = known.get(suspect.slot)
+            same = before is not None and before.reason is reason
+            row = replace(before, seen_at=at) if same and before else None
+            row = row or LostRow(suspect.slot, reason, at, at)
+            keep.append(row)
+            if covered(groups[reason], row, reason):
+                found.covered[reason] += 1
+                found.handed_over.append(suspect)
+            else:
+                found.left.setdefault(reason, LeftRows(self.most)).add(suspect)
+        self.store.keep(family, keep)
+
+    def _reasons(self, some: Sequence[Suspect], removals: Removals) -> Mapping[Slot, Kind]:
+        """Those of the rows that no evidence decides; none where something cannot be read."""
+        confirmation, tables = self.examiner.confirmation, TablesInBulk(self.tables)
+        bulk = replace(
+            self.examiner,
+            confirmation=replace(confirmation, tables=tables, contents=None),
+            together=None,
+        )
+        asked = [replace(each, suspected=each.kind) for each in some]
+        try:
+            cases = bulk.confirmed(asked, bulk.clock(), "")
+            return {
+                case.slot: reason
+                for case in cases
+                if (reason := self._reason(bulk, case, removals)) is not None
+            }
+        except (ReadFailed, Refused):
+            return {}  # the stream finds out which it is
+
+    def _reason(self, bulk: Examiner, case: ConfirmedSuspect, removals: Removals) -> Kind | None:
+        if case.previous is not None or case.hold is not None:
+            return None
+        if case.suspect.unreadable is not None:
+            return None
+        reason = reason_of(bulk.family, case.seen, bulk.verdict(case), bulk.rules.delay)
+        if reason in {None, Kind.UNRESOLVED} or removals.may_lose_rows(case.slot.group):
+            return reason
+        return Kind.MAILBOX_WITHOUT_TRUTH
+
+
+@dataclass(frozen=True, slots=True)
+class TablesInBulk:
+    """The reads of a confirmation, at the consistency of looks: nothing is written on them."""
+
+    tables: ConfirmTables
+
+    def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
+        """The projection's rows."""
+        return self.tables.projection_rows(projection, slots)
+
+    def projection_with_times(
+        self, projection: Projection, slots: Iterable[Slot]
+    ) -> dict[Slot, Row]:
+        """The projection's rows with write times (µs)."""
+        return self.tables.projection_with_times(projection, slots)
+
+    def truth_with_times(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        """All truth rows of each source, with write times (µs)."""
+        return self.tables.truth_with_times(sources)
+
+    truth_serially = truth_with_times

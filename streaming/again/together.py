@@ -1,0 +1,183 @@
+"""What a sweep tells of many rows at once: what is systematic, and rows of the past."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from checkpoints.journal import Journal
+from checkpoints.lost_rows import LostRowsStore
+from checkpoints.sweeps import SweepRecord
+from reconcilers import lost_rows, systematic
+from reconcilers.family import Family
+from reconcilers.finding import Finding, State
+from reconcilers.key import text_of
+from reconcilers.lost_rows import COVERED, LostRows, together
+from reconcilers.model import Kind, Micros, Slot
+from reconcilers.systematic import EXAMPLES, Extent, Pattern, Spread
+from streaming.again.past import LeftRows
+
+log = logging.getLogger("reconciler")
+
+TOLD_SO = (Kind.TRUTH_LOST_ROWS, Kind.PAST_ROWS)
+FORGOTTEN_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What both kinds of findings are told with: one family's journal, and a clock (µs)."""
+
+    family: Family
+    journal: Journal
+    clock: Callable[[], Micros]
+
+    def standing(self, *kinds: Kind) -> list[Finding]:
+        """Those of these kinds that are open."""
+        return [each for each in self.journal.open_findings(self.family) if each.kind in kinds]
+
+    def at(self, found: Finding) -> Finding | None:
+        """The one that stands in its place."""
+        return self.journal.recall(self.family, found.projection, [found.slot]).get(found.slot)
+
+    def new(self, found: Finding) -> None:
+        """It is told for the first time."""
+        self.journal.put(found)
+        log.warning("%s", found.sentence)
+
+    def end(self, found: Finding) -> None:
+        """Its rows are not many any more."""
+        self.journal.close(found, State.HEALED, self.clock())
+        log.info("%s: %s", State.HEALED.value, found.sentence)
+
+
+@dataclass(slots=True)
+class Systematic:
+    """Patterns that very many rows follow. ``told`` are those that this sweep has told of.
+
+    What a sweep was told to be systematic before it was ended, and goes on with, stays so.
+    """
+
+    by: Told
+    told: dict[Pattern, Extent] = field(default_factory=dict)
+    _standing: dict[tuple[str, Slot], Spread] = field(default_factory=dict)
+
+    def begin(self, sweep: SweepRecord) -> None:
+        """Read what a person has accepted, and what this sweep has told of already."""
+        for each in self.by.standing(Kind.SYSTEMATIC):
+            if each.accepted:
+                self._standing[each.projection, each.slot] = Spread.ACCEPTED
+            elif each.tried_at >= sweep.began_at:
+                self._standing[each.projection, each.slot] = Spread.SYSTEMATIC
+
+    def spread(self, extent: Extent) -> Spread:
+        """What was systematic once stays so in this sweep."""
+        pattern = extent.pattern
+        place = pattern.projection, systematic.place_of(self.by.family, pattern)
+        here = Spread.SYSTEMATIC if pattern in self.told else extent.spread
+        return self._standing.get(place, here)
+
+    def tell(self, extent: Extent) -> None:
+        """One finding, whose numbers grow; what was said when more was compared stands."""
+        self.told[extent.pattern] = extent
+        found = systematic.systematic(self.by.family, extent, self.by.clock())
+        before = self.by.at(found)
+        if before is None:
+            self.by.new(found)
+        elif extent.spread is Spread.SYSTEMATIC and not before.accepted:
+            self.by.journal.touch(replace(found, found_at=before.found_at))
+
+    def ended(self) -> None:
+        """Everything was compared: what is systematic no more is no finding any more."""
+        family = self.by.family
+        still = {(each.projection, systematic.place_of(family, each)) for each in self.told}
+        for each in self.by.standing(Kind.SYSTEMATIC):
+            if (each.projection, each.slot) not in still:
+                self.by.end(each)
+
+    def lines(self) -> Iterator[str]:
+        """What is systematic, a line each."""
+        for pattern, extent in sorted(self.told.items()):
+            place = systematic.place_of(self.by.family, pattern)
+            if self._standing.get((pattern.projection, place)) is Spread.ACCEPTED:
+                yield f"systematic: {extent}: accepted, and handed over"
+            else:
+                accept = f"--accept {text_of(place)} --system {pattern.projection}"
+                yield f"systematic: {extent}: left, until `reconcile findings {accept}`"
+
+
+@dataclass(slots=True)
+class PastTogether:
+    """Rows of the past that no evidence decides: of more than ``most`` one finding for each reason.
+
+    ``told`` has how many were told for each reason in this sweep; ``handed_over`` counts those of
+    reasons that a person has accepted.
+    """
+
+    by: Told
+    store: LostRowsStore
+    most: int
+    told: dict[Kind, int] = field(default_factory=dict)
+    handed_over: Counter[Kind] = field(default_factory=Counter)
+
+    def begin(self, sweep: SweepRecord) -> None:
+        """Read what this sweep has told of already."""
+        family = self.by.family
+        for each in self.by.standing(*TOLD_SO):
+            reason = lost_rows.reason_at(family, each.slot)
+            if reason is not None and not each.accepted and each.tried_at >= sweep.began_at:
+                self.told[reason] = 0
+
+    def tell(self, reason: Kind, left: LeftRows) -> None:
+        """One finding, whose numbers grow; of an accepted one these rows are not covered."""
+        if left.rows <= self.told.get(reason, -1):
+            return
+        self.told[reason] = left.rows
+        examples = tuple(each.slot for each in left.suspects[:EXAMPLES])
+        lost = LostRows(reason, left.rows, len(left.groups), examples, left.born)
+        now = self.by.clock()
+        before = self.by.at(together(self.by.family, lost, now))
+        if before is None:
+            self.by.new(together(self.by.family, lost, now))
+            return
+        since = before.next_look if before.accepted else None
+        found = together(self.by.family, replace(lost, since=since), now)
+        self.by.journal.touch(
+            replace(
+                found,
+                found_at=before.found_at,
+                accepted=before.accepted,
+                next_look=before.next_look,
+            )
+        )
+
+    def ended(self, sweep: SweepRecord) -> None:
+        """Everything was compared: what was not found is left no more, nor is its finding."""
+        family = self.by.family
+        still = {lost_rows.place_of(family, each) for each in (*self.told, *+self.handed_over)}
+        for each in self.by.standing(*TOLD_SO):
+            if each.slot not in still:
+                self.by.end(each)
+        gone = list[Slot]()
+        for row in self.store.all(family):
+            if row.seen_at < sweep.began_at:
+                gone.append(row.slot)
+            if len(gone) >= FORGOTTEN_AT_ONCE:
+                self.store.forget(family, gone)
+                gone.clear()
+        self.store.forget(family, gone)
+
+    def lines(self) -> Iterator[str]:
+        """What is left, and what was accepted, a line each."""
+        family = self.by.family
+        for reason, number in sorted(self.handed_over.items()):
+            yield f"rows of the past, {reason}: {number} accepted, and handed over"
+        for reason, number in sorted(self.told.items()):
+            place = text_of(lost_rows.place_of(family, reason))
+            what = f"rows of the past, {reason}: {number} left"
+            if COVERED[reason]:
+                accept = f"--accept {place} --system {family.listing.name}"
+                yield f"{what}, until `reconcile findings {accept}`"
+            else:
+                yield f"{what}, until the whole truth is read"

@@ -1,0 +1,35 @@
+"""What a person has accepted for many rows at once: asked for each row before it is removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from checkpoints.journal import Journal
+from checkpoints.lost_rows import LostRowsStore
+from reconcilers.family import Family
+from reconcilers.lost_rows import covered, place_of, reason_of
+from reconcilers.model import Kind, Micros, Slot, Verdict
+from reconcilers.seen import Seen
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedTogether:
+    """Of one family's listing; see `reconcilers.lost_rows`."""
+
+    family: Family
+    journal: Journal
+    store: LostRowsStore
+
+    def kinds(self, seen: Seen, verdict: Verdict, delay: Micros) -> frozenset[Kind]:
+        """The classes that were accepted for a row that is only reported; ``delay`` is D (µs)."""
+        reason = reason_of(self.family, seen, verdict, delay)
+        return frozenset() if reason is None else self.at(seen.slot, reason)
+
+    def at(self, slot: Slot, reason: Kind) -> frozenset[Kind]:
+        """The classes that were accepted for this row, if that reason is among them."""
+        row = self.store.at(self.family, [slot]).get(slot)
+        if row is None:
+            return frozenset()
+        place = place_of(self.family, row.reason)
+        found = self.journal.recall(self.family, self.family.listing.name, [place])
+        return covered(found.get(place), row, reason)

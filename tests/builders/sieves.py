@@ -1,0 +1,29 @@
+"""A sieve over a journal in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from checkpoints.memory import MemoryJournal
+from checkpoints.memory_lost_rows import MemoryLostRows
+from reconcilers.families.message import MESSAGE
+from reconcilers.family import Family, keeping
+from reconcilers.model import Micros
+from streaming.again.sieve import Sieve, SuspectSink
+from streaming.again.together import PastTogether, Systematic, Told
+
+OF_MESSAGES = keeping(MESSAGE, ["messages"])
+FEW = 3
+
+
+def sieve(
+    sink: SuspectSink,
+    journal: MemoryJournal,
+    clock: Callable[[], Micros],
+    lost_rows: MemoryLostRows | None = None,
+    family: Family = OF_MESSAGES,
+) -> Sieve:
+    """Of more than `FEW` rows of the past one finding tells."""
+    told = Told(family, journal, clock)
+    past = PastTogether(told, lost_rows or MemoryLostRows(), FEW)
+    return Sieve(family, sink, Systematic(told), past)

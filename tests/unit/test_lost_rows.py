@@ -1,0 +1,103 @@
+"""What a person's word on many rows covers, and what their finding says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconcilers.finding import ACCEPTABLE, Finding, State, accepted
+from reconcilers.lost_rows import (
+    COVERED,
+    LostRow,
+    LostRows,
+    covered,
+    place_of,
+    reason_at,
+    together,
+)
+from reconcilers.model import Kind
+from tests.builders.rows import FAMILY, LONG_AGO, NOW, SECOND, SLOT
+
+AMBIGUOUS, ABSENT = Kind.AMBIGUOUS_RANGE_DELETE, Kind.ABSENT_WITHOUT_DELETE
+MAILBOX_LOST = Kind.MAILBOX_WITHOUT_TRUTH
+
+
+def group(reason: Kind = AMBIGUOUS) -> Finding:
+    return together(FAMILY, LostRows(reason, 5, 2, (SLOT,)), NOW)
+
+
+def row(reason: Kind = AMBIGUOUS, counted_at: int = NOW) -> LostRow:
+    return LostRow(SLOT, reason, counted_at, counted_at)
+
+
+def test_nothing_is_covered_before_a_person_accepts() -> None:
+    assert covered(None, row(), AMBIGUOUS) == frozenset()
+    assert covered(group(), row(), AMBIGUOUS) == frozenset()
+    assert covered(accepted(group(), NOW), None, AMBIGUOUS) == frozenset()
+
+
+def test_the_rows_that_were_counted_by_then_are_covered_for_their_reason() -> None:
+    assert covered(accepted(group(), NOW + SECOND), row(), AMBIGUOUS) == {AMBIGUOUS}
+
+
+def test_a_row_that_was_counted_after_it_was_told_is_not() -> None:
+    late = row(counted_at=NOW + 1)
+    assert covered(accepted(group(), NOW + 3600 * SECOND), late, AMBIGUOUS) == frozenset()
+
+
+@pytest.mark.parametrize("reason", [ABSENT, MAILBOX_LOST, Kind.UNRESOLVED, Kind.CONTENT_LOST])
+def test_a_row_whose_reason_is_another_one_now_is_not(reason: Kind) -> None:
+    assert covered(accepted(group(), NOW), row(), reason) == frozenset()
+
+
+@pytest.mark.parametrize("reason", [AMBIGUOUS, ABSENT, MAILBOX_LOST])
+def test_of_a_mailbox_that_has_lost_most_of_its_truth_both_classes_are_covered(
+    reason: Kind,
+) -> None:
+    assert covered(accepted(group(MAILBOX_LOST), NOW), row(MAILBOX_LOST), reason) == {
+        AMBIGUOUS,
+        ABSENT,
+        MAILBOX_LOST,
+    }
+
+
+def test_a_row_of_which_nobody_knows_what_it_is_of_cannot_be_accepted() -> None:
+    of_nobody = accepted(group(Kind.UNRESOLVED), NOW)
+    assert covered(of_nobody, row(Kind.UNRESOLVED), Kind.UNRESOLVED) == frozenset()
+
+
+def test_each_reason_has_a_place_of_its_own_which_no_row_has() -> None:
+    places = {place_of(FAMILY, each) for each in COVERED}
+    assert len(places) == len(COVERED)
+    assert all(reason_at(FAMILY, place_of(FAMILY, each)) is each for each in COVERED)
+    assert reason_at(FAMILY, SLOT) is None
+
+
+def test_its_finding_tells_number_mailboxes_some_of_them_and_what_to_type() -> None:
+    born = (LONG_AGO, NOW)
+    lost = LostRows(ABSENT, 4, 2, (SLOT,), born)
+    found = together(FAMILY, lost, NOW)
+    assert (found.kind, found.state) == (Kind.TRUTH_LOST_ROWS, State.REPORTED)
+    assert found.kind in ACCEPTABLE
+    assert (found.next_look, found.tried_at) == (None, NOW)
+    assert found.sentence.startswith(
+        "absent_without_delete: imapuidtable has lost 4 rows of 2 mailboxes without a delete: was"
+        " it restored from an older copy? (messages made from 2027-01-15 07:00 to 2027-01-15 08:00"
+        " UTC), 11111111-0000-1000-8000-000000000001/7 among them; "
+    )
+    assert "--members " in found.sentence
+    assert "--accept " in found.sentence
+    assert "counters of these mailboxes wait" in found.sentence
+
+
+def test_what_no_sweep_can_decide_yet_is_not_offered() -> None:
+    assert "--accept" not in group(Kind.UNRESOLVED).sentence
+
+
+def test_rows_that_were_found_after_an_acceptance_are_told_so() -> None:
+    lost = LostRows(AMBIGUOUS, 5, 2, (SLOT,), since=NOW)
+    found = together(FAMILY, lost, NOW + SECOND)
+    assert "these were found after what a person has accepted" in found.sentence
+    again = accepted(replace(found, accepted=True, next_look=NOW), NOW + 2 * SECOND)
+    assert again.next_look == NOW + SECOND
