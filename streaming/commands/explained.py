@@ -16,6 +16,7 @@ from checkpoints.codec import (
 from reconcilers.family import Family
 from reconcilers.finding import ACCEPTABLE
 from reconcilers.key import named, text_of
+from reconcilers.lost_rows import COVERED
 from reconcilers.model import (
     Consistent,
     LookAgain,
@@ -34,6 +35,11 @@ WIDTH = 36
 """Of a cell's value on a terminal."""
 TIME = 24
 """Of a write time."""
+
+LEFT_WITH_OTHERS = (
+    "it has no finding of its own; if a sweep has left it with others, a person may decide on all:"
+    " reconcile findings --kind past_rows, or --kind truth_lost_rows"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +173,9 @@ def _consequence(each: ExplainedProjection, around: Surroundings) -> Iterator[st
     match settled:
         case Report(kind=kind, sentence=sentence):
             yield f"  {name}: NOT REPAIRED: {kind}: {sentence}"
-            if kind in ACCEPTABLE:
+            if each.case.previous is None and kind in COVERED:
+                yield f"    {LEFT_WITH_OTHERS}"
+            elif kind in ACCEPTABLE:
                 key = text_of(each.case.slot)
                 yield f"    a person may decide: reconcile findings --accept {key}"
         case Repair(sentence=sentence):
