@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from reconcilers.frontier import Node, Proven
+from reconcilers.frontier import Node, Times
 from reconcilers.model import SECOND, Micros
 
 BEHIND = "the stream is behind"
@@ -20,11 +20,12 @@ BEHIND = "the stream is behind"
 class Heard:
     """What has come out and was looked at when a slice is judged.
 
-    ``proven`` is the frontier, ``nodes`` are those that there are. ``whole``: records that were
-    read together are looked at together; False where the rest of their window is still to come.
+    ``until`` is the frontier: before when all that each node wrote has come out. ``nodes`` are
+    those that there are. ``whole``: records that were read together are looked at together; False
+    where the rest of their window is still to come.
     """
 
-    proven: Proven
+    until: Times
     nodes: Collection[Node]
     whole: bool = True
 
@@ -38,13 +39,13 @@ def longest_age(delay: Micros, window: Micros, usual_capture: Micros) -> Micros:
     return settling + max(settling, 2 * usual_capture)
 
 
-def why_behind(heard: Heard, now: Micros, longest: Micros) -> str | None:
+def why_behind(heard: Heard, now: Micros, longest: Micros, skew: Micros) -> str | None:
     """Why the stream is behind, None when it is not: the frontier is no older than ``longest``.
 
-    Nor is it further in the future: a clock that was ahead for a moment has numbered canaries so,
-    and until its time has come they show nothing.
+    Nor is it ahead of our clock by ``skew`` or more: a node dates its canaries, and if its clock is
+    so wrong, they do not show how old anything is.
     """
-    frontier = {**dict.fromkeys(heard.nodes, 0), **heard.proven}
+    frontier = {**dict.fromkeys(heard.nodes, 0), **heard.until}
     if not frontier:
         return f"{BEHIND}: no canary has come out yet"
     node = min(sorted(frontier), key=lambda each: frontier[each])
@@ -56,7 +57,7 @@ def why_behind(heard: Heard, now: Micros, longest: Micros) -> str | None:
         return f"{BEHIND}: node {node} wrote {seconds} s ago what is not looked at yet"
     newest = max(sorted(frontier), key=lambda each: frontier[each])
     ahead = frontier[newest] - now
-    if ahead > longest:
+    if ahead >= skew:
         return f"{BEHIND}: canaries of node {newest} are {ahead // SECOND} s ahead of our clock"
     if not heard.whole:
         return f"{BEHIND}: the rest of the window is still to be looked at"

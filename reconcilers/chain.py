@@ -10,19 +10,34 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import NamedTuple
 
 from reconcilers.model import Micros
+
+
+class Mark(NamedTuple):
+    """A canary's number, and when its node took it (µs, by that node's clock; 0: not known).
+
+    Numbers tell the order and nothing else, times how old something is.
+    """
+
+    number: int
+    at: Micros = 0
+
+
+NONE = Mark(0)
+"""Nothing is proven by a canary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
     """How far a lane was heard without a gap; it is kept, and the next process goes on with it.
 
-    ``number`` is the last canary's. ``missing_since``: when (µs) a canary came after one that is
-    missing, None where nothing is missing. It counts on in the next process.
+    ``missing_since``: when (µs) a canary came after one that is missing, None where nothing is
+    missing. It counts on in the next process.
     """
 
-    number: Micros
+    mark: Mark
     missing_since: Micros | None = None
 
 
@@ -30,15 +45,15 @@ class Reached:
 class Run:
     """Canaries of one lane that follow each other: no acknowledged one between them is missing.
 
-    ``first`` and ``reached`` are the numbers of the first and the last; ``previous`` is what the
-    first one names. ``proven``: what was written before the answer to the canary of this number
-    lies before the run's last one.
+    ``first`` and ``reached`` are the first and the last; ``previous`` is the number that the first
+    one names. ``proven``: what was written before the answer to the canary of this number, and
+    before this time, lies before the run's last one.
     """
 
-    first: Micros
-    previous: Micros
-    reached: Micros
-    proven: Micros = 0
+    first: Mark
+    previous: int
+    reached: Mark
+    proven: Mark
 
     def joined(self, later: Run) -> Run:
         """Both as one; ``later`` follows this one or is a part of it."""
@@ -46,14 +61,14 @@ class Run:
         return Run(self.first, self.previous, reached, proven)
 
 
-_FIRST = attrgetter("first")
+_FIRST = attrgetter("first.number")
 
 
 def joined(runs: Iterable[Run]) -> Iterator[Run]:
     """Runs in the order of their first numbers; those that follow each other become one."""
     whole: Run | None = None
     for run in runs:
-        if whole is not None and run.previous <= whole.reached:
+        if whole is not None and run.previous <= whole.reached.number:
             whole = whole.joined(run)
             continue
         if whole is not None:
@@ -78,17 +93,17 @@ class Chain:
     @classmethod
     def begun(cls, reached: Reached) -> Chain:
         """A lane that was heard so far before."""
-        number = reached.number
-        return cls((Run(number, number, number),), reached.missing_since)
+        mark = reached.mark
+        return cls((Run(mark, mark.number, mark, NONE),), reached.missing_since)
 
     @property
-    def reached(self) -> Micros:
-        """Every acknowledged canary up to this number has come."""
+    def reached(self) -> Mark:
+        """Every acknowledged canary up to this one has come."""
         return self.runs[0].reached
 
     @property
-    def proven(self) -> Micros:
-        """What was written before the answer to the canary of this number has come, too."""
+    def proven(self) -> Mark:
+        """What was written before the answer to this canary, and before this time, has come."""
         return self.runs[0].proven
 
     @property
@@ -96,20 +111,21 @@ class Chain:
         """What came while an earlier canary is missing."""
         return self.runs[1:]
 
-    def has(self, number: Micros) -> bool:
+    def has(self, number: int) -> bool:
         """Whether the canary of this number was heard, or one before it and one after it were."""
         at = bisect_right(self.runs, number, key=_FIRST)
-        return number <= self.reached or number <= self.runs[at - 1].reached
+        return number <= max(self.reached.number, self.runs[at - 1].reached.number)
 
     def after(self, runs: Iterable[Run], now: Micros) -> Chain:
         """With these, in any order, heard now (µs); what was heard before changes nothing."""
-        came = sorted((each for each in runs if each.reached > self.reached), key=_FIRST)
+        reached = self.reached.number
+        came = sorted((each for each in runs if each.reached.number > reached), key=_FIRST)
         if not came:
             return self
-        at = max(bisect_right(self.runs, came[0].first, key=_FIRST) - 1, 0)
+        at = max(bisect_right(self.runs, came[0].first.number, key=_FIRST) - 1, 0)
         later = sorted((*self.runs[at:], *came), key=_FIRST)
         whole = (*self.runs[:at], *joined(later))
-        waits = self.missing_since is not None and whole[0].reached == self.reached
+        waits = self.missing_since is not None and whole[0].reached.number == reached
         since = self.missing_since if waits else now
         return Chain(whole, since if len(whole) > 1 else None)
 

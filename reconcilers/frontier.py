@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from reconcilers.chain import Chain, Reached, Run
+from reconcilers.chain import NONE, Chain, Mark, Reached, Run
 from reconcilers.model import Micros
 
 CANARY_TABLE = "canary"
@@ -26,8 +26,11 @@ Node = str
 Lane = tuple[Node, str, int]
 """The way from a node to a partition of a topic."""
 
-Proven = Mapping[Node, Micros]
+Proven = Mapping[Node, int]
 """Of each node: what was written before the answer to the canary of this number has come out."""
+
+Times = Mapping[Node, Micros]
+"""Of each node a time, by its clock."""
 
 
 def node_of(place: str) -> Node:
@@ -36,11 +39,11 @@ def node_of(place: str) -> Node:
 
 
 def newest_of(reached: Mapping[Lane, Reached]) -> dict[Node, Micros]:
-    """Of each node the newest canary that came in every partition where one has come at all."""
-    found: dict[Node, Micros] = {}
+    """When the newest canary was written that came in every partition where one has come at all."""
+    found: dict[Node, Mark] = {}
     for (node, *_), lane in reached.items():
-        found[node] = min(found.get(node, lane.number), lane.number)
-    return found
+        found[node] = min(found.get(node, lane.mark), lane.mark)
+    return {node: mark.at for node, mark in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Marks:
     ``watched`` names the nodes, their tokens and the captured tables, as they were.
     """
 
-    newest: Mapping[Node, Micros]
+    newest: Mapping[Node, int]
     watched: str = ""
 
     def passed(self, proven: Proven) -> bool:
@@ -68,22 +71,29 @@ class Marks:
 class Canary:
     """One canary of a node, in each lane.
 
-    ``number`` grows from one canary of a node to the next: µs of its writer's clock, but never
-    less. ``previous`` is the number of the last one before it that was acknowledged, ``tried`` that
-    of the last one that was sent at all; 0 where there is none. ``steady``: no node was joining,
-    leaving or moving when it was written. Else it may have reached another node, and proves
-    nothing.
+    ``number`` grows from one canary of a node to the next, and tells no time. ``previous`` is the
+    number of the last one before it that was acknowledged, 0 where there is none. ``steady``: no
+    node was joining, leaving or moving when it was written. Else it may have reached another node,
+    and proves nothing. ``tried`` is when the last one before it was sent at all (µs, by the
+    writer's clock; 0: none was). ``at`` is when its node took it: µs by that node's clock, which is
+    measured (`streaming.monitoring.clocks`); 0 until then.
     """
 
     node: Node
-    number: Micros
-    previous: Micros
+    number: int
+    previous: int
     steady: bool = True
     tried: Micros = 0
+    at: Micros = 0
 
     def run(self) -> Run:
-        """It alone, as a part of a chain."""
-        return Run(self.number, self.previous, self.number, self.previous if self.steady else 0)
+        """It alone, as a part of a chain.
+
+        It was sent after the answer to the previous one, and its node took it after whatever that
+        node had answered by then: so both lie before it.
+        """
+        mark = Mark(self.number, self.at)
+        return Run(mark, self.previous, mark, Mark(self.previous, self.at) if self.steady else NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +112,7 @@ class Echo:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Events of one lane may be missing that were written between two canaries (µs).
+    """Events of one lane may be missing that were written between two canaries (µs, node's clock).
 
     After ``until`` they are known again.
     """
@@ -118,6 +128,9 @@ class Span:
         seconds = (self.until - self.since) / 1_000_000
         return f"node {node}, {topic}/{number}: {seconds:.0f} s {self.why}"
 
+
+UNHEARD = Mark(-1)
+"""Of a partition where no canary has come."""
 
 MISSING = "whose canaries have not come"
 UNWATCHED = "without any canary"
@@ -146,12 +159,13 @@ class Frontier:
         """Take in echoes in the order of their offsets; returns what may be lost (µs)."""
         return [*self._heard(echoes, now), *self._overdue(now)]
 
-    def proven(self, places: Collection[tuple[str, int]]) -> dict[Node, Micros]:
+    def proven(self, places: Collection[tuple[str, int]]) -> dict[Node, int]:
         """What is proven of each node in all of these partitions; nothing of one without canary."""
-        return {
-            node: min((self._proven((node, *place)) for place in places), default=-1)
-            for node in self.nodes()
-        }
+        return {node: mark.number for node, mark in self._marks(places).items()}
+
+    def until(self, places: Collection[tuple[str, int]]) -> dict[Node, Micros]:
+        """Before when all that each node wrote has come out of these partitions; 0: not known."""
+        return {node: mark.at for node, mark in self._marks(places).items()}
 
     def reached(self) -> dict[Lane, Reached]:
         """How far each lane was heard without a gap."""
@@ -160,7 +174,7 @@ class Frontier:
         }
 
     def newest(self) -> dict[Node, Micros]:
-        """Of each node the newest canary that came in every partition where one has come at all."""
+        """When the newest canary was written that came in all partitions where any has come."""
         return newest_of(self.reached())
 
     def nodes(self) -> set[Node]:
@@ -181,34 +195,40 @@ class Frontier:
         """Go on after what was heard before."""
         self.chains = {lane: Chain.begun(each) for lane, each in reached.items()}
 
-    def _proven(self, lane: Lane) -> Micros:
+    def _marks(self, places: Collection[tuple[str, int]]) -> dict[Node, Mark]:
+        return {
+            node: min((self._proven((node, *place)) for place in places), default=UNHEARD)
+            for node in self.nodes()
+        }
+
+    def _proven(self, lane: Lane) -> Mark:
         chain = self.chains.get(lane)
-        return -1 if chain is None else chain.proven
+        return UNHEARD if chain is None else chain.proven
 
     def _heard(self, echoes: Iterable[Echo], now: Micros) -> Iterator[Span]:
         by_lane: dict[Lane, list[Canary]] = {}
         for echo in echoes:
             by_lane.setdefault(echo.lane, []).append(echo.canary)
         for lane, came in by_lane.items():
-            before = self.chains.get(lane) or Chain.begun(Reached(came[0].previous))
+            before = self.chains.get(lane) or Chain.begun(Reached(Mark(came[0].previous)))
             self.chains[lane] = before.after((each.run() for each in came), now)
             yield from self._unwatched(lane, before, came)
 
     def _unwatched(self, lane: Lane, before: Chain, came: Iterable[Canary]) -> Iterator[Span]:
         """Pauses without canaries that end with one of these, which came after ``before``."""
-        told, newest = set[Micros](), before.reached
+        told, newest = set[int](), before.reached
         for canary in came:
-            since = max(canary.tried, canary.previous) or newest
-            long = since and canary.number - since > self.rules.longest_pause
+            since = canary.tried or newest.at
+            long = since and canary.at - since > self.rules.longest_pause
             if long and canary.number not in told and not before.has(canary.number):
                 told.add(canary.number)
-                yield Span(lane, since, canary.number, UNWATCHED)
-            newest = max(newest, canary.number)
+                yield Span(lane, since, canary.at, UNWATCHED)
+            newest = max(newest, Mark(canary.number, canary.at))
 
     def _overdue(self, now: Micros) -> Iterator[Span]:
         for lane, chain in self.chains.items():
             if chain.waited(now) > self.rules.lost_after:
-                yield Span(lane, chain.reached, chain.ahead[0].first, MISSING)
+                yield Span(lane, chain.reached.at, chain.ahead[0].first.at, MISSING)
                 self.chains[lane] = chain.given_up(now)
             elif now:
                 self.chains[lane] = chain.waiting(now)

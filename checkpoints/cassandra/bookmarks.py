@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 from checkpoints import codec
 from checkpoints.batch_bookmarks import BatchBookmark
 from checkpoints.bookmarks import Bookmark, KafkaIds, after, flat, nested, numbered
 from checkpoints.cassandra.store import Store
 from checkpoints.clock import MICROS_A_MILLI, now_micros
-from reconcilers.chain import Reached
+from reconcilers.chain import Mark, Reached
 from reconcilers.model import Micros
 
 COLUMNS = "recorded_at, offsets, ids, heard"
@@ -118,7 +119,7 @@ def _day(at: Micros) -> date:
 
 def _fields(bookmark: Bookmark) -> tuple[object, ...]:
     ids = codec.text_of(asdict(bookmark.ids))
-    heard = [[*lane, each.number, each.missing_since] for lane, each in bookmark.heard.items()]
+    heard = [[*lane, *each.mark, each.missing_since] for lane, each in bookmark.heard.items()]
     return bookmark.recorded_at, codec.text_of(nested(bookmark.settled)), ids, codec.text_of(heard)
 
 
@@ -130,7 +131,12 @@ def _bookmark(
         stored = stored["end"]
     known = KafkaIds(**json.loads(ids)) if ids else KafkaIds()
     lanes = {
-        (node, topic, place): Reached(*reached)  # before: the number alone
-        for node, topic, place, *reached in json.loads(heard or "[]")
+        (node, topic, place): Reached(Mark(number, at or 0), since)
+        for node, topic, place, number, at, since in map(_whole, json.loads(heard or "[]"))
     }
     return Bookmark(stream, flat(numbered(stored)), known, recorded_at, heard=lanes)
+
+
+def _whole(lane: list[Any]) -> list[Any]:
+    """What is kept of a lane; a version before kept nothing after the canary's number."""
+    return [*lane, None, None][:6]

@@ -9,7 +9,7 @@ Needs nothing. The product before it refuses a keyspace with this step.
 from checkpoints.schema.step import SchemaStep
 
 CQL = """
--- node, topic, partition, number of a canary, and since when one is missing, as JSON.
+-- node, topic, partition, number and time of a canary, since when one is missing, as JSON.
 ALTER TABLE $ks.settled_offsets ADD IF NOT EXISTS heard text;
 
 ALTER TABLE $ks.named_bookmarks ADD IF NOT EXISTS heard text;

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from checkpoints.bookmarks import Place
+from checkpoints.clock import MICROS_A_MILLI
 from reconcilers.errors import Retryable
 from reconcilers.frontier import CANARY_TABLE, Canary, Echo, node_of
 
 MOST = 1_000
 """A slice of more records is no idle one."""
-NUMBERS = ("number", "previous", "tried")
+NUMBERS = ("number", "previous", "tried", "written_ms")
 
 
 class KafkaRecord(Protocol):
@@ -90,9 +91,11 @@ class CanariesAlone:
 
 def _canary(key: Any, value: Any) -> Canary | None:
     after = {name: value["after"][name]["value"] for name in (*NUMBERS, "steady")}
-    place, number, previous, tried = key["place"], *(after[name] for name in NUMBERS)
-    if value["op"] not in {"i", "u"} or {type(number), type(previous), type(tried)} != {int}:
+    place, numbers = key["place"], [after[name] for name in NUMBERS]
+    if value["op"] not in {"i", "u"} or {*map(type, numbers)} != {int}:
         return None
     if not isinstance(place, str):
         return None
-    return Canary(node_of(place), number, previous, after["steady"] is True, tried)
+    number, previous, tried, written_ms = numbers
+    steady, at = after["steady"] is True, written_ms * MICROS_A_MILLI
+    return Canary(node_of(place), number, previous, steady, tried, at)

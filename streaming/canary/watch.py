@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from checkpoints.clock import to_seconds
 from reconcilers.chain import Reached
-from reconcilers.frontier import Echo, Frontier, Lane, Node, Proven, Span
+from reconcilers.frontier import Echo, Frontier, Lane, Node, Proven, Span, Times
 from reconcilers.model import Micros
 from streaming.monitoring.metrics import Metrics
 
@@ -98,13 +98,14 @@ class FrontierWatch:
         """What was proven, when a slice was heard last, in all of these partitions."""
         return self.frontier.proven(self._ours(places))
 
-    def proven_with(self, echoes: Sequence[Echo], places: Iterable[tuple[str, int]]) -> Proven:
-        """The same with these echoes, in the order of their offsets, which are not heard by it."""
-        if not echoes:
-            return self.proven(places)
+    def until_with(self, echoes: Sequence[Echo], places: Iterable[tuple[str, int]]) -> Times:
+        """Before when (µs) all of each node has come out, if these echoes came, too.
+
+        They are in the order of their offsets, and not heard by it.
+        """
         tried = Frontier(self.frontier.rules, dict(self.frontier.chains))
         tried.hear(echoes, self._now)
-        return tried.proven(self._ours(places))
+        return tried.until(self._ours(places))
 
     def _ours(self, places: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
         return {place for place in places if place[0] == self.topic}

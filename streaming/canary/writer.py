@@ -9,7 +9,8 @@ from threading import Event
 from typing import Protocol
 
 from checkpoints.lease import Lease
-from reconcilers.errors import AlreadyRunning, ReconcilerError
+from reconcilers.chain import Mark
+from reconcilers.errors import AlreadyRunning, ReconcilerError, Refused, Unreachable
 from reconcilers.frontier import Canary, Node
 from reconcilers.model import Micros
 
@@ -48,32 +49,56 @@ class CanaryTable(Protocol):
     def check(self) -> None:
         """Raises `Refused` where a canary that is written there proves nothing."""
 
-    def newest(self) -> dict[Node, Micros | None]:
+    def newest(self) -> dict[Node, Mark | None]:
         """Of each node that answers the newest canary that can be read, None before its first."""
 
     def write(self, canaries: Sequence[PlacedCanary]) -> frozenset[Node]:
         """Write each in its lanes; returns the nodes that have acknowledged theirs."""
 
 
+class WriterClock(Protocol):
+    """Our clock; `streaming.canary.clock.MeasuredClock` is the real one."""
+
+    def now(self) -> Micros:
+        """The time, µs."""
+
+    def steady(self) -> float:
+        """Seconds that only go up."""
+
+    def trouble(self) -> str | None:
+        """Why it is not to be trusted; None while it is near the nodes' clocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """What a node was sent: the number of the last canary, and when (µs, our clock; 0: never).
+
+    ``acknowledged`` is the last number that it has answered, 0 where there is none.
+    """
+
+    number: int
+    sent_at: Micros
+    acknowledged: int
+
+
 @dataclass(slots=True)
 class CanaryWriter:
     """Writes canaries; ``lanes`` gives those of a place, one for each partition of the topic.
 
-    ``clock`` gives µs for the numbers, ``steady_clock`` seconds that only go up.
+    Numbers are counted on: our clock only gives the very first one, so that a table that was made
+    anew goes on above the numbers of the one before.
     """
 
     table: CanaryTable
     lanes: Callable[[str], Sequence[int]]
-    clock: Callable[[], Micros]
-    steady_clock: Callable[[], float]
-    _sent: dict[Node, Micros] = field(default_factory=dict)
-    _acknowledged: dict[Node, Micros] = field(default_factory=dict)
+    clock: WriterClock
+    _last: dict[Node, Last] = field(default_factory=dict)
     _ring: tuple[str, float] = ("", float("-inf"))
     _silent: frozenset[Node] = frozenset()
 
     def begin(self) -> None:
         """Another process may have written since: go on after what is there."""
-        self._sent.clear()
+        self._last.clear()
         self._ring = self._ring if self._ring[0] else (self.table.ring.name(), float("-inf"))
 
     def write(self) -> None:
@@ -83,31 +108,46 @@ class CanaryWriter:
         """
         self.table.check()
         places, steady = self.table.ring.places(), self._is_steady()
-        if places.keys() - self._sent.keys():
+        if places.keys() - self._last.keys():
             self._go_on_after(self.table.newest())
-        begun = [node for node in places if node in self._sent]
+        begun = [node for node in places if node in self._last]
         canaries = [replace(self._next(node), steady=steady) for node in begun]
         lanes = [self.lanes(places[node]) for node in begun]
+        now = self.clock.now()
         for each in canaries:
-            self._sent[each.node] = each.number
+            self._last[each.node] = Last(each.number, now, each.previous)
         where = [places[node] for node in begun]
         acknowledged = self.table.write(list(zip(canaries, where, lanes, strict=True)))
         for each in canaries:
             if each.node in acknowledged:
-                self._acknowledged[each.node] = each.number
+                self._last[each.node] = Last(each.number, now, each.number)
         self._tell(frozenset(places) - acknowledged)
 
-    def _go_on_after(self, newest: Mapping[Node, Micros | None]) -> None:
-        for node, number in newest.items():
-            if node not in self._sent:
-                self._sent[node] = self._acknowledged[node] = number or 0
+    def begin_anew(self, highest: int) -> None:
+        """Write a canary that is later than all before it, whatever the table or a clock says.
+
+        Above ``highest``, too. It names none before it, so none is missed. Raises `Unreachable`
+        where not every node took one, `Refused`, `Retryable`.
+        """
+        self._go_on_after(self.table.newest())
+        for node, last in self._last.items():
+            self._last[node] = Last(max(last.number, highest, self.clock.now()), 0, 0)
+        self.write()
+        if self._silent:
+            raise Unreachable(f"no canary was taken by {', '.join(sorted(self._silent))}")
+
+    def _go_on_after(self, newest: Mapping[Node, Mark | None]) -> None:
+        first = Last(self.clock.now(), 0, 0)
+        for node, mark in newest.items():
+            if node not in self._last:
+                self._last[node] = Last(mark.number, mark.at, mark.number) if mark else first
 
     def _next(self, node: Node) -> Canary:
-        sent = self._sent[node]
-        return Canary(node, max(self.clock(), sent + 1), self._acknowledged[node], tried=sent)
+        last = self._last[node]
+        return Canary(node, last.number + 1, last.acknowledged, tried=last.sent_at)
 
     def _is_steady(self) -> bool:
-        ring, now = self.table.ring.name(), self.steady_clock()
+        ring, now = self.table.ring.name(), self.clock.steady()
         if ring != self._ring[0] or not self.table.ring.steady():
             self._ring = (ring, now)
         return now - self._ring[1] >= RING_RESTS
@@ -130,6 +170,20 @@ class CanaryKeeper:
     interval: float
     _told: str | None = None
 
+    def begin_anew(self, highest: int) -> None:
+        """Have all later canaries be later than any before: `CanaryWriter.begin_anew`.
+
+        Raises `AlreadyRunning` while another process writes them, `Refused` where our clock is
+        wrong, and what the writer raises.
+        """
+        if trouble := self.writer.clock.trouble():
+            raise Refused(trouble)
+        self.lease.acquire()
+        try:
+            self.writer.begin_anew(highest)
+        finally:
+            self.lease.release()
+
     def run(self, stop: Event) -> None:
         """Until told to stop. What fails is tried again."""
         for pause in self._turns(stop):
@@ -137,6 +191,10 @@ class CanaryKeeper:
 
     def _turns(self, stop: Event) -> Iterator[float]:
         while not stop.is_set():
+            if trouble := self.writer.clock.trouble():
+                self._tell(trouble)
+                yield LEASE_EVERY
+                continue
             try:
                 yield from self._held(stop)
             except AlreadyRunning as other:
@@ -150,15 +208,17 @@ class CanaryKeeper:
     def _held(self, stop: Event) -> Iterator[float]:
         """While the lease lasts; it is renewed by the turns themselves.
 
-        It is kept while the table takes none: another process could not write any either.
+        It is kept while the table takes none: another process could not write any either. Where our
+        clock is wrong it is given up, for that of another process may be right.
         """
         self.lease.acquire()
         self.writer.begin()
-        renewed = self.writer.steady_clock()
-        while not stop.is_set():
-            if self.writer.steady_clock() - renewed >= self.lease.renew_every.total_seconds():
+        clock = self.writer.clock
+        renewed = clock.steady()
+        while not stop.is_set() and clock.trouble() is None:
+            if clock.steady() - renewed >= self.lease.renew_every.total_seconds():
                 self.lease.acquire()
-                renewed = self.writer.steady_clock()
+                renewed = clock.steady()
             self._write()
             yield self.interval
         self.lease.release()

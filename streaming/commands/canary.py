@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import argparse
 import logging
-import time
 from collections.abc import Callable
 from functools import partial
 from threading import Event
 from typing import Any, Protocol
 
-from checkpoints.cassandra import CassandraLease, Store
-from checkpoints.clock import now_micros
+from checkpoints.cassandra import CassandraBookmarks, CassandraLease, Store
 from reconcilers.errors import Misconfigured, Refused, Retryable
 from reconcilers.frontier import CANARY_TABLE
+from streaming.canary.clock import MeasuredClock
 from streaming.canary.writer import CanaryKeeper, CanaryWriter
 from streaming.commands.holding import (
     clocks_apart,
     end_lease_of_the_dead,
     lease_that_bears,
 )
+from streaming.commands.mode import StreamNames
 from streaming.commands.stopping import stopped_by_signals
 from streaming.commands.threads import Threads
-from streaming.settings import CassandraSettings, Settings
-from streaming.tables import Canaries, connect, schema_of, watch_addresses
+from streaming.monitoring.clocks import ClockWatch
+from streaming.settings import CassandraSettings, Mode, Settings
+from streaming.tables import Canaries, Nodes, connect, schema_of, watch_addresses
+from streaming.tables.canary_schema import WRITTEN
+from streaming.tables.guardrails import refuse_guardrails
 from streaming.tables.own_keyspace import make_own
 from streaming.topics import Lanes, Watcher
 
@@ -39,15 +42,27 @@ def add_command(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "canary", help="write canaries, also while no stream runs"
     )
+    parser.add_argument(
+        "--begin-anew",
+        action="store_true",
+        help="make all later canaries newer than any before, and end; not while any are written",
+    )
     parser.set_defaults(run=run)
 
 
-def run(settings: Settings, _arguments: argparse.Namespace) -> int:
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Run until SIGTERM or SIGINT; returns 0 after a clean stop. Raises `ReconcilerError`."""
     stop = stopped_by_signals()
     if not has_table(settings):
-        raise Misconfigured(f"{_missing(settings)}: have an admin run `reconcile doctor --fix`")
-    run_canaries(settings.cassandra, keeper(settings, make_own(settings.cassandra)).run, stop)
+        raise Misconfigured(f"{_lacking(settings)}: have an admin run `reconcile doctor --fix`")
+    store = make_own(settings.cassandra)
+    refuse_guardrails(store)
+    made = keeper(settings, store)
+    if arguments.begin_anew:
+        made.begin_anew(_highest_heard(settings, store))
+        print("canaries begin anew: each node has one that is newer than any before")
+    else:
+        run_canaries(settings.cassandra, made.run, stop)
     return 0
 
 
@@ -64,15 +79,37 @@ def start_canaries(settings: Settings, store: Store, threads: Threads) -> None:
     if not has_table(settings):
         log.warning(
             "%s: no counter is corrected, and memory does not begin (`reconcile doctor --fix`)",
-            _missing(settings),
+            _lacking(settings),
         )
         return
     threads.start("canaries", keeper(settings, store).run)
 
 
 def has_table(settings: Settings) -> bool:
-    """Whether canaries have a table. Raises `Unreachable`."""
-    return CANARY_TABLE in schema_of(connect(settings.cassandra), settings.canary.keyspace)
+    """Whether canaries have a table, of this version. Raises `Unreachable`."""
+    return not _lacking(settings)
+
+
+def _lacking(settings: Settings) -> str:
+    keyspace = settings.canary.keyspace
+    columns = schema_of(connect(settings.cassandra), keyspace).get(CANARY_TABLE)
+    if columns is None:
+        return f"there is no table {keyspace}.{CANARY_TABLE}"
+    if WRITTEN not in columns:
+        return f"table {keyspace}.{CANARY_TABLE} is of an older version: no column {WRITTEN}"
+    return ""
+
+
+def _highest_heard(settings: Settings, store: Store) -> int:
+    """The highest number of a canary that a stream of either mode has heard."""
+    bookmarks = CassandraBookmarks(store)
+    names = [
+        StreamNames.of(settings, mode).bookmarks(family)
+        for mode in Mode
+        for family in settings.families()
+    ]
+    found = [each for each in map(bookmarks.newest, names) if each is not None]
+    return max((lane.mark.number for each in found for lane in each.heard.values()), default=0)
 
 
 def canaries(settings: Settings) -> Canaries:
@@ -89,7 +126,8 @@ def keeper(settings: Settings, store: Store) -> CanaryKeeper:
     name, leases = f"{settings.cassandra.keyspace}/canary", CassandraLease(store)
     end_lease_of_the_dead(leases, name)
     lanes = Lanes(Watcher(settings.kafka), settings.kafka.topic_prefix)
-    writer = CanaryWriter(table, lanes.of, now_micros, time.monotonic)
+    clocks = ClockWatch(Nodes(connect(settings.cassandra)), settings.stream.delay)
+    writer = CanaryWriter(table, lanes.of, MeasuredClock(clocks))
     lease = lease_that_bears(clocks_apart(settings.stream), leases, name)
     return CanaryKeeper(writer, lease, settings.canary.interval)
 
@@ -117,7 +155,3 @@ def warn_of_another(table: OwnedTable, settings: Settings) -> None:
             owner,
             ours,
         )
-
-
-def _missing(settings: Settings) -> str:
-    return f"there is no table {settings.canary.keyspace}.{CANARY_TABLE}"

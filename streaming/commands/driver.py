@@ -152,8 +152,14 @@ def batches(
         alone=CanariesAlone(
             FewRecords(settings.kafka).read, settings.kafka.topic_prefix, settings.canary.keyspace
         ),
-        behind=BehindWatch(frontier, longest_age_of(settings), now_micros, metrics),
+        behind=_behind(settings, frontier, metrics),
     )
+
+
+def _behind(settings: Settings, frontier: FrontierWatch, metrics: Metrics) -> BehindWatch:
+    """The frontier may not be ahead of our clock by what pauses repairs, either."""
+    skew = to_micros(settings.stream.delay / 2)
+    return BehindWatch(frontier, longest_age_of(settings), skew, now_micros, metrics)
 
 
 def _breakers(journal: Journal, settings: Settings, metrics: Metrics) -> BreakerWatch:

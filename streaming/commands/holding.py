@@ -14,7 +14,7 @@ from threading import Event
 
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder, Lease, LeaseStore
-from reconcilers.errors import AlreadyRunning
+from reconcilers.errors import AlreadyRunning, Refused, Retryable
 from streaming.commands.mode import StreamNames
 from streaming.commands.threads import Threads
 from streaming.settings import Mode, StreamSettings
@@ -105,7 +105,7 @@ class Holding:
         self._threads.stop.set()
         self._over.set()
         if self._lease is not None and kind is not AlreadyRunning:
-            self._lease.release()
+            _let_go(self._lease)
 
 
 class Alone:
@@ -125,7 +125,15 @@ class Alone:
     def __exit__(self, *_: object) -> None:
         """The next one may begin at once."""
         self._over.set()
-        self._lease.release()
+        _let_go(self._lease)
+
+
+def _let_go(lease: Lease) -> None:
+    """Where that cannot be asked the lease ends by itself; why the process ends is not covered."""
+    try:
+        lease.release()
+    except (Retryable, Refused) as failed:
+        log.warning("the lease was not released, and ends by itself: %s", failed)
 
 
 def _alive(pid: int) -> bool:

@@ -205,7 +205,7 @@ def stream_status(
         records=sum(waiting) if waiting else None,
         seconds=longest(lag, now_micros()),
         holder=holder,
-        canaries={node: _iso(number) for node, number in sorted(heard.items())},
+        canaries={node: _iso(at) for node, at in sorted(heard.items())},
     )
 
 

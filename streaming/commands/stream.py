@@ -37,6 +37,7 @@ from streaming.monitoring.metrics import Metrics, serve
 from streaming.pipeline.table_topics import TableTopics
 from streaming.settings import Mode, Settings, refuse_unsafe
 from streaming.tables import connect, schema_of, watch_addresses
+from streaming.tables.guardrails import refuse_guardrails
 from streaming.tables.own_keyspace import end_memory, make_own
 from streaming.tables.replication import refuse_guessed_levels
 from streaming.topics import Watcher, event_topics, own_topics, shared_suspects
@@ -90,6 +91,7 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
     if mode is Mode.REPAIR:
         refuse_guessed_levels(settings.cassandra)
     store = make_own(settings.cassandra)
+    refuse_guardrails(store)
     james = partial(schema_of, connect(settings.cassandra), settings.cassandra.keyspace)
     families = bound(settings, james())
     family = families[0]
@@ -117,8 +119,10 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
         if counting is not None:
             threads.start("counting", counting.run)
         _sweep_by_itself(opened, threads)
-        keeper.run(stop)
-        threads.check()
+        try:
+            keeper.run(stop)
+        finally:
+            threads.check()  # what ended a thread is why all else failed
         before.note_ends()
     watcher.close()
 

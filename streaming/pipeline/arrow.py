@@ -110,8 +110,8 @@ def _told(keys: pa.RecordBatch, field: str) -> list[Any]:
 
 def _echo(row: dict[str, Any]) -> tuple[int, Echo]:
     """The text that `envelope` makes of a canary's event."""
-    place, number, previous, steady, tried = row["echo"].split("|")
-    told = int(number), int(previous), steady == "true", int(tried)
+    place, number, previous, steady, tried, at = row["echo"].split("|")
+    told = int(number), int(previous), steady == "true", int(tried), int(at)
     canary = Canary(node_of(place), *told)
     return row["offset"], Echo(canary, row["topic"], row["partition"])
 

@@ -38,10 +38,14 @@ def judged_within(settings: Settings) -> Micros:
 
 @dataclass(slots=True)
 class BehindWatch:
-    """Tells it of each slice. ``longest`` is how old (µs) the frontier may be."""
+    """Tells it of each slice.
+
+    ``longest`` is how old (µs) the frontier may be, ``skew`` how far a node's clock may not be off.
+    """
 
     frontier: FrontierWatch
     longest: Micros
+    skew: Micros
     clock: Callable[[], Micros]
     metrics: Metrics
     _is: bool = False
@@ -52,9 +56,9 @@ class BehindWatch:
 
         ``echoes`` are those of this slice while it is not settled: what they prove was looked at.
         """
-        proven = self.frontier.proven_with(echoes, piece.end)
-        heard = Heard(proven, self.frontier.nodes(), piece.whole)
-        why = why_behind(heard, self.clock(), self.longest)
+        until = self.frontier.until_with(echoes, piece.end)
+        heard = Heard(until, self.frontier.nodes(), piece.whole)
+        why = why_behind(heard, self.clock(), self.longest, self.skew)
         if why is not None and not self._is:
             log.info("removals that rest on memory wait: %s", why)
         if why is None and self._is:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
+from checkpoints.clock import MICROS_A_MILLI
 from reconcilers.family import Family
 from reconcilers.frontier import CANARY_TABLE
 
@@ -37,8 +38,8 @@ def is_wanted(family: Family, keyspace: str) -> Column:
 def echo(canary_keyspace: str) -> Column:
     """The canary that a record is the echo of; null of any other record.
 
-    As text: ``place|number|previous|steady|tried``. A canary that was deleted, or has no number, is
-    no canary. One that does not say which came before it is the first. Reads ``key``, ``value``
+    As text: ``place|number|previous|steady|tried|at``. A canary that was deleted, or has no number,
+    is no canary. One that does not say which came before it is the first. Reads ``key``, ``value``
     and ``v``.
     """
     value = F.col("v")
@@ -48,10 +49,12 @@ def echo(canary_keyspace: str) -> Column:
     previous = F.coalesce(_number(text, "previous"), F.lit(0))
     steady = F.coalesce(_cell(text, "steady") == "true", F.lit(False))
     tried = F.coalesce(_number(text, "tried"), F.lit(0))
-    parts = (place, number, previous, steady, tried)
+    written = F.try_multiply(_number(text, "written_ms"), F.lit(MICROS_A_MILLI))
+    at = F.coalesce(written, F.lit(0))
+    parts = (place, number, previous, steady, tried, at)
     told = F.concat_ws("|", *(part.cast("string") for part in parts))
-    written = value.op.isin("i", "u") & number.isNotNull() & ~place.contains("|")
-    return F.when(canary & ~F.col("looked_again") & written, told)
+    sung = value.op.isin("i", "u") & number.isNotNull() & ~place.contains("|")
+    return F.when(canary & ~F.col("looked_again") & sung, told)
 
 
 def _number(text: Column, name: str) -> Column:

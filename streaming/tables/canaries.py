@@ -15,10 +15,11 @@ from cassandra.cluster import ResponseFuture, Session
 from cassandra.query import BatchStatement, BatchType, PreparedStatement
 
 from checkpoints.cassandra.driver_errors import translated
+from checkpoints.clock import MICROS_A_MILLI
 from reconcilers.capture import text_of
+from reconcilers.chain import Mark
 from reconcilers.errors import Refused, Retryable
 from reconcilers.frontier import CANARY_TABLE, Canary, Marks, Node
-from reconcilers.model import Micros
 from streaming.tables.replication import is_on_one_node, replication_of
 from streaming.tables.ring import Ring
 
@@ -28,15 +29,15 @@ CAPTURED = (
     " WHERE keyspace_name = %s"
 )
 INSERT = (
-    "INSERT INTO $table (place, lane, number, previous, steady, tried) VALUES (?, ?, ?, ?, ?, ?)"
-    " USING TIMESTAMP ?"
+    "INSERT INTO $table (place, lane, number, previous, steady, tried, written_ms)"
+    " VALUES (?, ?, ?, ?, ?, ?, toUnixTimestamp(now())) USING TIMESTAMP ?"
 )
 PLACES = "SELECT DISTINCT place FROM $table"
 CLAIM = "INSERT INTO $table (place, lane) VALUES (?, 0)"
 KEYSPACES = "SELECT keyspace_name FROM system_schema.keyspaces"
 OWNER = "owner/"
 """Begins the place of a row without a canary, which names the James's keyspace that they are of."""
-NEWEST = "SELECT max(number) AS newest FROM $table WHERE place = ?"
+NEWEST = "SELECT number, written_ms FROM $table WHERE place = ?"
 
 
 class Canaries:
@@ -102,9 +103,9 @@ class Canaries:
         owners = [each.removeprefix(OWNER) for each in found if each.startswith(OWNER)]
         return [each for each in owners if each in living]
 
-    def newest(self) -> dict[Node, Micros | None]:
+    def newest(self) -> dict[Node, Mark | None]:
         """Of each node that answers the newest canary that can be read, None before its first."""
-        found: dict[Node, Micros | None] = {}
+        found: dict[Node, Mark | None] = {}
         newest = self._statement(NEWEST)
         asked = {
             node: self._session.execute_async(newest, (place,))
@@ -112,7 +113,7 @@ class Canaries:
         }
         for node, answer in asked.items():
             with suppress(Retryable), translated(f"reading the newest canary of node {node}"):
-                found[node] = answer.result().one()["newest"]
+                found[node] = max(map(_mark, answer.result()), default=None)
         return found
 
     def marks(self) -> Marks | None:
@@ -124,7 +125,7 @@ class Canaries:
         watched = self.watched()
         if watched is None:
             return None
-        numbers = {node: number for node, number in self.newest().items() if number is not None}
+        numbers = {node: mark.number for node, mark in self.newest().items() if mark is not None}
         return Marks(numbers, watched) if numbers.keys() == self.ring.places().keys() else None
 
     def watched(self) -> str | None:
@@ -167,7 +168,9 @@ class Canaries:
     def write(self, canaries: Sequence[tuple[Canary, str, Sequence[int]]]) -> frozenset[Node]:
         """Write each at its place, in its lanes; returns the nodes that have acknowledged theirs.
 
-        Raises `Refused` where there is no table for them, or no right.
+        The node that takes a canary dates it. Its number is the write's time, too: so no clock
+        decides which row of a lane is the newest. Raises `Refused` where there is no table for
+        them, or no right.
         """
         insert = self._statement(INSERT)
         sent: list[tuple[Node, ResponseFuture]] = []
@@ -178,6 +181,10 @@ class Canaries:
                 batch.add(insert, (place, lane, *told, canary.number))
             sent.append((canary.node, self._session.execute_async(batch)))
         return frozenset(node for node, answer in sent if _acknowledged(answer))
+
+
+def _mark(row: Mapping[str, Any]) -> Mark:
+    return Mark(row["number"], (row["written_ms"] or 0) * MICROS_A_MILLI)
 
 
 def _acknowledged(answer: ResponseFuture) -> bool:

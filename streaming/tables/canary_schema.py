@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from cassandra.cluster import Session
 
+from reconcilers.frontier import CANARY_TABLE
+
 ONE_COPY = "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
 KEYSPACE_CQL = f"CREATE KEYSPACE IF NOT EXISTS $ks {ONE_COPY}"
 
@@ -19,9 +21,13 @@ CREATE TABLE IF NOT EXISTS $ks.canary (
     previous bigint,
     steady boolean,
     tried bigint,
+    written_ms bigint,
     PRIMARY KEY (place, lane)
 ) WITH cdc = true
 """
+
+WRITTEN = "written_ms"
+"""When its node took a canary, in ms as Cassandra's ``now()`` tells. The newest of the columns."""
 
 
 def create(session: Session, keyspace: str) -> None:
@@ -33,6 +39,11 @@ def create(session: Session, keyspace: str) -> None:
 def one_copy(keyspace: str) -> str:
     """The CQL that makes each row one node's alone again."""
     return f"ALTER KEYSPACE {keyspace} {ONE_COPY}"
+
+
+def add_written(keyspace: str) -> str:
+    """The CQL that gives a table of an older version the column that it lacks."""
+    return f"ALTER TABLE {keyspace}.{CANARY_TABLE} ADD {WRITTEN} bigint"
 
 
 def statements(keyspace: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ MISSING_S = 60
 def night(missing: bool) -> list[list[Echo]]:
     """The echoes of a night in slices, second by second through all lanes."""
     echoes = [
-        Echo(Canary("n1", at, at - SECOND, tried=at - SECOND), TOPIC, lane)
+        Echo(Canary("n1", at, at - SECOND, tried=at - SECOND, at=at), TOPIC, lane)
         for second in range(NIGHT_S)
         for at in (NOW + second * SECOND,)
         for lane in range(LANES)
@@ -43,7 +43,7 @@ def seconds_of(slices: Sequence[Sequence[Echo]]) -> list[float]:
     for number, echoes in enumerate(slices):
         gc.collect()
         begun = time.process_time()
-        watch.proven_with(echoes, PLACES)
+        watch.until_with(echoes, PLACES)
         watch.hear(echoes, PLACES, NOW + number)
         watch.reached()
         spent.append(time.process_time() - begun)

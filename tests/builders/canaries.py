@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 
-from reconcilers.chain import Reached
+from reconcilers.chain import Mark, Reached
 from reconcilers.frontier import Canary, Echo, Frontier, FrontierRules, Marks, Node
 from reconcilers.model import Micros
 from streaming.canary.watch import FrontierWatch
@@ -57,10 +57,11 @@ def echo(
     steady: bool = True,
     tried: Micros = 0,
 ) -> Echo:
-    """A canary as it came."""
-    return Echo(Canary(node, number, previous, steady, tried), TOPIC, partition)
+    """A canary as it came. Its number is its time as well, and ``previous`` when one was tried."""
+    canary = Canary(node, number, previous, steady, tried or previous, at=number)
+    return Echo(canary, TOPIC, partition)
 
 
 def reached(number: Micros, missing_since: Micros | None = None) -> Reached:
     """A lane that was heard up to this canary."""
-    return Reached(number, missing_since)
+    return Reached(Mark(number, number), missing_since)

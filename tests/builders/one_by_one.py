@@ -1,5 +1,7 @@
 """The frontier's rule in its simplest form: each echo by itself, all that waits sorted anew.
 
+The numbers of canaries are their times here.
+
 Its cost grows with the square of what waits. `reconcilers.frontier` must decide as it does.
 """
 
@@ -62,7 +64,7 @@ class PlainFrontier:
         for echo in echoes:
             canary = echo.canary
             chain = self.chains.setdefault(echo.lane, PlainChain(canary.previous))
-            since = max(canary.tried, canary.previous) or chain.reached
+            since = canary.tried or chain.reached
             is_new = chain.hear(canary, now)
             if is_new and since and canary.number - since > self.rules.longest_pause:
                 yield Span(echo.lane, since, canary.number, UNWATCHED)

@@ -8,7 +8,7 @@ import pytest
 from checkpoints.bookmarks import Bookmark, Bookmarks, KafkaIds, Place
 from checkpoints.cassandra import CassandraBookmarks, Store
 from checkpoints.memory_progress import MemoryBookmarks
-from reconcilers.chain import Reached
+from reconcilers.chain import Mark, Reached
 
 DAY = 86_400_000_000
 NOON = 20_000 * DAY + DAY // 2
@@ -116,20 +116,18 @@ def test_another_process_goes_on_after_the_newest(store: Store, stream: str, clo
 
 
 def test_how_far_canaries_were_heard_comes_back(bookmarks: Bookmarks, stream: str) -> None:
-    heard = {("n1", "events", 0): Reached(7), ("n1", "events", 1): Reached(5, NOON)}
+    heard = {("n1", "events", 0): Reached(Mark(7, 3)), ("n1", "events", 1): Reached(Mark(5), NOON)}
     bookmarks.record(replace(a_bookmark(stream), heard=heard))
     found = bookmarks.newest(stream)
     assert found is not None
     assert found.heard == heard
 
 
-def test_what_was_heard_before_it_was_kept_since_when_one_is_missing(
-    store: Store, stream: str
-) -> None:
+def test_what_a_version_heard_that_kept_the_numbers_alone(store: Store, stream: str) -> None:
     found = CassandraBookmarks(store)
     found.record(a_bookmark(stream))
     older = '[["n1", "events", 0, 7]]'
     store.run("recording as before", [(store.prepare(OLDER), (older, stream))])
     newest = found.newest(stream)
     assert newest is not None
-    assert newest.heard == {("n1", "events", 0): Reached(7)}
+    assert newest.heard == {("n1", "events", 0): Reached(Mark(7))}

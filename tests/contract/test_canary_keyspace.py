@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 from cassandra.cluster import Session
@@ -10,10 +11,30 @@ from cassandra.cluster import Session
 from checkpoints.clock import now_micros
 from deploy.mailserver.james import create_schema
 from reconcilers.errors import Refused
+from reconcilers.model import Micros
+from streaming.canary.clock import MeasuredClock
 from streaming.canary.writer import CanaryWriter
+from streaming.monitoring.clocks import ClockWatch
 from streaming.settings import CassandraSettings
-from streaming.tables import Canaries, canary_schema, open_session
+from streaming.tables import Canaries, Nodes, canary_schema, open_session
 from tests.endpoints import Endpoints
+
+
+@dataclass
+class OffClock:
+    """One that is so far ahead (µs), and was not measured."""
+
+    ahead: Micros
+
+    def now(self) -> Micros:
+        return now_micros() + self.ahead
+
+    def steady(self) -> float:
+        return time.monotonic()
+
+    def trouble(self) -> None:
+        return None
+
 
 WATCHED = ("imapuidtable", "messageidtable")
 THREE = "{'class': 'SimpleStrategy', 'replication_factor': 3}"
@@ -46,7 +67,9 @@ def canaries(session: Session) -> Iterator[Canaries]:
 def test_where_another_node_may_tell_of_a_canary_nothing_is_proven(
     session: Session, canaries: Canaries, replication: str
 ) -> None:
-    writer = CanaryWriter(canaries, lambda place: (0,), now_micros, time.monotonic)
+    clock = MeasuredClock(ClockWatch(Nodes(session), 45.0))
+    assert clock.trouble() is None
+    writer = CanaryWriter(canaries, lambda place: (0,), clock)
     writer.begin()
     writer.write()
     written, watched = canaries.newest(), canaries.watched()
@@ -59,6 +82,27 @@ def test_where_another_node_may_tell_of_a_canary_nothing_is_proven(
     writer.write()
     assert canaries.newest() != written
     assert canaries.watched() == watched
+
+
+def test_a_canary_is_dated_by_the_node_that_takes_it_and_numbered_by_the_one_before(
+    session: Session, canaries: Canaries
+) -> None:
+    """Whatever the clock of whoever writes it says."""
+    year = 365 * 86_400 * 1_000_000
+    clock = OffClock(year)
+    for _ in range(2):
+        writer = CanaryWriter(canaries, lambda place: (0, 3), clock)
+        writer.begin()
+        writer.write()
+        clock.ahead -= 3 * year
+    (newest,) = canaries.newest().values()
+    assert newest is not None
+    assert newest.number - now_micros() == pytest.approx(year, abs=60_000_000)
+    assert newest.at == pytest.approx(now_micros(), abs=60_000_000)
+    (told,) = session.execute(
+        f"SELECT previous, WRITETIME(number) AS at FROM {canaries.ring._keyspace}.canary LIMIT 1"
+    )
+    assert (told["previous"], told["at"]) == (newest.number - 1, newest.number)
 
 
 def test_one_copy_may_be_named_by_the_only_data_centre(

@@ -375,7 +375,7 @@ class World:
 
     def _sing(self, previous: Micros) -> None:
         """The write of some canaries is not answered, and is done later or never."""
-        canary = Canary(NODE, self.now, previous)
+        canary = Canary(NODE, self.now, previous, at=self.now)
         draw = self.rng.random()
 
         def arrive() -> None:

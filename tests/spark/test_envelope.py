@@ -229,7 +229,14 @@ def cell(value: object) -> Event:
 
 
 def canary(op: str = "i", key: Event = CANARY, **cells: object) -> tuple[Any, ...]:
-    told: Event = {"number": 17, "previous": 16, "steady": True, "tried": 16, **cells}
+    told: Event = {
+        "number": 17,
+        "previous": 16,
+        "steady": True,
+        "tried": 16,
+        "written_ms": 18,
+        **cells,
+    }
     after = {name: None if value is None else cell(value) for name, value in told.items()}
     return event("canary", op, key, {**after, "_range_start": None}, CANARIES)
 
@@ -275,7 +282,7 @@ def test_what_does_not_say_of_which_table_it_is_is_a_bad_record(
 
 def test_a_canary_is_its_echo_and_nothing_else(spark: SparkSession) -> None:
     (row,) = decoded(spark, canary())
-    told = {"topic": TOPIC, "partition": 0, "offset": 1, "echo": "a node/0|17|16|true|16"}
+    told = {"topic": TOPIC, "partition": 0, "offset": 1, "echo": "a node/0|17|16|true|16|18000"}
     rest = {"looked_again": False, "from_truth": False}
     assert {name: value for name, value in row.asDict().items() if value is not None} == {
         **told,
@@ -285,14 +292,25 @@ def test_a_canary_is_its_echo_and_nothing_else(spark: SparkSession) -> None:
 
 def test_the_first_canary_may_have_none_before_it(spark: SparkSession) -> None:
     rows = decoded(spark, canary(previous=0), canary("u", previous=None, steady=None))
-    assert [row.echo for row in rows] == ["a node/0|17|0|true|16", "a node/0|17|0|false|16"]
+    assert [row.echo for row in rows] == [
+        "a node/0|17|0|true|16|18000",
+        "a node/0|17|0|false|16|18000",
+    ]
 
 
 def test_a_canary_that_was_deleted_or_has_no_number_is_none(spark: SparkSession) -> None:
     away = canary("d", number=None), canary("r"), canary(number=None), canary(key={"lane": 3})
     strange = canary(number="x"), canary(number=2**63), canary(key={"place": "a|b", "lane": 3})
     (row,) = decoded(spark, *away, *strange, canary(number=18))
-    assert row.echo == "a node/0|18|16|true|16"
+    assert row.echo == "a node/0|18|16|true|16|18000"
+
+
+@pytest.mark.parametrize("written", [None, "x", 2**62])
+def test_a_canary_without_a_time_that_can_be_read_is_not_dated(
+    spark: SparkSession, written: object
+) -> None:
+    (row,) = decoded(spark, canary(written_ms=written))
+    assert row.echo == "a node/0|17|16|true|16|0"
 
 
 @pytest.mark.parametrize("steady", [True, False])

@@ -4,7 +4,7 @@ import json
 import subprocess
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from cassandra.connection import ConnectionShutdown
 
 from checkpoints.cassandra import CassandraJournal, CassandraLease, Store
 from checkpoints.lease import Holder, Lease
+from deploy.embedded import Stack
 from deploy.mailserver import james
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.exit_codes import ExitCode
@@ -23,6 +24,7 @@ from reconcilers.families.message import MESSAGE
 from reconcilers.finding import State
 from reconcilers.projections import MESSAGE_PROJECTIONS
 from streaming import app
+from streaming.monitoring.jvm import Jvm
 from streaming.settings import Settings, load
 from streaming.tables import connect, disconnect, open_session
 from tests.contract.making import a_finding, a_slot
@@ -267,6 +269,38 @@ def test_the_report_on_lightweight_transactions_names_the_right_that_is_missing(
 def refusal(done: subprocess.CompletedProcess[str]) -> str:
     """What a command that could not be done says; empty for one that was."""
     return done.stderr.splitlines()[-1] if done.returncode == ExitCode.REFUSED else ""
+
+
+def test_a_guardrail_on_write_times_is_named_by_doctor_and_no_process_begins_that_writes(
+    guarded: Endpoints, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    until("the agent is back", lambda: doctor(config) == 0)
+    assert "no guardrail of 127.0.0.1 stands in the way" in capsys.readouterr().out
+    with no_write_times(guarded):
+        assert doctor(config) == 1
+        told = capsys.readouterr().out
+        assert "problem  127.0.0.1 has user_timestamps_enabled: false" in told
+        for command in (("stream", "--mode", "repair"), ("canary",)):
+            done = reconcile(*command, "--config", str(config))
+            assert "Guardrail user_timestamps violated" in refusal(done), done.stderr
+            assert "set user_timestamps_enabled: true" in refusal(done)
+
+
+@contextmanager
+def no_write_times(place: Endpoints) -> Iterator[None]:
+    """Meanwhile the node has ``user_timestamps_enabled: false``."""
+    port = Stack.existing(place.config.parent).spec.ports.cassandra_jmx
+    with closing(Jvm(60.0)) as jvm:
+        management = jvm.java.javax.management
+        address = f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{port}/jmxrmi"
+        url = management.remote.JMXServiceURL(address)
+        beans = management.remote.JMXConnectorFactory.connect(url, None).getMBeanServerConnection()
+        name = management.ObjectName("org.apache.cassandra.db:type=Guardrails")
+        beans.setAttribute(name, management.Attribute("UserTimestampsEnabled", False))
+        try:
+            yield
+        finally:
+            beans.setAttribute(name, management.Attribute("UserTimestampsEnabled", True))
 
 
 @contextmanager

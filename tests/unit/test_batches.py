@@ -123,7 +123,7 @@ def batches(
             MemoryReport(metrics),
         ),
         alone=CanariesAlone(lambda ranges: (), "james", "reconciler_canary"),
-        behind=BehindWatch(frontier, SECOND, lambda: NOW, metrics),
+        behind=BehindWatch(frontier, SECOND, SECOND, lambda: NOW, metrics),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from reconcilers.errors import Unreachable
 from reconcilers.frontier import Canary, Echo
-from streaming.canary.alone import MOST, CanariesAlone, Ranges
+from streaming.canary.alone import MOST, NUMBERS, CanariesAlone, Ranges
 from streaming.topics import Record
 
 TOPIC, KEYSPACE = "james", "reconciler_canary"
@@ -19,7 +19,7 @@ RANGE: Ranges = {(TOPIC, 0): (5, 7)}
 
 def canary(offset: int = 5, **changes: Any) -> Record:
     """An event of a canary, as the agent writes it; ``changes`` of its value."""
-    cells = {"number": 20, "previous": 10, "steady": True, "tried": 15}
+    cells = {"number": 20, "previous": 10, "steady": True, "tried": 15, "written_ms": 17}
     after = {name: {"value": cell, "deletion_ts": None} for name, cell in cells.items()}
     source = {"keyspace": KEYSPACE, "table": "canary", "ts_us": 20}
     value = {"op": "i", "ts_ms": 1, "source": source, "after": after} | changes
@@ -40,12 +40,12 @@ def heard(
 
 
 def test_canaries_alone_are_heard() -> None:
-    echo = Echo(Canary("n1", 20, 10, tried=15), TOPIC, 0)
+    echo = Echo(Canary("n1", 20, 10, tried=15, at=17_000), TOPIC, 0)
     assert heard(canary(5), canary(6)) == [(5, echo), (6, echo)]
 
 
 def test_one_that_was_written_while_nodes_moved_says_so() -> None:
-    cells = {"number": 20, "previous": 10, "steady": False, "tried": 15}
+    cells = {"number": 20, "previous": 10, "steady": False, "tried": 15, "written_ms": 17}
     moved = canary(after={name: {"value": cell} for name, cell in cells.items()})
     found = heard(moved, ranges={(TOPIC, 0): (5, 6)})
     assert found is not None
@@ -57,9 +57,7 @@ OTHERS: dict[str, Record] = {
     "another keyspace": canary(source={"keyspace": "apache_james", "table": "canary"}),
     "a delete": canary(op="d"),
     "no number": canary(after={"number": {"value": None}, "previous": {"value": 1}}),
-    "a number that is none": canary(
-        after={name: {"value": "x"} for name in ("number", "previous", "steady", "tried")}
-    ),
+    "a number that is none": canary(after={name: {"value": "x"} for name in (*NUMBERS, "steady")}),
     "no source": canary(source=None),
     "no cells": canary(after=None),
     "no JSON": Record(TOPIC, 0, 5, b"{", b"{"),

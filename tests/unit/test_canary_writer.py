@@ -12,7 +12,8 @@ import pytest
 
 from checkpoints.lease import Holder, Lease
 from checkpoints.memory_lease import MemoryLease
-from reconcilers.errors import Refused, Unreachable
+from reconcilers.chain import Mark
+from reconcilers.errors import AlreadyRunning, Refused, Unreachable
 from reconcilers.frontier import Canary, Node
 from reconcilers.model import Micros
 from streaming.canary.writer import (
@@ -31,7 +32,9 @@ class Table:
 
     written: list[Canary] = field(default_factory=list)
     lanes: list[Sequence[int]] = field(default_factory=list)
-    there: dict[Node, Micros | None] = field(default_factory=lambda: {"n1": None, "n2": 7})
+    there: dict[Node, Mark | None] = field(
+        default_factory=lambda: {"n1": None, "n2": Mark(7, NOW - SECOND)}
+    )
     silent: set[Node] = field(default_factory=set)
     tokens: str = "ring"
     moving: bool = False
@@ -56,7 +59,7 @@ class Table:
     def steady(self) -> bool:
         return not self.moving
 
-    def newest(self) -> dict[Node, Micros | None]:
+    def newest(self) -> dict[Node, Mark | None]:
         return self.there
 
     def write(self, canaries: Sequence[PlacedCanary]) -> frozenset[Node]:
@@ -76,17 +79,31 @@ class Process:
     now: Micros = NOW
     seconds: float = 0.0
     waits: list[float] = field(default_factory=list)
+    wrong: str | None = None
 
     def writer(self) -> CanaryWriter:
-        made = CanaryWriter(self.table, lambda place: (1, 4), self.clock, lambda: self.seconds)
+        made = CanaryWriter(self.table, lambda place: (1, 4), Clock(self))
         made.begin()
         return made
 
-    def clock(self) -> Micros:
-        return self.now
-
-    def of(self, node: Node) -> list[tuple[Micros, Micros]]:
+    def of(self, node: Node) -> list[tuple[int, int]]:
         return [(each.number, each.previous) for each in self.table.written if each.node == node]
+
+
+@dataclass
+class Clock:
+    """That of a process."""
+
+    process: Process
+
+    def now(self) -> Micros:
+        return self.process.now
+
+    def steady(self) -> float:
+        return self.process.seconds
+
+    def trouble(self) -> str | None:
+        return self.process.wrong
 
 
 @pytest.fixture
@@ -109,36 +126,47 @@ def test_each_names_the_last_before_it_that_was_acknowledged(process: Process) -
     process.now += SECOND
     process.table.silent = set()
     writer.write()
-    assert process.of("n1") == [(NOW, 0), (NOW + SECOND, NOW), (NOW + 2 * SECOND, NOW)]
-    assert process.of("n2") == [(NOW, 7), (NOW + SECOND, NOW), (NOW + 2 * SECOND, NOW + SECOND)]
+    assert process.of("n1") == [(NOW + 1, 0), (NOW + 2, NOW + 1), (NOW + 3, NOW + 1)]
+    assert process.of("n2") == [(8, 7), (9, 8), (10, 9)]
 
 
-def test_numbers_only_go_up_whatever_the_clock_does(process: Process) -> None:
+def test_they_are_numbered_one_by_one_whatever_the_clock_does(process: Process) -> None:
+    writer = process.writer()
+    for step in (0, -3_600, 365 * 86_400):
+        process.now += step * SECOND
+        writer.write()
+    assert [number for number, _ in process.of("n2")] == [8, 9, 10]
+
+
+def test_in_a_table_that_was_made_anew_numbers_go_on_above_those_before(process: Process) -> None:
     writer = process.writer()
     writer.write()
-    process.now -= 3_600 * SECOND
+    process.now += SECOND
+    process.table.there["n1"] = None
+    writer.begin()
     writer.write()
-    writer.write()
-    assert [number for number, _ in process.of("n1")] == [NOW, NOW + 1, NOW + 2]
+    (before, _), (after, previous) = process.of("n1")
+    assert (after > before, previous) == (True, 0)
 
 
 def test_another_process_goes_on_after_the_newest_that_is_there(process: Process) -> None:
-    process.table.there["n1"] = NOW + 5 * SECOND  # its clock ran ahead
+    process.table.there["n1"] = Mark(90, NOW - SECOND)
     process.writer().write()
-    assert process.of("n1") == [(NOW + 5 * SECOND + 1, NOW + 5 * SECOND)]
+    assert process.of("n1") == [(91, 90)]
+    assert process.table.written[0].tried == NOW - SECOND
 
 
 def test_a_node_that_does_not_answer_at_first_is_begun_when_it_does(process: Process) -> None:
     """The others are not kept waiting."""
     there = process.table.there
-    process.table.there = {"n2": 7}
+    process.table.there = {"n2": Mark(7, NOW)}
     process.table.nodes = ("n1", "n2")
     writer = process.writer()
     writer.write()
     assert (process.of("n1"), len(process.of("n2"))) == ([], 1)
-    process.table.there = there | {"n1": NOW + SECOND}
+    process.table.there = there | {"n1": Mark(90, NOW)}
     writer.write()
-    assert process.of("n1") == [(NOW + SECOND + 1, NOW + SECOND)]
+    assert process.of("n1") == [(91, 90)]
 
 
 def test_one_that_was_not_answered_still_counts_for_the_next_number(process: Process) -> None:
@@ -146,7 +174,7 @@ def test_one_that_was_not_answered_still_counts_for_the_next_number(process: Pro
     process.table.silent = {"n1"}
     writer.write()
     writer.write()
-    assert process.of("n1") == [(NOW, 0), (NOW + 1, 0)]
+    assert process.of("n1") == [(NOW + 1, 0), (NOW + 2, 0)]
 
 
 def test_while_nodes_come_and_go_it_is_said_so_and_for_a_minute_after_a_change(
@@ -216,7 +244,7 @@ def leases(process: Process) -> MemoryLease:
 
 
 def keeper(process: Process, leases: MemoryLease, holder: str = "one") -> CanaryKeeper:
-    writer = CanaryWriter(process.table, lambda place: (0,), process.clock, lambda: process.seconds)
+    writer = CanaryWriter(process.table, lambda place: (0,), Clock(process))
     lease = Lease(
         leases, "canary", Holder(holder, "host:1"), timedelta(seconds=60), lambda: process.seconds
     )
@@ -251,7 +279,7 @@ def test_while_another_process_holds_it_none_is_written_and_it_is_asked_for_agai
     keeper(process, leases).run(Turns(process, 8))
     assert process.waits[:6] == [LEASE_EVERY] * 6
     assert len(process.table.written) > 0
-    assert process.of("n1")[0][0] >= NOW + 60 * SECOND
+    assert process.of("n1")[0][0] > NOW + 60 * SECOND
 
 
 def test_a_failure_is_tried_again(process: Process, leases: MemoryLease) -> None:
@@ -285,7 +313,7 @@ def test_none_is_written_while_it_would_prove_nothing(
     assert len(process.of("n1")) == 3
 
 
-def test_each_says_which_was_sent_before_it(process: Process) -> None:
+def test_each_says_when_one_was_sent_before_it(process: Process) -> None:
     """So that a node that was away is no time without canaries."""
     writer = process.writer()
     process.table.silent = {"n1"}
@@ -294,3 +322,88 @@ def test_each_says_which_was_sent_before_it(process: Process) -> None:
     writer.write()
     tried = [each.tried for each in process.table.written if each.node == "n1"]
     assert tried == [0, NOW]
+
+
+# --- a clock that is wrong ------------------------------------------------------------------------
+
+
+def test_while_our_clock_is_wrong_none_is_written_and_another_process_may(
+    process: Process, leases: MemoryLease, caplog: pytest.LogCaptureFixture
+) -> None:
+    process.wrong = "the clock of 10.0.0.1 differs from ours by 99.0 s"
+    one = keeper(process, leases)
+    with caplog.at_level(logging.INFO, "reconciler"):
+        one.run(Turns(process, 3))
+        assert caplog.messages == [f"no canary is written: {process.wrong}"]
+        assert process.table.written == []
+        assert leases.held_by("canary") is None
+        process.wrong = None
+        one.run(Turns(process, 6))
+    assert caplog.messages[1:] == ["writing canaries"]
+    assert len(process.of("n1")) == 3
+
+
+def test_a_clock_that_goes_wrong_while_canaries_are_written_gives_up_the_lease(
+    process: Process, leases: MemoryLease
+) -> None:
+    class Wrong(Turns):
+        def wait(self, timeout: float | None = None) -> bool:
+            if len(process.waits) == 2:
+                process.wrong = "it stepped"
+            return super().wait(timeout)
+
+    keeper(process, leases).run(Wrong(process, 5))
+    assert len(process.of("n1")) == 3
+    assert process.waits[3:] == [LEASE_EVERY, LEASE_EVERY]
+    assert leases.held_by("canary") is None
+
+
+# --- canaries begin anew --------------------------------------------------------------------------
+
+
+def test_canaries_that_begin_anew_are_above_all_that_were_heard_and_miss_none(
+    process: Process, leases: MemoryLease
+) -> None:
+    """The table's numbers are those of an older copy, or of a clock that was ahead."""
+    process.table.there = {"n1": Mark(NOW + 10**9, NOW), "n2": Mark(7, NOW)}
+    keeper(process, leases).begin_anew(NOW + 10**8)
+    assert process.of("n1") == [(NOW + 10**9 + 1, 0)]
+    assert process.of("n2") == [(NOW + 10**8 + 1, 0)]
+    assert {each.tried for each in process.table.written} == {0}
+    assert leases.held_by("canary") is None
+
+
+def test_without_any_number_that_is_known_the_clock_gives_it(
+    process: Process, leases: MemoryLease
+) -> None:
+    """Rows that somebody deleted are hidden until a number is above the time of that."""
+    process.table.there = {"n1": None, "n2": Mark(7, NOW)}
+    keeper(process, leases).begin_anew(0)
+    assert (process.of("n1"), process.of("n2")) == ([(NOW + 1, 0)], [(NOW + 1, 0)])
+
+
+def test_while_another_process_writes_them_canaries_do_not_begin_anew(
+    process: Process, leases: MemoryLease
+) -> None:
+    leases.take("canary", Holder("other", "host:2"), timedelta(seconds=60))
+    with pytest.raises(AlreadyRunning):
+        keeper(process, leases).begin_anew(0)
+    assert process.table.written == []
+
+
+def test_with_a_wrong_clock_canaries_do_not_begin_anew(
+    process: Process, leases: MemoryLease
+) -> None:
+    process.wrong = "it stepped"
+    with pytest.raises(Refused, match="it stepped"):
+        keeper(process, leases).begin_anew(0)
+    assert process.table.written == []
+
+
+def test_a_node_that_took_none_is_named_when_canaries_begin_anew(
+    process: Process, leases: MemoryLease
+) -> None:
+    process.table.silent = {"n2"}
+    with pytest.raises(Unreachable, match="n2"):
+        keeper(process, leases).begin_anew(0)
+    assert leases.held_by("canary") is None

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.chain import Chain
+from reconcilers.chain import NONE, Chain
 from reconcilers.frontier import (
     MISSING,
     UNWATCHED,
@@ -122,6 +122,27 @@ def test_a_partition_that_is_not_read_any_more_is_forgotten() -> None:
     assert frontier.newest() == {"n1": 10}
 
 
+def test_before_the_time_at_which_a_node_took_a_canary_all_is_heard() -> None:
+    """By that node's clock, whatever its number."""
+    frontier = Frontier(RULES)
+    canaries = [Canary("n1", 7, 0, at=NOW), Canary("n1", 8, 7, at=NOW + SECOND)]
+    frontier.hear([Echo(each, TOPIC, 0) for each in canaries], NOW)
+    assert frontier.proven(PLACES[:1]) == {"n1": 7}
+    assert frontier.until(PLACES[:1]) == {"n1": NOW + SECOND}
+    assert frontier.until(PLACES) == {"n1": 0}
+    assert frontier.newest() == {"n1": NOW + SECOND}
+
+
+def test_a_clock_that_was_a_year_ahead_for_a_moment_dates_one_canary_and_no_other() -> None:
+    year = 365 * 86_400 * SECOND
+    frontier = Frontier(RULES)
+    times = [NOW, NOW + year, NOW + 2 * SECOND]
+    for number, at in enumerate(times, 1):
+        frontier.hear([Echo(Canary("n1", number, number - 1, at=at), TOPIC, 0)], NOW)
+    assert frontier.until(PLACES[:1]) == {"n1": times[-1]}
+    assert frontier.newest() == {"n1": times[-1]}
+
+
 # --- what is lost ---------------------------------------------------------------------------------
 
 
@@ -198,7 +219,7 @@ def canaries(draw: st.DrawFn) -> list[Canary]:
     made: list[Canary] = []
     acknowledged = 0
     for number in range(1, draw(st.integers(1, 12)) + 1):
-        canary = Canary("n1", number, acknowledged)
+        canary = Canary("n1", number, acknowledged, at=number)
         fate = draw(st.sampled_from(["acknowledged", "acknowledged", "done", "not done"]))
         if fate != "not done":
             made.append(canary)
@@ -235,12 +256,12 @@ def test_nothing_is_proven_while_an_acknowledged_one_before_it_is_missing(
     acknowledged = {each.previous for each in made} - {0}
     numbers = {each.number for each in came}
     missing = [each for each in acknowledged if each not in numbers]
-    assert all(chain.proven < each for each in missing)
-    assert chain.proven in {0, *(each.previous for each in came)}
+    assert all(chain.proven.number < each for each in missing)
+    assert chain.proven.number in {0, *(each.previous for each in came)}
 
 
 @given(canaries())
 def test_a_steady_ring_is_no_condition_of_being_heard(made: list[Canary]) -> None:
     chain = chain_of(replace(each, steady=False) for each in made)
     assert chain.reached == chain_of(made).reached
-    assert chain.proven == 0
+    assert chain.proven == NONE

@@ -1,6 +1,7 @@
 """The lease is held as long as a stream may still write."""
 
 import os
+from contextlib import nullcontext
 from datetime import timedelta
 from threading import Event
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import pytest
 
 from checkpoints.lease import Holder, Lease
 from checkpoints.memory_lease import MemoryLease
+from reconcilers.errors import EndedItself, Unreachable
 from streaming.commands import holding
 from streaming.commands.threads import Threads
 from streaming.settings import Mode
@@ -37,6 +39,29 @@ def test_it_is_renewed_while_the_stream_stops(monkeypatch: pytest.MonkeyPatch) -
     assert until[0].is_set()
     assert store.held_by("ours") is None
     threads.check()
+
+
+@pytest.mark.parametrize("ends", [None, EndedItself("the nodes have moved")])
+def test_a_lease_that_cannot_be_released_does_not_cover_why_the_process_ends(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, ends: Exception | None
+) -> None:
+    class Away(MemoryLease):
+        def leave(self, name: str, holder: Holder) -> None:
+            raise Unreachable("no host answered")
+
+    monkeypatch.setattr(holding, "CassandraLease", lambda store: store)
+    names: Any = SimpleNamespace(lease="ours", mode=Mode.REPAIR)
+    skew = timedelta(0)
+    for held in (
+        holding.Holding(names, Away(), Threads(Event()), skew),  # type: ignore[arg-type]
+        holding.Alone(Away(), "ours", skew),  # type: ignore[arg-type]
+    ):
+        with nullcontext() if ends is None else pytest.raises(EndedItself), held:
+            if ends is not None:
+                raise ends
+        assert caplog.messages.pop() == (
+            "the lease was not released, and ends by itself: no host answered"
+        )
 
 
 # --- whose lease it is ---------------------------------------------------------------------------

@@ -136,7 +136,8 @@ def test_canaries_of_another_installation_are_said(caplog: pytest.LogCaptureFixt
 def test_whoever_writes_canaries_asks_whose_they_are(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for name in ("CassandraLease", "Lanes", "lease_that_bears", "Watcher", "end_lease_of_the_dead"):
+    servers = ("CassandraLease", "Lanes", "lease_that_bears", "Nodes", "Watcher", "connect")
+    for name in (*servers, "end_lease_of_the_dead"):
         monkeypatch.setattr(canary, name, MagicMock())
     monkeypatch.setattr(canary, "canaries", lambda settings: Taken("apache_james"))
     canary.keeper(OTHER, MagicMock())

@@ -82,12 +82,12 @@ def test_a_bad_record_is_kept_apart() -> None:
 def test_a_canary_is_kept_apart() -> None:
     row = {"topic": "james", "partition": 1, "offset": 7}
     found = settled(
-        row | {"echo": "n1/3|20|10|true|15"},
-        row | {"echo": "n2/0|5|0|false|0"},
+        row | {"echo": "n1/3|20|10|true|15|17000"},
+        row | {"echo": "n2/0|5|0|false|0|0"},
         {"mailboxid": MAILBOX},
     )
     assert found.echoes == [
-        (7, Echo(Canary("n1", 20, 10, steady=True, tried=15), "james", 1)),
+        (7, Echo(Canary("n1", 20, 10, steady=True, tried=15, at=17_000), "james", 1)),
         (7, Echo(Canary("n2", 5, 0, steady=False), "james", 1)),
     ]
     assert len(list(found.wakes(FAMILY))) == 1

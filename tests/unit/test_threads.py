@@ -117,6 +117,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
     anything = SimpleNamespace(close=lambda: None)
     for module, name, value in (
         (stream, "make_own", lambda _: None),
+        (stream, "refuse_guardrails", lambda _: None),
         (stream, "connect", lambda _: None),
         (stream, "schema_of", lambda *_: {}),
         (stream, "bound", lambda *_: (FAMILY, FAMILY)),

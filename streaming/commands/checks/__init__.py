@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from streaming.commands.checks import broker as broker
 from streaming.commands.checks import canary as canaries
-from streaming.commands.checks import capture, content, quotas, space
+from streaming.commands.checks import capture, content, guardrails, quotas, space
 from streaming.commands.checks import permissions as rights
 from streaming.commands.checks import schema as structure
 from streaming.commands.checks.check import CassandraContext, Check, KafkaContext
@@ -17,6 +17,7 @@ ON_CASSANDRA: tuple[Callable[[CassandraContext], Iterator[Check]], ...] = (
     structure.clocks,
     rights.truth_readable,
     rights.role,
+    guardrails.guardrails,
     content.content_readable,
     quotas.quotas_readable,
     capture.cdc_on,

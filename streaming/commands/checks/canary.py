@@ -13,7 +13,7 @@ from streaming.commands.checks.capture import turn_on
 from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem
 from streaming.commands.mode import StreamNames
 from streaming.settings import Mode
-from streaming.tables.canary_schema import one_copy, statements
+from streaming.tables.canary_schema import WRITTEN, add_written, one_copy, statements
 from streaming.tables.own_keyspace import gap_in
 from streaming.tables.replication import is_on_one_node
 
@@ -36,12 +36,21 @@ def canary_table(context: CassandraContext) -> Iterator[Check]:
             cql=(one_copy(keyspace),),
         )
     name = f"{keyspace}.{CANARY_TABLE}"
-    if CANARY_TABLE not in context.cluster.schema(keyspace):
+    columns = context.cluster.schema(keyspace).get(CANARY_TABLE)
+    if columns is None:
         yield Check(
             Level.PROBLEM,
             f"there is no table {name}: no counter is corrected, and losses are not seen",
             "an admin makes it: --fix",
             cql=statements(keyspace),
+        )
+    elif WRITTEN not in columns:
+        yield Check(
+            Level.PROBLEM,
+            f"table {name} is of an older version, and has no column {WRITTEN}: no canary is"
+            " written",
+            "an admin adds it: --fix",
+            cql=(add_written(keyspace),),
         )
     elif CANARY_TABLE not in context.cluster.tables_with_cdc(keyspace):
         grace = context.cluster.gc_grace(keyspace)[CANARY_TABLE]
@@ -77,17 +86,17 @@ def canaries_heard(context: CassandraContext) -> Iterator[Check]:
 
 def heard(context: CassandraContext, newest: Bookmark) -> Iterator[Check]:
     """What a stream's newest bookmark tells of each node's canaries."""
-    stream, numbers = context.settings.stream, newest_of(newest.heard)
+    stream, times = context.settings.stream, newest_of(newest.heard)
     late = to_micros(stream.delay + 2 * stream.window) + SLACK
     for node, address in context.cluster.nodes().items():
-        number = numbers.get(node)
-        if number is not None and newest.recorded_at - number <= late:
+        at = times.get(node)
+        if at is not None and newest.recorded_at - at <= late:
             yield fine(f"canaries of {address} come back")
             continue
         since = (
             "has ever come back"
-            if number is None
-            else f"has come back for {to_seconds(newest.recorded_at - number):.0f} s"
+            if at is None
+            else f"has come back for {to_seconds(newest.recorded_at - at):.0f} s"
         )
         yield problem(
             f"no canary of {address} {since}: what is captured there is not known",

@@ -1,0 +1,24 @@
+"""Guardrails of Cassandra that refuse what the reconciler does. They bind no superuser."""
+
+from __future__ import annotations
+
+from checkpoints.cassandra import Store
+from reconcilers.errors import Refused
+
+TRIAL = "DELETE FROM $ks.settled_offsets USING TIMESTAMP 1 WHERE stream = ?"
+NO_STREAM = "no stream has this name: it is tried whether a write time is allowed"
+
+
+def refuse_guardrails(store: Store) -> None:
+    """Raises `Refused` where Cassandra takes no write with a write time, or with an old one.
+
+    Each repair has the truth's own, and so have journal and settled offsets. Nothing is changed:
+    there is no such row. Raises `Retryable` where nobody answers.
+    """
+    try:
+        store.run("trying a write with a write time", [(store.prepare(TRIAL), (NO_STREAM,))])
+    except Refused as refused:
+        raise Refused(
+            f"{refused}: set user_timestamps_enabled: true and no minimum_timestamp_fail_threshold"
+            " in each node's cassandra.yaml (deploy/runbook.md, *Guardrails*)"
+        ) from refused
