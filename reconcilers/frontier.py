@@ -72,7 +72,7 @@ class Canary:
     """One canary of a node, in each lane.
 
     ``number`` grows from one canary of a node to the next, and tells no time. ``previous`` is the
-    number of the last one before it that was acknowledged, 0 where there is none. ``steady``: no
+    number of the last one before it that was acknowledged in its lane, 0 for none. ``steady``: no
     node was joining, leaving or moving when it was written. Else it may have reached another node,
     and proves nothing. ``tried`` is when the last one before it was sent at all (µs, by the
     writer's clock; 0: none was). ``at`` is when its node took it: µs by that node's clock, which is
@@ -98,11 +98,17 @@ class Canary:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A canary as it came out of a partition of a topic."""
+    """A canary as it came out of a partition of a topic.
+
+    ``astray`` is 0 where its key leads. If it leads elsewhere, it is the number of partitions that
+    its lanes are for: the agent did not know of all of them when it sent the canary, so nothing
+    that it had sent by then is in the newest.
+    """
 
     canary: Canary
     topic: str
     partition: int
+    astray: int = 0
 
     @property
     def lane(self) -> Lane:
@@ -150,10 +156,15 @@ class FrontierRules:
 
 @dataclass(slots=True)
 class Frontier:
-    """All lanes. Up to where each was heard is kept (`reached`), and given back at the start."""
+    """All lanes. Up to where each was heard is kept (`reached`), and given back at the start.
+
+    ``astray`` says of each node what its last canary that came astray proves of partitions below
+    this number that the agent did not know of.
+    """
 
     rules: FrontierRules
     chains: dict[Lane, Chain] = field(default_factory=dict)
+    astray: dict[Node, tuple[Mark, int]] = field(default_factory=dict)
 
     def hear(self, echoes: Iterable[Echo], now: Micros) -> list[Span]:
         """Take in echoes in the order of their offsets; returns what may be lost (µs)."""
@@ -161,11 +172,17 @@ class Frontier:
 
     def proven(self, places: Collection[tuple[str, int]]) -> dict[Node, int]:
         """What is proven of each node in all of these partitions; nothing of one without canary."""
-        return {node: mark.number for node, mark in self._marks(places).items()}
+        return {
+            node: min((mark.number for mark in marks), default=UNHEARD.number)
+            for node, marks in self._marks(places).items()
+        }
 
     def until(self, places: Collection[tuple[str, int]]) -> dict[Node, Micros]:
         """Before when all that each node wrote has come out of these partitions; 0: not known."""
-        return {node: mark.at for node, mark in self._marks(places).items()}
+        return {
+            node: min((mark.at for mark in marks), default=UNHEARD.at)
+            for node, marks in self._marks(places).items()
+        }
 
     def reached(self) -> dict[Lane, Reached]:
         """How far each lane was heard without a gap."""
@@ -184,6 +201,7 @@ class Frontier:
     def forget(self, node: Node) -> None:
         """It has left: nothing is heard of it any more."""
         self.chains = {lane: each for lane, each in self.chains.items() if lane[0] != node}
+        self.astray.pop(node, None)
 
     def keep(self, places: Collection[tuple[str, int]]) -> None:
         """Forget lanes to partitions that are not read any more."""
@@ -195,20 +213,30 @@ class Frontier:
         """Go on after what was heard before."""
         self.chains = {lane: Chain.begun(each) for lane, each in reached.items()}
 
-    def _marks(self, places: Collection[tuple[str, int]]) -> dict[Node, Mark]:
+    def _marks(self, places: Collection[tuple[str, int]]) -> dict[Node, list[Mark]]:
+        known: dict[Node, int] = {}
+        for node, _, number in self.chains:
+            known[node] = max(known.get(node, number), number)
         return {
-            node: min((self._proven((node, *place)) for place in places), default=UNHEARD)
-            for node in self.nodes()
+            node: [self._proven((node, *place), last) for place in places]
+            for node, last in known.items()
         }
 
-    def _proven(self, lane: Lane) -> Mark:
-        chain = self.chains.get(lane)
-        return UNHEARD if chain is None else chain.proven
+    def _proven(self, lane: Lane, last: int) -> Mark:
+        """``last`` is the partition with the highest number where a canary of the node has come."""
+        if lane in self.chains:
+            return self.chains[lane].proven
+        node, _, number = lane
+        mark, partitions = self.astray.get(node, (UNHEARD, 0))
+        return mark if last < number < partitions else UNHEARD
 
     def _heard(self, echoes: Iterable[Echo], now: Micros) -> Iterator[Span]:
         by_lane: dict[Lane, list[Canary]] = {}
         for echo in echoes:
             by_lane.setdefault(echo.lane, []).append(echo.canary)
+            if echo.astray:
+                node, told = echo.canary.node, (echo.canary.run().proven, echo.astray)
+                self.astray[node] = max(told, self.astray.get(node, told))
         for lane, came in by_lane.items():
             before = self.chains.get(lane) or Chain.begun(Reached(Mark(came[0].previous)))
             self.chains[lane] = before.after((each.run() for each in came), now)

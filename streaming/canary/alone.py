@@ -18,7 +18,7 @@ from reconcilers.frontier import CANARY_TABLE, Canary, Echo, node_of
 
 MOST = 1_000
 """A slice of more records is no idle one."""
-NUMBERS = ("number", "previous", "tried", "written_ms")
+NUMBERS = ("number", "previous", "tried", "written_ms", "partitions")
 
 
 class KafkaRecord(Protocol):
@@ -53,12 +53,13 @@ Ranges = Mapping[Place, tuple[int, int]]
 class CanariesAlone:
     """Knows slices that hold nothing else. ``records`` reads ranges; ``keyspace`` is the canaries'.
 
-    ``topic`` is the agent's.
+    ``topic`` is the agent's. ``astray`` is `streaming.topics.came_astray`.
     """
 
     records: Callable[[Ranges], Iterable[KafkaRecord]]
     topic: str
     keyspace: str
+    astray: Callable[[str, int, int, int], int]
 
     def heard(self, ranges: Ranges) -> list[tuple[int, Echo]] | None:
         """The canaries with their offsets; None where there is, or may be, anything else."""
@@ -83,19 +84,19 @@ class CanariesAlone:
             source = value["source"]
             if (source["keyspace"], source["table"]) != (self.keyspace, CANARY_TABLE):
                 return None
-            canary = _canary(key, value)
+            return self._echo_of(key, value, record)
         except (ValueError, KeyError, TypeError, RecursionError):
             return None  # whatever it is, the workers look at it
-        return None if canary is None else Echo(canary, record.topic, record.partition)
 
-
-def _canary(key: Any, value: Any) -> Canary | None:
-    after = {name: value["after"][name]["value"] for name in (*NUMBERS, "steady")}
-    place, numbers = key["place"], [after[name] for name in NUMBERS]
-    if value["op"] not in {"i", "u"} or {*map(type, numbers)} != {int}:
-        return None
-    if not isinstance(place, str):
-        return None
-    number, previous, tried, written_ms = numbers
-    steady, at = after["steady"] is True, written_ms * MICROS_A_MILLI
-    return Canary(node_of(place), number, previous, steady, tried, at)
+    def _echo_of(self, key: Any, value: Any, record: KafkaRecord) -> Echo | None:
+        after = {name: value["after"][name]["value"] for name in (*NUMBERS, "steady")}
+        place, lane, numbers = key["place"], key["lane"], [after[name] for name in NUMBERS]
+        if value["op"] not in {"i", "u"} or {*map(type, (lane, *numbers))} != {int}:
+            return None
+        if not isinstance(place, str):
+            return None
+        number, previous, tried, written_ms, partitions = numbers
+        steady, at = after["steady"] is True, written_ms * MICROS_A_MILLI
+        canary = Canary(node_of(place), number, previous, steady, tried, at)
+        astray = self.astray(place, lane, partitions, record.partition)
+        return Echo(canary, record.topic, record.partition, astray)

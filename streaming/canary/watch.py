@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from checkpoints.clock import to_seconds
 from reconcilers.chain import Reached
@@ -103,7 +103,8 @@ class FrontierWatch:
 
         They are in the order of their offsets, and not heard by it.
         """
-        tried = Frontier(self.frontier.rules, dict(self.frontier.chains))
+        now = self.frontier
+        tried = replace(now, chains=dict(now.chains), astray=dict(now.astray))
         tried.hear(echoes, self._now)
         return tried.until(self._ours(places))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Protocol
@@ -22,8 +22,8 @@ LEASE_EVERY = 10.0
 """Seconds until a lease that another process holds is asked for again."""
 
 
-PlacedCanary = tuple[Canary, str, Sequence[int]]
-"""With its node's partition key, and its lanes."""
+PlacedCanaries = Mapping[str, Mapping[int, Canary]]
+"""At each node's partition key a canary, in each of its lanes in their order."""
 
 
 class NodeRing(Protocol):
@@ -49,11 +49,22 @@ class CanaryTable(Protocol):
     def check(self) -> None:
         """Raises `Refused` where a canary that is written there proves nothing."""
 
-    def newest(self) -> dict[Node, Mark | None]:
-        """Of each node that answers the newest canary that can be read, None before its first."""
+    def newest(self) -> dict[Node, dict[int, Mark]]:
+        """Of each node that answers the newest canary in each lane; no lane before its first."""
 
-    def write(self, canaries: Sequence[PlacedCanary]) -> frozenset[Node]:
-        """Write each in its lanes; returns the nodes that have acknowledged theirs."""
+    def write(self, places: PlacedCanaries, partitions: int) -> frozenset[Node]:
+        """Write them, for so many partitions; returns the nodes that have acknowledged theirs."""
+
+
+class LanePlan(Protocol):
+    """Which lanes lead to the topic's partitions; `streaming.topics.Lanes` is the real one."""
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions there are, as far as is known."""
+
+    def of(self, place: str, used: Collection[int]) -> Sequence[int]:
+        """The lanes of a place, in their order, given those in use. Raises `Retryable`."""
 
 
 class WriterClock(Protocol):
@@ -73,24 +84,41 @@ class WriterClock(Protocol):
 class Last:
     """What a node was sent: the number of the last canary, and when (µs, our clock; 0: never).
 
-    ``acknowledged`` is the last number that it has answered, 0 where there is none.
+    ``lanes`` are those that it was sent in. ``acknowledged`` is the last number that the node has
+    answered, by lane. In a lane that was not in use, nothing was: a canary that came by the others
+    is no reason to miss one there.
     """
 
     number: int
-    sent_at: Micros
-    acknowledged: int
+    sent_at: Micros = 0
+    lanes: Collection[int] = ()
+    acknowledged: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, written: Mapping[int, Mark]) -> Last:
+        """As the table has it, in one lane or more."""
+        newest = max(written.values())
+        numbers = {lane: mark.number for lane, mark in written.items()}
+        lanes = [lane for lane, number in numbers.items() if number == newest.number]
+        return cls(newest.number, newest.at, lanes, numbers)
+
+    def answered(self) -> Last:
+        """The node has acknowledged the last one."""
+        return replace(
+            self, acknowledged={**self.acknowledged, **dict.fromkeys(self.lanes, self.number)}
+        )
 
 
 @dataclass(slots=True)
 class CanaryWriter:
-    """Writes canaries; ``lanes`` gives those of a place, one for each partition of the topic.
+    """Writes canaries, in lanes that lead to each partition of the topic.
 
     Numbers are counted on: our clock only gives the very first one, so that a table that was made
     anew goes on above the numbers of the one before.
     """
 
     table: CanaryTable
-    lanes: Callable[[str], Sequence[int]]
+    lanes: LanePlan
     clock: WriterClock
     _last: dict[Node, Last] = field(default_factory=dict)
     _ring: tuple[str, float] = ("", float("-inf"))
@@ -110,17 +138,14 @@ class CanaryWriter:
         places, steady = self.table.ring.places(), self._is_steady()
         if places.keys() - self._last.keys():
             self._go_on_after(self.table.newest())
-        begun = [node for node in places if node in self._last]
-        canaries = [replace(self._next(node), steady=steady) for node in begun]
-        lanes = [self.lanes(places[node]) for node in begun]
-        now = self.clock.now()
-        for each in canaries:
-            self._last[each.node] = Last(each.number, now, each.previous)
-        where = [places[node] for node in begun]
-        acknowledged = self.table.write(list(zip(canaries, where, lanes, strict=True)))
-        for each in canaries:
-            if each.node in acknowledged:
-                self._last[each.node] = Last(each.number, now, each.number)
+        begun = {node: place for node, place in places.items() if node in self._last}
+        canaries = {
+            place: {lane: replace(each, steady=steady) for lane, each in self._next(node, place)}
+            for node, place in begun.items()
+        }
+        acknowledged = self.table.write(canaries, self.lanes.partitions)
+        for node in acknowledged:
+            self._last[node] = self._last[node].answered()
         self._tell(frozenset(places) - acknowledged)
 
     def begin_anew(self, highest: int) -> None:
@@ -131,20 +156,23 @@ class CanaryWriter:
         """
         self._go_on_after(self.table.newest())
         for node, last in self._last.items():
-            self._last[node] = Last(max(last.number, highest, self.clock.now()), 0, 0)
+            self._last[node] = Last(max(last.number, highest, self.clock.now()), 0, last.lanes)
         self.write()
         if self._silent:
             raise Unreachable(f"no canary was taken by {', '.join(sorted(self._silent))}")
 
-    def _go_on_after(self, newest: Mapping[Node, Mark | None]) -> None:
-        first = Last(self.clock.now(), 0, 0)
-        for node, mark in newest.items():
+    def _go_on_after(self, newest: Mapping[Node, Mapping[int, Mark]]) -> None:
+        for node, lanes in newest.items():
             if node not in self._last:
-                self._last[node] = Last(mark.number, mark.at, mark.number) if mark else first
+                self._last[node] = Last.of(lanes) if lanes else Last(self.clock.now())
 
-    def _next(self, node: Node) -> Canary:
+    def _next(self, node: Node, place: str) -> Iterator[tuple[int, Canary]]:
+        """The next canary of a node, lane by lane: each names the last answered one of its own."""
         last = self._last[node]
-        return Canary(node, last.number + 1, last.acknowledged, tried=last.sent_at)
+        lanes, number = self.lanes.of(place, last.lanes), last.number + 1
+        self._last[node] = replace(last, number=number, sent_at=self.clock.now(), lanes=lanes)
+        for lane in lanes:
+            yield lane, Canary(node, number, last.acknowledged.get(lane, 0), tried=last.sent_at)
 
     def _is_steady(self) -> bool:
         ring, now = self.table.ring.name(), self.clock.steady()

@@ -29,7 +29,7 @@ from streaming.commands.threads import Threads
 from streaming.monitoring.clocks import ClockWatch
 from streaming.settings import CassandraSettings, Mode, Settings
 from streaming.tables import Canaries, Nodes, connect, schema_of, watch_addresses
-from streaming.tables.canary_schema import WRITTEN
+from streaming.tables.canary_schema import lacking
 from streaming.tables.guardrails import refuse_guardrails
 from streaming.tables.own_keyspace import make_own
 from streaming.topics import Lanes, Watcher
@@ -95,9 +95,9 @@ def _lacking(settings: Settings) -> str:
     columns = schema_of(connect(settings.cassandra), keyspace).get(CANARY_TABLE)
     if columns is None:
         return f"there is no table {keyspace}.{CANARY_TABLE}"
-    if WRITTEN not in columns:
-        return f"table {keyspace}.{CANARY_TABLE} is of an older version: no column {WRITTEN}"
-    return ""
+    missing = ", ".join(lacking(columns))
+    told = f"table {keyspace}.{CANARY_TABLE} is of an older version: no column {missing}"
+    return told if missing else ""
 
 
 def _highest_heard(settings: Settings, store: Store) -> int:
@@ -127,7 +127,7 @@ def keeper(settings: Settings, store: Store) -> CanaryKeeper:
     end_lease_of_the_dead(leases, name)
     lanes = Lanes(Watcher(settings.kafka), settings.kafka.topic_prefix)
     clocks = ClockWatch(Nodes(connect(settings.cassandra)), settings.stream.delay)
-    writer = CanaryWriter(table, lanes.of, MeasuredClock(clocks))
+    writer = CanaryWriter(table, lanes, MeasuredClock(clocks))
     lease = lease_that_bears(clocks_apart(settings.stream), leases, name)
     return CanaryKeeper(writer, lease, settings.canary.interval)
 

@@ -46,7 +46,7 @@ from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
 from streaming.pipeline.temporary import sparks_folders
 from streaming.settings import Mode, RepairSettings, Settings
 from streaming.tables import Nodes, connect
-from streaming.topics import SHARED_SUSPECTS, FewRecords
+from streaming.topics import SHARED_SUSPECTS, FewRecords, came_astray
 
 TakeSummary = Callable[[BatchSummary], None]
 
@@ -149,11 +149,14 @@ def batches(
         expired=ExpiredCells(ours.expiries),
         record=record,
         memory=memory,
-        alone=CanariesAlone(
-            FewRecords(settings.kafka).read, settings.kafka.topic_prefix, settings.canary.keyspace
-        ),
+        alone=_alone(settings),
         behind=_behind(settings, frontier, metrics),
     )
+
+
+def _alone(settings: Settings) -> CanariesAlone:
+    topic, keyspace = settings.kafka.topic_prefix, settings.canary.keyspace
+    return CanariesAlone(FewRecords(settings.kafka).read, topic, keyspace, came_astray)
 
 
 def _behind(settings: Settings, frontier: FrontierWatch, metrics: Metrics) -> BehindWatch:

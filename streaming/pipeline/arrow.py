@@ -17,6 +17,7 @@ from reconcilers.glance import Keys
 from reconcilers.key import UUIDS, KeyColumn
 from reconcilers.model import WAKE_FIELDS, KeyValue, Kind, Micros, Wake
 from reconcilers.raw import RawCell, encoder
+from streaming.topics import came_astray
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +111,11 @@ def _told(keys: pa.RecordBatch, field: str) -> list[Any]:
 
 def _echo(row: dict[str, Any]) -> tuple[int, Echo]:
     """The text that `envelope` makes of a canary's event."""
-    place, number, previous, steady, tried, at = row["echo"].split("|")
+    place, lane, partitions, number, previous, steady, tried, at = row["echo"].split("|")
     told = int(number), int(previous), steady == "true", int(tried), int(at)
-    canary = Canary(node_of(place), *told)
-    return row["offset"], Echo(canary, row["topic"], row["partition"])
+    astray = came_astray(place, int(lane), int(partitions), row["partition"])
+    echo = Echo(Canary(node_of(place), *told), row["topic"], row["partition"], astray)
+    return row["offset"], echo
 
 
 @lru_cache(maxsize=10_000)

@@ -38,9 +38,9 @@ def is_wanted(family: Family, keyspace: str) -> Column:
 def echo(canary_keyspace: str) -> Column:
     """The canary that a record is the echo of; null of any other record.
 
-    As text: ``place|number|previous|steady|tried|at``. A canary that was deleted, or has no number,
-    is no canary. One that does not say which came before it is the first. Reads ``key``, ``value``
-    and ``v``.
+    As text: ``place|lane|partitions|number|previous|steady|tried|at``. A canary that was deleted,
+    or has no number, is no canary. One that does not say which came before it is the first. Reads
+    ``key``, ``value`` and ``v``.
     """
     value = F.col("v")
     source, key, text = value.source, F.col("key").cast("string"), F.col("value").cast("string")
@@ -51,7 +51,9 @@ def echo(canary_keyspace: str) -> Column:
     tried = F.coalesce(_number(text, "tried"), F.lit(0))
     written = F.try_multiply(_number(text, "written_ms"), F.lit(MICROS_A_MILLI))
     at = F.coalesce(written, F.lit(0))
-    parts = (place, number, previous, steady, tried, at)
+    lane = F.coalesce(F.get_json_object(key, "$.lane").try_cast("int"), F.lit(0))
+    partitions = F.coalesce(_number(text, "partitions"), F.lit(0))
+    parts = (place, lane, partitions, number, previous, steady, tried, at)
     told = F.concat_ws("|", *(part.cast("string") for part in parts))
     sung = value.op.isin("i", "u") & number.isNotNull() & ~place.contains("|")
     return F.when(canary & ~F.col("looked_again") & sung, told)

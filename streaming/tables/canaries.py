@@ -6,7 +6,7 @@ writes it, and only that node's agent can tell of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -19,7 +19,7 @@ from checkpoints.clock import MICROS_A_MILLI
 from reconcilers.capture import text_of
 from reconcilers.chain import Mark
 from reconcilers.errors import Refused, Retryable
-from reconcilers.frontier import CANARY_TABLE, Canary, Marks, Node
+from reconcilers.frontier import CANARY_TABLE, Canary, Marks, Node, node_of
 from streaming.tables.replication import is_on_one_node, replication_of
 from streaming.tables.ring import Ring
 
@@ -29,15 +29,15 @@ CAPTURED = (
     " WHERE keyspace_name = %s"
 )
 INSERT = (
-    "INSERT INTO $table (place, lane, number, previous, steady, tried, written_ms)"
-    " VALUES (?, ?, ?, ?, ?, ?, toUnixTimestamp(now())) USING TIMESTAMP ?"
+    "INSERT INTO $table (place, lane, number, previous, steady, tried, partitions, written_ms)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, toUnixTimestamp(now())) USING TIMESTAMP ?"
 )
 PLACES = "SELECT DISTINCT place FROM $table"
 CLAIM = "INSERT INTO $table (place, lane) VALUES (?, 0)"
 KEYSPACES = "SELECT keyspace_name FROM system_schema.keyspaces"
 OWNER = "owner/"
 """Begins the place of a row without a canary, which names the James's keyspace that they are of."""
-NEWEST = "SELECT number, written_ms FROM $table WHERE place = ?"
+NEWEST = "SELECT lane, number, written_ms FROM $table WHERE place = ?"
 
 
 class Canaries:
@@ -103,9 +103,9 @@ class Canaries:
         owners = [each.removeprefix(OWNER) for each in found if each.startswith(OWNER)]
         return [each for each in owners if each in living]
 
-    def newest(self) -> dict[Node, Mark | None]:
-        """Of each node that answers the newest canary that can be read, None before its first."""
-        found: dict[Node, Mark | None] = {}
+    def newest(self) -> dict[Node, dict[int, Mark]]:
+        """Of each node that answers the newest canary in each lane; no lane before its first."""
+        found: dict[Node, dict[int, Mark]] = {}
         newest = self._statement(NEWEST)
         asked = {
             node: self._session.execute_async(newest, (place,))
@@ -113,7 +113,7 @@ class Canaries:
         }
         for node, answer in asked.items():
             with suppress(Retryable), translated(f"reading the newest canary of node {node}"):
-                found[node] = max(map(_mark, answer.result()), default=None)
+                found[node] = {row["lane"]: _mark(row) for row in answer.result()}
         return found
 
     def marks(self) -> Marks | None:
@@ -125,7 +125,8 @@ class Canaries:
         watched = self.watched()
         if watched is None:
             return None
-        numbers = {node: mark.number for node, mark in self.newest().items() if mark is not None}
+        written = {node: max(lanes.values()) for node, lanes in self.newest().items() if lanes}
+        numbers = {node: mark.number for node, mark in written.items()}
         return Marks(numbers, watched) if numbers.keys() == self.ring.places().keys() else None
 
     def watched(self) -> str | None:
@@ -165,8 +166,10 @@ class Canaries:
             return None
         return tables if all(row["cdc"] for row in tables) else None
 
-    def write(self, canaries: Sequence[tuple[Canary, str, Sequence[int]]]) -> frozenset[Node]:
-        """Write each at its place, in its lanes; returns the nodes that have acknowledged theirs.
+    def write(self, places: Mapping[str, Mapping[int, Canary]], partitions: int) -> frozenset[Node]:
+        """Write at each place a canary, in lanes; returns the nodes that have acknowledged theirs.
+
+        The lanes are for so many ``partitions``.
 
         The node that takes a canary dates it. Its number is the write's time, too: so no clock
         decides which row of a lane is the newest. Raises `Refused` where there is no table for
@@ -174,12 +177,12 @@ class Canaries:
         """
         insert = self._statement(INSERT)
         sent: list[tuple[Node, ResponseFuture]] = []
-        for canary, place, lanes in canaries:
+        for place, lanes in places.items():
             batch = BatchStatement(BatchType.UNLOGGED, consistency_level=ConsistencyLevel.ONE)
-            told = canary.number, canary.previous, canary.steady, canary.tried
-            for lane in lanes:
+            for lane, canary in lanes.items():
+                told = canary.number, canary.previous, canary.steady, canary.tried, partitions
                 batch.add(insert, (place, lane, *told, canary.number))
-            sent.append((canary.node, self._session.execute_async(batch)))
+            sent.append((node_of(place), self._session.execute_async(batch)))
         return frozenset(node for node, answer in sent if _acknowledged(answer))
 
 

@@ -6,6 +6,8 @@ node's agent tells of it.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from cassandra.cluster import Session
 
 from reconcilers.frontier import CANARY_TABLE
@@ -22,12 +24,14 @@ CREATE TABLE IF NOT EXISTS $ks.canary (
     steady boolean,
     tried bigint,
     written_ms bigint,
+    partitions int,
     PRIMARY KEY (place, lane)
 ) WITH cdc = true
 """
 
-WRITTEN = "written_ms"
-"""When its node took a canary, in ms as Cassandra's ``now()`` tells. The newest of the columns."""
+ADDED = {"written_ms": "bigint", "partitions": "int"}
+"""Columns that a table of an older version lacks: when its node took a canary, in ms as Cassandra's
+``now()`` tells, and for how many partitions it has lanes."""
 
 
 def create(session: Session, keyspace: str) -> None:
@@ -41,9 +45,15 @@ def one_copy(keyspace: str) -> str:
     return f"ALTER KEYSPACE {keyspace} {ONE_COPY}"
 
 
-def add_written(keyspace: str) -> str:
-    """The CQL that gives a table of an older version the column that it lacks."""
-    return f"ALTER TABLE {keyspace}.{CANARY_TABLE} ADD {WRITTEN} bigint"
+def lacking(columns: Collection[str]) -> list[str]:
+    """The columns that a table with these columns lacks."""
+    return [each for each in ADDED if each not in columns]
+
+
+def add(keyspace: str, columns: Iterable[str]) -> str:
+    """The CQL that gives a table of an older version the columns that it lacks."""
+    typed = ", ".join(f"{each} {ADDED[each]}" for each in columns)
+    return f"ALTER TABLE {keyspace}.{CANARY_TABLE} ADD ({typed})"
 
 
 def statements(keyspace: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ Nothing else of ours imports the Kafka client.
 """
 
 from streaming.topics.few import FewRecords
-from streaming.topics.lanes import Lanes
+from streaming.topics.lanes import Lanes, came_astray
 from streaming.topics.names import (
     SHARED_DEAD_LETTERS,
     SHARED_GROUP,
@@ -39,6 +39,7 @@ __all__ = [
     "Record",
     "Watcher",
     "batch_options",
+    "came_astray",
     "event_topics",
     "own_topics",
     "projection_of",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -16,23 +16,33 @@ from streaming.topics.watcher import Watcher
 
 PARTITIONS_EVERY = 60.0
 """Seconds until it is asked again how many partitions there are."""
+KNOWN_AFTER = 900.0
+"""Seconds until every producer knows of added partitions: three times its `metadata.max.age.ms`."""
 
 
 @dataclass(slots=True)
 class Lanes:
-    """Those of a topic, whose partitions are counted now and then. For one thread."""
+    """Those of a topic, whose partitions are counted now and then. For one thread.
+
+    A producer of the agents learns of added partitions up to `KNOWN_AFTER` later, and partitions
+    may be added while no canaries are written. So lanes that were in use stay in use for so long.
+    """
 
     watcher: Watcher
     topic: str
     clock: Callable[[], float] = time.monotonic
-    _partitions: int = 0
+    partitions: int = 0
+    """How many there are, as far as is known."""
     _asked_at: float = float("-inf")
+    _since: float = 0.0
 
-    def of(self, place: str) -> tuple[int, ...]:
-        """The lanes of a place, one for each partition. Raises `Retryable`."""
+    def of(self, place: str, used: Collection[int]) -> tuple[int, ...]:
+        """The lanes of a place, given those in use. Raises `Retryable`."""
         if self.clock() - self._asked_at > PARTITIONS_EVERY:
             self._ask()
-        return lanes_of(place, self._partitions)
+        lanes = with_lanes_for(place, self.partitions, used)
+        late = self.clock() - self._since > KNOWN_AFTER
+        return newest_lanes(place, self.partitions, lanes) if late else lanes
 
     def _ask(self) -> None:
         """While Kafka is away agents queue, and canaries go on as before."""
@@ -41,10 +51,31 @@ class Lanes:
             told = len(self.watcher.partitions(self.topic))
         except Unreachable:
             told = 0
-        self._partitions = told or self._partitions
-        if not self._partitions:
+        if told and told != self.partitions:
+            self.partitions, self._since = told, self.clock()
+        if not self.partitions:
             raise Unreachable(f"Kafka tells no partitions of {self.topic} right now")
         self._asked_at = self.clock()
+
+
+def with_lanes_for(place: str, partitions: int, used: Collection[int]) -> tuple[int, ...]:
+    """The lanes in use and, unless these lead to each partition, new ones behind them that do.
+
+    An agent sends a canary's lanes in their order. Where its producer learns of new partitions
+    between two of them, each old partition gets a lane all the same: one in use if it comes before
+    that moment, else a new one.
+    """
+    if len({leads_to(place, lane, partitions) for lane in used}) == partitions:
+        return tuple(sorted(used))
+    new = lanes_of(place, partitions, max(used, default=-1) + 1)
+    return tuple(sorted((*used, *new)))
+
+
+def newest_lanes(place: str, partitions: int, lanes: Collection[int]) -> tuple[int, ...]:
+    """Of the lanes that lead to a partition the last one, for each partition."""
+    return tuple(
+        sorted({leads_to(place, each, partitions): each for each in sorted(lanes)}.values())
+    )
 
 
 def partition_of(key: bytes, partitions: int) -> int:
@@ -52,16 +83,30 @@ def partition_of(key: bytes, partitions: int) -> int:
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
 
-@lru_cache(maxsize=1_000)
-def lanes_of(place: str, partitions: int) -> tuple[int, ...]:
-    """The first lane that leads from a place to each partition, in the order of partitions.
+@lru_cache(maxsize=10_000)
+def leads_to(place: str, lane: int, partitions: int) -> int:
+    """The partition that a lane leads to.
 
     The agent's key of a record is the row's primary key, as compact JSON.
     """
+    key = json.dumps({"place": place, "lane": lane}, separators=(",", ":")).encode()
+    return partition_of(key, partitions)
+
+
+def came_astray(place: str, lane: int, partitions: int, partition: int) -> int:
+    """0 if a canary came where its lane leads, else for how many partitions its lanes are.
+
+    0 as well where that is not known.
+    """
+    return 0 if not partitions or leads_to(place, lane, partitions) == partition else partitions
+
+
+@lru_cache(maxsize=1_000)
+def lanes_of(place: str, partitions: int, first: int = 0) -> tuple[int, ...]:
+    """The first lane from ``first`` on that leads to each partition, in the order of partitions."""
     found: dict[int, int] = {}
-    lanes = count()
+    lanes = count(first)
     while len(found) < partitions:
         lane = next(lanes)
-        key = json.dumps({"place": place, "lane": lane}, separators=(",", ":")).encode()
-        found.setdefault(partition_of(key, partitions), lane)
+        found.setdefault(leads_to(place, lane, partitions), lane)
     return tuple(lane for _, lane in sorted(found.items()))

@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -34,6 +34,15 @@ class OffClock:
 
     def trouble(self) -> None:
         return None
+
+
+class Plan:
+    """Two lanes, for as many partitions."""
+
+    partitions = 2
+
+    def of(self, _place: str, _used: Collection[int]) -> Sequence[int]:
+        return (0, 3)
 
 
 WATCHED = ("imapuidtable", "messageidtable")
@@ -69,11 +78,11 @@ def test_where_another_node_may_tell_of_a_canary_nothing_is_proven(
 ) -> None:
     clock = MeasuredClock(ClockWatch(Nodes(session), 45.0))
     assert clock.trouble() is None
-    writer = CanaryWriter(canaries, lambda place: (0,), clock)
+    writer = CanaryWriter(canaries, Plan(), clock)
     writer.begin()
     writer.write()
     written, watched = canaries.newest(), canaries.watched()
-    assert (watched is None, list(written.values()) == [None]) == (False, False)
+    assert (watched is None, list(written.values()) == [{}]) == (False, False)
     session.execute(f"ALTER KEYSPACE {canaries.ring._keyspace} WITH replication = {replication}")
     with pytest.raises(Refused, match="its canaries prove nothing"):
         writer.write()
@@ -91,12 +100,13 @@ def test_a_canary_is_dated_by_the_node_that_takes_it_and_numbered_by_the_one_bef
     year = 365 * 86_400 * 1_000_000
     clock = OffClock(year)
     for _ in range(2):
-        writer = CanaryWriter(canaries, lambda place: (0, 3), clock)
+        writer = CanaryWriter(canaries, Plan(), clock)
         writer.begin()
         writer.write()
         clock.ahead -= 3 * year
-    (newest,) = canaries.newest().values()
-    assert newest is not None
+    (lanes,) = canaries.newest().values()
+    assert lanes.keys() == {0, 3}
+    newest = lanes[3]
     assert newest.number - now_micros() == pytest.approx(year, abs=60_000_000)
     assert newest.at == pytest.approx(now_micros(), abs=60_000_000)
     (told,) = session.execute(

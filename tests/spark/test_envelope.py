@@ -13,6 +13,7 @@ from reconcilers.family import keeping
 from streaming.canary.alone import CanariesAlone
 from streaming.pipeline.envelope import decoder
 from streaming.topics import Record as KafkaRecord
+from streaming.topics import came_astray
 from tests.spark.records import settled
 
 KEYSPACE, SUSPECTS = "apache_james", "reconciler.apache_james.suspects"
@@ -235,6 +236,7 @@ def canary(op: str = "i", key: Event = CANARY, **cells: object) -> tuple[Any, ..
         "steady": True,
         "tried": 16,
         "written_ms": 18,
+        "partitions": 2,
         **cells,
     }
     after = {name: None if value is None else cell(value) for name, value in told.items()}
@@ -282,7 +284,7 @@ def test_what_does_not_say_of_which_table_it_is_is_a_bad_record(
 
 def test_a_canary_is_its_echo_and_nothing_else(spark: SparkSession) -> None:
     (row,) = decoded(spark, canary())
-    told = {"topic": TOPIC, "partition": 0, "offset": 1, "echo": "a node/0|17|16|true|16|18000"}
+    told = {"topic": TOPIC, "partition": 0, "offset": 1, "echo": "a node/0|3|2|17|16|true|16|18000"}
     rest = {"looked_again": False, "from_truth": False}
     assert {name: value for name, value in row.asDict().items() if value is not None} == {
         **told,
@@ -293,8 +295,8 @@ def test_a_canary_is_its_echo_and_nothing_else(spark: SparkSession) -> None:
 def test_the_first_canary_may_have_none_before_it(spark: SparkSession) -> None:
     rows = decoded(spark, canary(previous=0), canary("u", previous=None, steady=None))
     assert [row.echo for row in rows] == [
-        "a node/0|17|0|true|16|18000",
-        "a node/0|17|0|false|16|18000",
+        "a node/0|3|2|17|0|true|16|18000",
+        "a node/0|3|2|17|0|false|16|18000",
     ]
 
 
@@ -302,7 +304,7 @@ def test_a_canary_that_was_deleted_or_has_no_number_is_none(spark: SparkSession)
     away = canary("d", number=None), canary("r"), canary(number=None), canary(key={"lane": 3})
     strange = canary(number="x"), canary(number=2**63), canary(key={"place": "a|b", "lane": 3})
     (row,) = decoded(spark, *away, *strange, canary(number=18))
-    assert row.echo == "a node/0|18|16|true|16|18000"
+    assert row.echo == "a node/0|3|2|18|16|true|16|18000"
 
 
 @pytest.mark.parametrize("written", [None, "x", 2**62])
@@ -310,7 +312,7 @@ def test_a_canary_without_a_time_that_can_be_read_is_not_dated(
     spark: SparkSession, written: object
 ) -> None:
     (row,) = decoded(spark, canary(written_ms=written))
-    assert row.echo == "a node/0|17|16|true|16|0"
+    assert row.echo == "a node/0|3|2|17|16|true|16|0"
 
 
 @pytest.mark.parametrize("steady", [True, False])
@@ -318,7 +320,7 @@ def test_the_driver_hears_what_the_workers_hear(spark: SparkSession, steady: boo
     """Slices of canaries alone are not decoded by Spark (`streaming.canary.alone`)."""
     record = canary(steady=steady)
     by_workers = settled(spark, MESSAGE, record).echoes
-    by_driver = CanariesAlone(lambda ranges: [KafkaRecord(*record)], TOPIC, CANARIES)
+    by_driver = CanariesAlone(lambda ranges: [KafkaRecord(*record)], TOPIC, CANARIES, came_astray)
     assert len(by_workers) == 1
     assert by_driver.heard({(TOPIC, 0): (1, 2)}) == by_workers
 

@@ -43,6 +43,7 @@ from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.outcome import Outcome
 from streaming.steps.pauses import PauseWatch
+from streaming.topics import came_astray
 from tests.builders.canaries import TOPIC, CapturedAs, echo, frontier_watch
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
 from tests.builders.slots import uid_of
@@ -122,7 +123,7 @@ def batches(
             lambda: NOW,
             MemoryReport(metrics),
         ),
-        alone=CanariesAlone(lambda ranges: (), "james", "reconciler_canary"),
+        alone=CanariesAlone(lambda ranges: (), "james", "reconciler_canary", came_astray),
         behind=BehindWatch(frontier, SECOND, SECOND, lambda: NOW, metrics),
     )
 

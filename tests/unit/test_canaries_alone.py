@@ -11,7 +11,7 @@ import pytest
 from reconcilers.errors import Unreachable
 from reconcilers.frontier import Canary, Echo
 from streaming.canary.alone import MOST, NUMBERS, CanariesAlone, Ranges
-from streaming.topics import Record
+from streaming.topics import Record, came_astray
 
 TOPIC, KEYSPACE = "james", "reconciler_canary"
 RANGE: Ranges = {(TOPIC, 0): (5, 7)}
@@ -19,7 +19,14 @@ RANGE: Ranges = {(TOPIC, 0): (5, 7)}
 
 def canary(offset: int = 5, **changes: Any) -> Record:
     """An event of a canary, as the agent writes it; ``changes`` of its value."""
-    cells = {"number": 20, "previous": 10, "steady": True, "tried": 15, "written_ms": 17}
+    cells = {
+        "number": 20,
+        "previous": 10,
+        "steady": True,
+        "tried": 15,
+        "written_ms": 17,
+        "partitions": 1,
+    }
     after = {name: {"value": cell, "deletion_ts": None} for name, cell in cells.items()}
     source = {"keyspace": KEYSPACE, "table": "canary", "ts_us": 20}
     value = {"op": "i", "ts_ms": 1, "source": source, "after": after} | changes
@@ -36,7 +43,7 @@ def heard(
         if fails:
             raise Unreachable("no broker")
 
-    return CanariesAlone(read, TOPIC, KEYSPACE).heard(ranges)
+    return CanariesAlone(read, TOPIC, KEYSPACE, came_astray).heard(ranges)
 
 
 def test_canaries_alone_are_heard() -> None:
@@ -45,7 +52,14 @@ def test_canaries_alone_are_heard() -> None:
 
 
 def test_one_that_was_written_while_nodes_moved_says_so() -> None:
-    cells = {"number": 20, "previous": 10, "steady": False, "tried": 15, "written_ms": 17}
+    cells = {
+        "number": 20,
+        "previous": 10,
+        "steady": False,
+        "tried": 15,
+        "written_ms": 17,
+        "partitions": 1,
+    }
     moved = canary(after={name: {"value": cell} for name, cell in cells.items()})
     found = heard(moved, ranges={(TOPIC, 0): (5, 6)})
     assert found is not None
@@ -94,7 +108,7 @@ def nothing(_ranges: Ranges) -> Iterable[Record]:
     ids=["large", "large together", "with keys to look at again"],
 )
 def test_a_large_slice_or_one_of_other_topics_is_not_read(ranges: Ranges) -> None:
-    assert CanariesAlone(nothing, TOPIC, KEYSPACE).heard(ranges) is None
+    assert CanariesAlone(nothing, TOPIC, KEYSPACE, came_astray).heard(ranges) is None
 
 
 def test_as_many_as_there_may_be_are_heard() -> None:

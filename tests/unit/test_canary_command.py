@@ -17,7 +17,7 @@ from streaming.settings import Mode, Settings
 from tests.builders.canaries import reached
 
 SETTINGS = Settings()
-TABLE = {"place": "text", "lane": "int", "written_ms": "bigint"}
+TABLE = {"place": "text", "lane": "int", "written_ms": "bigint", "partitions": "int"}
 
 
 class Keeper:
@@ -84,7 +84,10 @@ def test_while_others_are_written_that_is_refused(keeper: Keeper) -> None:
     ("schema", "said"),
     [
         ({}, "there is no table reconciler_canary.canary"),
-        ({"canary": {"place": "text"}}, "canary is of an older version: no column written_ms"),
+        (
+            {"canary": {"place": "text"}},
+            "canary is of an older version: no column written_ms, partitions",
+        ),
     ],
 )
 @pytest.mark.usefixtures("keeper")

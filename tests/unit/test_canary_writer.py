@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from threading import Event
@@ -21,9 +21,27 @@ from streaming.canary.writer import (
     RING_RESTS,
     CanaryKeeper,
     CanaryWriter,
-    PlacedCanary,
+    PlacedCanaries,
 )
 from tests.builders.rows import NOW, SECOND
+
+
+def in_lanes(number: int, at: Micros) -> dict[int, Mark]:
+    """A canary that was written in the lanes of `Plan`."""
+    return dict.fromkeys((1, 4), Mark(number, at))
+
+
+@dataclass
+class Plan:
+    """Which lanes are written."""
+
+    lanes: Sequence[int] = (1, 4)
+    partitions: int = 2
+    asked: list[Collection[int]] = field(default_factory=list)
+
+    def of(self, place: str, used: Collection[int]) -> Sequence[int]:
+        self.asked.append(used)
+        return self.lanes
 
 
 @dataclass
@@ -31,9 +49,9 @@ class Table:
     """Two nodes; of those that are ``silent`` no answer comes."""
 
     written: list[Canary] = field(default_factory=list)
-    lanes: list[Sequence[int]] = field(default_factory=list)
-    there: dict[Node, Mark | None] = field(
-        default_factory=lambda: {"n1": None, "n2": Mark(7, NOW - SECOND)}
+    lanes: list[dict[int, Canary]] = field(default_factory=list)
+    there: dict[Node, dict[int, Mark]] = field(
+        default_factory=lambda: {"n1": {}, "n2": in_lanes(7, NOW - SECOND)}
     )
     silent: set[Node] = field(default_factory=set)
     tokens: str = "ring"
@@ -59,16 +77,18 @@ class Table:
     def steady(self) -> bool:
         return not self.moving
 
-    def newest(self) -> dict[Node, Mark | None]:
+    def newest(self) -> dict[Node, dict[int, Mark]]:
         return self.there
 
-    def write(self, canaries: Sequence[PlacedCanary]) -> frozenset[Node]:
+    def write(self, places: PlacedCanaries, partitions: int) -> frozenset[Node]:
         if self.fails:
             raise self.fails.pop()
-        self.written += [canary for canary, *_ in canaries]
-        self.lanes += [lanes for *_, lanes in canaries]
-        assert [place for _, place, _ in canaries] == [f"{c.node}/0" for c, *_ in canaries]
-        return frozenset(canary.node for canary, *_ in canaries) - self.silent
+        assert partitions == 2
+        self.lanes += [dict(lanes) for lanes in places.values()]
+        self.written += [lanes[max(lanes)] for lanes in places.values()]
+        nodes = [lanes[max(lanes)].node for lanes in places.values()]
+        assert list(places) == [f"{node}/0" for node in nodes]
+        return frozenset(nodes) - self.silent
 
 
 @dataclass
@@ -80,9 +100,10 @@ class Process:
     seconds: float = 0.0
     waits: list[float] = field(default_factory=list)
     wrong: str | None = None
+    plan: Plan = field(default_factory=Plan)
 
     def writer(self) -> CanaryWriter:
-        made = CanaryWriter(self.table, lambda place: (1, 4), Clock(self))
+        made = CanaryWriter(self.table, self.plan, Clock(self))
         made.begin()
         return made
 
@@ -114,7 +135,7 @@ def process() -> Process:
 def test_each_node_gets_one_in_its_lanes(process: Process) -> None:
     process.writer().write()
     assert [each.node for each in process.table.written] == ["n1", "n2"]
-    assert process.table.lanes == [(1, 4), (1, 4)]
+    assert [list(each) for each in process.table.lanes] == [[1, 4], [1, 4]]
 
 
 def test_each_names_the_last_before_it_that_was_acknowledged(process: Process) -> None:
@@ -142,7 +163,7 @@ def test_in_a_table_that_was_made_anew_numbers_go_on_above_those_before(process:
     writer = process.writer()
     writer.write()
     process.now += SECOND
-    process.table.there["n1"] = None
+    process.table.there["n1"] = {}
     writer.begin()
     writer.write()
     (before, _), (after, previous) = process.of("n1")
@@ -150,7 +171,7 @@ def test_in_a_table_that_was_made_anew_numbers_go_on_above_those_before(process:
 
 
 def test_another_process_goes_on_after_the_newest_that_is_there(process: Process) -> None:
-    process.table.there["n1"] = Mark(90, NOW - SECOND)
+    process.table.there["n1"] = in_lanes(90, NOW - SECOND)
     process.writer().write()
     assert process.of("n1") == [(91, 90)]
     assert process.table.written[0].tried == NOW - SECOND
@@ -159,12 +180,12 @@ def test_another_process_goes_on_after_the_newest_that_is_there(process: Process
 def test_a_node_that_does_not_answer_at_first_is_begun_when_it_does(process: Process) -> None:
     """The others are not kept waiting."""
     there = process.table.there
-    process.table.there = {"n2": Mark(7, NOW)}
+    process.table.there = {"n2": in_lanes(7, NOW)}
     process.table.nodes = ("n1", "n2")
     writer = process.writer()
     writer.write()
     assert (process.of("n1"), len(process.of("n2"))) == ([], 1)
-    process.table.there = there | {"n1": Mark(90, NOW)}
+    process.table.there = there | {"n1": in_lanes(90, NOW)}
     writer.write()
     assert process.of("n1") == [(91, 90)]
 
@@ -219,6 +240,40 @@ def test_a_node_that_takes_none_is_named_once_and_again_when_it_does(
     ]
 
 
+# --- lanes ----------------------------------------------------------------------------------------
+
+
+def test_in_a_lane_that_was_not_in_use_none_is_named_before(process: Process) -> None:
+    """Partitions were added: what came by the others is not missed where this lane leads."""
+    writer = process.writer()
+    writer.write()
+    process.plan.lanes = (1, 4, 9)
+    writer.write()
+    writer.write()
+    of_n2 = process.table.lanes[1::2]
+    named = [{lane: each.previous for lane, each in lanes.items()} for lanes in of_n2]
+    assert named == [{1: 7, 4: 7}, {1: 8, 4: 8, 9: 0}, {1: 9, 4: 9, 9: 9}]
+
+
+def test_the_lanes_that_were_in_use_are_told_also_those_of_the_process_before(
+    process: Process,
+) -> None:
+    process.table.there["n2"] = in_lanes(7, NOW) | {0: Mark(5, NOW)}
+    writer = process.writer()
+    writer.write()
+    process.plan.lanes = (4, 9)
+    writer.write()
+    writer.write()
+    assert [list(each) for each in process.plan.asked[1::2]] == [[1, 4], [1, 4], [4, 9]]
+
+
+def test_a_lane_that_is_in_use_again_names_its_own_last_one(process: Process) -> None:
+    process.table.there["n2"] = in_lanes(7, NOW) | {0: Mark(5, NOW)}
+    process.plan.lanes = (0, 1)
+    process.writer().write()
+    assert {lane: each.previous for lane, each in process.table.lanes[1].items()} == {0: 5, 1: 7}
+
+
 # --- one process at a time ------------------------------------------------------------------------
 
 
@@ -244,7 +299,7 @@ def leases(process: Process) -> MemoryLease:
 
 
 def keeper(process: Process, leases: MemoryLease, holder: str = "one") -> CanaryKeeper:
-    writer = CanaryWriter(process.table, lambda place: (0,), Clock(process))
+    writer = CanaryWriter(process.table, process.plan, Clock(process))
     lease = Lease(
         leases, "canary", Holder(holder, "host:1"), timedelta(seconds=60), lambda: process.seconds
     )
@@ -365,7 +420,7 @@ def test_canaries_that_begin_anew_are_above_all_that_were_heard_and_miss_none(
     process: Process, leases: MemoryLease
 ) -> None:
     """The table's numbers are those of an older copy, or of a clock that was ahead."""
-    process.table.there = {"n1": Mark(NOW + 10**9, NOW), "n2": Mark(7, NOW)}
+    process.table.there = {"n1": in_lanes(NOW + 10**9, NOW), "n2": in_lanes(7, NOW)}
     keeper(process, leases).begin_anew(NOW + 10**8)
     assert process.of("n1") == [(NOW + 10**9 + 1, 0)]
     assert process.of("n2") == [(NOW + 10**8 + 1, 0)]
@@ -377,7 +432,7 @@ def test_without_any_number_that_is_known_the_clock_gives_it(
     process: Process, leases: MemoryLease
 ) -> None:
     """Rows that somebody deleted are hidden until a number is above the time of that."""
-    process.table.there = {"n1": None, "n2": Mark(7, NOW)}
+    process.table.there = {"n1": {}, "n2": in_lanes(7, NOW)}
     keeper(process, leases).begin_anew(0)
     assert (process.of("n1"), process.of("n2")) == ([(NOW + 1, 0)], [(NOW + 1, 0)])
 

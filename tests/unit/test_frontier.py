@@ -143,6 +143,69 @@ def test_a_clock_that_was_a_year_ahead_for_a_moment_dates_one_canary_and_no_othe
     assert frontier.newest() == {"n1": times[-1]}
 
 
+# --- partitions are added -------------------------------------------------------------------------
+
+ADDED = (TOPIC, 2)
+
+
+def astray(number: int, previous: int, partitions: int = 3) -> Echo:
+    """A canary whose agent did not know of partition 2."""
+    return replace(echo(number, previous), astray=partitions)
+
+
+def test_a_partition_that_an_agent_does_not_know_holds_nothing_of_it() -> None:
+    frontier = heard(echo(10, 0), echo(20, 10), echo(10, 0, partition=1), echo(20, 10, partition=1))
+    assert frontier.until([*PLACES, ADDED]) == {"n1": 0}
+    frontier.hear([astray(20, 10)], NOW)
+    assert frontier.until([*PLACES, ADDED]) == {"n1": 20}
+    assert frontier.proven([*PLACES, ADDED]) == {"n1": 10}
+
+
+def test_that_counts_up_to_the_last_canary_of_which_it_is_known() -> None:
+    frontier = heard(echo(10, 0), astray(20, 10), echo(30, 20))
+    assert frontier.until(PLACES[:1]) == {"n1": 30}
+    assert frontier.until([PLACES[0], ADDED]) == {"n1": 20}
+
+
+def test_once_a_canary_has_come_there_it_counts_as_any_other() -> None:
+    came = [astray(20, 10), echo(30, 20), echo(30, 0, partition=2), echo(40, 30), astray(40, 30)]
+    frontier = heard(*came)
+    assert frontier.until([PLACES[0], ADDED]) == {"n1": 30}
+
+
+def test_of_a_partition_beyond_those_that_its_lanes_are_for_nothing_is_known() -> None:
+    """The agent may know more than the writer."""
+    frontier = heard(echo(10, 0), astray(20, 10, partitions=2))
+    assert frontier.until([PLACES[0], ADDED]) == {"n1": 0}
+
+
+def test_a_partition_below_one_where_canaries_come_is_known() -> None:
+    frontier = heard(echo(10, 0), echo(10, 0, partition=3), astray(20, 10, partitions=4))
+    assert frontier.until([PLACES[0], ADDED, (TOPIC, 3)]) == {"n1": 0}
+
+
+def test_a_canary_that_was_written_while_nodes_moved_says_nothing_of_a_new_partition() -> None:
+    moved = Echo(Canary("n1", 20, 10, steady=False, at=20), TOPIC, 0, astray=3)
+    frontier = heard(echo(10, 0), echo(20, 10), moved)
+    assert frontier.until([PLACES[0], ADDED]) == {"n1": 0}
+
+
+def test_of_two_lanes_of_a_canary_in_one_partition_the_first_counts() -> None:
+    """The second is a new lane, which names none before it: a gap must not be hidden by that."""
+    for together in (True, False):
+        frontier = heard(echo(10, 0))
+        echoes = [echo(30, 20), echo(30, 0)]
+        for each in [echoes] if together else [[each] for each in echoes]:
+            frontier.hear(each, NOW)
+        assert frontier.reached() == {LANE: reached(10, NOW)}
+        assert len(frontier.hear([], NOW + RULES.lost_after + 1)) == 1
+
+
+def test_in_a_lane_that_is_new_none_is_missed() -> None:
+    frontier = heard(echo(10, 0), echo(50, 0))
+    assert frontier.reached() == {LANE: reached(50)}
+
+
 # --- what is lost ---------------------------------------------------------------------------------
 
 

@@ -82,8 +82,8 @@ def test_a_bad_record_is_kept_apart() -> None:
 def test_a_canary_is_kept_apart() -> None:
     row = {"topic": "james", "partition": 1, "offset": 7}
     found = settled(
-        row | {"echo": "n1/3|20|10|true|15|17000"},
-        row | {"echo": "n2/0|5|0|false|0|0"},
+        row | {"echo": "n1/3|1|0|20|10|true|15|17000"},
+        row | {"echo": "n2/0|1|0|5|0|false|0|0"},
         {"mailboxid": MAILBOX},
     )
     assert found.echoes == [

@@ -13,7 +13,7 @@ from streaming.commands.checks.capture import turn_on
 from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem
 from streaming.commands.mode import StreamNames
 from streaming.settings import Mode
-from streaming.tables.canary_schema import WRITTEN, add_written, one_copy, statements
+from streaming.tables.canary_schema import add, lacking, one_copy, statements
 from streaming.tables.own_keyspace import gap_in
 from streaming.tables.replication import is_on_one_node
 
@@ -44,13 +44,13 @@ def canary_table(context: CassandraContext) -> Iterator[Check]:
             "an admin makes it: --fix",
             cql=statements(keyspace),
         )
-    elif WRITTEN not in columns:
+    elif missing := lacking(columns):
         yield Check(
             Level.PROBLEM,
-            f"table {name} is of an older version, and has no column {WRITTEN}: no canary is"
+            f"table {name} is of an older version, without {', '.join(missing)}: no canary is"
             " written",
-            "an admin adds it: --fix",
-            cql=(add_written(keyspace),),
+            "an admin adds them: --fix",
+            cql=(add(keyspace, missing),),
         )
     elif CANARY_TABLE not in context.cluster.tables_with_cdc(keyspace):
         grace = context.cluster.gc_grace(keyspace)[CANARY_TABLE]

@@ -1,0 +1,96 @@
+"""Partitions are added to the agents' topic on real servers: no loss is reported, all goes on.
+
+One stack and one stream of this file's own. The agent learns of them minutes after the stream.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from cassandra.cluster import Session
+from kafka import KafkaAdminClient
+
+from checkpoints.clock import now_micros, to_seconds
+from deploy.embedded import Stack
+from streaming.settings import CanarySettings, KafkaSettings
+from streaming.topics import Watcher
+from streaming.topics.lanes import lanes_of, leads_to
+from tests.endpoints import Running
+from tests.stack.conftest import LATEST, a_scene
+from tests.stack.scenes import Place, Scene, cells
+from tests.stack.streams import until
+
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="capture")]
+
+LOST_AFTER, USUAL = 5.0, 30.0
+ROWS = f"SELECT place, lane, partitions FROM {CanarySettings().keyspace}.canary"
+
+
+@pytest.fixture(scope="module")
+def live(
+    own_running: Running, own_session: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    changes: dict[str, dict[str, float | str]] = {
+        "stream": {"delay": LATEST},
+        "canary": {"lost_after": LOST_AFTER, "usual_delay": USUAL},
+    }
+    for made in a_scene(own_running, own_session, tmp_path_factory, changes):
+        until("canaries come back", partial(made.metric, "reconciler_frontier_timestamp_seconds"))
+        yield made
+
+
+def partitions_of(running: Running) -> dict[int, int]:
+    """The end of each partition of the agents' topic."""
+    watcher = Watcher(KafkaSettings(bootstrap_servers=running.endpoints.bootstrap_servers))
+    try:
+        topic = running.endpoints.topic_prefix
+        return watcher.end_offsets([topic])[topic]
+    finally:
+        watcher.close()
+
+
+def uncovered(place: str, before: int) -> int:
+    """So many partitions that lanes for them do not lead to each of those before."""
+    return next(
+        number
+        for number in range(before + 1, 64)
+        if len({leads_to(place, lane, before) for lane in lanes_of(place, number)}) < before
+    )
+
+
+def goes_on(scene: Scene, seconds: float = 2 * LOST_AFTER) -> None:
+    """The frontier passes what is written in so many seconds from now, and nothing is lost."""
+    later = to_seconds(now_micros()) + seconds
+    until(
+        "the frontier goes on",
+        lambda: scene.metric("reconciler_frontier_timestamp_seconds") > later,
+    )
+    until(
+        "it is not behind", lambda: not scene.metric("reconciler_repairs_paused", reason="behind")
+    )
+    assert scene.metric("reconciler_lost_spans_total") == 0
+
+
+def test_partitions_that_are_added_are_no_loss(
+    live: Scene, own_stack: Stack, own_running: Running, own_session: Session
+) -> None:
+    goes_on(live)
+    before = len(partitions_of(own_running))
+    place = next(row.place for row in own_session.execute(ROWS) if row.partitions)
+    number = uncovered(place, before)
+    admin = KafkaAdminClient(bootstrap_servers=own_running.endpoints.bootstrap_servers)
+    admin.create_partitions({own_running.endpoints.topic_prefix: number})
+    admin.close()
+    until(
+        "canaries have lanes for them",
+        lambda: any(row.partitions == number for row in own_session.execute(ROWS)),
+    )
+    goes_on(live)
+    own_stack.kill_agent()
+    own_stack.start_agent()
+    until("the agent knows them", lambda: all(partitions_of(own_running).values()))
+    assert len(partitions_of(own_running)) == number
+    goes_on(live)
+    row = Place()
+    live.write_truth(row, cells())
+    until("its event is looked at", lambda: live.agrees(row))
