@@ -231,7 +231,12 @@ def _write_times_by_column(writes: tuple[Write, ...]) -> dict[str, Micros]:
 
 
 def retried(finding: Finding, now: Micros) -> Finding:
-    """The finding as `findings --retry` leaves it: judged anew at the next look."""
+    """The finding as `findings --retry` leaves it: judged anew at the next look.
+
+    One that is only reported stays so, and is looked at now.
+    """
+    if finding.state is State.REPORTED and finding.kind is not Kind.UNREADABLE:
+        return replace(finding, next_look=now)
     return replace(finding, state=State.HELD, attempts=0, writes=(), before=None, next_look=now)
 
 

@@ -8,13 +8,13 @@ written to James's tables here. All else is handed over to the stream, which con
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from checkpoints.lost_rows import LostRowsStore
 from reconcilers.errors import ReadFailed, Refused
 from reconcilers.family import Projection
-from reconcilers.finding import Finding
+from reconcilers.finding import Finding, State
 from reconcilers.lost_rows import COVERED, LostRow, births, covered, place_of, reason_of
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect
 from streaming.steps.confirmed import ConfirmedSuspect
@@ -91,7 +91,9 @@ class PastRows:
             )
             for start in range(0, len(extra), ROWS_AT_ONCE):
                 some = extra[start : start + ROWS_AT_ONCE]
-                self._sift(some, self._reasons(some, removals), groups, at, found)
+                reasons, told = self._reasons(some, removals)
+                new = [each for each in some if each.slot not in told]
+                self._sift(new, reasons, groups, at, found)
         return found
 
     def _may_be_left(self, suspect: Suspect) -> bool:
@@ -133,8 +135,13 @@ class PastRows:
                 found.left.setdefault(reason, LeftRows(self.most)).add(suspect)
         self.store.keep(family, keep)
 
-    def _reasons(self, some: Sequence[Suspect], removals: Removals) -> Mapping[Slot, Kind]:
-        """Those of the rows that no evidence decides; none where something cannot be read."""
+    def _reasons(
+        self, some: Sequence[Suspect], removals: Removals
+    ) -> tuple[Mapping[Slot, Kind], Collection[Slot]]:
+        """Those of the rows that no evidence decides, and the rows whose own finding says so.
+
+        None where something cannot be read.
+        """
         confirmation, tables = self.examiner.confirmation, TablesInBulk(self.tables)
         bulk = replace(
             self.examiner,
@@ -144,23 +151,39 @@ class PastRows:
         asked = [replace(each, suspected=each.kind) for each in some]
         try:
             cases = bulk.confirmed(asked, bulk.clock(), "")
-            return {
-                case.slot: reason
-                for case in cases
-                if (reason := self._reason(bulk, case, removals)) is not None
-            }
         except (ReadFailed, Refused):
-            return {}  # the stream finds out which it is
+            return {}, ()  # the stream finds out which it is
+        reasons, told = dict[Slot, Kind](), set[Slot]()
+        for case in cases:
+            reason = self._reason(bulk, case)
+            if reason is None:
+                continue
+            if case.previous is None:
+                reasons[case.slot] = _where_most_is_lost(case, reason, removals)
+            elif _is_told(case.previous, reason):
+                told.add(case.slot)
+        return reasons, told
 
-    def _reason(self, bulk: Examiner, case: ConfirmedSuspect, removals: Removals) -> Kind | None:
-        if case.previous is not None or case.hold is not None:
+    def _reason(self, bulk: Examiner, case: ConfirmedSuspect) -> Kind | None:
+        if case.hold is not None or case.suspect.unreadable is not None:
             return None
-        if case.suspect.unreadable is not None:
-            return None
-        reason = reason_of(bulk.family, case.seen, bulk.verdict(case), bulk.rules.delay)
-        if reason in {None, Kind.UNRESOLVED} or removals.may_lose_rows(case.slot.group):
-            return reason
-        return Kind.MAILBOX_WITHOUT_TRUTH
+        return reason_of(bulk.family, case.seen, bulk.verdict(case), bulk.rules.delay)
+
+
+def _is_told(finding: Finding, reason: Kind) -> bool:
+    """Whether a finding of its own tells the same, and nobody has decided on it."""
+    return (finding.kind, finding.state) == (reason, State.REPORTED) and not finding.accepted
+
+
+def _where_most_is_lost(case: ConfirmedSuspect, reason: Kind, removals: Removals) -> Kind:
+    """The reason, or that its mailbox has lost most of its truth; also if that cannot be read."""
+    if reason is Kind.UNRESOLVED:
+        return reason
+    try:
+        trusted = removals.may_lose_rows(case.slot.group)
+    except ReadFailed:
+        trusted = False
+    return reason if trusted else Kind.MAILBOX_WITHOUT_TRUTH
 
 
 @dataclass(frozen=True, slots=True)

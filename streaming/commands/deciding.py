@@ -12,7 +12,7 @@ from reconcilers.families import FAMILIES, family_named
 from reconcilers.family import Family
 from reconcilers.finding import ACCEPTABLE, OF_MANY_ROWS, Finding, State, accepted, retried
 from reconcilers.hold import ON_HOLD, Hold, waits_for_release, without_hold
-from reconcilers.key import named, text_of
+from reconcilers.key import WHOLE_TABLE, named, text_of
 from reconcilers.lost_rows import COVERED, reason_at
 from reconcilers.model import Kind, Micros, Wake, look_again
 from streaming.commands.finding_filter import FindingFilter, slots_named
@@ -35,10 +35,10 @@ class Decision:
 
 
 def _not_retried(finding: Finding) -> str | None:
-    if finding.state is State.STUCK or finding.kind is Kind.UNREADABLE:
-        return None
     if finding.kind in OF_MANY_ROWS:
         return "it is looked at by sweeps: `reconcile findings --accept`, then `reconcile sweep`"
+    if finding.state in {State.STUCK, State.REPORTED} and finding.slot != WHOLE_TABLE:
+        return None
     return f"it is {finding.state.value}, not stuck: the stream looks at it by itself"
 
 

@@ -69,7 +69,7 @@ def add_command(commands: Any) -> None:
 def _add_decisions(parser: argparse.ArgumentParser) -> None:
     does = parser.add_mutually_exclusive_group()
     ids: dict[str, Any] = {"nargs": "*", "action": "extend", "type": key_of, "metavar": "KEY"}
-    does.add_argument("--retry", help="try stuck and unreadable ones again", **ids)
+    does.add_argument("--retry", help="try stuck ones again; look at reported ones at once", **ids)
     does.add_argument("--accept", help="carry out what was held", **ids)
     does.add_argument(
         "--undo",

@@ -14,8 +14,8 @@ from reconcilers.model import Kind, Micros, Report
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 
-LONGEST: Micros = 7 * 24 * HOUR
-"""What only a person can end is looked at once a week (µs) at least."""
+LONGEST: Micros = 30 * 24 * HOUR
+"""What only a person can end is looked at once a month (µs) at least."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import io
 import json
 import uuid
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from checkpoints.memory import MemoryJournal
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family
 from reconcilers.finding import ACCEPTABLE, OF_MANY_ROWS, Finding, State
-from reconcilers.key import text_of
+from reconcilers.key import WHOLE_TABLE, text_of
 from reconcilers.lost_rows import LostRows, together
 from reconcilers.model import Kind, Slot, Wake
 from streaming.commands.dead_letters import place_of
@@ -96,8 +97,29 @@ def test_what_is_held_says_what_it_waits_for(
     assert why in captured.out + captured.err
 
 
-@pytest.mark.parametrize("state", sorted(set(State) - {State.STUCK}))
-def test_only_stuck_ones_are_retried(
+def test_a_reported_one_is_looked_at_at_once_and_stays_reported(
+    desk: Desk, journal: MemoryJournal, published: Published
+) -> None:
+    slot = put(journal, Kind.ABSENT_WITHOUT_DELETE, State.REPORTED)
+    assert desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter()) == 0
+    found = now_at(journal, slot)
+    assert (found.state, found.next_look) == (State.REPORTED, NOW)
+    assert [wake.slot for _, wake in published] == [slot]
+
+
+def test_the_finding_of_a_whole_table_is_not_retried(
+    desk: Desk, journal: MemoryJournal, published: Published
+) -> None:
+    row = a_finding(MESSAGE, a_slot())
+    whole = replace(row, slot=WHOLE_TABLE, kind=Kind.TABLE_REFUSES, state=State.REPORTED)
+    journal.put(whole)
+    assert RETRY.refusal(whole) is not None
+    assert desk.decide(RETRY, None, FindingFilter()) == 0
+    assert not published
+
+
+@pytest.mark.parametrize("state", sorted(set(State) - {State.STUCK, State.REPORTED}))
+def test_only_stuck_and_reported_ones_are_retried(
     state: State, desk: Desk, journal: MemoryJournal, published: Published
 ) -> None:
     slot = put(journal, Kind.MISSING_ROW, state)

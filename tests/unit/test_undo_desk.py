@@ -282,7 +282,7 @@ def test_a_decision_says_who_and_why_in_the_log_and_only_shown_it_says_nothing(
 def test_all_that_match_are_decided_on_after_a_question(office: Office) -> None:
     for _ in range(2):
         office.journal.put(a_finding(MESSAGE, a_slot(), state=State.STUCK))
-    office.journal.put(a_finding(MESSAGE, a_slot(), state=State.REPORTED))
+    office.journal.put(a_finding(MESSAGE, a_slot(), state=State.HELD))
     asked: list[str] = []
 
     def declined(question: str) -> bool:
