@@ -33,6 +33,9 @@ class KafkaPositions(Protocol):
     def missing(self, topics: Iterable[str]) -> list[str]:
         """Those of the topics that do not exist."""
 
+    def holds_records(self, place: Place, begin: int, end: int) -> bool:
+        """Whether any record is in these offsets of a partition."""
+
 
 @dataclass(frozen=True, slots=True)
 class OtherStream:
@@ -194,7 +197,7 @@ class StartingPoint:
             log.warning("%s/%s is no longer read: its table is not kept any more", topic, number)
         else:
             end = self.kafka.end_offsets([topic]).get(topic, {}).get(number, settled)
-            if end > settled:
+            if self.kafka.holds_records(place, settled, end):
                 why = "the topic is no longer read (kafka.topic_prefix)"
                 yield place, f"{topic}/{number} {settled}–{end - 1}: {why}"
 

@@ -18,7 +18,7 @@ from streaming.topics import SHARED_SUSPECTS
 log = logging.getLogger("reconciler")
 
 READ_TO_END = "topics of single tables, read to their end"
-"""Names the bookmark that notes their ends."""
+"""Names the bookmark that notes them, and what was settled of them then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,10 @@ class TableTopics:
             self.bookmarks.record(replace(newest, settled=left))
 
     def note_ends(self) -> None:
-        """Note which of them are read to their end now. What cannot be asked now is not noted."""
+        """Note which of them are read to their end now. What cannot be asked now is not noted.
+
+        Behind the last record there may be offsets without any, as those of transactions' markers.
+        """
         try:
             newest = self.bookmarks.newest(self.stream)
             of_topic = {} if newest is None else self._of_tables(newest)
@@ -63,7 +66,12 @@ class TableTopics:
     def _note(self, newest: Bookmark, of_topic: dict[str, list[Place]]) -> None:
         gone = set(self.kafka.missing(of_topic))
         ends = flat(self.kafka.end_offsets([each for each in of_topic if each not in gone]))
-        read = {place: end for place, end in ends.items() if newest.settled.get(place, -1) >= end}
+        settled = newest.settled
+        read = {
+            place: settled[place]
+            for place, end in ends.items()
+            if place in settled and not self.kafka.holds_records(place, settled[place], end)
+        }
         before = self._noted()
         now = {place: end for place, end in before.items() if place[0] in gone} | read
         if now != before:

@@ -237,6 +237,10 @@ class Watcher:
         except KafkaError as failed:
             raise Unreachable(f"reading topic {topic}: {failed}") from failed
 
+    def holds_records(self, place: Place, begin: int, end: int) -> bool:
+        """Whether any record is in these offsets, and not a transaction's marker alone."""
+        return begin < end and next(self.records(*place, begin, end), None) is not None
+
     def close(self) -> None:
         """Let go of the connections."""
         self._consumer.close()

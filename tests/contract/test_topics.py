@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 import pytest
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, NewTopic
 
 from deploy.prepare import prepare_topics
@@ -88,3 +88,21 @@ def test_short_retention_is_a_warning(kafka: KafkaSettings, watcher: Watcher) ->
     create(kafka, kafka.suspects_topic, retention_ms="-1")
     watcher.create(own_topics(kafka))
     assert found(kafka, watcher) == [f"topic {kafka.topic_prefix} keeps records for 1.5 h"]
+
+
+def test_the_marker_of_a_transaction_is_an_offset_without_a_record(
+    kafka: KafkaSettings, watcher: Watcher
+) -> None:
+    topic = kafka.topic_prefix
+    create(kafka, topic)
+    with closing(
+        KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id=topic)
+    ) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send(topic, b"an event")
+        producer.commit_transaction()
+    assert watcher.end_offsets([topic]) == {topic: {0: 2}}
+    assert watcher.holds_records((topic, 0), 0, 2)
+    assert not watcher.holds_records((topic, 0), 1, 2)
+    assert not watcher.holds_records((topic, 0), 2, 2)

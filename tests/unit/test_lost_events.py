@@ -80,6 +80,16 @@ def test_what_was_never_read_and_cannot_be_read_ends_the_start(
     assert bench.lost == 0
 
 
+def test_markers_of_transactions_behind_what_is_settled_are_no_loss(bench: Bench) -> None:
+    """They have offsets, and are no records: nothing of the old topic was left unread."""
+    bench.settled(40)
+    another_prefix(bench)
+    bench.kafka.markers_from = 40
+    bench.run()
+    assert bench.query.started != []
+    assert bench.lost == 0
+
+
 @pytest.mark.parametrize("lose", [lose for lose, _said in LOSSES])
 def test_an_accepted_loss_moves_what_is_settled(
     bench: Bench, lose: Callable[[Bench], None]

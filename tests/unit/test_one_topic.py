@@ -37,6 +37,8 @@ class Kafka:
 
     bounds: dict[str, tuple[int, int]]
     away: bool = False
+    markers: dict[str, int] = field(default_factory=dict)
+    """Of some topics from where on they hold markers of transactions only."""
 
     def beginning_offsets(self, topics: Iterable[str]) -> Mapping[str, Mapping[int, int]]:
         return {each: {0: self.bounds[each][0]} for each in topics if each in self.bounds}
@@ -51,6 +53,9 @@ class Kafka:
         if self.away:
             raise Unreachable("no broker answers")
         return [each for each in topics if each not in self.bounds]
+
+    def holds_records(self, place: Place, begin: int, end: int) -> bool:
+        return begin < min(end, self.markers.get(place[0], end))
 
 
 # --- names
@@ -171,6 +176,16 @@ def test_what_was_read_to_its_end_and_is_deleted_then_is_forgotten() -> None:
     assert newest is not None
     assert set(newest.settled) == {(ONE, 0), (AGAIN, 0)}
     assert bench.start() == {ONE: 30, AGAIN: 7}
+    assert bench.lost == 0
+
+
+def test_a_topic_that_ends_with_markers_of_transactions_is_read_to_its_end() -> None:
+    """No record is behind what is settled: such a marker has an offset, and never comes."""
+    bench = Bench(Kafka({**OLD, ONE: (0, 30)}), {**SETTLED, TRUTH: 49})
+    bench.kafka.markers[TRUTH] = 49
+    bench.start()
+    gone(bench, TRUTH)
+    assert bench.start() == {ONE: 0, LISTING: 50, AGAIN: 7}
     assert bench.lost == 0
 
 

@@ -131,6 +131,8 @@ class Kafka:
     known: KafkaIds = OURS
     others: dict[str, int] = field(default_factory=dict)
     more: dict[int, int] = field(default_factory=dict)
+    markers_from: int = 10**9
+    """From here on there are markers of transactions only."""
 
     def beginning_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         return {each: {0: self.beginning, **self.more} for each in topics}
@@ -143,6 +145,9 @@ class Kafka:
 
     def missing(self, topics: Iterable[str]) -> list[str]:
         return [each for each in topics if each != TOPIC and each not in self.others]
+
+    def holds_records(self, _place: Place, begin: int, end: int) -> bool:
+        return begin < min(end, self.markers_from)
 
     def written_at(self, places: Positions) -> dict[Place, int]:
         return {}
