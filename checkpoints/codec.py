@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from reconcilers.errors import Misconfigured
+from reconcilers.families import FAMILIES
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Finding, State
 from reconcilers.key import named, slot_of
@@ -110,6 +111,7 @@ def _counter_to_json(write: AddToCounter, slot: Json) -> Json:
     return {
         "write": "add_to_counter",
         "tally": write.tally.name,
+        "table": write.tally.table,
         **slot,
         "key": value_to_json(write.key),
         "round": write.round,
@@ -149,10 +151,22 @@ def write_from_json(write: Json, family: Family) -> Write | AddToCounter:
         deltas = {Sum(name): delta for name, delta in write["deltas"].items()}
         key = value_from_json(write["key"])
         assert isinstance(key, UUID | str)
-        tally = _declared(write["tally"], family.name, family.tallies)
+        tally = _sent_to(_declared(write["tally"], family.name, family.tallies), write)
         return AddToCounter(tally, slot, key, write["round"], deltas)
     projection = _declared(write["projection"], family.name, family.projections)
     return _BUILD[write["write"]](projection, slot, write)
+
+
+def _sent_to(kept: Tally, write: Json) -> Tally:
+    """The tally of the table that was written: another one of that name may be kept by now.
+
+    Records of before name none: only the oldest table of a name was ever written then.
+    """
+    table = write.get("table")
+    if table == kept.table:
+        return kept
+    tallies = (each for family in FAMILIES for each in family.tallies if each.name == kept.name)
+    return next((each for each in tallies if table in (None, each.table)), kept)
 
 
 Declared = TypeVar("Declared", Projection, Tally)

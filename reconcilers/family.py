@@ -247,12 +247,11 @@ def unknown_contents(truth: TruthTable, schema: Schema) -> tuple[str, ...]:
 
 
 def tallies_in(family: Family, schema: Schema) -> tuple[Tally, ...]:
-    """The tallies that a keyspace has, one of each name.
+    """The tallies that a keyspace has a table for; of two shapes perhaps both.
 
-    Of two shapes the last declared: newer James leaves the table of the older one behind, with
-    what it held.
+    Which of them James writes `reconcilers.live_table` tells.
     """
-    return tuple({each.name: each for each in family.tallies if each.table in schema}.values())
+    return tuple(each for each in family.tallies if each.table in schema)
 
 
 def _bind(projection: Projection, truth: dict[str, str], schema: Schema) -> Projection:

@@ -17,13 +17,15 @@ class WriteTarget:
     """What is about to be written, as pauses and pilots see it.
 
     ``names`` are what a pause may be of that covers it. ``group`` is the mailbox, or the key of a
-    quota root; None where no single place is meant, which a pilot holds up nowhere.
+    quota root; None where no single place is meant, which a pilot holds up nowhere. ``table`` is
+    that of a counter.
     """
 
     names: frozenset[str]
     system: str = ""
     kind: Kind | None = None
     group: KeyValue | None = None
+    table: str = ""
 
     @property
     def is_removal(self) -> bool:
@@ -43,4 +45,5 @@ def repair_of(projection: Projection, kind: Kind, slot: Slot | None = None) -> W
 
 def correction_of(tally: Tally, key: KeyValue | None = None) -> WriteTarget:
     """A correction of a counter."""
-    return WriteTarget(frozenset({ALL, tally.name}), tally.name, Kind.COUNTER_DRIFT, key)
+    names = frozenset({ALL, tally.name})
+    return WriteTarget(names, tally.name, Kind.COUNTER_DRIFT, key, tally.table)

@@ -1,6 +1,7 @@
 """Every tally that is kept right, one file each. To add one: its file, and a line here.
 
-Of the tallies with one name an installation has one: the last of those whose table it has.
+Of the tallies with one name an installation keeps the one that James writes
+(`reconcilers.live_table`).
 """
 
 from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE

@@ -22,6 +22,7 @@ from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRows, Owners
+from streaming.counters.live_table import LiveTables
 from streaming.counters.look_rules import LookRules
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
@@ -39,6 +40,7 @@ from streaming.pipeline.breakers import BreakerWatch
 from streaming.settings import Mode, Settings, TallySettings
 from streaming.steps.parking import Parking
 from streaming.tables import CounterTables, Nodes, Tables, connect
+from streaming.tables.live_tables import uses_of
 
 
 def build_counter_loop(
@@ -49,7 +51,7 @@ def build_counter_loop(
     ``canaries`` tell it what to wait for.
     """
     settings, ours = opened.settings, opened.job.connections()
-    tables = _tables(settings, opened.job.family)
+    tables, live = _tables(settings, opened.job.family), _live(settings, families)
     owners, rounds = Owners(tables), CassandraRounds(opened.store)
     tallies, limits = _tallies(opened, canaries), _limits(settings, opened.names.mode)
     counting = _counting(opened, tables, tallies)
@@ -64,7 +66,7 @@ def build_counter_loop(
         limits=limits,
         breaker=breaker,
         trouble=trouble,
-        pauses=ours.pauses.why,
+        pauses=live.unless_other(ours.pauses.why),
         steady=time_awake_or_asleep,
         whole=WholeMailboxes(ours.lineage, to_micros(settings.stream.delay)).covers,
     )
@@ -81,19 +83,24 @@ def build_counter_loop(
         _rules(settings),
         partial(_looked, progress, breaker),
     )
-    counters = CounterRows(families, owners)
-    changed = _changed(opened, scheduler, counters)
+    counters = CounterRows(families, owners, live.is_kept)
+    changed = _changed(opened, scheduler, counters, live)
     asked = (trouble, breaker.why)
     return CounterLoop(scheduler, changed, counters, findings, asked, progress)
 
 
+def _live(settings: Settings, families: tuple[Family, ...]) -> LiveTables:
+    session, keyspace = connect(settings.cassandra), settings.cassandra.keyspace
+    return LiveTables.of(families, partial(uses_of, session, keyspace), time_awake_or_asleep)
+
+
 def _changed(
-    opened: OpenedStream, scheduler: CounterScheduler, counters: CounterRows
+    opened: OpenedStream, scheduler: CounterScheduler, counters: CounterRows, live: LiveTables
 ) -> ChangedMailboxes:
     tallies, keyspace = opened.job.connections().tallies, opened.settings.cassandra.keyspace
     marked = partial(tallies.marked_since, marks_begin(now_micros()))
-    swept_at = partial(_swept_at, CassandraSweeps(opened.store, keyspace))
-    return ChangedMailboxes(scheduler, counters, marked, swept_at)
+    sweeps = CassandraSweeps(opened.store, keyspace)
+    return ChangedMailboxes(scheduler, counters, marked, lambda: (_swept_at(sweeps), live.kept()))
 
 
 def _swept_at(sweeps: CassandraSweeps) -> Micros | None:

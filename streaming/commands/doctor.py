@@ -22,7 +22,8 @@ from reconcilers.errors import (
     Retryable,
 )
 from streaming.commands.checks import ON_CASSANDRA, ON_KAFKA
-from streaming.commands.checks.check import CassandraContext, Check, KafkaContext, Level, problem
+from streaming.commands.checks.check import Check, KafkaContext, Level, problem
+from streaming.commands.checks.quotas import context_of
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import Cluster, logged_in
 from streaming.tables.own_keyspace import end_memory_of, finish, refuse_another
@@ -81,9 +82,7 @@ def examine(settings: Settings) -> Iterator[Check]:
     """Every check, Cassandra's first. What cannot be reached is a problem, and ends its part."""
     try:
         with logged_in(settings.cassandra) as cluster:
-            schema = cluster.schema(settings.cassandra.keyspace)
-            context = CassandraContext(settings, settings.families(), cluster, schema)
-            yield from _each(ON_CASSANDRA, context)
+            yield from _each(ON_CASSANDRA, context_of(settings, cluster))
     except NewerSchema:
         raise
     except ReconcilerError as failed:

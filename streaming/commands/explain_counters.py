@@ -10,10 +10,11 @@ from checkpoints.cassandra import CassandraTallies
 from checkpoints.codec import Json, finding_to_json
 from checkpoints.journal import Journal
 from checkpoints.tallies import Tallies
-from reconcilers.family import Family, Schema, bind
+from reconcilers.family import Family, Schema
 from reconcilers.model import Slot
 from reconcilers.tally import QuotaRoot, Sums, Tally, summed, total
 from streaming.commands.explained import iso
+from streaming.commands.kept import kept_tallies
 from streaming.settings import Settings
 from streaming.tables import CounterTables, connect
 from streaming.tables.own_keyspace import OwnStores
@@ -113,6 +114,6 @@ def counter_explainer(
     """Over Cassandra; of the counters that are kept."""
     session, cassandra = connect(settings.cassandra), settings.cassandra
     tables = CounterTables(session, cassandra, family, settings.tally.rows_per_second)
-    kept = tuple(bind(each, schema) for each in settings.families()[1:])
+    kept = kept_tallies(settings, schema)
     tallies = CassandraTallies(own.store, settings.tally.chunk)
     return CounterExplainer(tables, tallies, own.journal, kept)

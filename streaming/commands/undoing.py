@@ -23,6 +23,7 @@ from reconcilers.writes import AddToCounter, Write
 from streaming.commands.counters import trouble_of
 from streaming.commands.finding_filter import FindingFilter, slots_named
 from streaming.commands.generations import compared
+from streaming.commands.kept import kept_tallies
 from streaming.commands.orders import Orders
 from streaming.counters.undo import CounterUndo
 from streaming.settings import Settings
@@ -150,7 +151,7 @@ def undo_desk(settings: Settings, own: OwnStores, orders: Orders) -> UndoDesk:
         tables = Tables(session, cassandra, family)
         undoing = RowUndo(family, tables, own.journal, stopped.why, now_micros)
         by_family[family.name] = family, undoing
-    for family in (bind(each, schema) for each in settings.families() if each.tallies):
+    for family in kept_tallies(settings, schema):
         by_family[family.name] = family, _of_counters(settings, own, family, stopped)
     pace = RateLimiter(max(1, settings.repair.writes_per_minute // 60))
     return UndoDesk(own.journal, by_family, orders, pace)

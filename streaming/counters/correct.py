@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 from uuid import UUID
 
 from checkpoints.clock import to_seconds
@@ -170,7 +171,7 @@ class Corrector:
         """The open finding, but for one that corrected another error, or whose correction held."""
         before = self.findings.open_at(counter)
         writes = before.writes if before is not None else ()
-        tried = [each.deltas for each in writes if isinstance(each, AddToCounter)]
+        tried = [each.deltas for each in writes if _is_to(each, counter.tally)]
         if before is None or not tried:
             return before
         return before if tried == [deltas] and not _has_held(before, deltas, drift) else None
@@ -253,6 +254,11 @@ def _has_held(tried: Finding, deltas: Sums, drift: Sums) -> bool:
         return False
     before = _shown(tried, deltas)
     return all(abs(drift[each]) < abs(before[each]) for each in deltas)
+
+
+def _is_to(write: object, tally: Tally) -> TypeGuard[AddToCounter]:
+    """Whether it was added to the table that is kept now."""
+    return isinstance(write, AddToCounter) and write.tally.table == tally.table
 
 
 def _shown(finding: Finding, sums: Iterable[Sum]) -> Sums:

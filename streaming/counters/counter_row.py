@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -94,17 +94,25 @@ class Owners:
         return named
 
 
+def _always(_tally: Tally) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class CounterRows:
-    """The rows that change with a mailbox: its own, and that of the user whose it is."""
+    """The rows that change with a mailbox: its own, and that of the user whose it is.
+
+    A tally ``is_kept`` in one table, the one that James writes; else it has no rows here.
+    """
 
     families: tuple[Family, ...]
     owners: Owners
+    is_kept: Callable[[Tally], bool] = _always
 
     def of_mailbox(self, mailboxid: UUID) -> Iterator[CounterRow]:
         """Those of a mailbox that has changed; none of a user when it does not exist."""
         for family in self.families:
-            for tally in family.tallies:
+            for tally in filter(self.is_kept, family.tallies):
                 if tally.per_quota_root:
                     root = self.owners.root_of(mailboxid)
                     if root is not None:
@@ -117,6 +125,8 @@ class CounterRows:
         for family in self.families:
             for tally in family.tallies:
                 if (family.name, tally.name) != (finding.family, finding.projection):
+                    continue
+                if not self.is_kept(tally):
                     continue
                 (key,) = finding.slot.key
                 if isinstance(key, UUID):

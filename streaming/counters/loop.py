@@ -13,7 +13,6 @@ from uuid import UUID
 
 from checkpoints.clock import to_micros
 from reconcilers.errors import ReadFailed, ReconcilerError, Refused
-from reconcilers.model import Micros
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRows
@@ -41,16 +40,17 @@ def _never() -> None:
 class ChangedMailboxes:
     """Mailboxes whose counters are still to be scheduled; at first those that are ``marked``.
 
-    So are they after a sweep, which marks all; ``swept_at`` is when the last one ended (µs).
+    So are they again whenever ``epoch`` differs: after a sweep, which marks all, or when a tally is
+    kept in another table.
     """
 
     scheduler: CounterScheduler
     counters: CounterRows
     marked: Callable[[], Iterable[UUID]]
-    swept_at: Callable[[], Micros | None] = _never
+    epoch: Callable[[], object] = _never
     _changed: set[UUID] = field(default_factory=set)
     _begun: bool = False
-    _swept_at: Micros | None = None
+    _epoch: object = None
     _refused_until: float = float("-inf")
 
     def __len__(self) -> int:
@@ -60,16 +60,16 @@ class ChangedMailboxes:
     def begin(self) -> None:
         """Take in the marks of the process before, once."""
         if not self._begun:
-            self._swept_at = self.swept_at()
+            self._epoch = self.epoch()
             self._changed.update(self.marked())
             self._begun = True
 
-    def look_for_sweeps(self) -> None:
-        """Take in the marks of one that has ended since."""
-        swept_at = self.swept_at()
-        if swept_at != self._swept_at:
+    def look_for_epoch(self) -> None:
+        """Take in all marks again if another one has begun."""
+        epoch = self.epoch()
+        if epoch != self._epoch:
             self._changed.update(self.marked())
-            self._swept_at = swept_at
+            self._epoch = epoch
 
     def add(self, mailboxes: Iterable[UUID]) -> None:
         """These have changed."""
@@ -168,7 +168,7 @@ class CounterLoop:
         """The open findings, now and then: after a restart, or when a person has decided."""
         if time.monotonic() - self._recalled_at < RECALL_EVERY:
             return
-        self.changed.look_for_sweeps()
+        self.changed.look_for_epoch()
         found = self.findings.recall()
         left = self.findings.limits.at_once
         for finding in self.findings.due():

@@ -50,9 +50,7 @@ class CounterUndo:
         if not writes:
             return NO_REPAIR
         sent = writes[-1]
-        if sent.tally.name not in self.family.names:
-            return f"{sent.tally.name} is not among tally.projections"
-        refused = self.stopped(sent.tally)
+        refused = self._not_kept(sent.tally) or self.stopped(sent.tally)
         if refused is not None:
             return refused
         if not self._was_taken(repair):
@@ -60,6 +58,13 @@ class CounterUndo:
         if self.rounds.current(sent.tally.name, str(sent.key)) != sent.round:
             return AGAIN
         return self._opposite(sent, repair.before)
+
+    def _not_kept(self, tally: Tally) -> str | None:
+        if tally.name not in self.family.names:
+            return f"{tally.name} is not among tally.projections"
+        if tally.table not in {each.table for each in self.family.tallies}:
+            return f"it was added to {tally.table}, which is not kept any more"
+        return None
 
     def _opposite(self, sent: AddToCounter, before: Row | None) -> tuple[AddToCounter, ...] | str:
         stored = self.tables.stored(sent.tally, sent.key)

@@ -6,6 +6,7 @@ from pydantic import model_validator
 
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family, keeping
+from reconcilers.live_table import without
 from streaming.settings.section import Section
 from streaming.settings.servers import (
     AgentSettings,
@@ -33,8 +34,15 @@ class Settings(Section):
     def families(self) -> tuple[Family, ...]:
         """Each family with the projections or tallies that are named; the first is of messages."""
         named = (*self.repair.projections, *self.tally.projections)
-        kept = (keeping(family, named) for family in FAMILIES)
+        kept = (self._one_table(keeping(family, named)) for family in FAMILIES)
         return tuple(family for family in kept if family.repaired)
+
+    def _one_table(self, family: Family) -> Family:
+        """Of two tables of quotas the one that is set."""
+        wanted = self.tally.quota_table
+        if wanted == "auto" or wanted not in {each.table for each in family.tallies}:
+            return family
+        return without(family, (each for each in family.tallies if each.table != wanted))
 
     @model_validator(mode="after")
     def _name_the_keyspace(self) -> Settings:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, field_validator
 
@@ -117,12 +118,21 @@ class RepairSettings(Section):
         return _known(names, MESSAGE_PROJECTIONS)
 
 
+QuotaTable = Literal["auto", "currentquota", "quotacurrentvalue"]
+"""Where James keeps quotas; ``auto``: in the table that it writes."""
+
+
 class TallySettings(Section):
     """Counters and quotas: when one counts as wrong, and how much is read to know."""
 
     projections: tuple[str, ...] = Field(
         tuple(dict.fromkeys(each.name for each in (*MAILBOX_TALLIES, *USER_TALLIES))),
         description="what is kept right",
+    )
+    quota_table: QuotaTable = Field(
+        "auto",
+        description="table of quotas that James writes; auto: the one that exists, of two the one"
+        " that is written, by the write times of its rows",
     )
     window: Seconds = Field(60.0, description="a mailbox that changes is counted once in this time")
     max_update_lag: Seconds = Field(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,12 +12,13 @@ from cassandra.cluster import Session
 from checkpoints.cassandra import Store
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.family import Schema
+from reconcilers.live_table import Choice
+from reconcilers.tally import Tally
 from streaming.settings import CassandraSettings
+from streaming.tables.live_tables import choice_of, sample_of
 from streaming.tables.nodes import Nodes
 from streaming.tables.replication import Replication, replication_of
 from streaming.tables.session import levels_of, open_session, schema_of
-
-Cells = dict[str, Any]
 
 
 class Cluster:
@@ -108,11 +109,13 @@ class Cluster:
             found = self._session.execute(f"SELECT * FROM {keyspace}.{table} LIMIT 1")
             return found.one() is not None
 
-    def sample(self, keyspace: str, table: str, columns: Iterable[str], most: int) -> list[Cells]:
-        """These columns of so many rows at most. Raises `Refused` when the role may not."""
-        query = f"SELECT {', '.join(columns)} FROM {keyspace}.{table} LIMIT {most}"
-        with translated(f"reading {keyspace}.{table}"):
-            return list(self._session.execute(query))
+    def sample(self, keyspace: str, tally: Tally) -> list[dict[str, Any]]:
+        """Some rows of its table. Raises `Refused` when the role may not."""
+        return sample_of(self._session, keyspace, tally)
+
+    def choice(self, keyspace: str, shapes: Sequence[Tally]) -> Choice:
+        """The one of these tables that James writes."""
+        return choice_of(self._session, keyspace, shapes)
 
     def is_superuser(self, role: str) -> bool:
         """Whether the role may do everything. Raises `Refused` where roles are not used."""

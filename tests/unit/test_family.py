@@ -133,11 +133,11 @@ NEWER = {"quotacurrentvalue": dict.fromkeys(QUOTA_CURRENT_VALUE.columns, "text")
         ({}, []),
         (OLDER, [CURRENT_QUOTA]),
         (NEWER, [QUOTA_CURRENT_VALUE]),
-        (OLDER | NEWER, [QUOTA_CURRENT_VALUE]),
+        (OLDER | NEWER, [CURRENT_QUOTA, QUOTA_CURRENT_VALUE]),
     ],
-    ids=["neither", "older", "newer", "both: an upgrade leaves the older behind"],
+    ids=["neither", "older", "newer", "both: which James writes is seen later"],
 )
-def test_a_quota_is_kept_in_one_table(tables: Schema, kept: list[Tally]) -> None:
+def test_a_quota_is_kept_in_a_table_that_is_there(tables: Schema, kept: list[Tally]) -> None:
     assert list(bind(USER_TALLY, SCHEMA | tables).tallies) == kept
 
 

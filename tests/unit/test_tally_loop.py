@@ -208,7 +208,7 @@ def test_a_thread_that_waits_for_servers_is_seen_to_live(thread: Thread) -> None
     def unreachable() -> int:
         raise Unreachable("no host answers")
 
-    thread.loop.changed.swept_at = unreachable
+    thread.loop.changed.epoch = unreachable
     with patch.object(thread.metrics.tally_turn, "set_to_current_time") as lives:
         thread.live(10 * PAUSE)
     assert lives.call_count > 9

@@ -19,6 +19,7 @@ ON_CASSANDRA: tuple[Callable[[CassandraContext], Iterator[Check]], ...] = (
     rights.role,
     guardrails.guardrails,
     content.content_readable,
+    quotas.one_quota_table,
     quotas.quotas_readable,
     capture.cdc_on,
     capture.node_settings,

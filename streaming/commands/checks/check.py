@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from reconcilers.family import Family, Schema
+from streaming.commands.kept import Chosen
 from streaming.settings import Settings
 from streaming.tables import Cluster
 from streaming.topics import Watcher
@@ -43,12 +44,16 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class CassandraContext:
-    """What is looked at by one run. ``schema`` is that of James's keyspace."""
+    """What is looked at by one run. ``schema`` is that of James's keyspace.
+
+    ``chosen`` are the tallies of which it has two tables.
+    """
 
     settings: Settings
     families: tuple[Family, ...]
     cluster: Cluster
     schema: Schema = field(default_factory=dict)
+    chosen: tuple[Chosen, ...] = ()
 
     @property
     def keyspace(self) -> str:

@@ -56,6 +56,8 @@ def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> fr
         read += contents_in(family.truth, schema) if family.projections else ()
         rights |= {Right("SELECT", james, table) for table in read}
         rights |= {Right("MODIFY", james, each.table) for each in repaired}
+    tallies = (each for family in settings.families() for each in family.tallies)
+    rights |= {Right("SELECT", james, each.table) for each in tallies}  # of two, which is written?
     absent = {each for each in rights if each.keyspace == james and each.table not in schema}
     return frozenset(rights - absent)
 

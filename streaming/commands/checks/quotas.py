@@ -1,17 +1,64 @@
-"""Whether James's rows of quotas are under the names that are read here: else no error is seen."""
+"""Which table of quotas is kept, and whether its rows are under the names that are read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
-from reconcilers.errors import Refused
+from reconcilers.errors import ReconcilerError, Refused
 from reconcilers.family import tallies_in
-from reconcilers.tally import QuotaRoot, Tally
-from streaming.commands.checks.check import CassandraContext, Check, fine, problem
+from reconcilers.live_table import WRITTEN, Choice, is_read
+from reconcilers.tally import Tally
+from streaming.commands.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.commands.checks.permissions import ROLES
+from streaming.commands.kept import Chosen, chosen, one_table_each
+from streaming.settings import Settings
+from streaming.tables import Cluster
 
-SAMPLE = 1_000
-"""Rows of a table that are read."""
+AUTO = "auto"
+
+
+def context_of(settings: Settings, cluster: Cluster) -> CassandraContext:
+    """What is looked at on Cassandra's side; a tally with two tables in the one that is kept."""
+    keyspace = settings.cassandra.keyspace
+    schema, families = cluster.schema(keyspace), settings.families()
+
+    def choose(shapes: Sequence[Tally]) -> Choice:
+        try:
+            return cluster.choice(keyspace, shapes)
+        except ReconcilerError as failed:
+            return Choice(None, str(failed))
+
+    auto = settings.tally.model_copy(update={"quota_table": AUTO})
+    found = chosen(settings.model_copy(update={"tally": auto}).families(), schema, choose)
+    if settings.tally.quota_table == AUTO:
+        families = one_table_each(families, found)
+    return CassandraContext(settings, families, cluster, schema, tuple(found))
+
+
+def one_quota_table(context: CassandraContext) -> Iterator[Check]:
+    """Of two tables of quotas it is known which James writes."""
+    wanted = context.settings.tally.quota_table
+    for each in context.chosen:
+        if wanted == AUTO:
+            yield _guessed(each)
+        elif each.choice.kept is None or each.choice.kept.table == wanted:
+            yield fine(f"{each.tables} both exist: {wanted} is kept, as tally.quota_table says")
+        else:
+            told = f"tally.quota_table is {wanted}, but James seems to write the other"
+            yield warning(f"{told}: {each.choice.why}", "compare James's quota.compatibility.mode")
+
+
+def _guessed(found: Chosen) -> Check:
+    if found.choice.kept is not None:
+        table = found.choice.kept.table
+        return warning(
+            str(found), f"set tally.quota_table = {table}, or drop the table that James left behind"
+        )
+    return problem(
+        str(found),
+        "a stream keeps neither until it sees James write one; set tally.quota_table: currentquota"
+        " while James's quota.compatibility.mode is true, else quotacurrentvalue",
+    )
 
 
 def quotas_readable(context: CassandraContext) -> Iterator[Check]:
@@ -24,27 +71,17 @@ def quotas_readable(context: CassandraContext) -> Iterator[Check]:
 
 
 def _readable(context: CassandraContext, tally: Tally) -> Iterator[Check]:
-    names = sorted(tally.columns)
     try:
-        rows = context.cluster.sample(context.keyspace, tally.table, names, SAMPLE)
+        rows = context.cluster.sample(context.keyspace, tally)
     except Refused as refused:
         yield problem(str(refused), f"grant SELECT: {ROLES}")
         return
     if any(is_read(tally, row) for row in rows):
         yield fine(f"{tally.table} has rows under the names that {tally.name} reads")
     elif rows:
-        seen = ", ".join(f"{name} {rows[0][name]}" for name in names)
+        seen = ", ".join(f"{name} {value}" for name, value in rows[0].items() if name != WRITTEN)
         yield problem(
             f"{tally.table} has rows, but none of {len(rows)} is under the names that {tally.name}"
             f" reads ({seen}): no quota is corrected",
             "is it James's keyspace? a newer James may need a newer version",
         )
-
-
-def is_read(tally: Tally, row: Mapping[str, object]) -> bool:
-    """Whether a row is under a key and names that the tally reads."""
-    key = str(row[tally.key])
-    named = (each.row.items() for each in tally.cells.values())
-    return tally.row_key(str(QuotaRoot.of(key))) == key and any(
-        all(row[column] == value for column, value in where) for where in named
-    )

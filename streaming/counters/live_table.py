@@ -1,0 +1,97 @@
+"""Tallies with two tables: while the stream runs it is seen which of them James writes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from reconcilers.errors import ReadFailed, Refused
+from reconcilers.family import Family
+from reconcilers.live_table import Choice, TableUse, choose, choose_again, shapes_of
+from reconcilers.tally import Tally
+from reconcilers.write_target import WriteTarget
+
+log = logging.getLogger("reconciler")
+
+READ_EVERY = 10.0
+"""Seconds from a sample of the tables to the next, while counters are due."""
+Read = Callable[[Sequence[Tally]], Sequence[TableUse]]
+Why = Callable[[WriteTarget], str | None]
+
+
+@dataclass(slots=True)
+class LiveTable:
+    """Which of these ``shapes`` James writes; ``clock`` is a steady one, seconds."""
+
+    shapes: tuple[Tally, ...]
+    read: Read
+    clock: Callable[[], float]
+    _read_at: float = float("-inf")
+    _before: Sequence[TableUse] = ()
+    _choice: Choice | None = None
+
+    def choice(self) -> Choice:
+        """As last read. Raises `Retryable`."""
+        if self._choice is None or self.clock() >= self._read_at + READ_EVERY:
+            made = self._read()
+            if self._choice is None or made.kept != self._choice.kept:
+                self._tell(made)
+            self._choice, self._read_at = made, self.clock()
+        return self._choice
+
+    def _read(self) -> Choice:
+        try:
+            now = self.read(self.shapes)
+        except (Refused, ReadFailed) as refused:  # it holds up no other tally
+            return Choice(None, str(refused))
+        before, self._before = self._before, now
+        if self._choice is None or not before:
+            return choose(now)
+        return choose_again(self._choice, before, now)
+
+    def _tell(self, made: Choice) -> None:
+        name, tables = self.shapes[0].name, " and ".join(each.table for each in self.shapes)
+        if made.kept is None:
+            log.error(
+                "%s is not kept: %s exist, and %s; set tally.quota_table", name, tables, made.why
+            )
+        else:
+            log.info("%s is kept in %s: %s", name, made.kept.table, made.why)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTables:
+    """Those of all tallies with two tables, by name; of others nothing is asked."""
+
+    tables: Mapping[str, LiveTable]
+
+    @classmethod
+    def of(cls, families: Iterable[Family], read: Read, clock: Callable[[], float]) -> Self:
+        """Of families as a cluster has them."""
+        shapes = {name: some for each in families for name, some in shapes_of(each).items()}
+        return cls({name: LiveTable(some, read, clock) for name, some in shapes.items()})
+
+    def kept(self) -> tuple[Tally | None, ...]:
+        """The table that is kept of each."""
+        return tuple(each.choice().kept for each in self.tables.values())
+
+    def is_kept(self, tally: Tally) -> bool:
+        """Whether James writes its table."""
+        live = self.tables.get(tally.name)
+        return live is None or live.choice().kept == tally
+
+    def unless_other(self, pauses: Why) -> Why:
+        """Says why a write is paused; or that James may write another table of its tally."""
+
+        def why(target: WriteTarget) -> str | None:
+            paused, live = pauses(target), self.tables.get(target.system)
+            if paused is not None or live is None:
+                return paused
+            choice = live.choice()
+            if choice.kept is not None and choice.kept.table == target.table:
+                return None
+            return f"James may not write {target.table} any more: {choice.why}"
+
+        return why
