@@ -36,7 +36,7 @@ def filled(
     keyspace, own, stack = f"past_{name}", f"past_{name}_own", running.endpoints
     james.create_schema(cassandra, keyspace)
     made = Swept(stack, keyspace, own, tmp_path_factory.mktemp("past"))
-    begin_at_the_end(cassandra, bench_settings(made.folder, stack, keyspace, own, {}))
+    begun(made, cassandra)
     fill(cassandra, keyspace, ROWS, MAILBOXES)
     yield made, cassandra
     for each in (keyspace, own):
@@ -48,6 +48,7 @@ def test_a_first_sweep_over_orphans_of_the_past(filled: tuple[Swept, Session]) -
     equal = swept.sweep()
     forget_all(session, swept.own)
     session.execute(f"TRUNCATE {swept.keyspace}.imapuidtable")
+    begun(swept, session)
     orphans = swept.sweep()
     store = Store(session, swept.own)
     found = list(CassandraJournal(store).open_findings(MESSAGE))
@@ -62,10 +63,16 @@ def test_a_first_sweep_over_orphans_of_the_past(filled: tuple[Swept, Session]) -
     assert times <= MOST_TIMES
 
 
+def begun(swept: Swept, session: Session) -> None:
+    """Memory begins, and nothing is remembered."""
+    config = bench_settings(swept.folder, swept.stack, swept.keyspace, swept.own, {})
+    begin_at_the_end(session, config)
+
+
 def forget_all(session: Session, own: str) -> None:
     """Our keyspace is that of an installation that has seen nothing."""
     query = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = %s"
-    kept = {"schema_steps", "owner", "settled_offsets"}
+    kept = {"schema_steps", "owner", "pauses", "breakers", "holds"}
     for row in session.execute(query, [own]):
         if row.table_name not in kept:
             session.execute(f"TRUNCATE {own}.{row.table_name}")
