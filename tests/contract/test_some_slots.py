@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from reconcilers.family import bind
 from reconcilers.model import Row, Slot
 from streaming.settings import CassandraSettings
 from streaming.steps.ports import GroupTables
-from streaming.tables import Tables, schema_of
+from streaming.tables import Tables, open_session, schema_of
+from tests.endpoints import Endpoints
 from tests.fakes.memory_tables import MemoryTables
 
 LISTING = MESSAGE.listing
@@ -22,11 +24,12 @@ MESSAGES = {uid: uuid.uuid1() for uid in UIDS}
 
 
 @pytest.fixture
-def tables(kind: str, request: pytest.FixtureRequest) -> GroupTables:
+def tables(kind: str, request: pytest.FixtureRequest) -> Iterator[GroupTables]:
     if kind == "memory":
         rows = {Slot(MAILBOX, uid): Row({"uid": uid, "messageid": MESSAGES[uid]}) for uid in UIDS}
         rows[Slot(OTHER, 5_000)] = Row({"uid": 5_000, "messageid": uuid.uuid1()})
-        return MemoryTables(rows={LISTING.name: rows})
+        yield MemoryTables(rows={LISTING.name: rows})
+        return
     session: Any = request.getfixturevalue("cassandra")
     keyspace = request.getfixturevalue("mail_keyspace")
     insert = (
@@ -35,8 +38,13 @@ def tables(kind: str, request: pytest.FixtureRequest) -> GroupTables:
     for uid in UIDS:
         session.execute(insert, (MAILBOX, uid, MESSAGES[uid]))
     session.execute(insert, (OTHER, 5_000, uuid.uuid1()))
-    family = bind(MESSAGE, schema_of(session, keyspace))
-    return Tables(session, CassandraSettings(keyspace=keyspace), family)
+    stack: Endpoints = request.getfixturevalue("stack")
+    settings = CassandraSettings(
+        hosts=(stack.cassandra_host,), port=stack.cassandra_port, keyspace=keyspace
+    )
+    ours = open_session(settings)
+    yield Tables(ours, settings, bind(MESSAGE, schema_of(ours, keyspace)))
+    ours.cluster.shutdown()
 
 
 @pytest.mark.parametrize(
