@@ -74,16 +74,16 @@ class Canary:
     ``number`` grows from one canary of a node to the next, and tells no time. ``previous`` is the
     number of the last one before it that was acknowledged in its lane, 0 for none. ``steady``: no
     node was joining, leaving or moving when it was written. Else it may have reached another node,
-    and proves nothing. ``tried`` is when the last one before it was sent at all (µs, by the
-    writer's clock; 0: none was). ``at`` is when its node took it: µs by that node's clock, which is
-    measured (`streaming.monitoring.clocks`); 0 until then.
+    and proves nothing. ``idle`` is how long before it (µs, by the writer's clock) the last one was
+    sent, answered or not; 0 where the writer knows of none. ``at`` is when its node took it: µs by
+    that node's clock, which is measured (`streaming.monitoring.clocks`); 0 until then.
     """
 
     node: Node
     number: int
     previous: int
     steady: bool = True
-    tried: Micros = 0
+    idle: Micros = 0
     at: Micros = 0
 
     def run(self) -> Run:
@@ -246,7 +246,7 @@ class Frontier:
         """Pauses without canaries that end with one of these, which came after ``before``."""
         told, newest = set[int](), before.reached
         for canary in came:
-            since = canary.tried or newest.at
+            since = canary.at - canary.idle if canary.idle else newest.at
             long = since and canary.at - since > self.rules.longest_pause
             if long and canary.number not in told and not before.has(canary.number):
                 told.add(canary.number)

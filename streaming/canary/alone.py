@@ -18,7 +18,7 @@ from reconcilers.frontier import CANARY_TABLE, Canary, Echo, node_of
 
 MOST = 1_000
 """A slice of more records is no idle one."""
-NUMBERS = ("number", "previous", "tried", "written_ms", "partitions")
+NUMBERS = ("number", "previous", "idle_us", "written_ms", "partitions")
 
 
 class KafkaRecord(Protocol):
@@ -95,8 +95,8 @@ class CanariesAlone:
             return None
         if not isinstance(place, str):
             return None
-        number, previous, tried, written_ms, partitions = numbers
+        number, previous, idle, written_ms, partitions = numbers
         steady, at = after["steady"] is True, written_ms * MICROS_A_MILLI
-        canary = Canary(node_of(place), number, previous, steady, tried, at)
+        canary = Canary(node_of(place), number, previous, steady, idle, at)
         astray = self.astray(place, lane, partitions, record.partition)
         return Echo(canary, record.topic, record.partition, astray)

@@ -169,10 +169,11 @@ class CanaryWriter:
     def _next(self, node: Node, place: str) -> Iterator[tuple[int, Canary]]:
         """The next canary of a node, lane by lane: each names the last answered one of its own."""
         last = self._last[node]
-        lanes, number = self.lanes.of(place, last.lanes), last.number + 1
-        self._last[node] = replace(last, number=number, sent_at=self.clock.now(), lanes=lanes)
+        lanes, number, now = self.lanes.of(place, last.lanes), last.number + 1, self.clock.now()
+        idle = max(now - last.sent_at, 0) if last.sent_at else 0
+        self._last[node] = replace(last, number=number, sent_at=now, lanes=lanes)
         for lane in lanes:
-            yield lane, Canary(node, number, last.acknowledged.get(lane, 0), tried=last.sent_at)
+            yield lane, Canary(node, number, last.acknowledged.get(lane, 0), idle=idle)
 
     def _is_steady(self) -> bool:
         ring, now = self.table.ring.name(), self.clock.steady()

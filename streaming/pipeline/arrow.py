@@ -111,8 +111,8 @@ def _told(keys: pa.RecordBatch, field: str) -> list[Any]:
 
 def _echo(row: dict[str, Any]) -> tuple[int, Echo]:
     """The text that `envelope` makes of a canary's event."""
-    place, lane, partitions, number, previous, steady, tried, at = row["echo"].split("|")
-    told = int(number), int(previous), steady == "true", int(tried), int(at)
+    place, lane, partitions, number, previous, steady, idle, at = row["echo"].split("|")
+    told = int(number), int(previous), steady == "true", int(idle), int(at)
     astray = came_astray(place, int(lane), int(partitions), row["partition"])
     echo = Echo(Canary(node_of(place), *told), row["topic"], row["partition"], astray)
     return row["offset"], echo

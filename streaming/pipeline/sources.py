@@ -38,7 +38,7 @@ def is_wanted(family: Family, keyspace: str) -> Column:
 def echo(canary_keyspace: str) -> Column:
     """The canary that a record is the echo of; null of any other record.
 
-    As text: ``place|lane|partitions|number|previous|steady|tried|at``. A canary that was deleted,
+    As text: ``place|lane|partitions|number|previous|steady|idle|at``. A canary that was deleted,
     or has no number, is no canary. One that does not say which came before it is the first. Reads
     ``key``, ``value`` and ``v``.
     """
@@ -48,12 +48,12 @@ def echo(canary_keyspace: str) -> Column:
     place, number = F.get_json_object(key, "$.place"), _number(text, "number")
     previous = F.coalesce(_number(text, "previous"), F.lit(0))
     steady = F.coalesce(_cell(text, "steady") == "true", F.lit(False))
-    tried = F.coalesce(_number(text, "tried"), F.lit(0))
+    idle = F.coalesce(_number(text, "idle_us"), F.lit(0))
     written = F.try_multiply(_number(text, "written_ms"), F.lit(MICROS_A_MILLI))
     at = F.coalesce(written, F.lit(0))
     lane = F.coalesce(F.get_json_object(key, "$.lane").try_cast("int"), F.lit(0))
     partitions = F.coalesce(_number(text, "partitions"), F.lit(0))
-    parts = (place, lane, partitions, number, previous, steady, tried, at)
+    parts = (place, lane, partitions, number, previous, steady, idle, at)
     told = F.concat_ws("|", *(part.cast("string") for part in parts))
     sung = value.op.isin("i", "u") & number.isNotNull() & ~place.contains("|")
     return F.when(canary & ~F.col("looked_again") & sung, told)

@@ -29,7 +29,7 @@ CAPTURED = (
     " WHERE keyspace_name = %s"
 )
 INSERT = (
-    "INSERT INTO $table (place, lane, number, previous, steady, tried, partitions, written_ms)"
+    "INSERT INTO $table (place, lane, number, previous, steady, idle_us, partitions, written_ms)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, toUnixTimestamp(now())) USING TIMESTAMP ?"
 )
 PLACES = "SELECT DISTINCT place FROM $table"
@@ -180,7 +180,7 @@ class Canaries:
         for place, lanes in places.items():
             batch = BatchStatement(BatchType.UNLOGGED, consistency_level=ConsistencyLevel.ONE)
             for lane, canary in lanes.items():
-                told = canary.number, canary.previous, canary.steady, canary.tried, partitions
+                told = canary.number, canary.previous, canary.steady, canary.idle, partitions
                 batch.add(insert, (place, lane, *told, canary.number))
             sent.append((node_of(place), self._session.execute_async(batch)))
         return frozenset(node for node, answer in sent if _acknowledged(answer))

@@ -22,16 +22,16 @@ CREATE TABLE IF NOT EXISTS $ks.canary (
     number bigint,
     previous bigint,
     steady boolean,
-    tried bigint,
+    idle_us bigint,
     written_ms bigint,
     partitions int,
     PRIMARY KEY (place, lane)
 ) WITH cdc = true
 """
 
-ADDED = {"written_ms": "bigint", "partitions": "int"}
-"""Columns that a table of an older version lacks: when its node took a canary, in ms as Cassandra's
-``now()`` tells, and for how many partitions it has lanes."""
+ADDED = {"idle_us": "bigint", "written_ms": "bigint", "partitions": "int"}
+"""Columns that a table of an older version lacks: how long before a canary none was sent, when its
+node took it, in ms as Cassandra's ``now()`` tells, and for how many partitions it has lanes."""
 
 
 def create(session: Session, keyspace: str) -> None:

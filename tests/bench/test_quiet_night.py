@@ -27,7 +27,7 @@ MISSING_S = 60
 def night(missing: bool) -> list[list[Echo]]:
     """The echoes of a night in slices, second by second through all lanes."""
     echoes = [
-        Echo(Canary("n1", at, at - SECOND, tried=at - SECOND, at=at), TOPIC, lane)
+        Echo(Canary("n1", at, at - SECOND, idle=SECOND, at=at), TOPIC, lane)
         for second in range(NIGHT_S)
         for at in (NOW + second * SECOND,)
         for lane in range(LANES)

@@ -58,7 +58,8 @@ def echo(
     tried: Micros = 0,
 ) -> Echo:
     """A canary as it came. Its number is its time as well, and ``previous`` when one was tried."""
-    canary = Canary(node, number, previous, steady, tried or previous, at=number)
+    before = tried or previous
+    canary = Canary(node, number, previous, steady, number - before if before else 0, at=number)
     return Echo(canary, TOPIC, partition)
 
 

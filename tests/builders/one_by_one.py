@@ -64,7 +64,7 @@ class PlainFrontier:
         for echo in echoes:
             canary = echo.canary
             chain = self.chains.setdefault(echo.lane, PlainChain(canary.previous))
-            since = canary.tried or chain.reached
+            since = canary.number - canary.idle if canary.idle else chain.reached
             is_new = chain.hear(canary, now)
             if is_new and since and canary.number - since > self.rules.longest_pause:
                 yield Span(echo.lane, since, canary.number, UNWATCHED)

@@ -234,7 +234,7 @@ def canary(op: str = "i", key: Event = CANARY, **cells: object) -> tuple[Any, ..
         "number": 17,
         "previous": 16,
         "steady": True,
-        "tried": 16,
+        "idle_us": 16,
         "written_ms": 18,
         "partitions": 2,
         **cells,

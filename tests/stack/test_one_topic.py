@@ -41,7 +41,7 @@ class Tables:
 
     def canary(self, number: int) -> None:
         insert = (
-            f"INSERT INTO {self.keyspace}.canary (place, lane, number, previous, steady, tried)"
+            f"INSERT INTO {self.keyspace}.canary (place, lane, number, previous, steady, idle_us)"
             " VALUES (%s, %s, %s, %s, true, 0)"
         )
         batch = BatchStatement(BatchType.UNLOGGED)

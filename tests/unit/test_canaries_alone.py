@@ -23,7 +23,7 @@ def canary(offset: int = 5, **changes: Any) -> Record:
         "number": 20,
         "previous": 10,
         "steady": True,
-        "tried": 15,
+        "idle_us": 15,
         "written_ms": 17,
         "partitions": 1,
     }
@@ -47,7 +47,7 @@ def heard(
 
 
 def test_canaries_alone_are_heard() -> None:
-    echo = Echo(Canary("n1", 20, 10, tried=15, at=17_000), TOPIC, 0)
+    echo = Echo(Canary("n1", 20, 10, idle=15, at=17_000), TOPIC, 0)
     assert heard(canary(5), canary(6)) == [(5, echo), (6, echo)]
 
 
@@ -56,7 +56,7 @@ def test_one_that_was_written_while_nodes_moved_says_so() -> None:
         "number": 20,
         "previous": 10,
         "steady": False,
-        "tried": 15,
+        "idle_us": 15,
         "written_ms": 17,
         "partitions": 1,
     }

@@ -17,7 +17,13 @@ from streaming.settings import Mode, Settings
 from tests.builders.canaries import reached
 
 SETTINGS = Settings()
-TABLE = {"place": "text", "lane": "int", "written_ms": "bigint", "partitions": "int"}
+TABLE = {
+    "place": "text",
+    "lane": "int",
+    "idle_us": "bigint",
+    "written_ms": "bigint",
+    "partitions": "int",
+}
 
 
 class Keeper:
@@ -86,7 +92,7 @@ def test_while_others_are_written_that_is_refused(keeper: Keeper) -> None:
         ({}, "there is no table reconciler_canary.canary"),
         (
             {"canary": {"place": "text"}},
-            "canary is of an older version: no column written_ms, partitions",
+            "canary is of an older version: no column idle_us, written_ms, partitions",
         ),
     ],
 )

@@ -174,7 +174,7 @@ def test_another_process_goes_on_after_the_newest_that_is_there(process: Process
     process.table.there["n1"] = in_lanes(90, NOW - SECOND)
     process.writer().write()
     assert process.of("n1") == [(91, 90)]
-    assert process.table.written[0].tried == NOW - SECOND
+    assert process.table.written[0].idle == SECOND
 
 
 def test_a_node_that_does_not_answer_at_first_is_begun_when_it_does(process: Process) -> None:
@@ -368,15 +368,15 @@ def test_none_is_written_while_it_would_prove_nothing(
     assert len(process.of("n1")) == 3
 
 
-def test_each_says_when_one_was_sent_before_it(process: Process) -> None:
+def test_each_says_how_long_ago_one_was_sent_before_it(process: Process) -> None:
     """So that a node that was away is no time without canaries."""
     writer = process.writer()
     process.table.silent = {"n1"}
     writer.write()
     process.now += SECOND
     writer.write()
-    tried = [each.tried for each in process.table.written if each.node == "n1"]
-    assert tried == [0, NOW]
+    idle = [each.idle for each in process.table.written if each.node == "n1"]
+    assert idle == [0, SECOND]
 
 
 # --- a clock that is wrong ------------------------------------------------------------------------
@@ -424,7 +424,7 @@ def test_canaries_that_begin_anew_are_above_all_that_were_heard_and_miss_none(
     keeper(process, leases).begin_anew(NOW + 10**8)
     assert process.of("n1") == [(NOW + 10**9 + 1, 0)]
     assert process.of("n2") == [(NOW + 10**8 + 1, 0)]
-    assert {each.tried for each in process.table.written} == {0}
+    assert {each.idle for each in process.table.written} == {0}
     assert leases.held_by("canary") is None
 
 

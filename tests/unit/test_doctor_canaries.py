@@ -18,7 +18,9 @@ from tests.builders.canaries import reached
 from tests.builders.rows import NOW, SECOND
 from tests.unit.test_doctor_checks import NETWORK, FakeCluster
 
-TABLE: Schema = {"canary": {"place": "text", "written_ms": "bigint", "partitions": "int"}}
+TABLE: Schema = {
+    "canary": {"place": "text", "idle_us": "bigint", "written_ms": "bigint", "partitions": "int"}
+}
 ON_ONE_NODE = {"class": "org.apache.cassandra.locator.SimpleStrategy", "replication_factor": "1"}
 NODES = {"n1": "10.0.0.1", "n2": "10.0.0.2"}
 
@@ -72,9 +74,8 @@ def test_a_table_of_an_older_version_gets_its_column_by_fix() -> None:
     check = of_table(cluster)
     assert check.level is Level.PROBLEM
     assert "reconciler_canary.canary is of an older version" in str(check)
-    assert check.cql == (
-        "ALTER TABLE reconciler_canary.canary ADD (written_ms bigint, partitions int)",
-    )
+    added = "idle_us bigint, written_ms bigint, partitions int"
+    assert check.cql == (f"ALTER TABLE reconciler_canary.canary ADD ({added})",)
 
 
 def test_a_table_that_is_not_captured_is_captured_by_fix() -> None:

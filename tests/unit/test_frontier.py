@@ -138,7 +138,8 @@ def test_a_clock_that_was_a_year_ahead_for_a_moment_dates_one_canary_and_no_othe
     frontier = Frontier(RULES)
     times = [NOW, NOW + year, NOW + 2 * SECOND]
     for number, at in enumerate(times, 1):
-        frontier.hear([Echo(Canary("n1", number, number - 1, at=at), TOPIC, 0)], NOW)
+        canary = Canary("n1", number, number - 1, idle=SECOND, at=at)
+        assert frontier.hear([Echo(canary, TOPIC, 0)], NOW + 3 * SECOND) == [], "no pause"
     assert frontier.until(PLACES[:1]) == {"n1": times[-1]}
     assert frontier.newest() == {"n1": times[-1]}
 

@@ -96,7 +96,8 @@ def histories(draw: st.DrawFn) -> tuple[FrontierRules, list[list[Echo]]]:
     for at in range(draw(st.integers(1, 40))):
         number += rng.choice([1, 1, 1, 9])
         steady = bool(late) or rng.random() < 0.9
-        canary = Canary("n1", number, acknowledged, steady, tried, at=number)
+        idle = number - tried if tried else 0
+        canary = Canary("n1", number, acknowledged, steady, idle, at=number)
         fate, tried = rng.choice(["answered", "answered", "done", "not done"]), number
         acknowledged = number if fate == "answered" else acknowledged
         for partition in range(2) if fate != "not done" else ():

@@ -87,7 +87,7 @@ def test_a_canary_is_kept_apart() -> None:
         {"mailboxid": MAILBOX},
     )
     assert found.echoes == [
-        (7, Echo(Canary("n1", 20, 10, steady=True, tried=15, at=17_000), "james", 1)),
+        (7, Echo(Canary("n1", 20, 10, steady=True, idle=15, at=17_000), "james", 1)),
         (7, Echo(Canary("n2", 5, 0, steady=False), "james", 1)),
     ]
     assert len(list(found.wakes(FAMILY))) == 1
