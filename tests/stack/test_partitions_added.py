@@ -23,13 +23,21 @@ from tests.stack.streams import until
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="capture")]
 
 LOST_AFTER, USUAL = 5.0, 30.0
+FEW = 7
+"""Partitions before any are added."""
 ROWS = f"SELECT place, lane, partitions FROM {CanarySettings().keyspace}.canary"
 
 
 @pytest.fixture(scope="module")
 def live(
-    own_running: Running, own_session: Session, tmp_path_factory: pytest.TempPathFactory
+    own_stack: Stack,
+    own_running: Running,
+    own_session: Session,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Scene]:
+    add_partitions(own_running, FEW)
+    own_stack.kill_agent()
+    own_stack.start_agent()  # which knows them from its start on
     changes: dict[str, dict[str, float | str]] = {
         "stream": {"delay": LATEST},
         "canary": {"lost_after": LOST_AFTER, "usual_delay": USUAL},
@@ -37,6 +45,13 @@ def live(
     for made in a_scene(own_running, own_session, tmp_path_factory, changes):
         until("canaries come back", partial(made.metric, "reconciler_frontier_timestamp_seconds"))
         yield made
+
+
+def add_partitions(running: Running, number: int) -> None:
+    """So that the agents' topic has so many."""
+    admin = KafkaAdminClient(bootstrap_servers=running.endpoints.bootstrap_servers)
+    admin.create_partitions({running.endpoints.topic_prefix: number})
+    admin.close()
 
 
 def partitions_of(running: Running) -> dict[int, int]:
@@ -75,12 +90,9 @@ def test_partitions_that_are_added_are_no_loss(
     live: Scene, own_stack: Stack, own_running: Running, own_session: Session
 ) -> None:
     goes_on(live)
-    before = len(partitions_of(own_running))
-    place = next(row.place for row in own_session.execute(ROWS) if row.partitions)
-    number = uncovered(place, before)
-    admin = KafkaAdminClient(bootstrap_servers=own_running.endpoints.bootstrap_servers)
-    admin.create_partitions({own_running.endpoints.topic_prefix: number})
-    admin.close()
+    place = next(row.place for row in own_session.execute(ROWS) if row.partitions == FEW)
+    number = uncovered(place, FEW)
+    add_partitions(own_running, number)
     until(
         "canaries have lanes for them",
         lambda: any(row.partitions == number for row in own_session.execute(ROWS)),
