@@ -13,7 +13,7 @@ from cassandra.cluster import Session
 from tests.endpoints import Running
 from tests.stack.conftest import LATEST
 from tests.stack.pasts import QUIET, a_scene_with_a_past, places
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.scenes import Place, Scene, cells, now_us
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="sweeps")]
@@ -21,6 +21,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.long(part="sweeps")]
 A_MINUTE = 12
 """Removals; of more rows one finding tells."""
 ORPHANS = places(A_MINUTE + 2)
+LONG_AGO = 3_600_000_000
+"""µs: every event of a row so old would have come, if the row were newer than all captured."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,8 @@ def scene(
 
     def write(scene: Scene) -> None:
         for place in ORPHANS:
-            scene.write_projection(place, {"messageid": place.messageid, **cells(**QUIET)})
+            row = {"messageid": place.messageid, **cells(**QUIET)}
+            scene.write_projection(place, row, now_us() - LONG_AGO)
 
     folder = tmp_path_factory.mktemp("past_rows")
     yield from a_scene_with_a_past(running, cassandra, folder, changes, write)
