@@ -12,11 +12,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Protocol
 
-from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete, Watching
+from reconcilers.deletes import Deletes, OwnDelete, ProjectionDelete, RowDeletes, TruthDelete
+from reconcilers.memory import Entry, Watching
 from reconcilers.model import KeyValue, Micros, Slot
 from reconcilers.raw import RawKey, RawRow
 
 KEPT_AFTER_LOSS = timedelta(days=20)
+Delete = TruthDelete | ProjectionDelete | OwnDelete
 SourceInGroup = tuple[KeyValue, KeyValue]
 """A source, and a group that it has slots in."""
 
@@ -39,16 +41,16 @@ class Lineage(Protocol):
     def remember(self, entries: Iterable[Entry]) -> None:
         """Write entries, both ways round; idempotent; renews one that was expiring.
 
-        Only for an entry that is absent, that lacks ``recorded_at``, or that is expiring (given as
-        it was read): the earliest ``recorded_at`` counts, and a later one would replace it.
-        ``in_truth`` of an entry that has it is never taken back.
+        Only for an entry that is absent, that lacks ``recorded_at``, that is expiring, or of which
+        ``had_at`` is newer (given as it was read): the earliest ``recorded_at`` counts, and a later
+        one would replace it. ``in_truth`` of an entry that has it is never taken back.
         """
 
     def expire(self, entries: Iterable[Entry]) -> None:
         """Both sides are gone: keep the entries for `KEPT_AFTER_LOSS` more."""
 
-    def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
-        """These deletes were seen: sent together."""
+    def remember_deletes(self, deletes: Iterable[Delete]) -> None:
+        """These deletes were seen, or are about to be sent by us: durable when this returns."""
 
     def keep_deletes(self, slots: Mapping[SourceInGroup, Collection[Slot]]) -> None:
         """Keep for good what was heard of deletes of a source in a group, and of these its slots.
@@ -64,10 +66,10 @@ class Lineage(Protocol):
     ) -> dict[SourceInGroup, Deletes]:
         """As `truth_deletes`, of many sources by group, in few reads; each of them is there."""
 
-    def projection_deletes(self, slot: Slot) -> frozenset[Micros]:
-        """The deletes seen for this projection row."""
+    def projection_deletes(self, slot: Slot) -> RowDeletes:
+        """The deletes seen for this projection row, and when we have sent one."""
 
-    def projection_deletes_of(self, slots: Iterable[Slot]) -> dict[Slot, frozenset[Micros]]:
+    def projection_deletes_of(self, slots: Iterable[Slot]) -> dict[Slot, RowDeletes]:
         """As `projection_deletes`, of many rows, in few reads; each of them is there."""
 
     def truth_deletes_in_group(self, group: KeyValue, since: Micros, until: Micros) -> bool:

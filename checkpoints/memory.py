@@ -15,19 +15,20 @@ from checkpoints import codec
 from checkpoints.clock import now_micros
 from checkpoints.expiries import Expiry
 from checkpoints.holds import Holds
-from checkpoints.lineage import SourceInGroup
+from checkpoints.lineage import Delete, SourceInGroup
 from checkpoints.memory_holds import MemoryHolds
+from reconcilers.deletes import (
+    Deletes,
+    OwnDelete,
+    ProjectionDelete,
+    RowDeletes,
+    TruthDelete,
+    deletes_of,
+)
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
-from reconcilers.memory import (
-    Deletes,
-    Entry,
-    ProjectionDelete,
-    TruthDelete,
-    Watching,
-    deletes_of,
-)
+from reconcilers.memory import Entry, Watching
 from reconcilers.model import KeyValue, Micros, Slot
 from reconcilers.policy import Breaker
 
@@ -139,7 +140,7 @@ class MemoryLineage:
     def __init__(self, clock: Callable[[], Micros] = lambda: 0) -> None:
         self._clock = clock
         self._entries: dict[tuple[KeyValue, Slot], Entry] = {}
-        self._deletes: dict[TruthDelete | ProjectionDelete, bool] = {}
+        self._deletes: dict[Delete, bool] = {}
         """By whether it is kept for good."""
         self._watching: Watching | None = None
 
@@ -192,9 +193,10 @@ class MemoryLineage:
             entry,
             in_truth=entry.in_truth or known.in_truth,
             recorded_at=known.recorded_at if entry.recorded_at is None else entry.recorded_at,
+            had_at=known.had_at if entry.had_at is None else entry.had_at,
         )
 
-    def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
+    def remember_deletes(self, deletes: Iterable[Delete]) -> None:
         """Deletes were seen."""
         self._deletes |= dict.fromkeys(deletes, False)
 
@@ -230,14 +232,19 @@ class MemoryLineage:
         pairs = ((source, group) for group, some in sources.items() for source in some)
         return {(source, group): self.truth_deletes(source, group) for source, group in pairs}
 
-    def projection_deletes_of(self, slots: Iterable[Slot]) -> dict[Slot, frozenset[Micros]]:
+    def projection_deletes_of(self, slots: Iterable[Slot]) -> dict[Slot, RowDeletes]:
         """Of many rows."""
         return {slot: self.projection_deletes(slot) for slot in slots}
 
-    def projection_deletes(self, slot: Slot) -> frozenset[Micros]:
-        """The deletes seen for this projection row."""
+    def projection_deletes(self, slot: Slot) -> RowDeletes:
+        """The deletes seen for this projection row, and when we have sent one."""
+        own = [each for each in self._deletes if isinstance(each, OwnDelete) and each.slot == slot]
+        ours = {each.at for each in own}
         seen = (each for each in self._deletes if isinstance(each, ProjectionDelete))
-        return frozenset(each.at for each in seen if each.slot == slot)
+        return RowDeletes(
+            frozenset(each.at for each in seen if each.slot == slot and each.at not in ours),
+            max((each.sent_at for each in own), default=None),
+        )
 
     def truth_deletes_in_group(self, group: KeyValue, since: Micros, until: Micros) -> bool:
         """Whether any truth delete of this group was written between two times, ends included."""

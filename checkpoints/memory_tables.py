@@ -55,7 +55,7 @@ class MemoryTables:
         """Their CREATE statements, as a step of the schema has them (``$ks``: the keyspace)."""
         source, group, *rest = self.family.truth.source, *self.family.key
         key, deleted_at = self.family.key, KeyColumn("deleted_at", "bigint", "")
-        seen = ("seen boolean", "in_truth boolean", "recorded_at bigint")
+        seen = ("seen boolean", "in_truth boolean", "recorded_at bigint", "had_at bigint")
         when = ("hour int", "due bigint")
         by_source, by_row = [source, *key], [*key, source]
         return "\n".join(
@@ -68,7 +68,10 @@ class MemoryTables:
                     f"({names([source, group])}), {names([*rest, deleted_at])}",
                 ),
                 _of_deletes(
-                    self.projection_deletes, [*key, deleted_at], f"({names(key)}), deleted_at"
+                    self.projection_deletes,
+                    [*key, deleted_at],
+                    f"({names(key)}), deleted_at",
+                    ("sent_at bigint",),
                 ),
                 _of_deletes(self.group_deletes, [group, deleted_at], names([group, deleted_at])),
                 _table(self.expiries, by_row, f"hour, due, {names(key)}", when),
@@ -82,8 +85,10 @@ def _table(name: str, columns: Sequence[KeyColumn], primary: str, more: Sequence
     return f"CREATE TABLE IF NOT EXISTS $ks.{name} (\n    {lines}\n);"
 
 
-def _of_deletes(name: str, columns: Sequence[KeyColumn], primary: str) -> str:
-    table = _table(name, columns, primary).removesuffix(";")
+def _of_deletes(
+    name: str, columns: Sequence[KeyColumn], primary: str, more: Sequence[str] = ()
+) -> str:
+    table = _table(name, columns, primary, more).removesuffix(";")
     return f"{table} WITH default_time_to_live = {DELETES_KEPT_SECONDS};"
 
 

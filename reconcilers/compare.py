@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from reconcilers.family import Family, Projection
 from reconcilers.model import Difference, Kind, Row
-from reconcilers.seen import Seen
+from reconcilers.seen import Seen, is_incomplete
 
 
 def compare(family: Family, projection: Projection, seen: Seen) -> Difference | None:
@@ -87,8 +87,3 @@ def is_countable(family: Family, truth: Row) -> bool:
     if not is_incomplete(family, truth):
         return True
     return None not in [truth.cells.get(column) for column in family.truth.summed]
-
-
-def is_incomplete(family: Family, truth: Row) -> bool:
-    """Whether a column is null without which James cannot read this truth row."""
-    return None in [truth.cells.get(column) for column in family.truth.required]

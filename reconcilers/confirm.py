@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reconcilers.compare import compare
+from reconcilers.deletes import separate
 from reconcilers.evidence import (
     evidence_for_removal,
     heard_since_written,
@@ -35,17 +36,15 @@ from reconcilers.seen import Seen
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a confirmation began (µs, our clock), the delay D, and how near a delete may be.
+    """When a confirmation began (µs, our clock), and the delay D.
 
-    ``delete_clock_tolerance`` is the longest distance between a delete and a row that outlived it
-    by clock difference alone. ``heard_within`` is how late an event may come while the stream is
-    not behind (`reconcilers.behind.longest_age`). ``admitted`` is when it was not behind (µs), None
-    where that is as new as the confirmation.
+    ``heard_within`` is how late an event may come while the stream is not behind
+    (`reconcilers.behind.longest_age`). ``admitted`` is when it was not behind (µs), None where that
+    is as new as the confirmation.
     """
 
     began: Micros
     delay: Micros
-    delete_clock_tolerance: Micros = 10 * SECOND
     heard_within: Micros = 0
     admitted: Micros | None = None
 
@@ -191,7 +190,7 @@ def _reported_class(
 
 def _shadowed_delete(seen: Seen, moment: Moment) -> Report | None:
     """A truth row that a delete missed only because two clocks differ: its user deleted it."""
-    if not _is_near_a_delete(seen, moment) or _meant_others(seen):
+    if not _is_near_a_delete(seen, moment) or _meant_others(seen, moment.delay):
         return None
     return Report(
         Kind.SHADOWED_DELETE,
@@ -201,15 +200,18 @@ def _shadowed_delete(seen: Seen, moment: Moment) -> Report | None:
 
 
 def _is_near_a_delete(seen: Seen, moment: Moment) -> bool:
-    """Whether a delete of the truth was heard that the row may have outlived by two clocks."""
+    """Whether a delete of the truth was received that the row may have outlived by two clocks.
+
+    Each differs from ours by less than D/2 while repairs go on, so they differ by less than D.
+    """
     return any(
-        abs(written - deleted) <= moment.delete_clock_tolerance
+        abs(written - deleted) <= moment.delay
         for deleted in seen.memory.range_deletes | seen.memory.row_deletes
         for written in seen.truths[0].written.values()
     )
 
 
-def _meant_others(seen: Seen) -> bool:
+def _meant_others(seen: Seen, delay: Micros) -> bool:
     """Whether every delete of the source here has taken a row, and nothing says it meant this one.
 
     So it is when a message was moved away and comes back within seconds, under a new UID.
@@ -218,7 +220,7 @@ def _meant_others(seen: Seen) -> bool:
     if memory.heard_of_its_delete:
         return False
     gone = memory.known - seen.present - {seen.slot}
-    return len(memory.range_deletes) <= len(gone)
+    return separate(memory.range_deletes, delay) <= len(gone)
 
 
 def _removal_without_evidence(family: Family, seen: Seen, moment: Moment) -> Report | None:

@@ -70,7 +70,7 @@ def _it_was_meant(family: Family, seen: Seen, delay: Micros) -> str | None:
     may have had one that the truth had lost before memory began.
     """
     memory, since = seen.memory, _since(family, seen, delay)
-    if memory.complete_at is None or _others_lost(seen, since):
+    if memory.complete_at is None or _others_lost(seen, since, delay):
         return None
     known_at = memory.listing_known_at
     if known_at is None or any(since <= each <= known_at for each in memory.range_deletes):
@@ -81,7 +81,7 @@ def _it_was_meant(family: Family, seen: Seen, delay: Micros) -> str | None:
     return f"no other {row} of the {source} was lost in this {group}"
 
 
-def _others_lost(seen: Seen, since: Micros) -> bool:
+def _others_lost(seen: Seen, since: Micros, delay: Micros) -> bool:
     """Whether a delete since then (µs) may have meant another row of the source.
 
     One whose delete was heard from the listing before that is of the past, as before a message
@@ -90,41 +90,61 @@ def _others_lost(seen: Seen, since: Micros) -> bool:
     """
     deletes = seen.memory.sibling_deletes
     lost = _lost(seen) - {seen.slot}
-    unheard = any(max(deletes.get(each, ()), default=since) >= since for each in lost)
+    unheard = any(_ended_at(seen, each, since, delay) >= since for each in lost)
     return unheard or any(
         max(deletes.get(each, ()), default=since - 1) >= since for each in seen.present
     )
+
+
+def _ended_at(seen: Seen, other: Slot, unknown: Micros, delay: Micros) -> Micros:
+    """When another row ended (µs), by the delete of it that was received; else ``unknown``."""
+    if other in seen.others_listed:  # its user still sees it, and may expunge it
+        return unknown
+    earliest = seen.memory.ended(other, delay)
+    ends = [at for at in seen.memory.sibling_deletes.get(other, ()) if at > earliest]
+    return max(ends, default=unknown)
 
 
 def its_delete_was_heard(family: Family, seen: Seen, delay: Micros) -> bool:
     """Whether a delete was heard that named this very row, since it was written.
 
     An older one meant what was there before: our own removal of a row at a wrong key, or a row of
-    before the tables were restored from a copy, of which the keys are given out once more.
+    before the tables were restored from a copy, of which the keys are given out once more. One of
+    the truth may have named its whole partition, so it counts only if the row was there by then,
+    whatever clocks say.
     """
-    since = _since(family, seen, delay)
-    own = seen.memory.row_deletes | seen.memory.projection_deletes
-    return any(deleted >= since for deleted in own)
+    since, memory = _since(family, seen, delay), seen.memory
+    there = max(since, _oldest(family, seen) + delay)
+    return any(deleted >= since for deleted in memory.projection_deletes) or any(
+        deleted >= there for deleted in memory.row_deletes
+    )
 
 
 def heard_since_written(family: Family, seen: Seen, delay: Micros) -> bool:
     """Whether a delete was heard that could have taken the truth's row. ``delay`` is D (µs)."""
-    since = _since(family, seen, delay)
-    return its_delete_was_heard(family, seen, delay) or any(
-        deleted >= since for deleted in seen.memory.range_deletes
-    )
+    since, memory = _since(family, seen, delay), seen.memory
+    deletes = memory.range_deletes | memory.row_deletes | memory.projection_deletes
+    return any(deleted >= since for deleted in deletes)
 
 
 def _since(family: Family, seen: Seen, delay: Micros) -> Micros:
     """From when on (µs) a delete came after the row.
 
     James writes the listing after the truth, within a delay D, and two clocks differ by less than
-    another. A row that names no source was not written so: it is what a late change of a flag has
+    another.
+    """
+    return max(_oldest(family, seen) - 2 * delay, seen.memory.ended(seen.slot, delay))
+
+
+def _oldest(family: Family, seen: Seen) -> Micros:
+    """When the row was written (µs): its oldest cell.
+
+    0 of a row that names no source: it was not written so, but is what a late change of a flag has
     left, after whatever delete.
     """
-    named = seen.actual is not None and _names_its_source(family, seen.actual)
-    written = seen.actual.written.values() if named and seen.actual is not None else ()
-    return min(written, default=0) - 2 * delay
+    if seen.actual is None or not _names_its_source(family, seen.actual):
+        return 0
+    return min(seen.actual.written.values(), default=0)
 
 
 def _names_its_source(family: Family, row: Row) -> bool:
@@ -164,9 +184,9 @@ def asks_for_content(family: Family, verdict: Verdict, seen: Seen, delay: Micros
 
 
 def by_content(
-    family: Family, place: str, seen: Seen, content: ContentFound, verdict: Verdict
+    family: Family, seen: Seen, content: ContentFound, verdict: Verdict, delay: Micros
 ) -> Verdict:
-    """The verdict of an orphan that `asks_for_content`, once that was asked for.
+    """The verdict of an orphan of the listing that `asks_for_content`, once that was asked for.
 
     Nobody can read a row whose content is gone, so it may go, unless memory knows, or cannot rule
     out for a row that was read once, that one delete took several rows: its user kept this one
@@ -175,7 +195,7 @@ def by_content(
     if content is not ContentFound.GONE:
         return verdict
     source = family.truth.source.label
-    if (several := _one_delete_took_several(family, seen)) is not None:
+    if (several := _one_delete_took_several(family, seen, delay)) is not None:
         ids = ", ".join(sorted(str(each) for each in seen.consulted))
         return Report(
             Kind.CONTENT_LOST,
@@ -183,33 +203,23 @@ def by_content(
             " is gone: restore it by that id, from a backup",
         )
     why = f"a delete of its {source} here was heard, and the {source}'s content is gone"
+    place = f"{family.listing.name}: {family.place(seen.slot)}"
     return Repair(Difference(Kind.EXTRA_ROW), f"{place} is not in the truth; {why}", True)
 
 
-def _one_delete_took_several(family: Family, seen: Seen) -> str | None:
+def _one_delete_took_several(family: Family, seen: Seen, delay: Micros) -> str | None:
     """That it did, or may have unheard, in words; None where nothing speaks for it."""
     memory, source = seen.memory, family.truth.source.label
     row, rows = family.key[-1].label, family.key[-1].plural
-    if _lost(seen) - {seen.slot} and len(memory.range_deletes) <= _spent(seen):
+    if _others_lost(seen, _since(family, seen, delay), delay):
         lost = _listed(_lost(seen))
-        return f"one delete took several {rows} of the {source} here (known lost: {lost})"
+        return f"one delete may have taken several {rows} of the {source} here (lost: {lost})"
     if memory.complete_at is None and seen.slot in memory.lost_before:
         return (
             f"changes may have been missed since this {row} was read, so one delete may have taken"
             f" other {rows} of the {source} here of which nobody knows"
         )
     return None
-
-
-def _spent(seen: Seen) -> int:
-    """How many deletes the source's other rows account for: each lost one for one at least.
-
-    One that is there accounts for those of the listing that were heard: a truth that was restored
-    may have it again.
-    """
-    others, heard = _lost(seen) - {seen.slot}, seen.memory.sibling_deletes
-    lost = sum(max(1, len(heard.get(other, ()))) for other in others)
-    return lost + sum(len(times) for other, times in heard.items() if other in seen.present)
 
 
 def _came_after(seen: Seen) -> bool:

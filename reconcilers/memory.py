@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
+from reconcilers.deletes import NO_DELETES, Deletes, RowDeletes
 from reconcilers.model import KeyValue, Micros, Slot
 
 UUID_EPOCH_100NS = 0x01B21DD213814000
@@ -24,7 +25,8 @@ class Entry:
     the projection's side. ``recorded_at`` (µs) is when a read of the source's whole truth
     partition found it, None when it is known from an event or from the projection
     only. ``expiring`` is only read: the entry is to be forgotten, so `Lineage.remember` it again
-    if the row is there.
+    if the row is there. ``had_at`` (µs) is when a read last found the row in the truth although a
+    delete of it had been received, or it was about to be added again; None without such a read.
     """
 
     source: KeyValue
@@ -32,6 +34,7 @@ class Entry:
     in_truth: bool
     recorded_at: Micros | None = None
     expiring: bool = False
+    had_at: Micros | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,34 +80,6 @@ class Watching:
 
 
 @dataclass(frozen=True, slots=True)
-class TruthDelete:
-    """A delete of the truth; parts of the key that it did not name are None. ``at``: write time."""
-
-    source: KeyValue
-    key: tuple[KeyValue | None, ...]
-    at: Micros
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectionDelete:
-    """A delete of a projection row, ``at`` its write time."""
-
-    slot: Slot
-    at: Micros
-
-
-@dataclass(frozen=True, slots=True)
-class Deletes:
-    """Write times (µs) of truth deletes of a source in a group: of those that named a slot by it.
-
-    ``ranges`` are the times of the others.
-    """
-
-    ranges: frozenset[Micros] = frozenset()
-    by_slot: Mapping[Slot, frozenset[Micros]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Memory:
     """What lineage remembers of one source in one group (a message in a mailbox); see `memory_of`.
 
@@ -118,7 +93,10 @@ class Memory:
     since has found them; where ``complete_at`` is None, those that a read found some time.
     ``range_deletes`` are the times of truth deletes that named no slot, ``row_deletes`` of those
     that named this one, ``projection_deletes`` of deletes of this very projection row;
-    ``sibling_deletes`` are those of the source's other rows here, by slot.
+    ``sibling_deletes`` are when the source's other rows here may have gone from the projection, by
+    slot. ``had`` is when the truth last had a row although a delete of it had been received,
+    ``read`` when a read first found it there. ``unseen``: no truth row of the source was ever read
+    or received.
     """
 
     known: frozenset[Slot] = frozenset()
@@ -130,6 +108,9 @@ class Memory:
     row_deletes: frozenset[Micros] = frozenset()
     projection_deletes: frozenset[Micros] = frozenset()
     sibling_deletes: Mapping[Slot, frozenset[Micros]] = field(default_factory=dict)
+    had: Mapping[Slot, Micros] = field(default_factory=dict)
+    read: Mapping[Slot, Micros] = field(default_factory=dict)
+    unseen: bool = False
 
     @property
     def heard_of_its_delete(self) -> bool:
@@ -145,8 +126,20 @@ class Memory:
 
     @property
     def contradicted(self) -> bool:
-        """Whether a delete was heard of a source of which no row is known: something was missed."""
-        return bool(self.range_deletes) and not self.known
+        """Whether something was missed, whatever else says that memory is whole.
+
+        So it is when a delete was received of a source of which no row is known here, and when no
+        row of the source was ever read or received: its birth is told by its writer's clock alone.
+        """
+        return self.unseen or (bool(self.range_deletes) and not self.known)
+
+    def ended(self, slot: Slot, delay: Micros) -> Micros:
+        """From when on (µs) a delete may have ended a row; ``delay`` is D (µs).
+
+        One from before that is not the row's end: a read has found the row after it. The read came
+        a delay after the delete was received, and clocks differ by less than D/2.
+        """
+        return self.had[slot] - delay // 2 if slot in self.had else -(2**63)
 
     def holds(self, slot: Slot) -> bool:
         """Whether the truth had this slot when memory was whole, or since.
@@ -157,17 +150,6 @@ class Memory:
 
 
 NOTHING_REMEMBERED = Memory()
-
-
-def deletes_of(seen: Iterable[tuple[tuple[KeyValue | None, ...], Micros]]) -> Deletes:
-    """Truth deletes of one source in one group, each by the key that it named and its time (µs)."""
-    ranges: set[Micros] = set()
-    by_slot: dict[Slot, set[Micros]] = {}
-    for key, at in seen:
-        parts = [part for part in key if part is not None]
-        times = ranges if len(parts) < len(key) else by_slot.setdefault(Slot(*parts), set())
-        times.add(at)
-    return Deletes(frozenset(ranges), {slot: frozenset(at) for slot, at in by_slot.items()})
 
 
 def born_at(source: KeyValue) -> Micros | None:
@@ -205,7 +187,7 @@ def memory_of(
     source: KeyValue,
     entries: Iterable[Entry],
     deletes: Deletes,
-    projection_deletes: Mapping[Slot, frozenset[Micros]],
+    projection_deletes: Mapping[Slot, RowDeletes],
     watching: Watching | None,
 ) -> Memory:
     """What is remembered of one source in the slot's group, as the pure core wants it.
@@ -213,6 +195,7 @@ def memory_of(
     ``projection_deletes`` are those of the source's rows here, by slot; ``watching`` is as it is
     believed. What was recorded before watching began (anew) does not make the memory complete.
     """
+    entries = list(entries)
     here = [entry for entry in entries if entry.slot.group == slot.group]
     whole_at = complete_at(source, here, watching)
     return Memory(
@@ -225,8 +208,13 @@ def memory_of(
         ),
         range_deletes=deletes.ranges,
         row_deletes=deletes.by_slot.get(slot, frozenset()),
-        projection_deletes=projection_deletes.get(slot, frozenset()),
-        sibling_deletes={each: times for each, times in projection_deletes.items() if each != slot},
+        projection_deletes=projection_deletes.get(slot, NO_DELETES).received,
+        sibling_deletes={
+            each: all_.ends for each, all_ in projection_deletes.items() if each != slot
+        },
+        had={entry.slot: entry.had_at for entry in here if entry.had_at is not None},
+        read={each.slot: each.recorded_at for each in here if each.recorded_at is not None},
+        unseen=not any(entry.in_truth for entry in entries),
     )
 
 
@@ -264,14 +252,16 @@ def complete_at(
     return min(whole if watching.swept_at is None else [*whole, watching.swept_at], default=None)
 
 
-def merged(memories: Sequence[Memory]) -> Memory:
+def merged(slot: Slot, memories: Sequence[Memory]) -> Memory:
     """Several sources seen at one slot, as one memory: complete only if each is.
 
-    One that is contradicted is not.
+    One that is contradicted is not. A delete that named the row is that of a source whose row the
+    truth had there, if it had any: the listing's row may name a wrong one.
     """
     if not memories:
         return NOTHING_REMEMBERED
     times = [None if memory.contradicted else memory.complete_at for memory in memories]
+    named = [memory for memory in memories if slot in memory.known] or memories
     siblings: dict[Slot, frozenset[Micros]] = {}
     for memory in memories:
         siblings |= memory.sibling_deletes
@@ -284,9 +274,12 @@ def merged(memories: Sequence[Memory]) -> Memory:
         listing_known_at=_latest([memory.listing_known_at for memory in memories]),
         lost_before=known - held,
         range_deletes=frozenset().union(*(memory.range_deletes for memory in memories)),
-        row_deletes=frozenset().union(*(memory.row_deletes for memory in memories)),
+        row_deletes=frozenset().union(*(memory.row_deletes for memory in named)),
         projection_deletes=frozenset().union(*(memory.projection_deletes for memory in memories)),
         sibling_deletes=siblings,
+        had={slot: at for memory in memories for slot, at in memory.had.items()},
+        read={slot: at for memory in memories for slot, at in memory.read.items()},
+        unseen=any(memory.unseen for memory in memories),
     )
 
 

@@ -19,10 +19,12 @@ class Seen:
     """Everything one look knows of one slot: the projection's row and all truth rows claiming it.
 
     ``consulted`` are the sources whose truth partition was read for it, ``present`` the slots
-    that the truth holds now for them in this group (without rows that only outlived their own
-    delete). ``suspected`` is what a look at least one delay ago found here. ``listed`` tells, for
-    an index, whether the row of the family's first projection is there. ``swept`` tells, where
-    nothing was consulted, whether memory holds every row of the truth: then it has none here.
+    that the truth holds now for them in this group (without rows that lack a required cell or only
+    outlived their own delete). ``suspected`` is what a look at least one delay ago found here.
+    ``listed`` tells, for an index, whether the row of the family's first projection is there.
+    ``swept`` tells, where nothing was consulted, whether memory holds every row of the truth: then
+    it has none here.
+    ``others_listed`` are the remembered rows of its sources in this group that the listing has.
     """
 
     slot: Slot
@@ -34,6 +36,7 @@ class Seen:
     suspected: Kind | None = None
     listed: bool = False
     swept: bool = False
+    others_listed: frozenset[Slot] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +73,25 @@ def is_one_sided(family: Family, slot: Slot, rows: SlotRows) -> bool:
 
 
 def seen_at(
-    family: Family, suspect: Suspect, rows: SlotRows, memory: Memory, tolerance: Micros
+    family: Family, suspect: Suspect, rows: SlotRows, memory: Memory, delay: Micros
 ) -> Seen:
     """The suspect's slot as the confirming reads saw it, and what is remembered of its claimants.
 
-    ``tolerance`` is how far (µs) a truth row may be written from a range delete and yet have only
+    ``delay``, D (µs), is how far a truth row may be written from a range delete and yet have only
     outlived it by the difference of two clocks.
     """
     slot, slot_of = suspect.slot, family.truth.slot_of
     there = tuple(_in_group(family, slot, rows))
     present = frozenset(
-        slot_of(row) for row in there if not outlived_its_delete(row, memory, tolerance)
+        slot_of(row)
+        for row in there
+        if not is_incomplete(family, row) and not outlived_its_delete(row, memory, delay)
     )
-    restored = {slot_of(row): taken for row in there if (taken := took(row, memory))}
+    restored = {
+        each: taken
+        for each, row in zip(map(slot_of, there), there, strict=True)
+        if (taken := took(row, each, memory, delay))
+    }
     return Seen(
         slot,
         rows.actual,
@@ -95,21 +104,29 @@ def seen_at(
     )
 
 
-def outlived_its_delete(truth: Row, memory: Memory, tolerance: Micros) -> bool:
-    """Whether its user deleted it, and only the clocks differ: by ``tolerance`` (µs) at most."""
+def is_incomplete(family: Family, truth: Row) -> bool:
+    """Whether a column is null without which James cannot read this truth row."""
+    return None in [truth.cells.get(column) for column in family.truth.required]
+
+
+def outlived_its_delete(truth: Row, memory: Memory, delay: Micros) -> bool:
+    """Whether its user deleted it, and only the clocks differ: by less than ``delay``, D (µs)."""
     return any(
-        abs(written - deleted) <= tolerance
+        abs(written - deleted) <= delay
         for deleted in memory.range_deletes
         for written in truth.written.values()
     )
 
 
-def took(truth: Row, memory: Memory) -> frozenset[Micros]:
-    """The range deletes that are newer than a row of a truth that was restored: they took it."""
-    newest = max(truth.written.values(), default=None)
-    if newest is None:
-        return frozenset()
-    return frozenset(deleted for deleted in memory.range_deletes if newest <= deleted)
+def took(truth: Row, slot: Slot, memory: Memory, delay: Micros) -> frozenset[Micros]:
+    """The range deletes that took a row which is there all the same, so somebody restored it.
+
+    They are newer than the row, or than a read that had found it before: by two clocks, which
+    differ by less than D/2 (``delay`` is D, µs).
+    """
+    newest, read = max(truth.written.values(), default=None), memory.read.get(slot)
+    since = [*([newest] if newest is not None else ()), *([read - delay // 2] if read else ())]
+    return frozenset(each for each in memory.range_deletes if any(at <= each for at in since))
 
 
 def _with_restored(memory: Memory, restored: Mapping[Slot, frozenset[Micros]]) -> Memory:

@@ -15,6 +15,8 @@ from reconcilers.key import KeyColumn
 from reconcilers.model import Slot
 
 PARTITIONS_A_BATCH = 10
+SENT_AT = KeyColumn("sent_at", "bigint", "")
+"""Null where the delete is not ours."""
 
 
 class KeptDeletes:
@@ -26,9 +28,9 @@ class KeptDeletes:
         self._listed = list(family.key)
         read = partial(_read, store)
         self._of_truth = read(tables.truth_deletes, self._truth, [source, group])
-        self._of_row = read(tables.projection_deletes, self._listed, [group, *rest])
+        self._of_row = read(tables.projection_deletes, [*self._listed, SENT_AT], [group, *rest])
         self._keep_truth = _write(store, tables.truth_deletes, self._truth)
-        self._keep_row = _write(store, tables.projection_deletes, self._listed)
+        self._keep_row = _write(store, tables.projection_deletes, [*self._listed, SENT_AT])
 
     def keep(self, slots: Mapping[SourceInGroup, Collection[Slot]]) -> None:
         """Those of a source in a group, and of these its slots."""

@@ -13,21 +13,23 @@ from datetime import timedelta
 from cassandra.query import PreparedStatement
 
 from checkpoints.cassandra.kept_deletes import KeptDeletes
+from checkpoints.cassandra.lineage_writes import prepared_writes, request_of
 from checkpoints.cassandra.store import Request, Store, in_groups
 from checkpoints.cassandra.watches import Watches
-from checkpoints.lineage import KEPT_AFTER_LOSS, SourceInGroup
+from checkpoints.lineage import KEPT_AFTER_LOSS, Delete, SourceInGroup
 from checkpoints.memory_tables import MemoryTables, equal, marks, names
+from reconcilers.deletes import (
+    Deletes,
+    OwnDelete,
+    ProjectionDelete,
+    RowDeletes,
+    TruthDelete,
+    deletes_of,
+)
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family
 from reconcilers.key import KeyColumn
-from reconcilers.memory import (
-    Deletes,
-    Entry,
-    ProjectionDelete,
-    TruthDelete,
-    Watching,
-    deletes_of,
-)
+from reconcilers.memory import Entry, Watching
 from reconcilers.model import KeyValue, Micros, Slot
 
 IDS_A_READ = 100
@@ -38,6 +40,8 @@ ROWS_AS_ONE = 200
 PARTITIONS_A_BATCH = 10
 """More than that in a batch makes Cassandra warn."""
 DELETES_KEPT = timedelta(days=90)
+OWN_DELETES_KEPT = 2
+"""So many times as long as the event, which comes later and may come again."""
 
 
 class CassandraLineage:
@@ -65,7 +69,7 @@ class CassandraLineage:
 
     def _prepare_reads(self, store: Store, tables: MemoryTables, source: KeyColumn) -> None:
         key, (group, *rest) = self._key, self._key
-        entry = f"{names([source, *key])}, in_truth, recorded_at, TTL(seen)"
+        entry = f"{names([source, *key])}, in_truth, recorded_at, TTL(seen), had_at"
         leading = "".join(f"{column.name} = ? AND " for column in key[:-1])
         self._by_source = store.prepare(
             f"SELECT {entry} FROM $ks.{tables.by_source} WHERE {source.name} IN ?"
@@ -81,7 +85,7 @@ class CassandraLineage:
             f" WHERE {source.name} IN ? AND {equal([group])}"
         )
         self._projection_deletes = store.prepare(
-            f"SELECT {names(key)}, deleted_at FROM $ks.{tables.projection_deletes}"
+            f"SELECT {names(key)}, deleted_at, sent_at FROM $ks.{tables.projection_deletes}"
             f" WHERE {leading}{key[-1].name} IN ?"
         )
         self._group_deletes = store.prepare(
@@ -98,6 +102,10 @@ class CassandraLineage:
 
         self._truth_delete = insert(tables.truth_deletes, [source, *self._key])
         self._projection_delete = insert(tables.projection_deletes, self._key)
+        self._own_delete = store.prepare(
+            f"INSERT INTO $ks.{tables.projection_deletes} ({names(self._key)}, deleted_at, sent_at)"
+            f" VALUES ({marks(self._key)}, ?, ?) USING TTL ?"
+        )
         self._group_delete = insert(tables.group_deletes, self._key[:1])
 
     # --- entries --------------------------------------------------------------------------------
@@ -131,8 +139,8 @@ class CassandraLineage:
                 yield statement, (*leading, list(some))
 
     def _entries(self, doing: str, requests: Iterable[Request]) -> Iterator[Entry]:
-        for source, *key, in_truth, recorded_at, expires in self._store.gather(doing, requests):
-            yield Entry(source, Slot(*key), bool(in_truth), recorded_at, expires is not None)
+        for source, *key, in_truth, recorded, expires, had in self._store.gather(doing, requests):
+            yield Entry(source, Slot(*key), bool(in_truth), recorded, expires is not None, had)
 
     def of_group(self, group: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
         """Every slot of a group with a source seen there, page by page."""
@@ -159,12 +167,12 @@ class CassandraLineage:
         by_source: dict[tuple[KeyValue, KeyValue], list[Request]] = defaultdict(list)
         for entry in entries:
             place = entry.source, entry.slot.group
-            by_source[place].append(_request(self._by_source_writes, entry, kept))
+            by_source[place].append(request_of(self._by_source_writes, entry, kept))
         as_one = (
             group for writes in by_source.values() for group in in_groups(writes, ROWS_AS_ONE)
         )
         by_row = (
-            (entry.slot.group, _request(self._by_row_writes, entry, kept)) for entry in entries
+            (entry.slot.group, request_of(self._by_row_writes, entry, kept)) for entry in entries
         )
         halves = [
             self._store.by_replica(as_one, PARTITIONS_A_BATCH),
@@ -183,14 +191,14 @@ class CassandraLineage:
 
     # --- deletes --------------------------------------------------------------------------------
 
-    def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
-        """Deletes were seen: sent together, durable when this returns."""
+    def remember_deletes(self, deletes: Iterable[Delete]) -> None:
+        """Deletes were seen, or are about to be sent: durable when this returns."""
         single = (
             [request] for each in dict.fromkeys(deletes) for request in self._delete_requests(each)
         )
         self._store.run("remembering deletes", self._store.by_replica(single, PARTITIONS_A_BATCH))
 
-    def _delete_requests(self, delete: TruthDelete | ProjectionDelete) -> Iterator[Request]:
+    def _delete_requests(self, delete: Delete) -> Iterator[Request]:
         kept = self._deletes_kept
         match delete:
             case TruthDelete(source, key, at):
@@ -202,6 +210,8 @@ class CassandraLineage:
                 yield self._group_delete, (key[0], at, kept)
             case ProjectionDelete(slot, at):
                 yield self._projection_delete, (*slot.key, at, kept)
+            case OwnDelete(slot, at, sent_at):
+                yield self._own_delete, (*slot.key, at, sent_at, OWN_DELETES_KEPT * kept)
 
     def keep_deletes(self, slots: Mapping[SourceInGroup, Collection[Slot]]) -> None:
         """Deletes that are not to be forgotten."""
@@ -233,17 +243,22 @@ class CassandraLineage:
             for column, part in zip(self._key, key, strict=True)
         )
 
-    def projection_deletes(self, slot: Slot) -> frozenset[Micros]:
-        """The deletes seen for this projection row."""
+    def projection_deletes(self, slot: Slot) -> RowDeletes:
+        """The deletes seen for this projection row, and when we have sent one."""
         return self.projection_deletes_of([slot])[slot]
 
-    def projection_deletes_of(self, slots: Iterable[Slot]) -> dict[Slot, frozenset[Micros]]:
+    def projection_deletes_of(self, slots: Iterable[Slot]) -> dict[Slot, RowDeletes]:
         """Of many rows: a read for a hundred of a group."""
-        seen: dict[Slot, set[Micros]] = {slot: set() for slot in slots}
-        requests = self._together(self._projection_deletes, seen)
-        for *key, deleted_at in self._store.gather("reading projection deletes", requests):
-            seen[Slot(*key)].add(deleted_at)
-        return {slot: frozenset(times) for slot, times in seen.items()}
+        received: dict[Slot, set[Micros]] = {slot: set() for slot in slots}
+        sent: dict[Slot, Micros] = {}
+        requests = self._together(self._projection_deletes, received)
+        for *key, at, sent_at in self._store.gather("reading projection deletes", requests):
+            slot = Slot(*key)
+            if sent_at is None:
+                received[slot].add(at)
+            else:
+                sent[slot] = max(sent_at, sent.get(slot, sent_at))
+        return {slot: RowDeletes(frozenset(at), sent.get(slot)) for slot, at in received.items()}
 
     def truth_deletes_in_group(self, group: KeyValue, since: Micros, until: Micros) -> bool:
         """Whether any truth delete of this group was written between two times, ends included."""
@@ -273,26 +288,3 @@ class CassandraLineage:
     def mark_listed(self, at: Micros, since: Micros) -> None:
         """So does its listing half."""
         self._watches.mark_listed(at, since)
-
-
-Writes = dict[tuple[bool, bool], PreparedStatement]
-"""By whether the entry is in the truth, and whether it was recorded."""
-
-
-def prepared_writes(store: Store, table: str, place: Sequence[KeyColumn]) -> Writes:
-    """By whether it is known from the truth, and whether with a time of recording."""
-    in_truth, recorded = ("", ", in_truth = true"), ("", ", recorded_at = ?")
-    return {
-        (a, b): store.prepare(
-            f"UPDATE $ks.{table} USING TTL ? SET seen = true{in_truth[a]}{recorded[b]}"
-            f" WHERE {equal(place)}"
-        )
-        for a in (False, True)
-        for b in (False, True)
-    }
-
-
-def _request(writes: Writes, entry: Entry, kept: int) -> Request:
-    recorded = () if entry.recorded_at is None else (entry.recorded_at,)
-    key = (entry.source, *entry.slot.key)
-    return writes[entry.in_truth, bool(recorded)], (kept, *recorded, *key)

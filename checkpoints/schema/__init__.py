@@ -27,6 +27,7 @@ from checkpoints.schema import (
     step_012,
     step_013,
     step_014,
+    step_015,
 )
 from checkpoints.schema.step import SchemaStep
 
@@ -45,4 +46,5 @@ STEPS: tuple[SchemaStep, ...] = (
     step_012.STEP,
     step_013.STEP,
     step_014.STEP,
+    step_015.STEP,
 )

@@ -140,10 +140,13 @@ def _memory_lines(memory: Remembered, around: Surroundings) -> Iterator[str]:
         named = [at for times in deletes.by_slot.values() for at in times]
         for at in sorted({*deletes.ranges, *named}):
             yield f"    a delete of {source} in the truth was heard, of {iso(at)}"
-    for at in sorted(memory.projection_deletes):
+    of_row = memory.projection_deletes
+    for at in sorted(of_row.received):
         yield f"    a delete of this projection row was heard, of {iso(at)}"
+    if of_row.sent is not None:
+        yield f"    the reconciler deleted this projection row at {iso(of_row.sent)}"
     heard_of = any(each.ranges or each.by_slot for each in memory.truth_deletes.values())
-    if not memory.entries and not heard_of and not memory.projection_deletes:
+    if not memory.entries and not heard_of and not of_row.ends:
         yield "    nothing is remembered of this place"
 
 
@@ -224,6 +227,7 @@ def place_json(family: Family, place: ExplainedPlace, around: Surroundings) -> J
                     "source": str(each.source),
                     "in_truth": each.in_truth,
                     "recorded_at": each.recorded_at,
+                    "had_at": each.had_at,
                 }
                 for each in place.memory.entries
             ],
@@ -233,7 +237,8 @@ def place_json(family: Family, place: ExplainedPlace, around: Surroundings) -> J
                 )
                 for source, each in place.memory.truth_deletes.items()
             },
-            "projection_deletes": sorted(place.memory.projection_deletes),
+            "projection_deletes": sorted(place.memory.projection_deletes.received),
+            "deleted_by_us_at": place.memory.projection_deletes.sent,
         },
         "projections": [_projection_json(family, each) for each in place.projections],
         "held_by": list(around.hindrances),

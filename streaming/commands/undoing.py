@@ -149,7 +149,7 @@ def undo_desk(settings: Settings, own: OwnStores, orders: Orders) -> UndoDesk:
     by_family: dict[str, tuple[Family, UndoOf]] = {}
     for family in (bind(each, schema) for each in settings.families() if each.projections):
         tables = Tables(session, cassandra, family)
-        undoing = RowUndo(family, tables, own.journal, stopped.why, now_micros)
+        undoing = RowUndo(family, tables, own.journal, own.lineage, stopped.why, now_micros)
         by_family[family.name] = family, undoing
     for family in kept_tallies(settings, schema):
         by_family[family.name] = family, _of_counters(settings, own, family, stopped)

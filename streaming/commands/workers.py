@@ -144,7 +144,6 @@ def examiner(of: Job, projection: Projection) -> Examiner:
         tables=ours.tables,
         confirmation=Confirmer(
             *(of.family, projection, ours.tables, ours.lineage),
-            delete_clock_tolerance=rules.delete_clock_tolerance,
             delay=rules.delay,
             contents=_contents(of.settings, _ByName(of.family)),
         ),
@@ -183,7 +182,6 @@ def rules_of(settings: Settings) -> Rules:
     shadowed = frozenset({Kind.SHADOWED_DELETE} if repair.re_add_shadowed else ())
     return Rules(
         delay=delay,
-        delete_clock_tolerance=to_micros(repair.delete_clock_tolerance),
         heard_within=longest_age_of(settings),
         recheck_interval=to_micros(repair.recheck_interval),
         attempts=Attempts(repair.attempts, apart=delay),

@@ -29,7 +29,6 @@ RENAMED = {
     ("repair", "report_again"): "recheck_interval",
     ("repair", "share_needs_keys"): "share_min_keys",
     ("repair", "held_mailbox_rows"): "empty_truth_min_rows",
-    ("repair", "shadow"): "delete_clock_tolerance",
     ("tally", "latest"): "max_update_lag",
     ("tally", "first_messages"): "correction_max_messages",
     ("tally", "first_octets"): "correction_max_octets",

@@ -85,9 +85,6 @@ class RepairSettings(Section):
         description="what is kept true; messages always is",
     )
     attempts: Count = Field(3, description="repairs of one difference before it is stuck")
-    delete_clock_tolerance: Seconds = Field(
-        10.0, description="a row that outlives its delete by less is reported"
-    )
     re_add_shadowed: bool = Field(False, description="re-add rows that outlived their delete")
     recheck_interval: Seconds = Field(
         600.0, description="findings that wait are looked at again after"

@@ -22,7 +22,7 @@ class Unreadable(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Confirmer:
-    """Reads suspects of one projection again; tolerance and delay (µs) are those of `Moment`.
+    """Reads suspects of one projection again; ``delay`` is D (µs).
 
     ``contents`` is asked where only the content of a source can settle it; None: it is not read.
     """
@@ -31,7 +31,6 @@ class Confirmer:
     projection: Projection
     tables: ConfirmTables
     lineage: Lineage
-    delete_clock_tolerance: Micros = 10 * SECOND
     delay: Micros = 45 * SECOND
     contents: Contents | None = None
 
@@ -76,16 +75,30 @@ class Confirmer:
             if is_one_sided(self.family, suspect.slot, each)
         }
         memories = self._memories(one_sided)
-        tolerance = self.delete_clock_tolerance
         seen = [
             seen_at(
                 *(self.family, suspect, each),
                 memories.get(suspect.slot, NOTHING_REMEMBERED),
-                tolerance,
+                self.delay,
             )
             for suspect, each in zip(suspects, found, strict=True)
         ]
-        return self._of_nobody(seen)
+        return self._of_nobody(self._beside_others(seen))
+
+    def _beside_others(self, seen: Sequence[Seen]) -> list[Seen]:
+        """Orphans with those rows of their sources that were deleted, and that the listing has."""
+        deleted = {
+            each.slot: {other for other, ends in each.memory.sibling_deletes.items() if ends}
+            for each in seen
+            if each.actual is not None and not each.truths
+        }
+        if not (asked := set[Slot]().union(*deleted.values())):
+            return list(seen)
+        listed = self.tables.projection_rows(self.family.listing, asked).keys()
+        return [
+            replace(each, others_listed=frozenset(deleted.get(each.slot, set()) & listed))
+            for each in seen
+        ]
 
     def _of_nobody(self, seen: Sequence[Seen]) -> list[Seen]:
         """With what is known where no source may claim a row."""
@@ -134,6 +147,7 @@ class Confirmer:
         believed = watching and watching.believed(self.delay)
         return {
             slot: merged(
+                slot,
                 [
                     memory_of(
                         slot,
@@ -144,7 +158,7 @@ class Confirmer:
                         believed,
                     )
                     for source, some in of.items()
-                ]
+                ],
             )
             for slot, of in rows.items()
         }

@@ -49,9 +49,8 @@ class Contents:
         """The verdict once content was asked for; the same where that settles nothing."""
         if projection.is_index or not asks_for_content(self.family, verdict, seen, self.delay):
             return verdict
-        place = f"{projection.name}: {self.family.place(seen.slot)}"
         content = self._content_of(sorted(seen.consulted, key=str))
-        return by_content(self.family, place, seen, content, verdict)
+        return by_content(self.family, seen, content, verdict, self.delay)
 
     def _content_of(self, sources: Sequence[KeyValue]) -> ContentFound:
         if not self.family.truth.contents:

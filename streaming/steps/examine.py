@@ -36,6 +36,7 @@ from streaming.steps.accepted_together import AcceptedTogether
 from streaming.steps.confirm import Confirmer, Unreadable
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
+from streaming.steps.own_deletes import RememberedWrites
 from streaming.steps.parking import Parking
 from streaming.steps.permit import ABOVE, Permit
 from streaming.steps.ports import RepairTables
@@ -51,7 +52,6 @@ class Rules:
     """The settings that steps 5 to 7 obey; durations in µs. See `Moment`."""
 
     delay: Micros
-    delete_clock_tolerance: Micros
     heard_within: Micros
     recheck_interval: Micros
     attempts: Attempts
@@ -131,7 +131,7 @@ class Examiner:
         removals = Removals(self.family, projection, self.tables, rules.empty_truth_min_rows)
         repairs = Repairer(
             projection=projection,
-            tables=self.tables,
+            tables=RememberedWrites(self.tables, self.confirmation.lineage, self.clock),
             journal=self.journal,
             parking=Parking(self.family, self.journal, self.clock),
             publish=self.publish,
@@ -150,9 +150,7 @@ class Examiner:
     ) -> list[ConfirmedSuspect]:
         """Each as it is now, with its open finding. Nothing is written. Raises `Unreadable`."""
         rules = self.rules
-        moment = Moment(
-            began, rules.delay, rules.delete_clock_tolerance, rules.heard_within, admitted
-        )
+        moment = Moment(began, rules.delay, rules.heard_within, admitted)
         slots, name = [suspect.slot for suspect in suspects], self.projection.name
         open_ones = self.journal.recall(self.family, name, slots)
         wanted = [suspect for suspect in suspects if suspect.unreadable is None]

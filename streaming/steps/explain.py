@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from checkpoints.lineage import Lineage
+from reconcilers.deletes import Deletes, RowDeletes
 from reconcilers.family import Family, Projection
-from reconcilers.memory import Deletes, Entry
-from reconcilers.model import KeyValue, LookAgain, Micros, Repair, Report, Slot, Suspect, Verdict
+from reconcilers.memory import Entry
+from reconcilers.model import KeyValue, LookAgain, Repair, Report, Slot, Suspect, Verdict
 from reconcilers.plan import Plan, plan
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.examine import Examiner
@@ -44,7 +45,7 @@ class Remembered:
 
     entries: tuple[Entry, ...]
     truth_deletes: Mapping[KeyValue, Deletes]
-    projection_deletes: frozenset[Micros]
+    projection_deletes: RowDeletes
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 
 from checkpoints.lineage import Lineage, SourceInGroup
+from reconcilers.deletes import ProjectionDelete, TruthDelete
 from reconcilers.family import Family
-from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
+from reconcilers.memory import Entry
 from reconcilers.model import EXPIRED, KeyValue, Micros, Slot, Wake
+from reconcilers.seen import is_incomplete
 from streaming.steps.look_state import LookState
 
 
@@ -73,7 +75,12 @@ class LineageRecorder:
         Each row counts as read from the truth, else as told by its event, else as projected. One
         that came and went within this look is written, and let go at once: nothing else wakes it.
         """
-        seen = (*self._projected(state), *self._told(wakes, state), *self._read(state, now))
+        deleted = {*_deleted(wakes)}
+        seen = (
+            *self._projected(state),
+            *self._told(wakes, state),
+            *self._read(state, deleted, now),
+        )
         new = {_named(entry): entry for entry in seen}
         if new:
             self.lineage.remember(new.values())
@@ -129,25 +136,44 @@ class LineageRecorder:
                 yield Entry(named, slot, in_truth=False)
 
     def _told(self, wakes: Iterable[Wake], state: LookState) -> Iterator[Entry]:
-        for wake in wakes:
-            slot, source = wake.slot if wake.from_truth else None, wake.source
-            if slot is not None and source is not None:
-                before = state.entry(slot, source)
-                if before is None or not before.in_truth:
-                    yield Entry(source, slot, in_truth=True)
+        """By events of the listing, too: its row may have come and gone within this look."""
+        for wake in sorted(wakes, key=lambda each: each.from_truth):  # what the truth told counts
+            slot, source = wake.slot, wake.source
+            if slot is None or source is None or wake.looked_again:
+                continue
+            before = state.entry(slot, source)
+            if before is None or (wake.from_truth and not before.in_truth):
+                yield Entry(source, slot, in_truth=wake.from_truth)
 
-    def _read(self, state: LookState, now: Micros) -> Iterator[Entry]:
-        """The earliest read since watching began is kept; what was expiring is renewed as it is."""
+    def _read(self, state: LookState, deleted: Set[Named], now: Micros) -> Iterator[Entry]:
+        """The earliest read since watching began is kept; what was expiring is renewed as it is.
+
+        Of a row that one of the ``deleted`` may have ended, and did not, so much is kept. What is
+        left of a row after its delete has not outlived it.
+        """
         for slot, claims in state.claims.items():
-            for source, _row in claims:
+            for source, row in claims:
                 before = state.entry(slot, source)
+                told = {(None, slot.key), (source, (slot.group,)), (source, ())} & deleted
+                had_at = now if told and not is_incomplete(self.family, row) else None
                 if before is None or not before.in_truth or self._outdated(before):
-                    yield Entry(source, slot, in_truth=True, recorded_at=now)
-                elif before.expiring:
-                    yield before
+                    yield Entry(source, slot, in_truth=True, recorded_at=now, had_at=had_at)
+                elif before.expiring or had_at is not None:
+                    yield replace(before, had_at=had_at or before.had_at)
 
     def _outdated(self, before: Entry) -> bool:
         return before.recorded_at is None or before.recorded_at < (self.watched_since or 0)
+
+
+Named = tuple[KeyValue | None, tuple[KeyValue, ...]]
+"""A source, and as much of the key as a delete named of it; no source: a whole key."""
+
+
+def _deleted(wakes: Iterable[Wake]) -> Iterator[Named]:
+    for wake in wakes:
+        if wake.deleted_at is not None and not wake.looked_again:
+            named = tuple(part for part in wake.key if part is not None)
+            yield (wake.source if len(named) < len(wake.key) else None), named
 
 
 def _named(entry: Entry) -> tuple[KeyValue, Slot]:

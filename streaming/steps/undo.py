@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Protocol
 
 from checkpoints.journal import Journal
+from checkpoints.lineage import Lineage
 from checkpoints.pauses import Resumed
 from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
@@ -22,6 +23,7 @@ from reconcilers.hold import Hold
 from reconcilers.model import Kind, Micros, Row, Slot
 from reconcilers.undo import stands, told, undo
 from reconcilers.writes import Write
+from streaming.steps.own_deletes import RememberedWrites
 from streaming.steps.ports import WriteTables
 
 BEFORE = "the before-image stands"
@@ -63,6 +65,7 @@ class RowUndo:
     family: Family
     tables: UndoTables
     journal: Journal
+    lineage: Lineage
     paused: Callable[[Projection, Kind], str | None]
     clock: Callable[[], Micros]
 
@@ -109,7 +112,7 @@ class RowUndo:
 
     def _sent(self, writes: tuple[Write, ...]) -> str | None:
         try:
-            self.tables.apply(writes)
+            RememberedWrites(self.tables, self.lineage, self.clock).apply(writes)
         except Refused as refused:
             return f"its table refuses: {refused}"
         return None

@@ -10,7 +10,8 @@ from checkpoints.cassandra import CassandraLineage
 from checkpoints.clock import now_micros
 from checkpoints.lineage import Lineage
 from checkpoints.memory import MemoryLineage
-from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete, Watching
+from reconcilers.deletes import Deletes, OwnDelete, ProjectionDelete, RowDeletes, TruthDelete
+from reconcilers.memory import Entry, Watching
 from reconcilers.model import KeyValue, Micros, Slot
 from tests.builders.slots import mailbox_of, uid_of
 from tests.stack.streams import until
@@ -148,12 +149,34 @@ def test_truth_deletes_by_uid_and_by_range(lineage: Lineage) -> None:
 
 def test_projection_deletes_are_of_one_row(lineage: Lineage) -> None:
     slot = Slot(uuid.uuid1(), 3)
-    assert lineage.projection_deletes(slot) == frozenset()
+    assert lineage.projection_deletes(slot) == RowDeletes()
     lineage.remember_deletes([ProjectionDelete(slot, AT)])
     lineage.remember_deletes([ProjectionDelete(slot, AT + 1)])
     lineage.remember_deletes([ProjectionDelete(slot, AT)])
     lineage.remember_deletes([ProjectionDelete(Slot(mailbox_of(slot), 4), AT + 2)])
-    assert lineage.projection_deletes(slot) == {AT, AT + 1}
+    assert lineage.projection_deletes(slot) == RowDeletes(frozenset({AT, AT + 1}))
+
+
+def test_the_event_of_our_own_delete_is_none_of_a_users(lineage: Lineage) -> None:
+    """Its event comes after it was remembered, and may come again."""
+    slot = Slot(uuid.uuid1(), 3)
+    lineage.remember_deletes([OwnDelete(slot, AT, AT + 50), OwnDelete(slot, AT + 1, AT + 40)])
+    for _ in range(2):
+        lineage.remember_deletes([ProjectionDelete(slot, AT), ProjectionDelete(slot, AT + 2)])
+    assert lineage.projection_deletes(slot) == RowDeletes(frozenset({AT + 2}), sent=AT + 50)
+
+
+@pytest.mark.parametrize("recorded_at", [AT, None])
+def test_when_the_truth_last_had_a_row_is_kept_beside_what_is_known(
+    lineage: Lineage, recorded_at: int | None
+) -> None:
+    entry = an_entry(recorded_at=recorded_at)
+    lineage.remember([entry])
+    for at in (AT + 5, AT + 9):
+        lineage.remember([replace(entry, had_at=at)])
+        assert only(lineage, entry.source) == replace(entry, had_at=at)
+    lineage.expire([replace(entry, had_at=AT + 9)])
+    assert only(lineage, entry.source) == replace(entry, had_at=AT + 9, expiring=True)
 
 
 def test_deletes_of_many_sources_and_rows_in_few_reads(lineage: Lineage) -> None:
@@ -188,9 +211,9 @@ def test_deletes_of_many_sources_and_rows_in_few_reads(lineage: Lineage) -> None
     slots = [Slot(box, uid) for box in mailboxes for uid in range(250)]
     heard = lineage.projection_deletes_of(slots)
     assert heard.keys() == set(slots)
-    assert {slot: each for slot, each in heard.items() if each} == {
-        Slot(mailboxes[0], 4): {AT + 4, AT + 5},
-        Slot(mailboxes[2], 249): {AT + 6},
+    assert {slot: each for slot, each in heard.items() if each.ends} == {
+        Slot(mailboxes[0], 4): RowDeletes(frozenset({AT + 4, AT + 5})),
+        Slot(mailboxes[2], 249): RowDeletes(frozenset({AT + 6})),
     }
 
 
@@ -202,7 +225,7 @@ def test_many_deletes_at_once(lineage: Lineage) -> None:
     by_slot = lineage.truth_deletes(message, mailbox).by_slot
     counts = {uid_of(slot): len(times) for slot, times in by_slot.items()}
     assert counts == {0: 167, 1: 167, 2: 166}
-    assert lineage.projection_deletes(Slot(mailbox, 499)) == {AT}
+    assert lineage.projection_deletes(Slot(mailbox, 499)) == RowDeletes(frozenset({AT}))
     assert lineage.truth_deletes_in_group(mailbox, AT + 499, AT + 499)
 
 
@@ -244,16 +267,18 @@ def test_deletes_that_are_kept_outlive_the_others(
     for each in (left, gone):
         lineage.remember_deletes([TruthDelete(each, (mailbox, None), AT)])
     lineage.remember_deletes([TruthDelete(left, (mailbox, 1), AT + 1)])
+    lineage.remember_deletes([OwnDelete(row, AT + 7, AT + 9)])
     lineage.remember_deletes([ProjectionDelete(each, AT + 2) for each in (row, sibling, other)])
     lineage.keep_deletes({(left, mailbox): [row, sibling]})
     if isinstance(lineage, MemoryLineage):
         lineage.forget()
-    until("the others are forgotten", lambda: not lineage.projection_deletes(other))
+    until("the others are forgotten", lambda: not lineage.projection_deletes(other).ends)
     until("the others are forgotten", lambda: not lineage.truth_deletes(gone, mailbox).ranges)
     assert lineage.truth_deletes(left, mailbox) == Deletes(
         frozenset({AT}), {row: frozenset({AT + 1})}
     )
-    assert lineage.projection_deletes(row) == lineage.projection_deletes(sibling) == {AT + 2}
+    assert lineage.projection_deletes(row) == RowDeletes(frozenset({AT + 2}), sent=AT + 9)
+    assert lineage.projection_deletes(sibling) == RowDeletes(frozenset({AT + 2}))
 
 
 def test_watching_begins_anew_and_no_sweep_from_before_counts(lineage: Lineage) -> None:

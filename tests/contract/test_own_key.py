@@ -21,11 +21,12 @@ from checkpoints.memory_tables import MemoryTables
 from checkpoints.schema import step_002
 from checkpoints.schema.step import statements
 from checkpoints.schema.upgrade import upgrade
+from reconcilers.deletes import Deletes, ProjectionDelete, RowDeletes, TruthDelete
 from reconcilers.families import FAMILIES
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
 from reconcilers.key import WHOLE_TABLE
-from reconcilers.memory import Deletes, Entry, ProjectionDelete, TruthDelete
+from reconcilers.memory import Entry
 from reconcilers.model import Kind, Micros, Row, Slot
 from reconcilers.writes import SetCells
 from tests.builders.rights import EVE, LISTING, RIGHTS
@@ -130,7 +131,7 @@ def test_deletes_are_kept_by_what_they_named(lineage: Lineage, mailboxid: UUID) 
     assert lineage.truth_deletes(mailboxid, user) == Deletes(
         frozenset({AT + 1}), {Slot(user, mailboxid): frozenset({AT})}
     )
-    assert lineage.projection_deletes(Slot(user, mailboxid)) == {AT + 3}
+    assert lineage.projection_deletes(Slot(user, mailboxid)) == RowDeletes(frozenset({AT + 3}))
     assert lineage.truth_deletes_in_group(user, AT, AT + 1)
     assert not lineage.truth_deletes_in_group(user, AT + 2, AT + 9)
 

@@ -17,7 +17,8 @@ from checkpoints.cassandra import (
     journal,
     lineage,
 )
-from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
+from reconcilers.deletes import ProjectionDelete, RowDeletes, TruthDelete
+from reconcilers.memory import Entry
 from reconcilers.model import Slot
 from tests.contract.making import a_family, a_finding, a_slot
 
@@ -78,7 +79,7 @@ def test_the_schema_may_be_made_again_over_what_is_there(cassandra: Session, sto
         [ProjectionDelete(slot, 5), TruthDelete(uuid.uuid1(), (uuid.uuid1(), 1), 5)]
     )
     create_schema(cassandra, store.keyspace)
-    assert seen.projection_deletes(slot) == {5}
+    assert seen.projection_deletes(slot) == RowDeletes(frozenset({5}))
 
 
 @pytest.mark.parametrize("module", [journal, lineage, bookmarks])

@@ -26,7 +26,6 @@ from tests.fakes.memory_tables import MemoryTables
 
 RULES = Rules(
     DELAY,
-    10 * SECOND,
     heard_within=0,
     recheck_interval=3600 * SECOND,
     attempts=Attempts(3, apart=DELAY),

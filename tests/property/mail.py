@@ -18,6 +18,7 @@ from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.millis import Millis
 from reconcilers.model import KeyValue, Micros, Row, Slot, Value
+from reconcilers.seen import is_incomplete
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import NO_ELEMENTS, Delete, Elements, Insert, Statement, Table, Update
 
@@ -119,11 +120,14 @@ class World:
     without_us: Table = field(default_factory=projection_table)
     events: list[Event] = field(default_factory=list)
     touched: dict[Slot, dict[str, Touch]] = field(default_factory=dict)
-    expunged: set[Slot] = field(default_factory=set)
+    added: dict[Slot, Micros] = field(default_factory=dict)
+    expunged: dict[Slot, Micros] = field(default_factory=dict)
+    """When its user last added a row, and last expunged it."""
+    struck: dict[Slot, Micros] = field(default_factory=dict)
+    lost: dict[Slot, Micros] = field(default_factory=dict)
+    """When it was struck from the listing alone, and when the truth last lost it."""
     messages: list[UUID] = field(default_factory=list)
     slots: dict[Slot, UUID] = field(default_factory=dict)
-    odd: set[UUID] = field(default_factory=set)
-    """Messages with a history whose removals are undecidable so far: see `test_evidence`."""
     _in_flight: list[tuple[Micros, int, Callable[[], None]]] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=lambda: count(1))
     _ballots: dict[UUID, Micros] = field(default_factory=dict)
@@ -154,9 +158,33 @@ class World:
         self._add(Slot(mailbox, number), message, clock, fate)
 
     def re_add(self, slot: Slot, clock: Micros, fate: Fate) -> None:
-        """Add a message again at the UID that it had (James never does; a restore may)."""
-        self.odd.add(self.slots[slot])
+        """Add a message again at the UID that it had.
+
+        James never gives a UID out again. What restores tables from a copy may; that takes more
+        than 2 D, and no statement is in flight then.
+        """
+        gone = max(self.expunged.get(slot, 0), self.struck.get(slot, 0)) + self.climate.late
+        if self._in_flight or self.now <= gone + 2 * (self.climate.delay + self.climate.skew):
+            return
         self._add(slot, self.slots[slot], clock, fate)
+
+    def keeps(self, slot: Slot) -> bool:
+        """Whether its user added the row and did not expunge it, as far as clocks tell.
+
+        James deletes a row of the listing for an expunge only. So a row that is struck from it
+        counts as expunged until the reconciler has `found` it in the truth.
+        """
+        expunged = max(self.expunged.get(slot, 0), self.struck.get(slot, 0))
+        unsure = 2 * self.climate.skew + MILLISECOND
+        return slot in self.added and self.added[slot] > expunged + unsure
+
+    def found(self, slot: Slot, at: Micros) -> None:
+        """It is in the truth, and so is added again: nobody wished that it was struck.
+
+        That is known when the event of the delete has come, and a read finds the row after it.
+        """
+        if at > self.struck.get(slot, 0) + self.climate.delay + self.climate.window:
+            self.struck.pop(slot, None)
 
     def _add(self, slot: Slot, message: UUID, clock: Micros, fate: Fate) -> None:
         self.slots[slot] = message
@@ -170,8 +198,11 @@ class World:
         key = (message, mailbox_of(slot), uid_of(slot))
         if self.truth.read(key) is not None:
             return
+        self.added[slot] = self.now
         at = self._ballot(message)
         self.truth.apply(Insert(key, at, cells | {"userflags": frozenset({"new"})}))
+        if self.truth.read(key) is None:  # a delete of another row has a clock that is ahead
+            self.lost[slot] = self.now
         self._truth_event(message, mailbox_of(slot), uid_of(slot))
         there = {name: value for name, value in cells.items() if value is not None}
         added = {"userflags": frozenset({"new"})}
@@ -195,28 +226,52 @@ class World:
         changed = {name: flag for name, flag in system.items() if row.get(name) is not flag}
         self._project(slot, clock, fate, modseq | changed, deltas)
 
+    def sees(self, slot: Slot) -> bool:
+        """Whether a session may expunge it: either table has it, or another has just deleted it.
+
+        James reads a row before it deletes it, so no session deletes what is long gone. What lacks
+        cells is no row to James.
+        """
+        key = (mailbox_of(slot), uid_of(slot))
+        true, listed = self.truth.read((self.slots[slot], *key)), self.projection.read(key)
+        readable = true is not None and not is_incomplete(FAMILY, true)
+        shown = listed is not None and listed.get("messageid") is not None
+        return readable or shown or self.now - self.expunged.get(slot, 0) <= self.climate.late
+
     def expunge(self, slot: Slot, clock: Micros, fate: Fate, truth_fate: Fate) -> None:
-        """Delete both sides in parallel, the truth by (messageid, mailboxid) without UID."""
-        message, at = self.slots[slot], self.now + clock
-        if slot in self.expunged:
-            self.odd.add(message)
-        self.expunged.add(slot)
+        """Delete both sides in parallel, the truth by (messageid, mailboxid) without UID.
 
-        def delete_truth() -> None:
-            self.truth.apply(Delete((message, mailbox_of(slot)), at))
-            self._truth_event(message, mailbox_of(slot), None, at)
-            if self.truth.read((message, mailbox_of(slot), uid_of(slot))) is not None:
-                self.odd.add(message)
+        Where the truth's delete fails, James says so to its user: the row is struck, no more.
+        """
+        message = self.slots[slot]
+        failed = truth_fate is Fate.LOST
+        if not failed or fate is not Fate.LOST:
+            (self.struck if failed else self.expunged)[slot] = self.now
 
+        def delete_truth(at: Micros) -> Callable[[], None]:
+            def arrive() -> None:
+                before = self._slots_of(message)
+                self.truth.apply(Delete((message, mailbox_of(slot)), at))
+                self.lost |= dict.fromkeys(before - self._slots_of(message), self.now)
+                self._truth_event(message, mailbox_of(slot), None, at)
+
+            return arrive
+
+        at, late = self.now + clock, self.climate.late
         if truth_fate is not Fate.LOST:
-            late = self.climate.late if truth_fate is Fate.LATE else 10 * MILLISECOND
-            self.later(late, delete_truth)
+            first = late if truth_fate is Fate.LATE else 10 * MILLISECOND
+            self.later(first, delete_truth(at))
+        if truth_fate is Fate.SENT_TWICE:
+            self.later(late, delete_truth(at + late - 10 * MILLISECOND))
         self._send(slot, fate, clock, lambda at: Delete((mailbox_of(slot), uid_of(slot)), at))
+
+    def _slots_of(self, message: UUID) -> set[Slot]:
+        return {FAMILY.truth.slot_of(row) for row in self.truth_rows(message)}
 
     def purge(self, message: UUID, clock: Micros) -> None:
         """Delete a message's whole truth partition, of which no mailbox is told."""
         at = self.now + clock
-        self.odd.add(message)
+        self.expunged |= {slot: self.now for slot, each in self.slots.items() if each == message}
         self.truth.apply(Delete((message,), at))
         self._truth_event(message, None, None, at)
 
@@ -230,7 +285,6 @@ class World:
         """Something that James does not write: a wrong cell, a wrong row, a row marker."""
         key, at = (mailbox_of(slot), uid_of(slot)), self.now + clock
         message = self.slots[slot]
-        self.odd.add(message)
         match shape % 8:
             case 0:
                 self._arrive(slot, Update(key, at, {"flagseen": True}), self.now)
@@ -248,6 +302,7 @@ class World:
                 cells: dict[str, Value] = {"userflags": frozenset({"over"})}
                 self._arrive(slot, Update(key, at, cells), self.now)
             case 6:
+                self.struck[slot] = self.now
                 self._arrive(slot, Delete(key, at), self.now)
             case _:
                 wrong = Slot(mailbox_of(slot), next(self._numbers))

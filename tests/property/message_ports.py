@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from checkpoints.lineage import Delete
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Finding, State
-from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
+from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Wake
 from reconcilers.writes import Write
 from tests.property.cells import statement_of
@@ -26,7 +27,8 @@ PROJECTION = FAMILY.listing
 class Planned:
     """A repair that was journalled: when its confirmation read the projection, and C.
 
-    ``source`` is the message that its row named, None where it named none.
+    ``source`` is the message that its row named, None where it named none. ``kept``: its user has
+    not expunged the row. ``accepted``: a person has let it be written.
     """
 
     slot: Slot
@@ -35,6 +37,8 @@ class Planned:
     kind: Kind
     writes: tuple[Write, ...]
     source: object
+    kept: bool
+    accepted: bool
 
 
 @dataclass(slots=True)
@@ -54,6 +58,7 @@ class Kept:
     taken: int = 0
     read_at: dict[Slot, Micros] = field(default_factory=dict)
     planned: list[Planned] = field(default_factory=list)
+    repairs: dict[Slot, Finding] = field(default_factory=dict)
     planned_of_indexes: list[Planned] = field(default_factory=list)
     ended: list[tuple[Slot, State]] = field(default_factory=list)
     misread: list[str] = field(default_factory=list)
@@ -109,7 +114,7 @@ class KeptLineage(MemoryLineage):
         self._kept.stop()
         super().remember(entries)
 
-    def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
+    def remember_deletes(self, deletes: Iterable[Delete]) -> None:
         self._kept.stop()
         super().remember_deletes(deletes)
 
@@ -132,15 +137,22 @@ class KeptJournal(MemoryJournal):
         self._now[finding.projection, finding.slot] = finding
 
     def put(self, finding: Finding) -> None:
+        kept = self._kept.world.keeps(finding.slot)  # as it is decided
         self._kept.stop()
+        if finding.kind is Kind.MISSING_ROW:
+            self._kept.world.found(finding.slot, finding.tried_at)
         if finding.state is State.INTENDED:
             slot, kind = finding.slot, finding.kind
             read_at = self._kept.read_at[slot]
             writes = tuple(each for each in finding.writes if isinstance(each, Write))
             row = self._kept.world.projection.read(slot.key)
             source = None if row is None else row.get("messageid")
-            planned = Planned(slot, read_at, finding.tried_at, kind, writes, source)
+            planned = Planned(
+                *(slot, read_at, finding.tried_at, kind, writes, source, kept, finding.accepted)
+            )
             of_listing = finding.projection == PROJECTION.name
+            if of_listing:
+                self._kept.repairs[slot] = finding
             (self._kept.planned if of_listing else self._kept.planned_of_indexes).append(planned)
         super().put(finding)
 

@@ -91,6 +91,9 @@ class Past:
     def _add(self, message: UUID | None, fate: Fate = Fate.PROMPT) -> None:
         self.world.append(self.rng.choice(MAILBOXES), message, 0, fate)
 
+    def _fate(self) -> Fate:
+        return self.rng.choice(FATES)
+
     def _some_slot(self) -> Slot:
         return self.rng.choice(list(self.world.slots))
 
@@ -141,14 +144,14 @@ class Past:
         draw, delay = self.rng.randrange(24), self.run.climate.delay
         match draw:
             case 0 | 1:
-                self._add(None, self.rng.choice(FATES))
+                self._add(None, self._fate())
             case 2 | 3:
                 self._copy()
             case 4 | 5:
                 wanted = self.rng.randrange(16)
-                self.world.flag(self._some_slot(), wanted, 0, self.rng.choice(FATES))
+                self.world.flag(self._some_slot(), wanted, 0, self._fate())
             case 6 | 7 | 8:
-                self._expunge(self._some_slot(), self.rng.choice(FATES))
+                self._expunge(self._some_slot(), self._fate())
             case 9 | 10:
                 self._switch(draw)
             case 11 if self.restores:
@@ -187,7 +190,7 @@ class Past:
         """Of a message that is still there; what has no content cannot be copied."""
         slot = self._some_slot()
         if self.world.truth_rows(message := self.world.slots[slot]):
-            self._add(message, self.rng.choice(FATES))
+            self._add(message, self._fate())
 
     def _expunge(self, slot: Slot, fate: Fate) -> None:
         """Of a row that its user sees."""
@@ -259,7 +262,7 @@ class Past:
         self.run.newer_user_writes_stand()
         new, self.judged = self.run.kept.planned[self.judged :], len(self.run.kept.planned)
         for planned in new:
-            if planned.kind is not Kind.EXTRA_ROW or planned.slot in self.world.expunged:
+            if planned.kind is not Kind.EXTRA_ROW or not planned.kept or planned.accepted:
                 continue
             if planned.source is None:
                 continue  # nobody can read what names no message

@@ -53,7 +53,6 @@ FATES = (Fate.PROMPT, Fate.PROMPT, Fate.LATE, Fate.LOST, Fate.SENT_TWICE)
 OUTCOMES = (Outcome.APPLIED, Outcome.APPLIED, *Outcome)
 GOES_ON = range(12, 18)
 ROUNDS_TO_CONVERGE = 8
-TOLERANCE: Micros = 10 * SECOND
 
 Choice = tuple[int, int, int]
 Script = Sequence[Choice]
@@ -151,6 +150,8 @@ class Run:
         match choice:
             case 0 | 1:
                 self.world.flag(slot, b // 5 % 16, self.clock(a), fate)
+            case 2 if not self.world.sees(slot):
+                pass
             case 2:
                 truth_fate = Fate.PROMPT if b % 7 else (Fate.LATE, Fate.LOST)[a % 2]
                 self.world.expunge(slot, self.clock(a + b), fate, truth_fate)
@@ -213,6 +214,7 @@ class Run:
         What else has settled is only remembered: its slots are looked at when they are asked for.
         """
         kept, world = self.kept, self.world
+        began = world.now  # what is heard by now is that of some time ago: see `Moment.admitted`
         until = world.now - self.climate.delay - self.climate.window
         settled, first = kept.settled(until), kept.taken
         again = kept.came_round(batch.slots, world.now - self.climate.delay)
@@ -225,7 +227,7 @@ class Run:
         kept.taken = max(kept.taken, first + len(settled))
         ports.publish(found.again)
         suspects = each_once(each for each in found.suspects if each.slot in batch.slots)
-        allowed = permit(Admission(on_memory=self.behind))
+        allowed = permit(Admission(on_memory=self.behind, judged_at=began))
         outcomes = []
         for projection in self.family.projections:
             concerned = [each for each in suspects if each.projection == projection.name]
@@ -248,7 +250,6 @@ class Run:
             tables=ports,
             confirmation=self.confirmer(
                 *(self.family, projection, ports, kept.lineage),
-                delete_clock_tolerance=TOLERANCE,
                 delay=self.climate.delay,
             ),
             journal=kept.journal,
@@ -256,7 +257,6 @@ class Run:
             clock=ports.clock,
             rules=Rules(
                 delay=delay,
-                delete_clock_tolerance=TOLERANCE,
                 heard_within=longest_age(delay, self.climate.window, 0),
                 recheck_interval=100 * delay,
                 attempts=Attempts(apart=delay),
@@ -341,11 +341,9 @@ class Run:
     def only_expunged_rows_were_removed(self) -> None:
         """Evidence: no row was removed that its user never expunged, though its truth is gone."""
         for planned in self.kept.planned:
-            message = self.world.slots[planned.slot]
-            decidable = message not in self.world.odd
-            if planned.kind is Kind.EXTRA_ROW and decidable:
-                assert planned.slot in self.world.expunged, (
-                    f"evidence: {planned.slot} was removed, and never expunged"
+            if planned.kind is Kind.EXTRA_ROW and not planned.accepted:
+                assert not planned.kept, (
+                    f"evidence: {planned.slot} was removed, and its user kept it"
                 )
 
     def guards_are_old(self) -> None:

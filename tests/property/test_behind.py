@@ -168,6 +168,8 @@ def play(script: Sequence[Choice], says: str | None = BEHIND) -> None:
         match choice:
             case 0:
                 one.add(late, copy_of=slot)
+            case 1 | 2 if not world.sees(slot):
+                pass
             case 1 | 2:
                 fate = (Fate.PROMPT, Fate.LOST)[choice % 2]
                 one.after(partial(world.expunge, slot, 0, fate, Fate.PROMPT), late)

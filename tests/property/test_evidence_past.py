@@ -292,7 +292,7 @@ def any_delete(family: Family, seen: Seen, delay: Micros) -> bool:
     return True
 
 
-def nothing_taken(truth: Row, memory: Memory) -> frozenset[Micros]:
+def nothing_taken(truth: Row, slot: Slot, memory: Memory, delay: Micros) -> frozenset[Micros]:
     """A row that came back accounts for no delete."""
     return frozenset()
 
@@ -335,8 +335,8 @@ BROKEN: tuple[tuple[object, str, object, Callable[[], None]], ...] = (
     ),
     (
         evidence,
-        "_spent",
-        lambda seen: 0,
+        "_ended_at",
+        lambda seen, other, unknown, delay: 0,
         test_a_row_that_its_user_kept_is_kept_where_its_content_is_lost,
     ),
 )

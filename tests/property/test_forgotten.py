@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import pytest
 
 from checkpoints.memory import MemoryLineage
+from reconcilers.deletes import ProjectionDelete, TruthDelete
 from reconcilers.finding import State
-from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
+from reconcilers.memory import Entry
 from reconcilers.model import Slot
 from tests.property.cells import Delete
 from tests.property.mail import MAILBOXES, SECOND, Climate, Fate
@@ -131,7 +132,7 @@ def test_deletes_of_what_is_gone_are_forgotten() -> None:
     assert lineage.truth_deletes(message, mailbox).ranges
     lineage.forget()
     assert not lineage.truth_deletes(message, mailbox).ranges
-    assert not lineage.projection_deletes(slot)
+    assert not lineage.projection_deletes(slot).ends
     assert not lineage.of_sources([message])
 
 

@@ -232,7 +232,6 @@ class Rounds:
             ground.projection,
             tables,
             lineage,
-            SHADOW,
             DELAY,
         )
         return Examiner(
@@ -245,7 +244,6 @@ class Rounds:
             now_micros,
             Rules(
                 DELAY,
-                SHADOW,
                 0,
                 DELAY,
                 Attempts(MOST_ATTEMPTS, apart=DELAY),

@@ -189,7 +189,7 @@ def assert_memory(left: LeftBehind, store: Store) -> None:
         of_row = heard.by_slot.get(Slot(UUID(mailboxid), uid), frozenset())
         assert at in (heard.ranges if uid == WHOLE_RANGE else of_row)
     for mailboxid, uid, at in said["projection_deletes"]:
-        assert at in lineage.projection_deletes(Slot(UUID(mailboxid), uid))
+        assert at in lineage.projection_deletes(Slot(UUID(mailboxid), uid)).received
     for mailboxid in said["deletes_in_mailbox"]:
         assert lineage.truth_deletes_in_group(UUID(mailboxid), 1, now_micros())
     assert lineage.watching() == Watching(said["watched_since"])

@@ -202,7 +202,7 @@ def test_a_message_that_comes_back_under_a_new_uid_was_not_deleted() -> None:
 @pytest.mark.parametrize(
     "told",
     [
-        {"range_deletes": frozenset({LONG_AGO, LONG_AGO + 1})},
+        {"range_deletes": frozenset({LONG_AGO, LONG_AGO + DELAY + 1})},
         {"projection_deletes": frozenset({LONG_AGO})},
         {"row_deletes": frozenset({LONG_AGO})},
         {"known": slots(7), "unsure": slots(1)},
@@ -221,18 +221,12 @@ def test_what_is_still_there_was_not_what_a_delete_meant() -> None:
     assert reported(one) is Kind.SHADOWED_DELETE
 
 
-@pytest.mark.parametrize("apart", [-11, 11])
-def test_a_delete_further_away_is_history(apart: int) -> None:
-    memory = Memory(range_deletes=frozenset({LONG_AGO + apart * SECOND}))
-    assert isinstance(verdict(seen(None, truth(at=LONG_AGO), memory=memory)), Repair)
-
-
-def test_how_near_a_delete_must_be_is_a_setting() -> None:
-    memory = Memory(range_deletes=frozenset({LONG_AGO + 2 * SECOND}))
-    wide, narrow = Moment(NOW, DELAY, 2 * SECOND), Moment(NOW, DELAY, SECOND)
-    one = seen(None, truth(at=LONG_AGO), memory=memory)
-    assert isinstance(judge(FAMILY, PROJECTION, one, wide), Report)
-    assert isinstance(judge(FAMILY, PROJECTION, one, narrow), Repair)
+def test_a_delete_shadows_as_far_as_two_clocks_may_differ() -> None:
+    """Each may differ from ours by D/2 before repairs pause."""
+    for apart, becomes in ((DELAY, Report), (DELAY + 1, Repair)):
+        for at in (LONG_AGO - apart, LONG_AGO + apart):
+            memory = Memory(range_deletes=frozenset({at}))
+            assert isinstance(verdict(seen(None, truth(at=LONG_AGO), memory=memory)), becomes)
 
 
 def test_a_delete_of_the_projection_alone_shadows_nothing() -> None:

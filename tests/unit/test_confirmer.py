@@ -9,14 +9,16 @@ from uuid import UUID
 import pytest
 
 from checkpoints.memory import MemoryLineage
+from reconcilers.deletes import ProjectionDelete, TruthDelete
 from reconcilers.errors import Refused
 from reconcilers.family import Family, Projection
-from reconcilers.memory import NOTHING_REMEMBERED, Entry, ProjectionDelete, TruthDelete
-from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect
+from reconcilers.memory import NOTHING_REMEMBERED, Entry
+from reconcilers.model import KeyValue, Kind, Row, Slot, Suspect
 from reconcilers.seen import Seen
 from streaming.steps.confirm import Confirmer, Unreadable
 from tests.builders.indexes import APPLICABLE, DELETED, INDEXED, LISTS, THERE
 from tests.builders.rows import (
+    DELAY,
     FAMILY,
     LONG_AGO,
     MAILBOX,
@@ -103,7 +105,7 @@ def confirm(
     projection: Projection = PROJECTION,
 ) -> list[Seen]:
     kept = MemoryLineage() if lineage is None else lineage
-    return Confirmer(family, projection, tables, kept, 10 * SECOND).read(suspects)
+    return Confirmer(family, projection, tables, kept, DELAY).read(suspects)
 
 
 def both(cell: Row | None = None, wanted: Row | None = None) -> RecordingTables:
@@ -284,19 +286,15 @@ def test_the_uids_that_the_truth_still_has_are_those_that_outlived_no_delete() -
         truths={
             MESSAGE_ID: (
                 truth(uid=8),
-                truth(uid=9, at=deleted + 10 * SECOND),
-                truth(uid=10, at=deleted + 10 * SECOND + 1),
+                truth(uid=9, at=deleted + DELAY),
+                truth(uid=10, at=deleted + DELAY + 1),
                 truth(uid=11, mailboxid=OTHER_MAILBOX),
+                truth({"headercontent": None}, uid=12),
             )
         },
     )
     (seen,) = confirm(tables, suspect(SLOT, MESSAGE_ID), lineage=remembering())
     assert seen.present == slots(8, 10)
-
-
-def test_the_tolerance_between_clocks_is_ten_seconds_unless_told() -> None:
-    plain = Confirmer(FAMILY, PROJECTION, RecordingTables(), MemoryLineage())
-    assert plain.delete_clock_tolerance == Micros(10_000_000)
 
 
 # --- tables that refuse --------------------------------------------------------------------------

@@ -116,8 +116,15 @@ def test_a_row_without_write_times_is_of_any_age() -> None:
     assert not heard_since_written(FAMILY, seen(keys), DELAY)
 
 
-@pytest.mark.parametrize("which", ["row_deletes", "projection_deletes"])
-@pytest.mark.parametrize(("before", "meant"), [(2 * DELAY, True), (2 * DELAY + 1, False)])
+@pytest.mark.parametrize(
+    ("which", "before", "meant"),
+    [
+        ("projection_deletes", 2 * DELAY, True),
+        ("projection_deletes", 2 * DELAY + 1, False),
+        ("row_deletes", -DELAY, True),  # perhaps of the whole partition: the row was there by then
+        ("row_deletes", 1 - DELAY, False),
+    ],
+)
 def test_a_delete_of_an_older_row_at_its_key_meant_that_one(
     which: str, before: Micros, *, meant: bool
 ) -> None:
@@ -129,7 +136,8 @@ def test_a_delete_of_an_older_row_at_its_key_meant_that_one(
     assert isinstance(answer, Repair if meant else Report)
     assert not isinstance(answer, Repair) or not answer.rests_on_memory
     unheard = replace(memory, range_deletes=frozenset())
-    assert heard_since_written(FAMILY, seen(row(at=written), memory=unheard), DELAY) is meant
+    heard_at_all = heard_since_written(FAMILY, seen(row(at=written), memory=unheard), DELAY)
+    assert heard_at_all is (before <= 2 * DELAY)
 
 
 def test_of_a_row_that_names_no_message_any_delete_is_its_own() -> None:
@@ -143,10 +151,10 @@ def test_of_a_row_that_names_no_message_any_delete_is_its_own() -> None:
 
 def test_one_message_that_contradicts_makes_no_memory_whole() -> None:
     whole, contradicted = Memory(slots(7), complete_at=0), Memory(complete_at=0)
-    assert merged([whole, contradicted]).complete_at == 0
+    assert merged(Slot(MAILBOX, 7), [whole, contradicted]).complete_at == 0
     contradicted = replace(contradicted, range_deletes=HEARD)
     assert contradicted.contradicted
-    assert merged([whole, contradicted]).complete_at is None
+    assert merged(Slot(MAILBOX, 7), [whole, contradicted]).complete_at is None
 
 
 # --- what content settles ------------------------------------------------------------------------
@@ -154,9 +162,8 @@ def test_one_message_that_contradicts_makes_no_memory_whole() -> None:
 SETTLED = {
     "nothing is remembered of it": Memory(range_deletes=HEARD),
     "it alone is remembered": Memory(slots(7), range_deletes=HEARD),
-    "two deletes for two rows": Memory(slots(7, 8), range_deletes=TWICE),
-    "another was read before memory began anew": Memory(
-        slots(7, 8), range_deletes=TWICE, lost_before=slots(8)
+    "another had ended before the row was written": Memory(
+        slots(7, 8), range_deletes=HEARD, sibling_deletes={EIGHT: frozenset({1})}
     ),
     "lost before memory was whole": Memory(
         slots(7), complete_at=LONG_AGO, range_deletes=HEARD, lost_before=slots(7)
@@ -164,6 +171,16 @@ SETTLED = {
 }
 LOST = {
     "one delete for two rows": Memory(slots(7, 8), range_deletes=HEARD),
+    "two deletes for two rows": Memory(slots(7, 8), range_deletes=TWICE),
+    "one delete that was sent again": Memory(
+        slots(7, 8), range_deletes=frozenset({LONG_AGO, LONG_AGO + SECOND})
+    ),
+    "another was read before memory began anew": Memory(
+        slots(7, 8), range_deletes=TWICE, lost_before=slots(8)
+    ),
+    "the other had ended, and the truth had it after that": Memory(
+        slots(7, 8), range_deletes=HEARD, sibling_deletes={EIGHT: frozenset({1})}, had={EIGHT: NOW}
+    ),
     "the other is not sure": Memory(slots(7), slots(8), range_deletes=HEARD),
     "two deletes, both for the other": Memory(
         slots(7, 8), range_deletes=TWICE, sibling_deletes={EIGHT: TWICE}
@@ -175,19 +192,19 @@ LOST = {
 
 @pytest.mark.parametrize("memory", SETTLED.values(), ids=SETTLED.keys())
 def test_a_row_of_which_nothing_is_left_goes(memory: Memory) -> None:
-    verdict = by_content(FAMILY, "messages: UID 7", orphan(memory), ContentFound.GONE, AMBIGUOUS)
+    verdict = by_content(FAMILY, orphan(memory), ContentFound.GONE, AMBIGUOUS, DELAY)
     assert isinstance(verdict, Repair)
     assert verdict.difference.kind is Kind.EXTRA_ROW
     assert verdict.rests_on_memory
     assert verdict.sentence == (
-        "messages: UID 7 is not in the truth; a delete of its message here was heard, and the"
-        " message's content is gone"
+        f"messages: mailbox {MAILBOX} UID 7 is not in the truth; a delete of its message here was"
+        " heard, and the message's content is gone"
     )
 
 
 @pytest.mark.parametrize("memory", LOST.values(), ids=LOST.keys())
 def test_a_row_that_a_delete_took_with_others_is_the_last_trace(memory: Memory) -> None:
-    verdict = by_content(FAMILY, "messages: UID 7", orphan(memory), ContentFound.GONE, AMBIGUOUS)
+    verdict = by_content(FAMILY, orphan(memory), ContentFound.GONE, AMBIGUOUS, DELAY)
     assert isinstance(verdict, Report)
     assert verdict.kind is Kind.CONTENT_LOST
     assert verdict.kind in ACCEPTABLE
@@ -197,7 +214,7 @@ def test_a_row_that_a_delete_took_with_others_is_the_last_trace(memory: Memory) 
 @pytest.mark.parametrize("content", [ContentFound.KEPT, ContentFound.NOT_KNOWN])
 @pytest.mark.parametrize("memory", [*SETTLED.values(), *LOST.values()])
 def test_what_can_be_read_stays(memory: Memory, content: ContentFound) -> None:
-    assert by_content(FAMILY, "messages: UID 7", orphan(memory), content, AMBIGUOUS) is AMBIGUOUS
+    assert by_content(FAMILY, orphan(memory), content, AMBIGUOUS, DELAY) is AMBIGUOUS
 
 
 # --- when it is asked for ------------------------------------------------------------------------

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 import pytest
 
 from checkpoints.memory import MemoryJournal, MemoryLineage
+from reconcilers.deletes import ProjectionDelete, TruthDelete
 from reconcilers.errors import Refused
 from reconcilers.finding import Action, Attempts, Finding, State, accepted
 from reconcilers.key import WHOLE_TABLE
-from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
+from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from reconcilers.open_message import open_message
 from reconcilers.policy import Admission
@@ -42,7 +43,6 @@ from tests.fakes.memory_tables import MemoryTables
 SHADOW = 10 * SECOND
 RULES = Rules(
     DELAY,
-    SHADOW,
     heard_within=0,
     recheck_interval=3600 * SECOND,
     attempts=Attempts(3, apart=DELAY),
@@ -85,7 +85,7 @@ class Stream:
         return outcome
 
     def _examiner(self) -> Examiner:
-        confirmation = Confirmer(FAMILY, PROJECTION, self.tables, self.lineage, SHADOW)
+        confirmation = Confirmer(FAMILY, PROJECTION, self.tables, self.lineage, DELAY)
         return Examiner(
             FAMILY,
             PROJECTION,

@@ -13,12 +13,13 @@ from checkpoints.memory import MemoryJournal, MemoryLineage
 from checkpoints.memory_tables import MemoryTables as OwnTables
 from checkpoints.schema import STEPS
 from checkpoints.schema.step import made_by, statements
+from reconcilers.deletes import ProjectionDelete, TruthDelete
 from reconcilers.families import FAMILIES
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family
 from reconcilers.finding import Action, Attempts, Finding, State
 from reconcilers.key import text_of
-from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
+from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from reconcilers.writes import DeleteRow, SetCells
 from streaming.commands.deciding import RETRY, Desk
@@ -36,7 +37,7 @@ from tests.builders.rights import BOB, EVE, LISTING, RIGHTS, SHARED, granted, pl
 from tests.builders.rows import DELAY, LONG_AGO, MOMENT, NOW, SECOND
 from tests.fakes.memory_tables import MemoryTables
 
-RULES = Rules(DELAY, 10 * SECOND, 0, 3600 * SECOND, Attempts(3, apart=DELAY), 10)
+RULES = Rules(DELAY, 0, 3600 * SECOND, Attempts(3, apart=DELAY), 10)
 OWN = RIGHTS.key
 
 
@@ -114,7 +115,7 @@ def test_a_group_has_no_row() -> None:
 
 def test_a_list_that_was_deleted_whole_is_resolved_by_what_is_remembered() -> None:
     ground = Ground({}, {place(BOB): shown(BOB), place(EVE): shown(EVE)})
-    entries = [Entry(SHARED, place(each), True, NOW) for each in (BOB, EVE)]
+    entries = [Entry(SHARED, place(each), True, LONG_AGO - 1) for each in (BOB, EVE)]
     ground.lineage.remember(entries)
     whole = replace(deleted("aclv2", None, SHARED), key=(None, None), from_truth=True)
     looked = ground.look(whole)
@@ -142,7 +143,7 @@ def test_deletes_are_remembered_by_what_they_named() -> None:
     ground = Ground()
     ground.look(deleted("aclv2", BOB, SHARED), deleted("usermailboxacl", EVE))
     assert ground.lineage.truth_deletes(SHARED, BOB).by_slot == {place(BOB): {LONG_AGO}}
-    assert ground.lineage.projection_deletes(place(EVE)) == {LONG_AGO}
+    assert ground.lineage.projection_deletes(place(EVE)).received == {LONG_AGO}
 
 
 def test_counters_hear_nothing_of_it() -> None:
@@ -174,7 +175,7 @@ def test_a_missing_row_is_added_and_told_in_the_family_s_words() -> None:
 def test_a_right_that_should_be_gone_is_removed_on_evidence() -> None:
     ground = Ground({}, {place(): shown()})
     ground.lineage.remember([Entry(SHARED, place(), True, LONG_AGO)])
-    ground.lineage.remember_deletes([TruthDelete(SHARED, place().key, LONG_AGO)])
+    ground.lineage.remember_deletes([TruthDelete(SHARED, place().key, LONG_AGO + DELAY)])
     (outcome,) = ground.settle(suspect(Kind.EXTRA_ROW))
     assert outcome.action is Action.REPAIR
     (write,) = ground.tables.applied
@@ -247,13 +248,13 @@ def test_its_tables_of_memory_follow_from_its_declaration() -> None:
     made = dict(made_by(each) for each in statements(OwnTables(RIGHTS).cql, "mine"))
     key = {"username": "text", "mailboxid": "uuid"}
     entry = {"id": "uuid", **key, "seen": "boolean", "in_truth": "boolean"}
-    entry["recorded_at"] = "bigint"
+    entry |= {"recorded_at": "bigint", "had_at": "bigint"}
     at = {"deleted_at": "bigint"}
     assert made == {
         "lineage_by_list_rights": entry,
         "lineage_by_row_rights": entry,
         "truth_deletes_rights": {"id": "uuid", **key, **at},
-        "projection_deletes_rights": {**key, **at},
+        "projection_deletes_rights": {**key, **at, "sent_at": "bigint"},
         "user_deletes_rights": {"username": "text", **at},
         "expiries_rights": {"hour": "int", "due": "bigint", **key, "id": "uuid"},
     }
@@ -267,8 +268,14 @@ def test_every_family_that_is_remembered_has_its_tables_by_some_step() -> None:
             assert wanted <= made, f"a step has to make the tables of {family.name}"
 
 
-def test_the_tables_of_messages_are_those_of_old() -> None:
+def test_the_tables_of_messages_are_those_of_old_and_what_a_step_adds() -> None:
     """By their columns and types: no row of theirs has to move."""
     first = dict(made_by(each) for each in statements(STEPS[0].cql, "mine"))
     ours = dict(made_by(each) for each in statements(OwnTables(MESSAGE).cql, "mine"))
-    assert {name: first[name] for name in ours} == ours
+    added = {name: ours[name].keys() - first[name].keys() for name in ours}
+    assert {name: some for name, some in added.items() if some} == {
+        "lineage_by_message": {"had_at"},
+        "lineage_by_row": {"had_at"},
+        "projection_deletes": {"sent_at"},
+    }
+    assert all(first[name].items() <= ours[name].items() for name in ours)

@@ -14,7 +14,6 @@ import pytest
 from checkpoints import clock, expiries, lease, lineage, tallies
 from checkpoints.schema import upgrade
 from reconcilers.ceiling import MINUTE
-from reconcilers.confirm import Moment
 from reconcilers.drift import Evidence
 from reconcilers.families import FAMILIES
 from reconcilers.families.message import MESSAGE
@@ -147,7 +146,6 @@ def test_what_is_kept_where_and_for_how_long() -> None:
 def test_times_are_microseconds() -> None:
     assert (SECOND, MINUTE, NEAR_BY, clock.HOUR) == (10**6, 60 * 10**6, 60 * 10**6, 3600 * 10**6)
     assert UUID_EPOCH_100NS == 0x01B21DD213814000
-    assert Moment(0, 0).delete_clock_tolerance == 10 * SECOND
 
 
 def test_the_fields_of_a_record_of_the_suspects_topic() -> None:

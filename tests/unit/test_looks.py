@@ -171,7 +171,7 @@ def test_what_is_known_is_not_read_but_counted(ground: Ground) -> None:
 def test_its_deletes_are_remembered(ground: Ground) -> None:
     wake = replace(changed(4), deleted_from="messageidtable", deleted_at=NOW)
     ground.look(wake, apart=frozenset({at(4)}))
-    assert ground.lineage.projection_deletes(at(4)) == {NOW}
+    assert ground.lineage.projection_deletes(at(4)).received == {NOW}
 
 
 def test_a_look_of_its_own_reads_it_by_itself(ground: Ground) -> None:
@@ -236,7 +236,7 @@ def test_a_wake_that_leads_to_a_whole_mailbox_is_looked_at_in_slices(ground: Gro
 def test_that_a_slice_is_no_evidence_against_its_rows(ground: Ground) -> None:
     ground.lineage.remember([Entry(MESSAGE_ID, at(1), in_truth=True)])
     ground.look(Wake((MAILBOX, None), None, NOW, PROJECTION.table, NOW))
-    assert ground.lineage.projection_deletes(at(1)) == frozenset()
+    assert ground.lineage.projection_deletes(at(1)).ends == frozenset()
 
 
 def test_what_is_remembered_there_and_cannot_be_read_is_told_with_its_message(

@@ -8,18 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconcilers.deletes import Deletes, RowDeletes, deletes_of
 from reconcilers.evidence import evidence_for_removal, heard_since_written
 from reconcilers.memory import (
     NOTHING_REMEMBERED,
     UUID_EPOCH_100NS,
-    Deletes,
     Entry,
     Memory,
     Watching,
     believed_since,
     born_at,
     complete_at,
-    deletes_of,
     group_is_whole,
     memory_of,
     merged,
@@ -170,7 +169,7 @@ def test_nothing_is_remembered_until_it_is_told() -> None:
 
 
 def test_a_message_of_which_nothing_is_known() -> None:
-    assert memory_of(SLOT, MESSAGE_ID, [], NO_DELETES, {}, None) == NOTHING_REMEMBERED
+    assert memory_of(SLOT, MESSAGE_ID, [], NO_DELETES, {}, None) == Memory(unseen=True)
 
 
 def test_what_only_the_projection_named_is_unsure() -> None:
@@ -214,10 +213,14 @@ def test_any_delete_that_could_have_taken_the_row_is_heard_of(memory: Memory, he
 
 def test_projection_deletes_of_this_row_and_those_of_its_siblings() -> None:
     other, third = Slot(MAILBOX, 8), Slot(MAILBOX, 9)
-    deletes = {SLOT: frozenset({1}), other: frozenset({2, 3}), third: frozenset[Micros]()}
+    deletes = {
+        SLOT: RowDeletes(frozenset({1}), sent=9),
+        other: RowDeletes(frozenset({2, 3}), sent=4),
+        third: RowDeletes(),
+    }
     memory = memory_of(SLOT, MESSAGE_ID, [], NO_DELETES, deletes, None)
     assert memory.projection_deletes == {1}
-    assert memory.sibling_deletes == {other: {2, 3}, third: set()}
+    assert memory.sibling_deletes == {other: {2, 3, 4}, third: set()}
 
 
 def test_it_is_complete_as_its_entries_here_are() -> None:
@@ -287,12 +290,12 @@ def test_since_when_the_rows_are_known_that_only_the_listing_had(
 
 
 def test_no_message_is_no_memory() -> None:
-    assert merged([]) == NOTHING_REMEMBERED
+    assert merged(SLOT, []) == NOTHING_REMEMBERED
 
 
 def test_one_message_is_its_memory() -> None:
     alone = Memory(slots(7), slots(8), BORN, sibling_deletes={Slot(MAILBOX, 8): frozenset({1})})
-    assert merged([alone]) == alone
+    assert merged(SLOT, [alone]) == alone
 
 
 @pytest.mark.parametrize(
@@ -302,16 +305,17 @@ def test_one_message_is_its_memory() -> None:
 def test_messages_together_are_complete_once_each_is(
     one: Micros | None, other: Micros | None, both: Micros | None
 ) -> None:
-    assert merged([Memory(complete_at=one), Memory(complete_at=other)]).complete_at == both
+    assert merged(SLOT, [Memory(complete_at=one), Memory(complete_at=other)]).complete_at == both
 
 
 def test_of_several_messages_one_that_holds_a_uid_is_enough() -> None:
     one, other = Memory(slots(7, 8), lost_before=slots(7, 8)), Memory(slots(8, 9))
-    assert merged([one, other]).lost_before == slots(7)
+    assert merged(SLOT, [one, other]).lost_before == slots(7)
 
 
 def test_of_several_messages_all_uids_and_deletes_count() -> None:
     together = merged(
+        SLOT,
         [
             Memory(
                 known=slots(7),
@@ -329,13 +333,13 @@ def test_of_several_messages_all_uids_and_deletes_count() -> None:
                 projection_deletes=frozenset({31}),
                 sibling_deletes={Slot(MAILBOX, 9): frozenset({1, 2})},
             ),
-        ]
+        ],
     )
     assert together == Memory(
         known=slots(7, 9),
         unsure=slots(1, 2),
         range_deletes=frozenset({10, 11}),
-        row_deletes=frozenset({20, 21}),
+        row_deletes=frozenset({20}),  # of the one that the truth had here
         projection_deletes=frozenset({30, 31}),
         sibling_deletes={
             Slot(MAILBOX, 8): frozenset({1}),

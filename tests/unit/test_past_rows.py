@@ -12,12 +12,13 @@ import pytest
 
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from checkpoints.memory_lost_rows import MemoryLostRows
+from reconcilers.deletes import ProjectionDelete, TruthDelete
 from reconcilers.errors import ReadFailed
 from reconcilers.family import Projection
 from reconcilers.finding import Action, Finding, State, accepted
 from reconcilers.hold import Hold
 from reconcilers.lost_rows import LostRow, LostRows, place_of, together
-from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
+from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from streaming.again.past import PastRows, SiftedRows
 from streaming.steps.accepted_together import AcceptedTogether
@@ -37,6 +38,9 @@ RIGHT = 1_000
 
 def message(uid: int) -> UUID:
     return UUID(f"22222222-0000-1000-8000-{uid:012}")
+
+
+ELSEWHERE = UUID(int=MAILBOX.int + 1)
 
 
 @dataclass
@@ -97,7 +101,7 @@ class Past:
         together = AcceptedTogether(FAMILY, self.journal, self.lost_rows)
         return Examiner(
             *(FAMILY, PROJECTION, self.tables),
-            Confirmer(FAMILY, PROJECTION, self.tables, self.lineage, 10 * SECOND, DELAY),
+            Confirmer(FAMILY, PROJECTION, self.tables, self.lineage, DELAY),
             self.journal,
             self.published.extend,
             lambda: self.now,
@@ -201,6 +205,8 @@ def test_one_that_the_truth_has_by_now_is_handed_over() -> None:
 def test_one_that_evidence_decides_is_handed_over() -> None:
     """The truth never had this UID, says memory, which was whole before the row was written."""
     past = Past()
+    elsewhere = [Entry(message(uid), Slot(ELSEWHERE, uid), True, NOW) for uid in range(MANY)]
+    past.lineage.remember(elsewhere)
     past.lineage.watch_from(LONG_AGO - 1_000 * SECOND)
     past.lineage.mark_swept(LONG_AGO - 900 * SECOND, LONG_AGO - 1_000 * SECOND)
     sifted = past.sift()

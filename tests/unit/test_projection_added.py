@@ -50,7 +50,7 @@ from tests.fakes.memory_tables import MemoryTables
 BOUND = WITH_ANSWERED.projections[-1]
 FLAGS: Mapping[str, Value] = {"flagdeleted": False, "flagrecent": False}
 ANSWERED_TRUTH = truth(FLAGS, flaguser=True)
-RULES = Rules(DELAY, 10 * SECOND, 0, 3600 * SECOND, Attempts(3, apart=DELAY), 10)
+RULES = Rules(DELAY, 0, 3600 * SECOND, Attempts(3, apart=DELAY), 10)
 KEY_ONLY = Row({"mailboxid": MAILBOX, "answered_uid": 7})
 
 

@@ -8,8 +8,10 @@ from uuid import UUID
 
 import pytest
 
+from checkpoints.lineage import Delete
 from checkpoints.memory import MemoryLineage
-from reconcilers.memory import Entry, ProjectionDelete, TruthDelete
+from reconcilers.deletes import ProjectionDelete, TruthDelete
+from reconcilers.memory import Entry
 from reconcilers.model import EXPIRED, Micros, Slot, Wake
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder
@@ -35,11 +37,11 @@ class WrittenLineage(MemoryLineage):
 
     def __init__(self) -> None:
         super().__init__()
-        self.deletes: list[TruthDelete | ProjectionDelete] = []
+        self.deletes: list[Delete] = []
         self.entries: list[Entry] = []
         self.calls: list[str] = []
 
-    def remember_deletes(self, deletes: Iterable[TruthDelete | ProjectionDelete]) -> None:
+    def remember_deletes(self, deletes: Iterable[Delete]) -> None:
         self.calls.append("remember_deletes")
         self.deletes += deletes
 
@@ -299,7 +301,6 @@ def test_without_a_beginning_of_watching_what_was_read_is_kept(since: Micros | N
 @pytest.mark.parametrize(
     "wake",
     [
-        pytest.param(replace(TOLD, from_truth=False), id="not of the truth"),
         pytest.param(replace(TOLD, source=None), id="without a message"),
         pytest.param(replace(TOLD, key=(None, 7)), id="without a mailbox"),
         pytest.param(replace(TOLD, key=(MAILBOX, None)), id="without a UID"),
@@ -309,6 +310,21 @@ def test_an_event_that_names_no_row_tells_of_none(wake: Wake) -> None:
     lineage = WrittenLineage()
     recorder(lineage).rows([wake], looked_at(), NOW)
     assert lineage.calls == []
+
+
+def test_an_event_of_the_listing_that_names_a_message_tells_of_a_row_that_is_not_sure() -> None:
+    """It may have come and gone within this look: its user has seen it, and may have deleted it."""
+    lineage = WrittenLineage()
+    recorder(lineage).rows([replace(TOLD, from_truth=False)], looked_at(), NOW)
+    assert lineage.entries == [replace(entry(at=None), in_truth=False)]
+
+
+def test_what_the_truth_told_of_a_row_counts_whatever_comes_first() -> None:
+    listed = replace(TOLD, from_truth=False)
+    for wakes in ([TOLD, listed], [listed, TOLD]):
+        lineage = WrittenLineage()
+        recorder(lineage).rows(wakes, looked_at(), NOW)
+        assert lineage.entries[:1] == [entry(at=None)]
 
 
 def test_an_event_may_name_uid_nought() -> None:

@@ -104,7 +104,7 @@ def hear_of(wake: Wake, lineage: MemoryLineage) -> set[Micros]:
     recorder.partition_deletes([wake], sight)
     of_truth = lineage.truth_deletes(MESSAGE_ID, MAILBOX)
     seen = set(of_truth.ranges).union(*of_truth.by_slot.values())
-    return seen | lineage.projection_deletes(Slot(MAILBOX, 7))
+    return seen | lineage.projection_deletes(Slot(MAILBOX, 7)).received
 
 
 @pytest.mark.parametrize("wake", [OF_TRUTH, OF_PROJECTION, OF_PARTITION])

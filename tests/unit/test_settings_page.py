@@ -56,7 +56,6 @@ def test_the_environment_comes_before_the_file(tmp_path: Path) -> None:
         ("[stream]\ndelay = 1\nwindow = 2\n", "window must not be longer"),
         ("[stream]\nwindow = 1\ntrigger = 2\n", "trigger must not be longer"),
         ("[cassandra]\nprot = 9042\n", "cassandra.prot"),
-        ("[repair]\nshadow = 5\n", "repair.shadow is now called repair.delete_clock_tolerance"),
         ("[tally]\nlatest = 5\n", "tally.latest is now called tally.max_update_lag"),
         ("[tally]\nmax_update_lag = 0\n", "tally.max_update_lag"),
         ("[cassandra\n", "is not TOML"),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from checkpoints.memory import MemoryJournal
+from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.family import Projection
 from reconcilers.finding import Finding, State
@@ -54,6 +54,7 @@ class Server:
     """One row, what happened to it in order, and what comes in between."""
 
     journal: MemoryJournal
+    lineage: MemoryLineage = field(default_factory=MemoryLineage)
     now: Row | None = LEFT
     after: Row | None = CORRECTED.before
     events: list[str] = field(default_factory=list)
@@ -88,7 +89,7 @@ def server() -> Server:
 
 
 def undoing(server: Server) -> RowUndo:
-    return RowUndo(FAMILY, server, server.journal, server.why, lambda: NOW)
+    return RowUndo(FAMILY, server, server.journal, server.lineage, server.why, lambda: NOW)
 
 
 def is_on_hold(server: Server) -> bool:
@@ -148,7 +149,11 @@ def test_what_changes_while_the_hold_is_placed_is_refused_and_the_hold_ends(serv
 
 def test_a_pause_that_comes_after_the_journal_stops_the_write(server: Server) -> None:
     asked: list[str | None] = [None, "repairs are paused"]
-    undone = RowUndo(FAMILY, server, server.journal, lambda *_: asked.pop(0), lambda: NOW)
+    undone = RowUndo(
+        *(FAMILY, server, server.journal, server.lineage),
+        paused=lambda *_: asked.pop(0),
+        clock=lambda: NOW,
+    )
     became = undone.carry_out(CORRECTED, HOLD)
     assert (became.what, became.sentence) == (Undoing.REFUSED, "repairs are paused")
     assert server.events == ["read", "read on hold"]
@@ -197,7 +202,9 @@ def test_taking_back_a_row_that_was_added_is_a_removal(
 ) -> None:
     asked: list[Kind] = []
     paused = RowUndo(
-        FAMILY, server, server.journal, lambda _, kind: asked.append(kind), lambda: NOW
+        *(FAMILY, server, server.journal, server.lineage),
+        paused=lambda _, kind: asked.append(kind),
+        clock=lambda: NOW,
     )
     paused.plan(replace(CORRECTED, kind=kind))
     assert asked == [named]

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from reconcilers.deletes import ProjectionDelete
 from reconcilers.errors import ReadFailed, Refused
 from reconcilers.family import Projection
 from reconcilers.finding import Action, State, retried
-from reconcilers.memory import ProjectionDelete
 from reconcilers.model import KeyValue, Kind, Row, Slot, Suspect
 from streaming.steps.outcome import Outcome
 from tests.builders.indexes import DELETED, INDEXED, LISTS

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.memory import Entry, TruthDelete
+from reconcilers.deletes import TruthDelete
+from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
 from streaming.steps.look import Look, LookResult
 from tests.builders.rows import (

@@ -1,0 +1,32 @@
+"""Our own deletes are no evidence: each is remembered before it is sent, so its event is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from checkpoints.lineage import Lineage
+from reconcilers.deletes import OwnDelete
+from reconcilers.model import Micros
+from reconcilers.writes import DeleteRow, Write
+from streaming.steps.ports import WriteTables
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedWrites:
+    """`WriteTables` that first remembers what it deletes from the listing; ``clock`` gives µs."""
+
+    tables: WriteTables
+    lineage: Lineage
+    clock: Callable[[], Micros]
+
+    def apply(self, writes: Sequence[Write]) -> None:
+        """Send the writes of one repair. Raises what lineage and tables raise."""
+        own = [
+            OwnDelete(each.slot, each.at, self.clock())
+            for each in writes
+            if isinstance(each, DeleteRow) and not each.projection.is_index
+        ]
+        if own:
+            self.lineage.remember_deletes(own)
+        self.tables.apply(writes)
