@@ -227,10 +227,17 @@ def look_at(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLoo
     """Look at these keys, whatever they lead to, and add to what was found."""
     ours = job.connections()
     delay, now = to_micros(job.settings.stream.delay), now_micros()
-    since = believed_since(ours.lineage.watching(), delay)
+    watching = ours.lineage.watching()
+    believed = None if watching is None else watching.believed(delay)
+    look = Look(
+        *(job.family, ours.tables, ours.lineage),
+        None if believed is None else believed.since,
+        apart,
+        None if believed is None else believed.listed_at,
+    )
     width = job.settings.tally.chunk
     every = to_micros(job.settings.repair.recheck_interval)
-    for looked in Looks(Look(job.family, ours.tables, ours.lineage, since, apart)).at(wakes, now):
+    for looked in Looks(look).at(wakes, now):
         ours.tallies.mark(chunks_of(job.family, (slot.key for slot in looked.touched), width), now)
         ours.expiries.expect(Expiry(slot, None, spread(slot, now, every)) for slot in looked.later)
         if looked.again:

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from checkpoints.lineage import Lineage
+from checkpoints.lineage import Lineage, SourceInGroup
 from reconcilers.compare import compare
 from reconcilers.errors import ReadFailed, Refused
 from reconcilers.family import Family, Projection
@@ -21,8 +21,6 @@ from streaming.steps.look_state import LookState, Target
 from streaming.steps.ports import LookTables
 from streaming.steps.record_lineage import LineageRecorder
 
-Group = tuple[KeyValue, KeyValue]
-"""A source, and a group that it has slots in."""
 Unscanned = Mapping[KeyValue, str]
 """The groups that could not be read as a whole, and why."""
 
@@ -48,7 +46,7 @@ class LookResult:
 class Look:
     """Looks at keys of one family: its truth once, for all of its projections.
 
-    ``watched_since`` is as it is believed. ``apart`` are places known to be unreadable.
+    ``watched_since``, ``listed_at``: as they are believed; ``apart``: known to be unreadable.
     """
 
     family: Family
@@ -56,6 +54,7 @@ class Look:
     lineage: Lineage
     watched_since: Micros | None = None
     apart: frozenset[Slot] = frozenset()
+    listed_at: Micros | None = None
 
     def at(self, wakes: Sequence[Wake], now: Micros) -> LookResult:
         """Resolve, read, compare and remember. ``now`` is µs, taken before the first read.
@@ -93,8 +92,6 @@ class Look:
         except ReadFailed:
             return False
         return True
-
-    # --- keys to slots
 
     def _resolve_slots(self, wakes: Iterable[Wake], state: LookState) -> None:
         """Wakes that name a slot."""
@@ -177,12 +174,14 @@ class Look:
         return found, unscanned
 
     def _knows_all(
-        self, source: KeyValue, group: KeyValue, state: LookState, told: Collection[Group]
+        self, source: KeyValue, group: KeyValue, state: LookState, told: Collection[SourceInGroup]
     ) -> bool:
         """Whether all slots that the source has had there while we watch are known.
 
-        By lineage, or by this very look (``told``), for a message that came and went within it.
+        By lineage, which holds the whole listing once it was read, or by this look (``told``).
         """
+        if self.listed_at is not None:
+            return True
         here = [each for each in state.remembered.get(source, ()) if each.slot.group == group]
         heard_of = bool(here) or (source, group) in told
         watching = None if self.watched_since is None else Watching(self.watched_since)

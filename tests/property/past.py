@@ -157,7 +157,7 @@ class Past:
             case 11 if self.restores:
                 self._restore()
             case 12:
-                self.run.kept.lineage.forget()
+                self._forget()
             case 13 | 14 | 15:
                 self.world.pass_time(self.rng.randrange(2 * delay))
             case _:
@@ -165,6 +165,14 @@ class Past:
                 self._hear()
                 self.run.behind = self._behind()
                 self.run.execute(self.run.batch_of(self._some()))
+
+    def _forget(self) -> None:
+        """Weeks later: what was written by then was received, or is lost, and was looked at."""
+        self.world.pass_time(3 * self.run.climate.delay)
+        self._hear()
+        self.run.behind = self._behind()
+        self.run.execute(self.run.batch_of(list(self.world.slots)))
+        self.run.kept.lineage.forget()
 
     def _switch(self, draw: int) -> None:
         """Capture, off or on; in half of the runs a sweep while it is on."""

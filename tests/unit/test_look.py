@@ -95,6 +95,15 @@ def test_a_message_that_nobody_remembers_is_searched_for() -> None:
     assert extra(looked) == {8}
 
 
+def test_once_the_listing_was_read_whole_nobody_is_searched_for() -> None:
+    """What is remembered then is all that there is, also of a message of which nothing is."""
+    tables = projected(8)
+    look = Look(FAMILY, tables, MemoryLineage(), WATCHED_SINCE, listed_at=WATCHED_SINCE + 1)
+    for _ in range(2):
+        assert extra(look.at([RANGED], NOW)) == set()
+    assert tables.scanned == []
+
+
 def test_also_a_message_that_was_born_while_watching_is_searched_for_if_nobody_remembers_it() -> (
     None
 ):
