@@ -52,9 +52,11 @@ def doubt(found: Generations, least: Micros | None) -> str | None:
 def is_new(found: Generations, outside: Micros | None) -> bool:
     """Whether no generation was ever given to this keyspace: a new or upgraded installation.
 
-    `owner` is given its generation last, so a start that was killed in between is a new one, too.
+    They are given in the order of GUARDS, and `owner` is the last. So a start that was killed in
+    between leaves the first of them with one: that is a new one, too. Any other gap is a loss.
     """
-    return outside is None and found[OWNER] is None
+    given = [found[table] is not None for table in (*GUARDS, OWNER)]
+    return outside is None and not given[-1] and given == sorted(given, reverse=True)
 
 
 def next_of(found: Generations, least: Micros | None, now: Micros) -> Micros:

@@ -158,6 +158,20 @@ def test_a_first_start_that_was_killed_midway_is_finished_by_the_next(tables: in
     assert Place(store).why() is None
 
 
+@pytest.mark.parametrize(
+    "lost", [(OWNER, "pauses"), (OWNER, "holds"), (OWNER, "pauses", "breakers")]
+)
+def test_a_keyspace_that_is_lost_in_part_is_no_new_one(lost: tuple[str, ...]) -> None:
+    place = Place()
+    for table in lost:
+        place.truncate(table)
+    place.start(outside=None)
+    assert place.why() is not None
+    assert [table for table in GENERATIONS if place.store.held[table] is None] == [
+        table for table in GENERATIONS if table in lost
+    ]
+
+
 def test_another_process_that_raises_it_is_no_doubt() -> None:
     place = Place()
     other = OwnKeyspace(place.store)
