@@ -62,6 +62,7 @@ DELAY = 15
 """D, seconds: long, for a counter is judged only while batches come faster than this."""
 NEWER_KINDS = {
     Kind.UNREADABLE,
+    Kind.INCOMPLETE_IN_BOTH,
     Kind.ABSENT_WITHOUT_DELETE,
     Kind.TRUTH_LOST_ROWS,
     Kind.PAST_ROWS,
