@@ -19,7 +19,7 @@ from kafka.errors import (
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from checkpoints.bookmarks import KafkaIds, Offsets, Place, Positions
+from checkpoints.bookmarks import KafkaIds, Offsets, Place, Positions, flat
 from reconcilers.errors import Unreachable
 from reconcilers.model import Micros
 from streaming.settings import KafkaSettings
@@ -238,8 +238,9 @@ class Watcher:
             raise Unreachable(f"reading topic {topic}: {failed}") from failed
 
     def holds_records(self, place: Place, begin: int, end: int) -> bool:
-        """Whether any record is in these offsets, and not a transaction's marker alone."""
-        return begin < end and next(self.records(*place, begin, end), None) is not None
+        """Whether a record is in these offsets, no marker alone; or may have been, and is gone."""
+        found = begin < end and next(self.records(*place, begin, end), None) is not None
+        return found or begin < min(end, flat(self.beginning_offsets(place[:1])).get(place, end))
 
     def close(self) -> None:
         """Let go of the connections."""

@@ -9,7 +9,10 @@ import pytest
 from kafka.errors import TopicAlreadyExistsError
 from kafka.structs import TopicPartition
 
+from checkpoints.bookmarks import Bookmark
+from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.errors import Unreachable
+from streaming.pipeline.table_topics import READ_TO_END, TableTopics
 from streaming.settings import KafkaSettings
 from streaming.topics import Watcher, watcher
 
@@ -100,3 +103,68 @@ def test_a_partition_without_a_leader_cannot_be_reached(
     kafka = watching(Leaderless(0), monkeypatch)
     with pytest.raises(Unreachable, match="james"):
         ASKED[asked](kafka)
+
+
+class Retained(Broker):
+    """A topic whose records before 20 are dropped; it ends at 100, with ten offsets of markers."""
+
+    at = 0
+
+    def topics(self) -> set[str]:
+        return {"james.imapuidtable"}
+
+    def partitions_for_topic(self, _topic: str) -> set[int]:
+        return {0}
+
+    def assign(self, _partitions: Sequence[TopicPartition]) -> None:
+        pass
+
+    def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 20)
+
+    def end_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 100)
+
+    def seek(self, _place: TopicPartition, at: int) -> None:
+        self.at = at
+
+    def position(self, _place: TopicPartition) -> int:
+        """As ``auto_offset_reset`` has it: what is dropped is passed over, to the end."""
+        return self.at if self.at >= 20 else 100
+
+    def poll(self, timeout_ms: int) -> dict[TopicPartition, list[Any]]:
+        assert timeout_ms
+        at, self.at = self.at, min(self.at + 10, 100)
+        found = [SimpleNamespace(offset=at, key=b"", value=b"{}")] if at < 90 else []
+        return {TopicPartition("james.imapuidtable", 0): found}
+
+
+HELD = [(0, True), (19, True), (20, True), (50, True), (90, False), (100, False)]
+
+
+@pytest.mark.parametrize(("settled", "held"), HELD)
+def test_what_kafka_has_dropped_unread_may_have_been_a_record(
+    settled: int, held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka = watching(Retained(0), monkeypatch)
+    assert kafka.holds_records(("james.imapuidtable", 0), settled, 100) is held
+
+
+@pytest.mark.parametrize(("settled", "held"), HELD)
+def test_a_topic_of_which_kafka_has_dropped_unread_records_is_not_read_to_its_end(
+    settled: int, held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka, bookmarks = watching(Retained(0), monkeypatch), MemoryBookmarks()
+    place = ("james.imapuidtable", 0)
+    bookmarks.record(Bookmark("stream", {place: settled}))
+    TableTopics(kafka, bookmarks, "stream", "james").note_ends()
+    noted = bookmarks.named("stream", READ_TO_END)
+    assert (noted is None or place not in noted.settled) is held
+
+
+def test_of_a_topic_that_has_dropped_all_what_was_not_settled_may_have_been_a_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kafka = watching(Retained(0), monkeypatch)
+    assert kafka.holds_records(("james.imapuidtable", 0), 5, 20)
+    assert not kafka.holds_records(("james.imapuidtable", 0), 20, 20)
