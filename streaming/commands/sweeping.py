@@ -26,7 +26,15 @@ log = logging.getLogger("reconciler")
 
 LOOKS_EVERY = 10.0
 """Seconds between two looks at whether a sweep is due."""
+PAUSE = 60.0
+"""Seconds until what failed is tried again."""
+LONGEST_PAUSE = 600.0
+"""Seconds, after a defect of ours: the pause is doubled each time."""
 WHO = "the stream"
+
+
+class Defect(Exception):
+    """A sweep has ended by a fault of ours, which is in the log with its traceback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +54,37 @@ class OwnSweeps:
             self._run(stop)
 
     def _run(self, stop: Event) -> None:
-        while not stop.wait(LOOKS_EVERY):
+        pause, after_a_defect = LOOKS_EVERY, PAUSE
+        while not stop.wait(pause):
+            pause = LOOKS_EVERY
             try:
-                self._sweep_if_due(stop)
+                self._look(stop)
+                after_a_defect = PAUSE
             except Interrupted:
                 return
             except AlreadyRunning:
                 log.debug("somebody sweeps already")
+            except Defect as defect:
+                log.error("%s; it is tried again in %d s", defect, round(after_a_defect))
+                pause, after_a_defect = after_a_defect, min(2 * after_a_defect, LONGEST_PAUSE)
             except (ReconcilerError, OSError) as failed:  # its temporary folder, too
                 if not stop.is_set():
                     log.warning("the sweep waits: %s", failed)
-                    stop.wait(LOOKS_EVERY * 6)
+                    pause = PAUSE
+
+    def _look(self, stop: Event) -> None:
+        """Raises `Defect` for what nobody expected: it ends neither thread nor process.
+
+        A process that starts again goes on with the same sweep, and would settle nothing.
+        """
+        try:
+            self._sweep_if_due(stop)
+        except (Interrupted, ReconcilerError, OSError):
+            raise
+        except Exception as failed:
+            log.exception("a sweep has ended by a defect")
+            self.opened.metrics.sweep_faults.inc()
+            raise Defect(f"a sweep has ended by a defect: {failed!r}") from failed
 
     def _sweep_if_due(self, stop: Event) -> None:
         opened, now = self.opened, now_micros()

@@ -54,6 +54,7 @@ class Metrics:
     tally_waiting: Gauge = field(init=False)
     tally_turn: Gauge = field(init=False)
     tally_restarts: Counter = field(init=False)
+    sweep_faults: Counter = field(init=False)
     _shown: dict[str, set[Labels]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -106,6 +107,7 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ("tally_waiting", Gauge, "tallies_waiting", "Counters that are due to be looked at", ()),
     ("tally_turn", Gauge, "tally_turn_timestamp_seconds", "When the counting thread lived", ()),
     ("tally_restarts", Counter, "tally_restarts", "Times that counting began anew", ()),
+    ("sweep_faults", Counter, "sweep_faults", "Sweeps of the stream that a defect ended", ()),
 )
 
 

@@ -6,9 +6,12 @@ from threading import Event
 from unittest.mock import Mock, patch
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from reconcilers.errors import Unreachable
-from streaming.commands.sweeping import OwnSweeps
+from streaming.again.sweep import Interrupted
+from streaming.commands.sweeping import LONGEST_PAUSE, LOOKS_EVERY, OwnSweeps
+from streaming.monitoring.metrics import Metrics
 
 
 class Stop(Event):
@@ -16,9 +19,10 @@ class Stop(Event):
 
     def __init__(self, pauses: int) -> None:
         super().__init__()
-        self.left = pauses
+        self.left, self.taken = pauses, list[float]()
 
     def wait(self, timeout: float | None = None) -> bool:
+        self.taken.append(timeout or 0)
         self.left -= 1
         return self.left <= 0
 
@@ -34,3 +38,28 @@ def test_whatever_fails_it_looks_again_and_keeps_its_one_client(
     assert tried.call_count > 3
     assert str(failure) in caplog.text
     assert watcher.close.call_count == 1
+
+
+def faults(metrics: Metrics) -> float | None:
+    return metrics.registry.get_sample_value("reconciler_sweep_faults_total")
+
+
+def test_a_defect_is_logged_and_tried_again_after_a_pause_that_grows(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    metrics, stop = Metrics(CollectorRegistry()), Stop(7)
+    sweeps = OwnSweeps(Mock(metrics=metrics), Mock(), Mock())
+    with patch.object(OwnSweeps, "_sweep_if_due", side_effect=KeyError("a defect")) as tried:
+        sweeps.run(stop)
+    assert tried.call_count == 6
+    assert stop.taken == [LOOKS_EVERY, 60, 120, 240, 480, LONGEST_PAUSE, LONGEST_PAUSE]
+    assert faults(metrics) == 6
+    assert [type(each.exc_info[1]) for each in caplog.records if each.exc_info] == [KeyError] * 6
+
+
+def test_after_a_look_that_ended_well_the_pauses_begin_anew() -> None:
+    stop, looks = Stop(6), [KeyError("a"), KeyError("b"), None, KeyError("c"), Interrupted()]
+    sweeps = OwnSweeps(Mock(metrics=Metrics(CollectorRegistry())), Mock(), Mock())
+    with patch.object(OwnSweeps, "_sweep_if_due", side_effect=looks):
+        sweeps.run(stop)
+    assert stop.taken == [LOOKS_EVERY, 60, 120, LOOKS_EVERY, 60]
