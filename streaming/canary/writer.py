@@ -220,12 +220,12 @@ class CanaryKeeper:
 
     def _turns(self, stop: Event) -> Iterator[float]:
         while not stop.is_set():
-            if trouble := self.writer.clock.trouble():
-                self._tell(trouble)
-                yield LEASE_EVERY
-                continue
             try:
-                yield from self._held(stop)
+                if trouble := self.writer.clock.trouble():
+                    self._tell(trouble)
+                    yield LEASE_EVERY
+                else:
+                    yield from self._held(stop)
             except AlreadyRunning as other:
                 log.debug("canaries are written elsewhere: %s", other)
                 self._told = None

@@ -413,6 +413,27 @@ def test_a_clock_that_goes_wrong_while_canaries_are_written_gives_up_the_lease(
     assert leases.held_by("canary") is None
 
 
+def test_a_clock_that_cannot_be_measured_is_tried_again(
+    process: Process, leases: MemoryLease, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Refusing(Clock):
+        left = 2
+
+        def trouble(self) -> str | None:
+            if self.left:
+                self.left -= 1
+                raise Refused("asking n1 for its time: no right")
+            return super().trouble()
+
+    one = keeper(process, leases)
+    one.writer.clock = Refusing(process)
+    with caplog.at_level(logging.INFO, "reconciler"):
+        one.run(Turns(process, 5))
+    told = ["no canary is written: asking n1 for its time: no right", "writing canaries"]
+    assert caplog.messages == told
+    assert len(process.of("n1")) == 3
+
+
 # --- canaries begin anew --------------------------------------------------------------------------
 
 
