@@ -69,6 +69,8 @@ class Removals:
         some = self.tables.some_slots
         newest = list(some(self.projection, group, size, None))
         yield newest
+        if not newest:  # emptied since the first rows were read: nothing is left to lose
+            return
         yield first[:size]
         begins, ends = first[0][0].key[1], max(slot.key[1] for slot, _ in newest)
         for begin in between(begins, ends, PARTS - 2):

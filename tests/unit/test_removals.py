@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -197,3 +197,19 @@ def test_each_mailbox_is_asked_once(rows: int) -> None:
     assert tables.scanned == [MAILBOX]
     assert asked.may_lose_rows(OTHER_MAILBOX) is True
     assert tables.scanned == [MAILBOX, OTHER_MAILBOX]
+
+
+@dataclass
+class EmptiedTables(CountingTables):
+    """Their user empties the mailbox after its first rows were read."""
+
+    def some_slots(self, *_: object) -> Iterator[tuple[Slot, KeyValue | None]]:
+        return iter(())
+
+
+@pytest.mark.parametrize("kept", [range(1, 1_501), ()], ids=["its truth is read", "gone, too"])
+def test_a_large_mailbox_that_is_emptied_between_two_reads_has_nothing_to_lose(
+    kept: Iterable[int],
+) -> None:
+    tables = with_truth(EmptiedTables(rows=mailbox(1_500).rows), kept)
+    assert removals(tables).may_lose_rows(MAILBOX) is True
