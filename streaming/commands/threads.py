@@ -16,7 +16,8 @@ class Threads:
 
     What can be tried again a thread tries again itself. If one ends before it was told to, by an
     exception or by a return, that is logged, and ``stop`` is set: all others end, too, and the
-    process with them (`check`). Its supervisor starts it again.
+    process with them (`check`). Its supervisor starts it again. One that fails after it was told to
+    end is logged only.
     """
 
     def __init__(self, stop: Event) -> None:
@@ -51,5 +52,6 @@ class Threads:
                 self._end(EndedItself(f"thread {name} has ended by itself"))
 
     def _end(self, why: ReconcilerError) -> None:
-        self.failed = self.failed or why  # the first: others end because of it
+        if not self.stop.is_set():  # else others end because of the first, or all as they are told
+            self.failed = self.failed or why
         self.stop.set()

@@ -15,7 +15,7 @@ import pytest
 
 from checkpoints.lease import Lease
 from checkpoints.memory_lease import MemoryLease
-from reconcilers.errors import AlreadyRunning, EndedItself, ReconcilerError
+from reconcilers.errors import AlreadyRunning, EndedItself, ReconcilerError, Unreachable
 from reconcilers.exit_codes import ExitCode
 from streaming.canary.writer import CanaryKeeper
 from streaming.commands import canary, holding, own_stream, stream, workers
@@ -38,6 +38,11 @@ HANG_S = 60.0
 def broken(*_: object) -> None:
     """What nobody expected."""
     raise KeyError("gone")
+
+
+def unreachable(*_: object) -> None:
+    """As while Kafka goes away."""
+    raise Unreachable("no broker")
 
 
 def returned(*_: object) -> None:
@@ -94,6 +99,22 @@ def test_threads_that_end_as_they_are_told_end_nothing(caplog: pytest.LogCapture
         each.join(HANG_S)
     threads.check()
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("fault", [broken, unreachable])
+def test_a_thread_that_fails_while_it_is_stopped_is_only_logged(
+    fault: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    def run(stop: Event) -> None:
+        until_told(stop)
+        fault()
+
+    threads = Threads(Event())
+    thread = threads.start("ours", run)
+    threads.stop.set()
+    thread.join(HANG_S)
+    threads.check()
+    assert [each.levelno for each in caplog.records] == [logging.CRITICAL]
 
 
 # --- each thread of a stream
