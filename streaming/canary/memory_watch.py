@@ -132,9 +132,12 @@ class MemoryWatch:
     def doubted(self, why: str, until: Micros | None) -> None:
         """Our own keyspace was as it was left ``until`` then (µs; None: not known), and is no more.
 
-        Memory that has begun later holds every change since. Raises `Retryable`.
+        Memory that has begun later holds every change since. Where none has begun, the same is one
+        loss, however often a process starts. Raises `Retryable`.
         """
         watching = self.lineage.watching()
+        if watching is None and [each.why for each in self.losses.since(0)[:1]] == [why]:
+            return
         if watching is None or until is None or watching.since <= until:
             self.end(why)
 

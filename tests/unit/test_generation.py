@@ -343,14 +343,20 @@ class Driver:
     metrics: Metrics = field(default_factory=lambda: Metrics(CollectorRegistry()))
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
     losses: MemoryLosses = field(default_factory=MemoryLosses)
+    seconds: int = 0
 
     def __post_init__(self) -> None:
         memory = MemoryWatch(
-            *(self.lineage, self.losses, CapturedAs("imapuidtable=1@5"), lambda: NOW + SECOND),
+            *(self.lineage, self.losses, CapturedAs("imapuidtable=1@5"), self.clock),
             MemoryReport(self.metrics),
         )
         self.lineage.watch_from(NOW - MINUTE, "imapuidtable=1@5")
         self.report = PauseReport(self.place.watch, self.metrics, memory.doubted)
+
+    def clock(self) -> Micros:
+        """A second later each time."""
+        self.seconds += 1
+        return NOW + self.seconds * SECOND
 
     def shown(self, reason: str) -> float | None:
         read = self.metrics.registry.get_sample_value
@@ -393,6 +399,14 @@ def test_a_person_lets_it_go_on(driver: Driver, caplog: pytest.LogCaptureFixture
     assert driver.report.is_over()
     assert driver.shown("own_keyspace") == 0
     assert "a person has said that our keyspace is right" in caplog.records[-1].getMessage()
+
+
+def test_another_start_while_it_lasts_records_no_loss_again(driver: Driver) -> None:
+    driver.place.truncate("holds")
+    driver.report.is_over()
+    for _ in range(3):
+        PauseReport(driver.place.watch, driver.metrics, driver.report.doubted).is_over()
+    assert len(driver.losses.since(0)) == 1
 
 
 def test_memory_that_has_begun_since_is_left_as_it_is(driver: Driver) -> None:
