@@ -94,6 +94,20 @@ def judge(
     return Repair(difference, sentence, on_memory)
 
 
+def once_heard(seen: Seen, verdict: Verdict, moment: Moment) -> Verdict:
+    """The verdict, unless events of a delete that a removal rests on may be on their way.
+
+    Events of one moment come up to `Moment.heard_within` apart: that of another row's end, or of a
+    copy that the same delete took, may come later than the truth's.
+    """
+    if not isinstance(verdict, Repair) or not verdict.rests_on_memory or not seen.consulted:
+        return verdict
+    late = max(seen.memory.range_deletes, default=0) > moment.heard_until
+    if verdict.difference.kind is not Kind.EXTRA_ROW or not late:
+        return verdict
+    return LookAgain(verdict.difference, "what else its delete took may be on its way")
+
+
 def _rests_on_memory(
     family: Family, seen: Seen, difference: Difference, moment: Moment, accepted: frozenset[Kind]
 ) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checkpoints.lineage import Lineage
+from reconcilers.confirm import Moment, once_heard
 from reconcilers.errors import ReadFailed, Refused
 from reconcilers.family import Family, Projection
 from reconcilers.memory import NOTHING_REMEMBERED, Entry, Memory, memory_of, merged
@@ -34,11 +35,11 @@ class Confirmer:
     delay: Micros = 45 * SECOND
     contents: Contents | None = None
 
-    def settle(self, seen: Seen, verdict: Verdict) -> Verdict:
-        """The verdict on what was read, once content was asked for where that matters."""
-        if self.contents is None:
-            return verdict
-        return self.contents.settle(self.projection, seen, verdict)
+    def settle(self, seen: Seen, verdict: Verdict, moment: Moment) -> Verdict:
+        """The verdict, once content was asked for where that matters, and events have come."""
+        if self.contents is not None:
+            verdict = self.contents.settle(self.projection, seen, verdict)
+        return once_heard(seen, verdict, moment)
 
     def read(self, suspects: Sequence[Suspect]) -> list[Seen]:
         """Each suspect as it is now: projection FIRST, truth SECOND, at serial consistency.

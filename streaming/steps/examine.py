@@ -226,7 +226,7 @@ class Examiner:
         of_nobody = isinstance(verdict, Repair) and not seen.consulted
         if of_nobody and may_be_unread(self.journal, self.family, case.slot):
             return names_no_source(self.family)
-        return self.confirmation.settle(seen, verdict)
+        return self.confirmation.settle(seen, verdict, case.moment)
 
     def _repair(
         self, case: ConfirmedSuspect, verdict: Repair, step: Step, batch: _Batch

@@ -148,18 +148,21 @@ class LineageRecorder:
     def _read(self, state: LookState, deleted: Set[Named], now: Micros) -> Iterator[Entry]:
         """The earliest read since watching began is kept; what was expiring is renewed as it is.
 
-        Of a row that one of the ``deleted`` may have ended, and did not, so much is kept. What is
-        left of a row after its delete has not outlived it.
+        Of a row that one of the ``deleted`` may have ended, and did not, so much is kept, and of one
+        that the listing lacks: it is to be added again. What is left of a row after its delete has
+        not outlived it.
         """
         for slot, claims in state.claims.items():
             for source, row in claims:
                 before = state.entry(slot, source)
                 told = {(None, slot.key), (source, (slot.group,)), (source, ())} & deleted
-                had_at = now if told and not is_incomplete(self.family, row) else None
+                asked = told or (slot in state.targets and slot not in state.rows)
+                had_at = now if asked and not is_incomplete(self.family, row) else None
+                kept = had_at or (None if before is None else before.had_at)
                 if before is None or not before.in_truth or self._outdated(before):
-                    yield Entry(source, slot, in_truth=True, recorded_at=now, had_at=had_at)
+                    yield Entry(source, slot, in_truth=True, recorded_at=now, had_at=kept)
                 elif before.expiring or had_at is not None:
-                    yield replace(before, had_at=had_at or before.had_at)
+                    yield replace(before, had_at=kept)
 
     def _outdated(self, before: Entry) -> bool:
         return before.recorded_at is None or before.recorded_at < (self.watched_since or 0)

@@ -7,6 +7,7 @@ broken on purpose further down.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -189,6 +190,36 @@ def test_a_row_that_its_user_still_sees_has_not_ended() -> None:
         settle(run)
         look(run, copy)
     assert is_there(run, copy)
+
+
+def test_events_of_one_delete_may_come_some_time_apart() -> None:
+    """The row has left the listing already, and that event comes later than the truth's."""
+    run = a_run()
+    first = added(run)
+    settle(run)
+    look(run, first)
+    expunge(run, first)
+    settle(run)
+    run.world.pass_time(10 * CLIMATE.delay)
+    copy = added(run, run.world.slots[first])
+    settle(run)
+    look(run, copy)
+    ghost = Update(first.key, run.world.now, {"messageid": run.world.slots[first], "modseq": 9})
+    run.world.projection.apply(ghost)
+    events = len(run.world.events)
+    expunge(run, first)
+    run.world.pass_time(SECOND)
+    late = [each for each in run.world.events[events:] if each.uid is not None]
+    run.world.events[events:] = [each for each in run.world.events[events:] if each not in late]
+    run.world.pass_time(CLIMATE.delay + CLIMATE.window)
+    look(run, copy)
+    assert is_there(run, copy)
+    run.world.events += [replace(each, arrived=run.world.now) for each in late]
+    for _ in range(2):
+        settle(run)
+        look(run, copy)
+    assert is_there(run, copy)
+    assert kind_reported(run, copy) is Kind.AMBIGUOUS_RANGE_DELETE
 
 
 def test_a_row_that_came_and_went_within_one_look_is_remembered() -> None:

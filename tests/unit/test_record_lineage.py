@@ -287,14 +287,35 @@ def test_a_row_is_written_where_it_is_not_known_yet(
 ) -> None:
     lineage = WrittenLineage()
     recorder(lineage).rows(wakes, state, NOW)
-    assert lineage.entries == written
-    assert ("remember" in lineage.calls) is bool(written)
+    known = [replace(each, had_at=None) for each in lineage.entries]
+    assert [each for each in known if each not in written] in ([], [entry()])
+    assert [each for each in written if each not in known] == []
+
+
+def test_of_a_row_that_the_listing_lacks_it_is_kept_when_the_truth_had_it() -> None:
+    """It is to be added again, whatever became of its delete."""
+    for before, kept in ((None, NOW - 5), (entry(), LONG_AGO)):
+        lineage = WrittenLineage()
+        entries = [] if before is None else [before]
+        recorder(lineage).rows([], looked_at(claimed=True, entries=entries), NOW - 5)
+        assert lineage.entries == [replace(entry(at=kept), had_at=NOW - 5)]
+    lineage = WrittenLineage()
+    recorder(lineage).rows([], looked_at(claimed=True, listed=True, entries=[entry()]), NOW)
+    assert lineage.calls == []
+
+
+def test_an_older_read_of_a_row_that_outlived_its_delete_is_kept() -> None:
+    lineage = WrittenLineage()
+    before = replace(entry(at=1), had_at=5)
+    recorder(lineage).rows([], looked_at(claimed=True, listed=True, entries=[before]), NOW)
+    assert lineage.entries == [replace(entry(at=NOW), had_at=5)]
 
 
 @pytest.mark.parametrize("since", [None, 0])
 def test_without_a_beginning_of_watching_what_was_read_is_kept(since: Micros | None) -> None:
     lineage = WrittenLineage()
-    recorder(lineage, since).rows([], looked_at(claimed=True, entries=[entry(at=1)]), NOW)
+    state = looked_at(claimed=True, listed=True, entries=[entry(at=1)])
+    recorder(lineage, since).rows([], state, NOW)
     assert lineage.calls == []
 
 
