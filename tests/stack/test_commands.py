@@ -380,15 +380,17 @@ def test_a_stuck_finding_is_tried_again(
 ) -> None:
     stuck = put(journal, Kind.MISSING_ROW, State.STUCK)
     reported = put(journal, Kind.DUPLICATE_UID, State.REPORTED)
-    code, said = reconcile("findings", "--retry", place(stuck), place(reported))
+    observed = put(journal, Kind.MISSING_ROW, State.OBSERVED)
+    code, said = reconcile("findings", "--retry", *map(place, (stuck, reported, observed)))
     assert code == 1
-    assert "1 retried" in said
-    assert f"refused  {place(reported)}" in said
-    found = journal.recall(MESSAGE, "messages", [stuck.slot, reported.slot])
-    assert (found[stuck.slot].state, found[stuck.slot].attempts) == (State.HELD, 0)
-    assert found[reported.slot].state is State.REPORTED
-    assert published(settings, stuck.slot)
-    assert not published(settings, reported.slot)
+    assert "2 retried" in said
+    assert f"refused  {place(observed)}" in said
+    found = journal.recall(MESSAGE, "messages", [stuck.slot, reported.slot, observed.slot])
+    for slot in (stuck.slot, reported.slot):
+        assert (found[slot].state, found[slot].attempts) == (State.HELD, 0)
+        assert published(settings, slot)
+    assert found[observed.slot].state is State.OBSERVED
+    assert not published(settings, observed.slot)
 
 
 def test_held_classes_are_accepted_all_at_once(
