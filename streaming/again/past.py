@@ -58,12 +58,14 @@ def _span(times: Sequence[Micros]) -> tuple[Micros, Micros] | None:
 class SiftedRows:
     """What became of suspects: ``handed_over`` as ever, or ``left``, by reason.
 
-    ``covered`` counts those that are handed over because a person has accepted their reason.
+    ``covered`` counts those that are handed over because a person has accepted their reason, and
+    ``told`` those whose own finding says the same already.
     """
 
     handed_over: list[Suspect] = field(default_factory=list)
     left: dict[Kind, LeftRows] = field(default_factory=dict)
     covered: Counter[Kind] = field(default_factory=Counter)
+    told: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class PastRows:
                 some = extra[start : start + ROWS_AT_ONCE]
                 reasons, told = self._reasons(some, removals)
                 new = [each for each in some if each.slot not in told]
+                found.told += len(some) - len(new)
                 self._sift(new, reasons, groups, at, found)
         return found
 

@@ -66,7 +66,8 @@ class SweptPiece:
 
     ``unread`` are tokens that the server fails to read, and why. ``failed`` says why nothing of it
     counts: a server did not answer. ``left`` are rows of the past that no evidence decides, by the
-    reason; ``covered`` counts those of its suspects whose reason a person has accepted.
+    reason; ``covered`` counts those of its suspects whose reason a person has accepted, and
+    ``told`` the rows whose own finding says the same already.
     """
 
     piece: Piece
@@ -74,6 +75,7 @@ class SweptPiece:
     suspects: list[Suspect] = field(default_factory=list)
     left: dict[Kind, LeftRows] = field(default_factory=dict)
     covered: Counter[Kind] = field(default_factory=Counter)
+    told: int = 0
     unread: list[tuple[TokenRange, str]] = field(default_factory=list)
     failed: str | None = None
 
@@ -81,13 +83,14 @@ class SweptPiece:
         """Take in what became of some suspects."""
         self.suspects += sifted.handed_over
         self.covered += sifted.covered
+        self.told += sifted.told
         for reason, some in sifted.left.items():
             self.left.setdefault(reason, LeftRows(some.most)).merge(some)
 
     @property
     def differ(self) -> int:
         """How many rows differ."""
-        return len(self.suspects) + sum(each.rows for each in self.left.values())
+        return len(self.suspects) + self.told + sum(each.rows for each in self.left.values())
 
     @property
     def unreadable(self) -> list[Suspect]:

@@ -20,7 +20,9 @@ from reconcilers.hold import Hold
 from reconcilers.lost_rows import LostRow, LostRows, place_of, together
 from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.tokens import token_ranges
 from streaming.again.past import PastRows, SiftedRows
+from streaming.again.scan import Piece, SweptPiece
 from streaming.steps.accepted_together import AcceptedTogether
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner
@@ -230,6 +232,9 @@ def test_one_whose_own_finding_says_the_same_is_neither_left_nor_handed_over() -
     sifted = past.sift()
     assert sifted.handed_over == []
     assert sifted.left[AMBIGUOUS].rows == MANY - 10
+    piece = SweptPiece(Piece(FAMILY.listing.table, 0, token_ranges(1)[0]))
+    piece.take(sifted)
+    assert piece.differ == MANY, "they are still said to differ"
 
 
 @pytest.mark.parametrize(
