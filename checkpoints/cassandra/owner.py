@@ -1,4 +1,7 @@
-"""The owner of our own keyspace in Cassandra: one row, taken by a lightweight transaction."""
+"""The owner of our own keyspace in Cassandra: one row, taken by a lightweight transaction.
+
+The row may be there and name nobody: a generation makes it where the table was truncated.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ class CassandraOwner:
         self._store = store
         self._read = store.prepare_serial("SELECT james FROM $ks.owner WHERE name = 'owner'")
         self._take = store.prepare_conditional(
-            "INSERT INTO $ks.owner (name, james) VALUES ('owner', ?) IF NOT EXISTS"
+            "UPDATE $ks.owner SET james = ? WHERE name = 'owner' IF james = null"
         )
 
     def owner(self) -> str | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import cast
 from unittest.mock import MagicMock
 
 import pytest
 
+from checkpoints.cassandra import CassandraOwner, Store
 from checkpoints.memory_owner import MemoryOwner
 from checkpoints.schema.upgrade import upgrade
 from reconcilers.errors import Misconfigured, Refused, Unreachable
@@ -108,6 +111,44 @@ def test_doctor_goes_on_where_the_owner_cannot_be_asked(
     monkeypatch.setattr(doctor, "logged_in", away)
     monkeypatch.setattr(doctor, "examine", lambda settings: ())
     assert app.main(["doctor"]) == 0
+
+
+# --- the row in Cassandra ------------------------------------------------------------------------
+
+
+@dataclass
+class Row:
+    """The one row of `owner`, None where it is missing; it takes a condition as Cassandra does."""
+
+    cells: dict[str, object] | None
+
+    def rows(self, _doing: str, cql: str, *values: object) -> list[tuple[object, ...]]:
+        if cql.startswith("SELECT"):
+            return [] if self.cells is None else [(self.cells.get("james"),)]
+        if cql.endswith("IF NOT EXISTS"):
+            applied = self.cells is None
+        else:
+            assert cql.endswith("IF james = null")
+            applied = (self.cells or {}).get("james") is None
+        if applied:
+            self.cells = {**(self.cells or {}), "james": values[0]}
+        return [(applied,)]
+
+    def claim(self, james: str) -> str:
+        prepared = dict.fromkeys(("prepare_serial", "prepare_conditional"), str)
+        store = SimpleNamespace(rows=self.rows, **prepared)
+        return CassandraOwner(cast(Store, store)).claim(james)
+
+
+@pytest.mark.parametrize("cells", [None, {"generation": 1}], ids=["no row", "a generation alone"])
+def test_a_row_that_names_nobody_is_taken_by_the_first_alone(
+    cells: dict[str, object] | None,
+) -> None:
+    """A generation makes the row where the table was truncated."""
+    row = Row(cells)
+    assert row.claim("apache_james") == "apache_james"
+    assert row.claim("james_two") == "apache_james"
+    assert row.cells == {**(cells or {}), "james": "apache_james"}
 
 
 # --- canaries ------------------------------------------------------------------------------------
