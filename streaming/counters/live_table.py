@@ -23,13 +23,17 @@ Why = Callable[[WriteTarget], str | None]
 
 @dataclass(slots=True)
 class LiveTable:
-    """Which of these ``shapes`` James writes; ``clock`` is a steady one, seconds."""
+    """Which of these ``shapes`` James writes; ``clock`` is a steady one, seconds.
+
+    A reading that failed decides nothing: the next one goes on with what was decided before it.
+    """
 
     shapes: tuple[Tally, ...]
     read: Read
     clock: Callable[[], float]
     _read_at: float = float("-inf")
     _before: Sequence[TableUse] = ()
+    _decided: Choice | None = None
     _choice: Choice | None = None
 
     def choice(self) -> Choice:
@@ -46,10 +50,10 @@ class LiveTable:
             now = self.read(self.shapes)
         except (Refused, ReadFailed) as refused:  # it holds up no other tally
             return Choice(None, str(refused))
-        before, self._before = self._before, now
-        if self._choice is None or not before:
-            return choose(now)
-        return choose_again(self._choice, before, now)
+        before, self._before = self._before or now, now
+        last = self._decided if self._decided and self._decided.kept else choose(now)
+        self._decided = choose_again(last, before, now)
+        return self._decided
 
     def _tell(self, made: Choice) -> None:
         name, tables = self.shapes[0].name, " and ".join(each.table for each in self.shapes)

@@ -228,6 +228,28 @@ def test_what_may_not_be_read_keeps_none_and_holds_up_no_other(failure: Exceptio
     assert james.later().kept == CURRENT_QUOTA
 
 
+@pytest.mark.parametrize("failure", [Refused("no SELECT"), ReadFailed("tombstones")])
+@pytest.mark.parametrize("older", [NOW, NOW + 1], ids=["all stands still", "James has written"])
+def test_after_a_reading_that_failed_it_is_kept_again(failure: Exception, older: int) -> None:
+    james = Written(NOW, NOW)
+    assert james.kept is None
+    james.older = NOW + 1
+    assert james.later().kept == CURRENT_QUOTA
+    james.refused = failure
+    assert james.later().kept is None
+    james.refused, james.older = None, older + 1
+    assert james.later().kept == CURRENT_QUOTA
+
+
+def test_what_was_not_known_is_asked_again_though_nothing_is_written() -> None:
+    james = Written(NOW, NOW)
+    assert james.kept is None
+    james.newer = None  # the table was truncated
+    assert james.later().kept == CURRENT_QUOTA
+    james.older = None
+    assert james.later().kept == CURRENT_QUOTA
+
+
 def test_only_the_table_that_james_writes_is_corrected() -> None:
     james = Written()
     assert james.why(CURRENT_QUOTA) is None
