@@ -1,8 +1,9 @@
 """The folder of a process's temporary files: Spark's, PySpark's, a sweep's.
 
 It is not in /tmp, which systems clean while a stream runs. It is made when Spark starts, below the
-folder that the settings name. The next process that makes one there removes it: a process that is
-killed removes nothing.
+folder that the settings name. The next process of this host that makes one there removes it: a
+process that is killed removes nothing. Of another host's folder, where several share the place,
+nobody can tell whether its process lives: locks may be each host's own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +22,8 @@ from tempfile import mkdtemp
 from reconcilers.errors import EndedItself, Misconfigured
 from streaming.settings import StreamSettings
 
-PREFIX = "process-"
+LOCK = "lock"
+"""A file: NFS locks only what is open for writing, and no folder can be."""
 SPARKS = ("blockmgr-*", "blockmgr-*/*", "spark-*", "spark-*/*")
 """The folders that Spark makes once and believes to be there; it removes none while it runs."""
 
@@ -33,7 +36,7 @@ def temporary_folder(settings: StreamSettings) -> Path:
         parent.mkdir(parents=True, exist_ok=True)
         with _locked(parent):
             _remove_left(parent)
-            folder = Path(mkdtemp(prefix=PREFIX, dir=parent)).resolve()
+            folder = Path(mkdtemp(prefix=f"{_of_this_host()}-", dir=parent)).resolve()
             _lock(folder, fcntl.LOCK_EX)  # for as long as this process lives
     except OSError as failed:
         raise Misconfigured(
@@ -43,13 +46,20 @@ def temporary_folder(settings: StreamSettings) -> Path:
 
 
 def _remove_left(parent: Path) -> None:
-    """Of processes that are gone: a folder is locked as long as its process lives."""
-    for left in parent.glob(f"{PREFIX}*"):
+    """Of this host's processes that are gone: one that lives keeps its folder locked."""
+    for left in parent.iterdir():
+        if left.name.rpartition("-")[0] != _of_this_host():
+            continue
         try:
             os.close(_lock(left, fcntl.LOCK_EX | fcntl.LOCK_NB))
         except OSError:
             continue
         shutil.rmtree(left, ignore_errors=True)
+
+
+def _of_this_host() -> str:
+    """How the names of its folders begin; a hyphen and letters follow."""
+    return f"process-{socket.gethostname()}"
 
 
 @contextmanager
@@ -64,7 +74,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _lock(folder: Path, how: int) -> int:
     """Returns the file number that holds the lock until it is closed. Raises `OSError`."""
-    number = os.open(folder, os.O_RDONLY)
+    number = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(number, how)
     except OSError:

@@ -35,8 +35,9 @@ class StreamSettings(Section):
     )
     temp_dir: Path | None = Field(
         None,
-        description="temporary files, Spark's too: a local folder that nobody cleans; without it"
-        " `temporary` below checkpoint_dir",
+        description="temporary files, Spark's too: a folder on a local disk, not NFS, that nobody"
+        " cleans; without it `temporary` below checkpoint_dir, or where that is a URI, below the"
+        " working directory",
     )
     delay: Seconds = Field(45.0, description="D: nothing is judged before; James retries for 31 s")
     window: Seconds = Field(5.0, description="W: a key comes out D to D + 1.5 W after it is read")

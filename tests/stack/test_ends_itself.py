@@ -67,7 +67,7 @@ def goes_on(restarted: Restarted) -> None:
 def test_temporary_files_that_are_removed_under_a_stream(restarted: Restarted) -> None:
     stream = restarted.stream
     temporary = stream.checkpoint.parents[1] / "temporary"
-    (folder,) = temporary.iterdir()
+    (folder,) = temporary.glob("process-*")
     removed = [*folder.glob("spark-*/pyspark-*"), *folder.glob("blockmgr-*")]
     assert len(removed) == 2, "Spark keeps its files in the process's own folder"
     for each in removed:
@@ -76,7 +76,7 @@ def test_temporary_files_that_are_removed_under_a_stream(restarted: Restarted) -
     line = last_line(stream)
     assert line.startswith(f"reconcile: temporary folder {folder}/"), line
     goes_on(restarted)
-    (anew,) = temporary.iterdir()
+    (anew,) = temporary.glob("process-*")
     assert anew != folder, "what a dead process has left is removed"
 
 

@@ -1,6 +1,10 @@
 """Temporary files lie in a folder of the process's own, and a stream ends when it is removed."""
 
+import errno
+import fcntl
+import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -73,10 +77,36 @@ def test_what_a_dead_process_has_left_is_removed_and_a_living_ones_is_not(tmp_pa
         dead.kill()
         dead.wait()
         made = temporary_folder(StreamSettings(temp_dir=tmp_path))
-        assert sorted(tmp_path.iterdir()) == sorted([made, held])
+        assert sorted(tmp_path.glob("process-*")) == sorted([made, held])
     finally:
         lives.kill()
         lives.wait()
+
+
+def test_what_another_host_has_made_is_left_though_its_locks_are_not_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "another-1")
+    others = temporary_folder(StreamSettings(temp_dir=tmp_path))
+    temporary_folder.cache_clear()
+    monkeypatch.setattr(fcntl, "flock", lambda *_: None)
+    monkeypatch.setattr(socket, "gethostname", lambda: "another")
+    made = temporary_folder(StreamSettings(temp_dir=tmp_path))
+    assert others.is_dir()
+    temporary_folder.cache_clear()
+    temporary_folder(StreamSettings(temp_dir=tmp_path))
+    assert not made.exists()
+
+
+def test_a_folder_of_nfs_where_only_a_file_open_for_writing_is_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(number: int, how: int) -> None:
+        if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    assert temporary_folder(StreamSettings(temp_dir=tmp_path)).is_dir()
 
 
 @pytest.mark.parametrize("setting", ["checkpoint_dir", "temp_dir"])
