@@ -21,6 +21,7 @@ pytestmark = pytest.mark.containers
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 DOCKERFILES = sorted(DEPLOY.glob("*/Dockerfile"))
+MADE = re.compile(r"install -d -o reconciler -g reconciler ((?:/\S+\s*)+)")
 SERVICES = {"cassandra", "kafka", "prepare", "agent", "reconciler", "prometheus", "grafana"}
 
 
@@ -167,6 +168,21 @@ def test_the_settings_of_the_kubernetes_example_are_accepted(tmp_path: Path) -> 
     assert container["ports"][0]["containerPort"] == read.metrics.port
     names = {variable["name"]: "x" for variable in container["env"]}
     assert settings.load(file, names).cassandra.username == "x"
+
+
+def test_temporary_files_lie_in_a_folder_that_the_image_makes_for_its_user() -> None:
+    """Below the working directory its user may make none; a volume would keep what is left."""
+    image = DEPLOY / "spark" / "Dockerfile"
+    kubernetes = (DEPLOY / "kubernetes" / "reconciler.yaml").read_text("utf-8")
+    (example, *_) = yaml.safe_load_all(kubernetes)
+    made = [each for run in instructions(image, "RUN") for each in MADE.findall(run)]
+    for text in (
+        (DEPLOY / "reconcile.toml").read_text("utf-8"),
+        example["data"]["reconcile.toml"],
+    ):
+        folder = tomllib.loads(text)["stream"].get("temp_dir")
+        assert folder in " ".join(made).split()
+        assert folder not in instructions(image, "VOLUME")
 
 
 def test_the_settings_of_the_containers_seen_from_outside_are_accepted(tmp_path: Path) -> None:
