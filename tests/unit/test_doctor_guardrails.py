@@ -22,7 +22,7 @@ NONE = {
     "read_consistency_levels_disallowed": "[]",
     "write_consistency_levels_disallowed": "[ANY, TWO]",
 }
-"""As Cassandra ships; ``minimum_timestamp_fail_threshold`` is null, or not there (4.1)."""
+"""As Cassandra ships; both thresholds of timestamps are null, or not there."""
 
 
 def told(**changes: str) -> list[tuple[Level, str]]:
@@ -41,6 +41,7 @@ def test_those_that_cassandra_ships_stand_in_no_way() -> None:
         ("user_timestamps_enabled", "false"),
         ("allow_filtering_enabled", "false"),
         ("minimum_timestamp_fail_threshold", "30d"),
+        ("maximum_timestamp_fail_threshold", "1m"),
         ("page_size_fail_threshold", "1000"),
         ("partition_keys_in_select_fail_threshold", "20"),
         ("in_select_cartesian_product_fail_threshold", "25"),
@@ -73,8 +74,8 @@ def test_where_they_cannot_be_read_that_is_a_warning() -> None:
     assert "the guardrails are not known: no SELECT on system_views" in found.what
 
 
-def test_a_stream_does_not_start_where_no_write_time_is_allowed() -> None:
-    said = "InvalidRequest: Guardrail user_timestamps violated"
+def trial_refused(said: str) -> Store:
+    """What the server says to the write that is tried."""
 
     def run(doing: str, requests: Any) -> None:
         ((cql, (stream,)),) = requests
@@ -82,7 +83,18 @@ def test_a_stream_does_not_start_where_no_write_time_is_allowed() -> None:
         assert "no stream has this name" in stream
         raise Refused(f"{doing}: {said}")
 
-    store = cast(Store, SimpleNamespace(prepare=lambda cql: cql, run=run))
+    return cast(Store, SimpleNamespace(prepare=lambda cql: cql, run=run))
+
+
+@pytest.mark.parametrize("name", ["user_timestamps", "minimum_timestamp"])
+def test_a_stream_does_not_start_where_no_write_time_is_allowed(name: str) -> None:
+    said = f"InvalidRequest: Guardrail {name} violated"
     with pytest.raises(Refused, match=f"{said}: set user_timestamps_enabled: true") as refused:
-        refuse_guardrails(store)
+        refuse_guardrails(trial_refused(said))
     assert refused.value.exit_code is ExitCode.REFUSED
+
+
+def test_a_refusal_for_another_reason_is_told_without_advice_on_write_times() -> None:
+    said = "Unauthorized: User reconciler has no MODIFY permission on <table settled_offsets>"
+    with pytest.raises(Refused, match=f"{said}$"):
+        refuse_guardrails(trial_refused(said))

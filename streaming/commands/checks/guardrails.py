@@ -13,7 +13,10 @@ MUST_BE_ON = {
     "user_timestamps_enabled": "repairs, journal and canaries carry write times of their own",
     "allow_filtering_enabled": "the history of one finding is read with ALLOW FILTERING",
 }
-MUST_BE_OFF = {"minimum_timestamp_fail_threshold": "repairs carry the write time of the truth"}
+MUST_BE_OFF = {
+    "minimum_timestamp_fail_threshold": "repairs carry the write time of the truth",
+    "maximum_timestamp_fail_threshold": "that of a host of James's whose clock is ahead lies ahead",
+}
 AT_LEAST = {
     "page_size_fail_threshold": 5_000,
     "partition_keys_in_select_fail_threshold": 100,
