@@ -148,9 +148,9 @@ class LineageRecorder:
     def _read(self, state: LookState, deleted: Set[Named], now: Micros) -> Iterator[Entry]:
         """The earliest read since watching began is kept; what was expiring is renewed as it is.
 
-        Of a row that one of the ``deleted`` may have ended, and did not, so much is kept, and of one
-        that the listing lacks: it is to be added again. What is left of a row after its delete has
-        not outlived it.
+        Of a row that one of the ``deleted`` may have ended, and did not, so much is kept; so it is
+        of one that the listing lacks, which is to be added again. What is left of a row after its
+        delete has not outlived it.
         """
         for slot, claims in state.claims.items():
             for source, row in claims:
