@@ -381,16 +381,14 @@ def test_a_stuck_finding_is_tried_again(
     stuck = put(journal, Kind.MISSING_ROW, State.STUCK)
     reported = put(journal, Kind.DUPLICATE_UID, State.REPORTED)
     observed = put(journal, Kind.MISSING_ROW, State.OBSERVED)
-    code, said = reconcile("findings", "--retry", *map(place, (stuck, reported, observed)))
-    assert code == 1
-    assert "2 retried" in said
+    three = (stuck, reported, observed)
+    code, said = reconcile("findings", "--retry", *map(place, three))
+    assert (code, "2 retried" in said) == (1, True)
     assert f"refused  {place(observed)}" in said
-    found = journal.recall(MESSAGE, "messages", [stuck.slot, reported.slot, observed.slot])
-    for slot in (stuck.slot, reported.slot):
-        assert (found[slot].state, found[slot].attempts) == (State.HELD, 0)
-        assert published(settings, slot)
-    assert found[observed.slot].state is State.OBSERVED
-    assert not published(settings, observed.slot)
+    found = journal.recall(MESSAGE, "messages", slots := [each.slot for each in three])
+    states = [(found[slot].state, found[slot].attempts) for slot in slots]
+    assert states == [(State.HELD, 0), (State.HELD, 0), (State.OBSERVED, observed.attempts)]
+    assert [published(settings, slot) for slot in slots] == [True, True, False]
 
 
 def test_held_classes_are_accepted_all_at_once(
