@@ -29,7 +29,7 @@ class ProjectionDelete:
 class OwnDelete:
     """A delete of a projection row that the reconciler itself sends, ``at`` its write time.
 
-    ``sent_at`` (µs, our clock): from then on nobody sees the row.
+    ``sent_at`` (µs, our clock): the row has ended by then, unless the listing has it still.
     """
 
     slot: Slot

@@ -155,7 +155,8 @@ class LineageRecorder:
         for slot, claims in state.claims.items():
             for source, row in claims:
                 before = state.entry(slot, source)
-                told = {(None, slot.key), (source, (slot.group,)), (source, ())} & deleted
+                names = {(None, slot.key), (source, (slot.group,)), (source, ())} if deleted else ()
+                told = not deleted.isdisjoint(names)
                 asked = told or (slot in state.targets and slot not in state.rows)
                 had_at = now if asked and not is_incomplete(self.family, row) else None
                 kept = had_at or (None if before is None else before.had_at)

@@ -1,8 +1,9 @@
-"""Lives of a mailbox with every history: what James, capture, clocks and operators may do to it.
+"""Lives of a mailbox: what James, capture, clocks and operators may do to it.
 
 A life is a `Past` of which users also add again what they had, statements of both sides fail or are
 sent twice, rows are written that James never writes, clocks differ up to the limit, and a person
-accepts, undoes and releases at random. Content is asked for, as in production.
+accepts, undoes and releases at random. Content is asked for, as in production. Crashes and failed
+writes of ours are in `races`, late events in `test_behind`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""No row is removed that its user kept, in random lives with every history: see `lives`.
+"""No row is removed that its user kept, in random lives: see `lives`.
 
 Nor is one removed whose content went with that of another known row: `content_lost`. The seeds of
 `BROKE` removed such a row before the rules were as they are.
