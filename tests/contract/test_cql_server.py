@@ -216,6 +216,7 @@ LINEAGE_COLUMNS = {
     "uid": "bigint",
     "in_truth": "boolean",
     "recorded_at": "bigint",
+    "had_at": "bigint",
     "ttl(seen)": "int",
 }
 

@@ -102,7 +102,7 @@ def test_the_marker_of_a_transaction_is_an_offset_without_a_record(
         producer.begin_transaction()
         producer.send(topic, b"an event")
         producer.commit_transaction()
-    assert watcher.end_offsets([topic]) == {topic: {0: 2}}
+    until("the marker is there", lambda: watcher.end_offsets([topic]) == {topic: {0: 2}})
     assert watcher.holds_records((topic, 0), 0, 2)
     assert not watcher.holds_records((topic, 0), 1, 2)
     assert not watcher.holds_records((topic, 0), 2, 2)

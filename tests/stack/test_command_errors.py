@@ -238,8 +238,8 @@ def test_a_folder_that_cannot_be_made_is_one_line(settings: Any, tmp_path: Path)
     config = settings(stream={"checkpoint_dir": str(tmp_path / "a file" / "below")})
     failed = reconcile("stream", "--mode", "repair", "--config", str(config))
     assert failed.returncode == 2, failed.stderr
-    line = failed.stderr.strip().splitlines()[-1]  # after what Spark says when it starts
-    assert line.startswith("reconcile: stream.checkpoint_dir "), failed.stderr
+    (line,) = [each for each in failed.stderr.splitlines() if each.startswith("reconcile: ")]
+    assert line.startswith("reconcile: stream.checkpoint_dir "), failed.stderr  # Spark talks, too
 
 
 def test_a_second_stream_in_repair_mode_is_refused(scene: Scene) -> None:

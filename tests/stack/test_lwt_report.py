@@ -1,7 +1,6 @@
 """`reconcile lwt-report` gives back what was done to the real servers, to the number."""
 
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ import pytest
 from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 
+from reconcilers.exit_codes import ExitCode
 from reconcilers.lwt_cost import PAXOS, Range
 from streaming.settings import load
 from tests.endpoints import Endpoints
@@ -124,7 +124,7 @@ def test_it_goes_on_until_somebody_ends_it(config: Path) -> None:
         assert running.stdout is not None
         told = [json.loads(running.stdout.readline()) for _ in range(2)]
         running.terminate()
-        assert running.wait(PATIENCE) == -signal.SIGTERM
+        assert running.wait(PATIENCE) == ExitCode.TERMINATED
     assert all(each["seconds"] >= 1 for each in told)
 
 

@@ -128,7 +128,7 @@ def missing_row_with_null_columns(scene: Scene) -> Place:
     return place
 
 
-def orphan_that_the_truth_never_had(scene: Scene) -> Place:
+def orphan_of_an_unknown_message(scene: Scene) -> Place:
     """As old as memory: a younger one waits longer, until its own event cannot come any more."""
     place = Place()
     scene.write_projection(place, {"messageid": place.messageid, **cells()}, scene.began)
@@ -174,7 +174,7 @@ def partial_row_of_a_living_message(scene: Scene) -> Place:
 PLANTED = (
     missing_row,
     missing_row_with_null_columns,
-    orphan_that_the_truth_never_had,
+    orphan_of_an_unknown_message,
     orphan_of_a_deleted_message,
     wrong_uid,
     wrong_messageid,
@@ -211,14 +211,19 @@ def test_null_columns_of_the_truth_stay_null_in_a_row_that_is_added(
     ]
 
 
-@pytest.mark.parametrize(
-    "orphan", ["orphan_that_the_truth_never_had", "orphan_of_a_deleted_message"]
-)
-def test_an_orphan_is_removed(scene: Scene, broken: Broken, orphan: str) -> None:
-    row = broken.places[orphan].row
+def test_an_orphan_of_a_deleted_message_is_removed(scene: Scene, broken: Broken) -> None:
+    row = broken.places["orphan_of_a_deleted_message"].row
     scene.await_verified(row)
     assert scene.kinds(row) == {"extra_row"}
     assert scene.lacks(row)
+
+
+def test_an_orphan_of_a_message_that_was_never_received_is_left(
+    scene: Scene, broken: Broken
+) -> None:
+    row = broken.places["orphan_of_an_unknown_message"].row
+    scene.reported(row, "ambiguous_range_delete")
+    assert not scene.lacks(row)
 
 
 def test_a_row_with_a_wrong_uid_is_removed_and_the_right_one_added(
