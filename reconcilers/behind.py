@@ -29,6 +29,16 @@ class Heard:
     nodes: Collection[Node]
     whole: bool = True
 
+    @property
+    def frontier(self) -> Micros | None:
+        """Of the node that is farthest behind (µs); None where there is none."""
+        return min(self.of_each.values(), default=None)
+
+    @property
+    def of_each(self) -> Times:
+        """By node; 0 of one of which no canary has come out."""
+        return {**dict.fromkeys(self.nodes, 0), **self.until}
+
 
 def longest_age(delay: Micros, window: Micros, usual_capture: Micros) -> Micros:
     """How old (µs) the frontier may be: twice what is waited for anyway.
@@ -45,7 +55,7 @@ def why_behind(heard: Heard, now: Micros, longest: Micros, skew: Micros) -> str 
     Nor is it ahead of our clock by ``skew`` or more: a node dates its canaries, and if its clock is
     so wrong, they do not show how old anything is.
     """
-    frontier = {**dict.fromkeys(heard.nodes, 0), **heard.until}
+    frontier = heard.of_each
     if not frontier:
         return f"{BEHIND}: no canary has come out yet"
     node = min(sorted(frontier), key=lambda each: frontier[each])

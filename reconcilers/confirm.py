@@ -38,21 +38,24 @@ from reconcilers.seen import Seen
 class Moment:
     """When a confirmation began (µs, our clock), and the delay D.
 
-    ``heard_within`` is how late an event may come while the stream is not behind
-    (`reconcilers.behind.longest_age`). ``admitted`` is when it was not behind (µs), None where that
-    is as new as the confirmation.
+    ``frontier`` (µs): what each node had before it has come out and was looked at; None where
+    nothing is later than the confirmation.
     """
 
     began: Micros
     delay: Micros
-    heard_within: Micros = 0
-    admitted: Micros | None = None
+    frontier: Micros | None = None
 
     @property
     def heard_until(self) -> Micros:
-        """Of what was written before this every event has come; clocks differ by D/2 at most."""
-        admitted = self.began if self.admitted is None else min(self.admitted, self.began)
-        return admitted - self.heard_within - self.delay // 2
+        """Of what was written before this every event has come: a write arrives within D."""
+        frontier = self.began if self.frontier is None else min(self.frontier, self.began)
+        return frontier - self.delay
+
+    def after(self, passes: Micros) -> Moment:
+        """The moment a while later (µs), the stream no farther behind."""
+        frontier = None if self.frontier is None else self.frontier + passes
+        return Moment(self.began + passes, self.delay, frontier)
 
     @property
     def horizon(self) -> Micros:
@@ -97,8 +100,8 @@ def judge(
 def once_heard(seen: Seen, verdict: Verdict, moment: Moment) -> Verdict:
     """The verdict, unless events of a delete that a removal rests on may be on their way.
 
-    Events of one moment come up to `Moment.heard_within` apart: that of another row's end, or of a
-    copy that the same delete took, may come later than the truth's.
+    Events of one moment come some time apart: that of another row's end, or of a copy that the same
+    delete took, may come later than the truth's.
     """
     if not isinstance(verdict, Repair) or not verdict.rests_on_memory or not seen.consulted:
         return verdict

@@ -202,16 +202,17 @@ class Admission:
     """What the driver lets through for this batch: None, or why not.
 
     ``ceiling`` says how many repairs may be written, where that has a limit.
-    ``on_memory`` is for repairs that are right only if no event of theirs is still to come; it was
-    judged at ``judged_at`` (µs), None where nothing was. ``generation`` is the newest of our own
-    keyspace that the driver has seen (µs): a worker that finds an older one writes nothing.
+    ``on_memory`` is for repairs that are right only if no event of theirs is still to come;
+    ``frontier`` (µs): of what was there before it, all has come; None where the stream is behind,
+    or nobody knows. ``generation`` is the newest of our own keyspace that the driver has seen (µs):
+    a worker that finds an older one writes nothing.
     """
 
     repairs: str | None = None
     removals: str | None = None
     observe: bool = False
     on_memory: str | None = None
-    judged_at: Micros | None = None
+    frontier: Micros | None = None
     ceiling: Ceiling | None = None
     generation: Micros | None = None
 

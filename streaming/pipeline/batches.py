@@ -54,9 +54,11 @@ class Batches:
         """What may be repaired in this slice. Raises `AlreadyRunning` when the lease is lost."""
         read_at = piece.read_at or self.record.clock()  # when late records were read is not known
         admission = self.admission.admit(look, piece.name, read_at)
-        judged_at = self.record.clock()
-        on_memory = self.behind.at(piece, in_order(look.echoes)) if look.suspects else None
-        admission = replace(admission, on_memory=on_memory, judged_at=judged_at)
+        if look.suspects:
+            heard = self.behind.heard(piece, in_order(look.echoes))
+            why = self.behind.why(heard)
+            frontier = heard.frontier if why is None else None
+            admission = replace(admission, on_memory=why, frontier=frontier)
         return self.ceiling.admit(admission, len(look.suspects))
 
     def canaries_alone(self, piece: Slice) -> BatchLook | None:
@@ -84,7 +86,7 @@ class Batches:
     def ended(self, look: BatchLook, piece: Slice) -> None:
         """The slice is done: counters are told, then it is settled, then shown."""
         self.memory.heard(self.record.ended(look, piece))
-        self.behind.at(piece)
+        self.behind.why(self.behind.heard(piece))
 
     def _let_go(self) -> None:
         """What a person, or the frontier, holds no more comes back, at a pace."""

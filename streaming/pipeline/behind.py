@@ -51,13 +51,16 @@ class BehindWatch:
     _is: bool = False
     _was: bool = False
 
-    def at(self, piece: Slice, echoes: Sequence[Echo] = ()) -> str | None:
-        """Why the stream is behind by what was heard up to now, None when it is not.
+    def heard(self, piece: Slice, echoes: Sequence[Echo] = ()) -> Heard:
+        """What was heard up to now.
 
         ``echoes`` are those of this slice while it is not settled: what they prove was looked at.
         """
         until = self.frontier.until_with(echoes, piece.end)
-        heard = Heard(until, self.frontier.nodes(), piece.whole)
+        return Heard(until, self.frontier.nodes(), piece.whole)
+
+    def why(self, heard: Heard) -> str | None:
+        """Why the stream is behind by what was heard, None when it is not."""
         why = why_behind(heard, self.clock(), self.longest, self.skew)
         if why is not None and not self._is:
             log.info("removals that rest on memory wait: %s", why)

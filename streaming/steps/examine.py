@@ -52,7 +52,7 @@ class Rules:
     """The settings that steps 5 to 7 obey; durations in µs. See `Moment`."""
 
     delay: Micros
-    heard_within: Micros
+    heard_within: Micros  # how old the frontier is at most, where nobody tells it
     recheck_interval: Micros
     attempts: Attempts
     empty_truth_min_rows: int
@@ -117,7 +117,7 @@ class Examiner:
         if withdrawn is not None:  # C may be wrong, or a stop waits: nothing is judged
             self.publish([each.wake(each.kind) for each in suspects])
             return [self._comes_back(each.slot, withdrawn) for each in suspects]
-        cases = self.confirmed(suspects, began, batch, this.permit.admission.judged_at)
+        cases = self.confirmed(suspects, began, batch, this.permit.admission.frontier)
         outcomes = list(this.repairs.readable())
         for case in cases:
             try:
@@ -146,11 +146,12 @@ class Examiner:
         suspects: Sequence[Suspect],
         began: Micros,
         batch: str,
-        admitted: Micros | None = None,
+        frontier: Micros | None = None,
     ) -> list[ConfirmedSuspect]:
         """Each as it is now, with its open finding. Nothing is written. Raises `Unreadable`."""
         rules = self.rules
-        moment = Moment(began, rules.delay, rules.heard_within, admitted)
+        heard = began - rules.heard_within if frontier is None else frontier
+        moment = Moment(began, rules.delay, heard)
         slots, name = [suspect.slot for suspect in suspects], self.projection.name
         open_ones = self.journal.recall(self.family, name, slots)
         wanted = [suspect for suspect in suspects if suspect.unreadable is None]

@@ -101,7 +101,7 @@ class Explainer:
         for passes in (rules.delay, rules.heard_within + rules.delay):
             if not isinstance(last, LookAgain):
                 break
-            moment = replace(case.moment, began=case.moment.began + passes)
+            moment = case.moment.after(passes)
             seen = replace(case.seen, suspected=last.difference.kind)
             case = replace(case, moment=moment, seen=seen)
             last = examiner.verdict(case)

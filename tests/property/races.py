@@ -214,7 +214,6 @@ class Run:
         What else has settled is only remembered: its slots are looked at when they are asked for.
         """
         kept, world = self.kept, self.world
-        began = world.now  # what is heard by now is that of some time ago: see `Moment.admitted`
         until = world.now - self.climate.delay - self.climate.window
         settled, first = kept.settled(until), kept.taken
         again = kept.came_round(batch.slots, world.now - self.climate.delay)
@@ -227,7 +226,7 @@ class Run:
         kept.taken = max(kept.taken, first + len(settled))
         ports.publish(found.again)
         suspects = each_once(each for each in found.suspects if each.slot in batch.slots)
-        allowed = permit(Admission(on_memory=self.behind, judged_at=began))
+        allowed = permit(Admission(on_memory=self.behind, frontier=until))
         outcomes = []
         for projection in self.family.projections:
             concerned = [each for each in suspects if each.projection == projection.name]

@@ -239,7 +239,7 @@ def test_what_waited_for_the_stream_to_catch_up_is_looked_at_when_it_has() -> No
     decisions.start()
     piece = replace(PIECE, end={(TOPIC, 0): 20})
     admitted = decisions.admit(ONE_SUSPECT, piece)
-    assert admitted.judged_at == decisions.record.clock()
+    assert admitted.frontier is None
     why = admitted.on_memory
     assert why is not None
     assert "no canary of node n1" in why
@@ -250,7 +250,11 @@ def test_what_waited_for_the_stream_to_catch_up_is_looked_at_when_it_has() -> No
     decisions.ended(BatchLook(echoes=CANARIES), piece)
     assert [wake.key[1] for wake in decisions.later_looks(NOW)] == [uid_of(HELD)]
     assert decisions.later_looks(NOW) == []
-    assert decisions.admit(ONE_SUSPECT, piece).on_memory is None
+    admitted = decisions.admit(ONE_SUSPECT, piece)
+    assert (admitted.on_memory, admitted.frontier) == (
+        None,
+        frontier.until_with((), piece.end)["n1"],
+    )
 
 
 def test_the_canaries_of_a_slice_count_at_its_own_admission() -> None:

@@ -87,7 +87,8 @@ class Watched:
     def at(self, done_before: Micros = NOW) -> bool:
         """Whether it is behind at a slice that was read now."""
         places = {(TOPIC, 0): 1, ("reconciler.suspects", 0): 1}
-        return self.behind.at(Slice(places, places, NOW, done_before)) is not None
+        heard = self.behind.heard(Slice(places, places, NOW, done_before))
+        return self.behind.why(heard) is not None
 
     @property
     def shown(self) -> float | None:

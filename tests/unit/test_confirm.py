@@ -67,6 +67,12 @@ def test_settled_is_one_delay_before_the_confirmation_began() -> None:
     assert Moment(began=100, delay=30).horizon == 70
 
 
+def test_a_later_moment_has_heard_as_much_more() -> None:
+    assert Moment(100, 30, 50).after(30) == Moment(130, 30, 80)
+    assert Moment(100, 30, 50).after(30).heard_until == 50
+    assert Moment(100, 30).after(30).heard_until == 100
+
+
 def test_agreement_needs_no_delay() -> None:
     assert verdict(seen(row(at=NOW), truth(at=NOW))) == Consistent()
 

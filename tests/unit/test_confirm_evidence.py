@@ -259,7 +259,7 @@ def test_an_orphan_without_evidence_is_kept(memory: Memory, present: set[int]) -
     assert reported(one) is Kind.AMBIGUOUS_RANGE_DELETE
 
 
-LATE = replace(MOMENT, heard_within=200 * SECOND)
+LATE = replace(MOMENT, frontier=MOMENT.began - 200 * SECOND)
 UNKNOWN = Memory(slots(8), complete_at=LONG_AGO - 1)
 
 
@@ -279,15 +279,13 @@ def test_a_row_of_no_known_message_waits_for_all_of_before_it_too(after: int) ->
     assert isinstance(judge(FAMILY, PROJECTION, one, LATE), LookAgain if after else Repair)
 
 
-@pytest.mark.parametrize(("admitted", "answer"), [(0, Repair), (-1, LookAgain), (1, Repair)])
-def test_what_has_come_is_known_of_when_the_stream_was_not_behind(
-    admitted: int, answer: type
-) -> None:
+@pytest.mark.parametrize(("later", "answer"), [(0, Repair), (-1, LookAgain), (1, Repair)])
+def test_what_has_come_is_known_up_to_the_frontier(later: int, answer: type) -> None:
     """What has come since then is not: it may have been silent from then on."""
-    at_once = replace(LATE, admitted=LATE.began)
-    assert at_once.heard_until == replace(LATE, admitted=LATE.began + 9).heard_until
-    moment = replace(LATE, admitted=LATE.began - 20 * SECOND + admitted)
-    orphan = row(at=LATE.heard_until - 20 * SECOND)
+    at_once = replace(LATE, frontier=LATE.began)
+    assert at_once.heard_until == replace(LATE, frontier=LATE.began + 9).heard_until
+    moment = replace(LATE, frontier=LATE.began - 20 * SECOND + later)
+    orphan = row(at=moment.began - 20 * SECOND - DELAY)
     one = replace(seen(orphan, memory=UNKNOWN), suspected=Kind.EXTRA_ROW)
     assert isinstance(judge(FAMILY, PROJECTION, one, moment), answer)
 

@@ -80,9 +80,9 @@ def test_nor_is_it_where_a_row_cannot_be_read(place: Slot) -> None:
 def test_what_has_come_since_the_slice_was_admitted_is_not_known() -> None:
     """A slice of many suspects takes a while: what is confirmed last counts from its beginning."""
     one = swept_stream(actual=partial(flagseen=True, at=NOW - 2 * DELAY))
-    admitted = Admission(judged_at=NOW - 2 * DELAY)
+    admitted = Admission(frontier=NOW - 2 * DELAY)
     outcome = one.settle(Kind.EXTRA_ROW, admitted, sources=frozenset())
     assert outcome.action is Action.LOOK_AGAIN
     assert not one.tables.applied
-    one.settle(Kind.EXTRA_ROW, replace(admitted, judged_at=NOW), sources=frozenset())
+    one.settle(Kind.EXTRA_ROW, replace(admitted, frontier=NOW), sources=frozenset())
     assert len(one.tables.applied) == 1
