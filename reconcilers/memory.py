@@ -277,10 +277,18 @@ def merged(slot: Slot, memories: Sequence[Memory]) -> Memory:
         row_deletes=frozenset().union(*(memory.row_deletes for memory in named)),
         projection_deletes=frozenset().union(*(memory.projection_deletes for memory in memories)),
         sibling_deletes=siblings,
-        had={slot: at for memory in memories for slot, at in memory.had.items()},
-        read={slot: at for memory in memories for slot, at in memory.read.items()},
+        had=_newest_of_each(memory.had for memory in memories),
+        read=_newest_of_each(memory.read for memory in memories),
         unseen=any(memory.unseen for memory in memories),
     )
+
+
+def _newest_of_each(times: Iterable[Mapping[Slot, Micros]]) -> dict[Slot, Micros]:
+    newest: dict[Slot, Micros] = {}
+    for some in times:
+        for slot, at in some.items():
+            newest[slot] = max(at, newest.get(slot, at))
+    return newest
 
 
 def _latest(times: Sequence[Micros | None]) -> Micros | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
-from cassandra.query import PreparedStatement
+from cassandra.query import UNSET_VALUE, PreparedStatement
 
 from checkpoints.cassandra.store import Request, Store
 from checkpoints.lineage import SourceInGroup
@@ -41,7 +41,7 @@ class KeptDeletes:
         self._again(self._keep_row, self._store.gather(doing, rows))
 
     def _again(self, statement: PreparedStatement, found: Iterator[tuple[object, ...]]) -> None:
-        single: Iterator[list[Request]] = ([(statement, tuple(row))] for row in list(found))
+        single: Iterator[list[Request]] = ([(statement, _as_it_was(row))] for row in list(found))
         self._store.run("keeping deletes", self._store.by_replica(single, PARTITIONS_A_BATCH))
 
 
@@ -51,6 +51,11 @@ def _read(
     return store.prepare(
         f"SELECT {names(columns)}, deleted_at FROM $ks.{table} WHERE {equal(partition)}"
     )
+
+
+def _as_it_was(row: tuple[object, ...]) -> tuple[object, ...]:
+    """To write null would leave a tombstone: a cell that had no value gets none."""
+    return tuple(UNSET_VALUE if each is None else each for each in row)
 
 
 def _write(store: Store, table: str, columns: list[KeyColumn]) -> PreparedStatement:

@@ -9,7 +9,7 @@ writes of ours are in `races`, late events in `test_behind`.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from checkpoints.pauses import Resumed
@@ -45,7 +45,6 @@ class Life(Past):
     """One life. ``persons`` is how many kinds of what a person does there are; 0: nobody acts."""
 
     persons: int = 4
-    accepted: set[Slot] = field(default_factory=set)
     undone: int = 0
 
     def new_run(self, climate: Climate) -> Run:
@@ -130,7 +129,6 @@ class Life(Past):
         ]
         if waiting:
             chosen = self.rng.choice(waiting)
-            self.accepted.add(chosen.slot)
             self.run.kept.journal.touch(accepted(chosen, self.world.now))
 
     def _undo(self, slot: Slot) -> None:
@@ -152,9 +150,7 @@ class Life(Past):
         self.run.newer_user_writes_stand()
         new, self.judged = self.run.kept.planned[self.judged :], len(self.run.kept.planned)
         for planned in new:
-            if planned.kind is not Kind.EXTRA_ROW or not planned.kept:
-                continue
-            if planned.slot in self.accepted:
+            if planned.kind is not Kind.EXTRA_ROW or not planned.kept or planned.accepted:
                 continue
             if planned.source is None or self._names_another(planned):
                 continue  # nobody can read it

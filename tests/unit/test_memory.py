@@ -293,6 +293,13 @@ def test_no_message_is_no_memory() -> None:
     assert merged(SLOT, []) == NOTHING_REMEMBERED
 
 
+def test_of_two_reads_of_one_row_the_newest_counts() -> None:
+    early, late = Memory(had={SLOT: 5}, read={SLOT: 3}), Memory(had={SLOT: 9}, read={SLOT: 4})
+    for pair in ([early, late], [late, early]):
+        together = merged(SLOT, pair)
+        assert (together.had, together.read) == (late.had, late.read)
+
+
 def test_one_message_is_its_memory() -> None:
     alone = Memory(slots(7), slots(8), BORN, sibling_deletes={Slot(MAILBOX, 8): frozenset({1})})
     assert merged(SLOT, [alone]) == alone
