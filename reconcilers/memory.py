@@ -136,10 +136,13 @@ class Memory:
     def ended(self, slot: Slot, delay: Micros) -> Micros:
         """From when on (µs) a delete may have ended a row; ``delay`` is D (µs).
 
-        One from before that is not the row's end: a read has found the row after it. The read came
-        a delay after the delete was received, and clocks differ by less than D/2.
+        One from before that is not the row's end: a read has found the row after it. That of
+        ``had`` came a delay after the delete was received, and clocks differ by less than D/2. By
+        any other read only what was issued D before it had arrived.
         """
-        return self.had[slot] - delay // 2 if slot in self.had else -(2**63)
+        had, read = self.had.get(slot), self.read.get(slot)
+        after = [] if had is None else [had - delay // 2]
+        return max([*after, *([] if read is None else [read - delay])], default=-(2**63))
 
     def holds(self, slot: Slot) -> bool:
         """Whether the truth had this slot when memory was whole, or since.

@@ -9,7 +9,7 @@ writes of ours are in `races`, late events in `test_behind`.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from checkpoints.pauses import Resumed
@@ -46,6 +46,7 @@ class Life(Past):
 
     persons: int = 4
     undone: int = 0
+    given_up: dict[Slot, Micros] = field(default_factory=dict)
 
     def new_run(self, climate: Climate) -> Run:
         """With clocks of its own, and content."""
@@ -142,7 +143,9 @@ class Life(Past):
             paused=lambda *_: None,
             clock=ports.clock,
         )
-        self.undone += undo.carry_out(repair, hold).what is Undoing.DONE
+        if undo.carry_out(repair, hold).what is Undoing.DONE:
+            self.undone += 1
+            self.given_up.pop(slot, None)
 
     # --- what must hold
 
@@ -150,7 +153,11 @@ class Life(Past):
         self.run.newer_user_writes_stand()
         new, self.judged = self.run.kept.planned[self.judged :], len(self.run.kept.planned)
         for planned in new:
-            if planned.kind is not Kind.EXTRA_ROW or not planned.kept or planned.accepted:
+            if planned.kind is not Kind.EXTRA_ROW:
+                continue
+            if planned.accepted:
+                self.given_up[planned.slot] = planned.began
+            if not planned.kept or self._is_given_up(planned.slot):
                 continue
             if planned.source is None or self._names_another(planned):
                 continue  # nobody can read it
@@ -159,6 +166,10 @@ class Life(Past):
             assert not self._went_with(planned.slot), (
                 f"content: one delete took {planned.slot} with another, and it was removed"
             )
+
+    def _is_given_up(self, slot: Slot) -> bool:
+        """Whether a person has let the row go, and nobody has added it again, or undone that."""
+        return self.given_up.get(slot, 0) > self.world.added[slot]
 
     def _names_another(self, planned: Planned) -> bool:
         """Whether the row named a message that is not its own, and lineage knew no other."""

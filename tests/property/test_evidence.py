@@ -473,13 +473,18 @@ def test_a_broken_rule_of_evidence_is_noticed(
         holds()
 
 
-def test_two_rules_stand_between_a_partition_delete_that_comes_round_and_rows_that_came_since(
+def test_three_rules_stand_between_a_partition_delete_that_comes_round_and_later_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is remembered as it comes first alone, and it names no row that was not there by then."""
+    """It is remembered as it comes first alone; names no row that was not there by then; ends none.
+
+    That it ended none is known by the read that has found the row since.
+    """
     monkeypatch.setattr(LineageRecorder, "partition_deletes", echoed_deletes_remembered)
     test_a_partition_delete_that_comes_round_says_nothing_of_rows_that_came_since()
     monkeypatch.setattr(evidence, "_oldest", lambda *_: 0)
+    test_a_partition_delete_that_comes_round_says_nothing_of_rows_that_came_since()
+    monkeypatch.setattr(Memory, "ended", lambda *_: -(2**63))
     with pytest.raises(AssertionError):
         test_a_partition_delete_that_comes_round_says_nothing_of_rows_that_came_since()
 

@@ -16,7 +16,7 @@ from reconcilers.model import Kind
 from tests.property.lives import Life
 from tests.property.mail import FAMILY
 
-BROKE = (82, 125, 146, 154, 155, 166, 192, 203, 303, 309, 335, 377, 466, 577, 619, 843, 968)
+BROKE = (82, 125, 146, 154, 155, 166, 192, 203, 303, 309, 335, 377, 466, 577, 619, 843, 968, 10009)
 
 
 def lived(seeds: Iterable[int]) -> Counter[object]:

@@ -293,6 +293,12 @@ def test_no_message_is_no_memory() -> None:
     assert merged(SLOT, []) == NOTHING_REMEMBERED
 
 
+def test_a_delete_of_before_a_read_is_not_the_rows_end() -> None:
+    assert Memory(read={SLOT: 90}).ended(SLOT, 30) == 60
+    assert Memory(had={SLOT: 100}, read={SLOT: 90}).ended(SLOT, 30) == 85
+    assert Memory(had={SLOT: 100}, read={SLOT: 130}).ended(SLOT, 30) == 100
+
+
 def test_of_two_reads_of_one_row_the_newest_counts() -> None:
     early, late = Memory(had={SLOT: 5}, read={SLOT: 3}), Memory(had={SLOT: 9}, read={SLOT: 4})
     for pair in ([early, late], [late, early]):
