@@ -150,7 +150,7 @@ class LineageRecorder:
 
         Of a row that one of the ``deleted`` may have ended, and did not, so much is kept; so it is
         of one that the listing lacks, which is to be added again. What is left of a row after its
-        delete has not outlived it.
+        delete has not outlived it, and counts as told, not as read.
         """
         for slot, claims in state.claims.items():
             for source, row in claims:
@@ -158,15 +158,18 @@ class LineageRecorder:
                 names = {(None, slot.key), (source, (slot.group,)), (source, ())} if deleted else ()
                 told = not deleted.isdisjoint(names)
                 asked = told or (slot in state.targets and slot not in state.rows)
-                had_at = now if asked and not is_incomplete(self.family, row) else None
+                read_at = None if is_incomplete(self.family, row) else now
+                had_at = read_at if asked else None
                 kept = had_at or (None if before is None else before.had_at)
-                if before is None or not before.in_truth or self._outdated(before):
-                    yield Entry(source, slot, in_truth=True, recorded_at=now, had_at=kept)
+                newly_read = read_at is not None and self._outdated(before)
+                if before is None or not before.in_truth or newly_read:
+                    yield Entry(source, slot, in_truth=True, recorded_at=read_at, had_at=kept)
                 elif before.expiring or had_at is not None:
                     yield replace(before, had_at=kept)
 
-    def _outdated(self, before: Entry) -> bool:
-        return before.recorded_at is None or before.recorded_at < (self.watched_since or 0)
+    def _outdated(self, before: Entry | None) -> bool:
+        recorded_at = None if before is None else before.recorded_at
+        return recorded_at is None or recorded_at < (self.watched_since or 0)
 
 
 Named = tuple[KeyValue | None, tuple[KeyValue, ...]]

@@ -476,22 +476,14 @@ def test_a_broken_rule_of_evidence_is_noticed(
 def test_three_rules_stand_between_a_partition_delete_that_comes_round_and_later_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is remembered as it comes first alone; names no row that was not there by then; ends none.
-
-    That it ended none is known by the read that has found the row since.
-    """
+    """It is remembered as it comes first; names no row of later; and a read has found the row."""
+    holds = test_a_partition_delete_that_comes_round_says_nothing_of_rows_that_came_since
     monkeypatch.setattr(LineageRecorder, "partition_deletes", echoed_deletes_remembered)
-    test_a_partition_delete_that_comes_round_says_nothing_of_rows_that_came_since()
     monkeypatch.setattr(evidence, "_oldest", lambda *_: 0)
-    test_a_partition_delete_that_comes_round_says_nothing_of_rows_that_came_since()
+    holds()
     monkeypatch.setattr(Memory, "ended", lambda *_: -(2**63))
     with pytest.raises(AssertionError):
-        test_a_partition_delete_that_comes_round_says_nothing_of_rows_that_came_since()
-
-
-def lost_rows_alone(of: seen.Seen, since: Micros, delay: Micros) -> bool:
-    """Rows that are there say nothing of deletes."""
-    return bool(evidence._lost(of) - {of.slot})
+        holds()
 
 
 def test_two_rules_stand_between_an_expunge_by_a_slower_clock_and_the_first_copy(
@@ -500,6 +492,7 @@ def test_two_rules_stand_between_an_expunge_by_a_slower_clock_and_the_first_copy
     """Each alone is enough: the copy is as good as gone, or accounts for its own delete."""
     monkeypatch.setattr(seen, "outlived_its_delete", lambda truth, memory, delay: False)
     test_an_expunge_of_a_copy_by_a_slower_clock_does_not_prove_that_the_first_was_meant()
+    lost_rows_alone = lambda of, since, delay: bool(evidence._lost(of) - {of.slot})  # noqa: E731
     monkeypatch.setattr(evidence, "_others_lost", lost_rows_alone)
     with pytest.raises(AssertionError):
         test_an_expunge_of_a_copy_by_a_slower_clock_does_not_prove_that_the_first_was_meant()

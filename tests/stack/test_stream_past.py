@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from operator import gt
 
 import pytest
 from cassandra.cluster import Session
@@ -17,6 +16,7 @@ from cassandra.util import uuid_from_time
 
 from checkpoints.cassandra import CassandraJournal, Store
 from reconcilers.families.message import MESSAGE
+from reconcilers.finding import State
 from reconcilers.model import Slot
 from streaming.tables import canary_schema
 from tests.endpoints import Running
@@ -114,21 +114,23 @@ def mail(switched: Scene, admin: tuple[str, ...], mail_keyspace: str) -> Mail:
 
 
 def await_looked_at_again(scene: Scene, *places: Place) -> None:
-    """Until looks that began after this call have left the findings open."""
+    """Until looks that a person asked for now have left the findings as they were."""
     journal = CassandraJournal(Store(scene.session, scene.own), scope=scene.keyspace)
     slots = [Slot(*place.row) for place in places]
+    look_again(scene, *places)
 
-    def due() -> list[int]:
+    def reported() -> bool:
         found = journal.recall(MESSAGE, MESSAGE.listing.name, slots)
-        return [found[slot].next_look or 0 for slot in slots]
+        return all(found[slot].state is State.REPORTED for slot in slots)
 
-    def passed(before: list[int]) -> list[int] | None:
-        now = due()
-        return now if all(map(gt, now, before)) else None
+    until("each was looked at again", reported)
 
-    first = due()
-    second = until("each was looked at", lambda: passed(first))
-    until("each was looked at again", lambda: passed(second))
+
+def look_again(scene: Scene, *places: Place) -> None:
+    """As a person asks for: by themselves findings that wait are looked at ever less often."""
+    named = [f"{place.mailboxid}/{place.uid}" for place in places]
+    answer = scene.command("findings", "--retry", *named)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
 def comes(scene: Scene, captured: str) -> bool:
@@ -181,6 +183,7 @@ def test_old_mail_whose_content_is_there_is_held_until_it_is_gone(
     switched.await_all_examined()
     assert not switched.lacks(row)
     switched.delete_content(expunged.readable)
+    look_again(switched, expunged.readable)
     switched.await_verified(row)
     assert switched.lacks(row)
 

@@ -310,6 +310,17 @@ def test_of_a_row_that_the_listing_lacks_it_is_kept_when_the_truth_had_it() -> N
     assert lineage.calls == []
 
 
+def test_what_is_left_of_a_row_after_its_delete_counts_as_told_not_as_read() -> None:
+    state = looked_at(listed=True)
+    state.claims[SLOT] = [(MESSAGE_ID, truth(internaldate=None))]
+    lineage = WrittenLineage()
+    recorder(lineage).rows([], state, NOW)
+    assert lineage.entries == [ONLY_TOLD]
+    state.entries[SLOT] = [ONLY_TOLD]
+    recorder(lineage).rows([], state, NOW)
+    assert lineage.entries == [ONLY_TOLD], "nothing is written anew"
+
+
 def test_an_older_read_of_a_row_that_outlived_its_delete_is_kept() -> None:
     lineage = WrittenLineage()
     before = replace(entry(at=1), had_at=5)
