@@ -409,9 +409,9 @@ def remembered_whenever_read(
     return memory_complete_at(messageid, here, Watching(1))
 
 
-def never_outdated(self: LineageRecorder, before: Entry) -> bool:
+def never_outdated(self: LineageRecorder, before: Entry | None) -> bool:
     """What was read before watching began (anew) is not read again."""
-    return before.recorded_at is None
+    return before is None or before.recorded_at is None
 
 
 def echoed_deletes_remembered(
