@@ -122,10 +122,15 @@ class Alone:
         self._lease.acquire()
         self._threads.start("lease", self._lease.keep)
 
-    def __exit__(self, *_: object) -> None:
-        """The next one may begin at once."""
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """The next one may begin at once. Raises what has ended the renewal, if nothing else did.
+
+        Another may have begun then: what two must not do at a time was perhaps done twice.
+        """
         self._over.set()
         _let_go(self._lease)
+        if kind is None:
+            self._threads.check()
 
 
 def _let_go(lease: Lease) -> None:

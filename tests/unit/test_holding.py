@@ -11,10 +11,11 @@ import pytest
 
 from checkpoints.lease import Holder, Lease
 from checkpoints.memory_lease import MemoryLease
-from reconcilers.errors import EndedItself, Unreachable
+from reconcilers.errors import AlreadyRunning, EndedItself, Unreachable
 from streaming.commands import holding
 from streaming.commands.threads import Threads
 from streaming.settings import Mode
+from tests.stack.streams import until
 
 
 def test_it_is_renewed_while_the_stream_stops(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +63,22 @@ def test_a_lease_that_cannot_be_released_does_not_cover_why_the_process_ends(
         assert caplog.messages.pop() == (
             "the lease was not released, and ends by itself: no host answered"
         )
+
+
+def test_a_lease_that_another_has_taken_meanwhile_is_told_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended: list[Event] = []
+
+    def keep(_lease: Lease, over: Event) -> None:
+        ended.append(over)
+        raise AlreadyRunning("another sweep has it")
+
+    monkeypatch.setattr(Lease, "keep", keep)
+    monkeypatch.setattr(holding, "CassandraLease", lambda store: store)
+    alone = holding.Alone(MemoryLease(), "ours", timedelta(0))  # type: ignore[arg-type]
+    with pytest.raises(AlreadyRunning, match="another sweep"), alone:
+        until("its thread has ended", lambda: bool(ended) and ended[0].is_set())
 
 
 # --- whose lease it is ---------------------------------------------------------------------------
