@@ -38,8 +38,8 @@ from reconcilers.seen import Seen
 class Moment:
     """When a confirmation began (µs, our clock), and the delay D.
 
-    ``frontier`` (µs): what each node had before it has come out and was looked at; None where
-    nothing is later than the confirmation.
+    ``frontier`` (µs): every event of before it was looked at. None: those of before the
+    confirmation were.
     """
 
     began: Micros

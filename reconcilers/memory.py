@@ -136,13 +136,12 @@ class Memory:
     def ended(self, slot: Slot, delay: Micros) -> Micros:
         """From when on (µs) a delete may have ended a row; ``delay`` is D (µs).
 
-        One from before that is not the row's end: a read has found the row after it. That of
-        ``had`` came a delay after the delete was received, and clocks differ by less than D/2. By
-        any other read only what was issued D before it had arrived.
+        An older delete is not the row's end: a read has found the row after it. A read of ``had``
+        came D after the delete was received, and clocks differ by less than D/2. When any other
+        read came, only what was issued D before it had surely arrived.
         """
-        had, read = self.had.get(slot), self.read.get(slot)
-        after = [] if had is None else [had - delay // 2]
-        return max([*after, *([] if read is None else [read - delay])], default=-(2**63))
+        had, read = self.had.get(slot, NEVER), self.read.get(slot, NEVER)
+        return max(had - delay // 2, read - delay)
 
     def holds(self, slot: Slot) -> bool:
         """Whether the truth had this slot when memory was whole, or since.
@@ -152,6 +151,7 @@ class Memory:
         return slot in self.known - self.lost_before
 
 
+NEVER: Micros = -(2**63)
 NOTHING_REMEMBERED = Memory()
 
 

@@ -123,9 +123,10 @@ class Alone:
         self._threads.start("lease", self._lease.keep)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """The next one may begin at once. Raises what has ended the renewal, if nothing else did.
+        """The next one may begin at once.
 
-        Another may have begun then: what two must not do at a time was perhaps done twice.
+        If the lease could not be kept, another may have begun already: raises why, unless the
+        command ends by an error of its own.
         """
         self._over.set()
         _let_go(self._lease)
