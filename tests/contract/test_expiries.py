@@ -9,6 +9,7 @@ from checkpoints.cassandra import CassandraExpiries
 from checkpoints.expiries import Expiries, Expiry
 from checkpoints.memory import MemoryExpiries
 from reconcilers.model import Slot
+from tests.contract.making import days_of_its_own
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
@@ -23,9 +24,9 @@ def expiries(kind: str, request: pytest.FixtureRequest) -> Expiries:
 
 @pytest.fixture
 def soon() -> int:
-    """A whole hour of its own, years ahead: tests share the tables."""
-    hours = time.time_ns() // 1000 // HOUR + 24 * 365 + uuid.uuid4().int % 50_000
-    return hours * HOUR
+    """A whole hour, a year ahead and more; it and those after it are this test's alone."""
+    now = time.time_ns() // 1000 // HOUR
+    return (now + 24 * 365) * HOUR + days_of_its_own()
 
 
 def expiry(due: int) -> Expiry:
@@ -63,9 +64,9 @@ def test_an_hour_is_many_partitions(kind: str, request: pytest.FixtureRequest, s
         pytest.skip("the fake has no partitions")
     store = request.getfixturevalue("store")
     CassandraExpiries(store).expect([expiry(soon + minute * 60 * SECOND) for minute in range(60)])
-    count = store.prepare("SELECT count(*) FROM $ks.expiries WHERE hour = ?")
+    counting = store.prepare("SELECT count(*) FROM $ks.expiries WHERE hour = ?")
     found = [
-        next(store.rows("counting", count, soon // (60 * SECOND) + minute))[0]
+        next(store.rows("counting", counting, soon // (60 * SECOND) + minute))[0]
         for minute in range(60)
     ]
     assert found == [1] * 60

@@ -18,17 +18,14 @@ from reconcilers.key import text_of
 from reconcilers.model import Kind, Slot
 from reconcilers.policy import Breaker
 from tests.builders.slots import mailbox_of
-from tests.contract.making import a_family, a_finding, a_slot
-
-DAY = 86_400_000_000
+from tests.contract.making import DAY, a_family, a_finding, a_slot, days_of_its_own
 
 
 class Clock:
-    """A clock that stands until it is set."""
+    """A clock that stands until it is set, at a day of which the log is this test's alone."""
 
     def __init__(self) -> None:
-        # A day of its own, so that the log of a shared table is this test's only.
-        self.now = (uuid.uuid4().int % 20_000) * DAY + 1_000_000
+        self.now = days_of_its_own() + 1_000_000
 
     def __call__(self) -> int:
         return self.now

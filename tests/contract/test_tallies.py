@@ -13,6 +13,7 @@ from checkpoints.memory_tallies import MemoryRounds, MemoryTallies
 from checkpoints.tallies import Chunk, ChunkSums, Rounds, Tallies
 from reconcilers.errors import Retryable
 from reconcilers.tally import NOTHING, Sum, Sums
+from tests.contract.making import days_of_its_own
 
 HOUR = 3_600_000_000
 AT = 1_700_000_000_000_000
@@ -25,8 +26,8 @@ class Clock:
     """Stands, at an hour that no other test has: what is marked by the hour is this test's only."""
 
     def __init__(self) -> None:
-        hours = time.time_ns() // 1000 // HOUR + 24 * 365 + uuid.uuid4().int % 500_000
-        self.now = hours * HOUR
+        now = time.time_ns() // 1000 // HOUR
+        self.now = (now + 24 * 365) * HOUR + days_of_its_own()
 
     def __call__(self) -> int:
         return self.now
