@@ -25,6 +25,7 @@ from reconcilers.key import named, slot_of
 from reconcilers.millis import Millis
 from reconcilers.model import Kind, Row, Slot, Value
 from reconcilers.tally import Sum, Tally
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.writes import (
     AddRow,
     AddToCounter,
@@ -202,6 +203,7 @@ def finding_to_json(finding: Finding, family: Family) -> Json:
         "next_look": finding.next_look,
         "accepted": finding.accepted,
         "truth": [row_to_json(row) for row in finding.truth],
+        "waits": waiting_to_json(finding.waits),
     }
 
 
@@ -226,7 +228,18 @@ def finding_from_json(finding: Json, family: Family) -> Finding:
         next_look=finding["next_look"],
         accepted=finding["accepted"],
         truth=tuple(row_from_json(row) for row in finding["truth"]),
+        waits=waiting_from_json(finding["waits"]),
     )
+
+
+def waiting_to_json(waiting: Waiting | None) -> Json | None:
+    """What a finding waits for."""
+    return None if waiting is None else {"wait": waiting.wait.value, "why": waiting.why}
+
+
+def waiting_from_json(waiting: Json | None) -> Waiting | None:
+    """The value that `waiting_to_json` wrote."""
+    return None if waiting is None else Waiting(Wait(waiting["wait"]), waiting["why"])
 
 
 def log_line(finding: Finding, family: Family, state: State, at: int) -> Json:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from reconcilers.frontier import Node, Times
 from reconcilers.model import SECOND, Micros
+from reconcilers.waiting import Wait, Waiting
 
 BEHIND = "the stream is behind"
-"""Each reason begins so, and so it stands in the sentence of a finding that waits for it."""
+"""Each reason begins so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,31 +50,31 @@ def longest_age(delay: Micros, window: Micros, usual_capture: Micros) -> Micros:
     return settling + max(settling, 2 * usual_capture)
 
 
-def why_behind(heard: Heard, now: Micros, longest: Micros, skew: Micros) -> str | None:
+def why_behind(heard: Heard, now: Micros, longest: Micros, skew: Micros) -> Waiting | None:
     """Why the stream is behind, None when it is not: the frontier is no older than ``longest``.
 
     Nor is it ahead of our clock by ``skew`` or more: a node dates its canaries, and if its clock is
     so wrong, they do not show how old anything is.
     """
+    why = _why(heard, now, longest, skew)
+    return None if why is None else Waiting(Wait.BEHIND, f"{BEHIND}: {why}")
+
+
+def _why(heard: Heard, now: Micros, longest: Micros, skew: Micros) -> str | None:
     frontier = heard.of_each
     if not frontier:
-        return f"{BEHIND}: no canary has come out yet"
+        return "no canary has come out yet"
     node = min(sorted(frontier), key=lambda each: frontier[each])
     if frontier[node] <= 0:
-        return f"{BEHIND}: no canary of node {node} has come out yet"
+        return f"no canary of node {node} has come out yet"
     age = now - frontier[node]
     if age > longest:
         seconds = age // SECOND
-        return f"{BEHIND}: node {node} wrote {seconds} s ago what is not looked at yet"
+        return f"node {node} wrote {seconds} s ago what is not looked at yet"
     newest = max(sorted(frontier), key=lambda each: frontier[each])
     ahead = frontier[newest] - now
     if ahead >= skew:
-        return f"{BEHIND}: canaries of node {newest} are {ahead // SECOND} s ahead of our clock"
+        return f"canaries of node {newest} are {ahead // SECOND} s ahead of our clock"
     if not heard.whole:
-        return f"{BEHIND}: the rest of the window is still to be looked at"
+        return "the rest of the window is still to be looked at"
     return None
-
-
-def waits_for_it(sentence: str) -> bool:
-    """Whether a finding with this sentence is held until the stream has caught up."""
-    return f"held: {BEHIND}" in sentence

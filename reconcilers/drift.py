@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from reconcilers.model import Micros
 from reconcilers.open_message import NO_MARGIN, Margin
 from reconcilers.tally import Sum, Sums
+from reconcilers.waiting import Wait, Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,10 @@ def correction(wrong: Sums, now: Sums) -> Sums:
     return deltas
 
 
-LIST_MAY_LACK_ROWS = "the list may lack rows: a full comparison is needed, `reconcile sweep`"
+LIST_MAY_LACK_ROWS = Waiting(
+    Wait.LISTING_INCOMPLETE,
+    "the list may lack rows: a full comparison is needed, `reconcile sweep`",
+)
 """Why a counter is not lowered: a message that nobody names may be in the truth all the same."""
 
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from reconcilers.exit_codes import ExitCode
+from reconcilers.waiting import Wait, Waiting
 
 
 class ReconcilerError(Exception):
@@ -63,9 +64,16 @@ class Refused(ReconcilerError):
 class Deferred(ReconcilerError):
     """A correction has to wait: for a message to be repaired, a person, a node."""
 
+    def __init__(self, waiting: Waiting) -> None:
+        super().__init__(waiting)
+        self.waiting = waiting
+
 
 class Soon(Deferred):
     """A correction has to wait for a moment only."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(Waiting(Wait.CHANGES, why))
 
 
 class Unfinished(ReconcilerError):

@@ -9,7 +9,7 @@
                         ├──────▶ parked               its table refuses writes: one finding for all
                         └──────▶ stuck                after the last attempt; `findings --retry`
     (reported class) ─▶ reported ─▶ healed            for a person; equal at a later look
-    (limits)         ─▶ held     ─▶ judged anew       breaker open, hold, pilot, or too many
+    (limits)         ─▶ held     ─▶ judged anew       `Finding.waits` says for what
     (observe mode)   ─▶ observed ─▶ healed
     (systematic)     ─▶ held     ─▶ healed           one for many rows; swept, once it is accepted
     (rows of the past)▶ reported ─▶ healed           one for many rows; the same
@@ -34,6 +34,7 @@ from reconcilers.model import (
     Verdict,
 )
 from reconcilers.seen import Seen
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.writes import AddToCounter, AddToSet, RemoveFromSet, SetCells, Write
 
 
@@ -53,6 +54,15 @@ class State(StrEnum):
     UNDONE = "undone"
 
 
+WAITING = frozenset({State.HELD, State.OBSERVED})
+
+
+def with_reason(sentence: str, state: str, why: str) -> str:
+    """What differs, and why nothing is done about it, in one sentence."""
+    held = "would be held" if state == State.OBSERVED else "held"
+    return f"{sentence}; {held}: {why}" if why else sentence
+
+
 AND = ", "
 """Between the sources of a finding, where several may claim its row."""
 
@@ -66,7 +76,8 @@ class Finding:
     change that led here; ``batch`` names the batch that last wrote, so that its re-execution is not
     counted as another attempt; ``tried_at`` says when; ``writes`` and ``before`` are the last
     repair and its before-image; ``next_look`` is when the key is published again, None when only an
-    event or a person wakes it.
+    event or a person wakes it. ``sentence`` says what differs, ``waits`` what a held or observed
+    finding waits for; in any other state it means nothing.
     """
 
     family: str
@@ -86,6 +97,18 @@ class Finding:
     next_look: Micros | None = None
     accepted: bool = False
     truth: tuple[Row, ...] = ()
+    waits: Waiting | None = None
+
+    @property
+    def told(self) -> str:
+        """The sentence, and what the finding waits for: for people."""
+        waits = self.waits if self.state in WAITING else None
+        return with_reason(self.sentence, self.state, str(waits or ""))
+
+    @property
+    def wait(self) -> Wait | None:
+        """What it waits for, without the words; None unless it is held or observed."""
+        return self.waits.wait if self.waits is not None and self.state in WAITING else None
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -228,63 +251,3 @@ def _write_times_by_column(writes: tuple[Write, ...]) -> dict[str, Micros]:
             case AddToSet() | RemoveFromSet():
                 times[write.column] = write.at
     return times
-
-
-def retried(finding: Finding, now: Micros) -> Finding:
-    """The finding as `findings --retry` leaves it: judged anew at the next look.
-
-    One that is only reported stays so, and is looked at now.
-    """
-    if finding.state is State.REPORTED and finding.kind is not Kind.UNREADABLE:
-        return replace(finding, next_look=now)
-    return replace(finding, state=State.HELD, attempts=0, writes=(), before=None, next_look=now)
-
-
-REMOVALS = frozenset(
-    {
-        Kind.EXTRA_ROW,
-        Kind.AMBIGUOUS_RANGE_DELETE,
-        Kind.ABSENT_WITHOUT_DELETE,
-        Kind.CONTENT_LOST,
-        Kind.MAILBOX_WITHOUT_TRUTH,
-    }
-)
-ADDITIONS = frozenset({Kind.MISSING_ROW, Kind.SHADOWED_DELETE})
-
-
-ACCEPTABLE = frozenset(
-    {
-        Kind.AMBIGUOUS_RANGE_DELETE,
-        Kind.ABSENT_WITHOUT_DELETE,
-        Kind.CONTENT_LOST,
-        Kind.SHADOWED_DELETE,
-        Kind.MAILBOX_WITHOUT_TRUTH,
-        Kind.LARGE_CORRECTION,
-        Kind.SYSTEMATIC,
-        Kind.TRUTH_LOST_ROWS,
-        Kind.PAST_ROWS,
-    }
-)
-"""The classes that a person may decide with ``findings --accept``."""
-OF_MANY_ROWS = frozenset({Kind.SYSTEMATIC, Kind.TRUTH_LOST_ROWS, Kind.PAST_ROWS})
-"""Findings of a sweep that stand for many rows: no key is looked at for them."""
-
-
-def decided(finding: Finding | None) -> frozenset[Kind]:
-    """The kinds that a person's word on an open finding covers; none where nobody has accepted it.
-
-    Who let a row be removed has not let it be added, nor the other way round, whatever is found
-    there before the finding ends. Its kind is by and by that of the repair.
-    """
-    if finding is None or not finding.accepted:
-        return frozenset()
-    return next((each for each in (REMOVALS, ADDITIONS) if finding.kind in each), frozenset())
-
-
-def accepted(finding: Finding, now: Micros) -> Finding:
-    """The finding as `findings --accept` leaves it: what was held is carried out next.
-
-    One that stands for many rows covers those that a sweep had counted when it was told.
-    """
-    at = finding.tried_at if finding.kind in OF_MANY_ROWS else now
-    return replace(finding, accepted=True, next_look=at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reconcilers.model import Micros, Slot
+from reconcilers.waiting import Wait, Waiting
 
 ON_HOLD = "on hold by"
 
@@ -21,16 +22,10 @@ class Hold:
     reason: str
 
     def __str__(self) -> str:
-        """As it follows *held:* in a sentence."""
+        """Who holds it, and why."""
         return f"{ON_HOLD} {self.who}: {self.reason}; `reconcile findings --release` ends it"
 
-
-def waits_for_release(sentence: str) -> bool:
-    """Whether a finding with this sentence is held by a hold of its key."""
-    return f": {ON_HOLD} " in sentence
-
-
-def without_hold(sentence: str) -> str:
-    """What such a sentence says of the difference itself; any other as it is."""
-    about, held, _ = sentence.partition(f": {ON_HOLD} ")
-    return about.rpartition("; ")[0] if held else about
+    @property
+    def waiting(self) -> Waiting:
+        """What its finding waits for."""
+        return Waiting(Wait.HOLD, str(self))

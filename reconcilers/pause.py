@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from reconcilers.iso import iso
 from reconcilers.model import Micros
 from reconcilers.pilot import OwnerOf, Pilot
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.write_target import ALL, WriteTarget
 
 PILOT = "pilot"
@@ -69,10 +70,18 @@ class Pause:
         return f"{self.who}{time}: {self.reason}"
 
     def __str__(self) -> str:
-        """As it follows *held:* in a sentence; the same as long as it stands."""
+        """Who paused, until when and why; the same as long as it stands."""
         if self.pilot is not None:
             return f"{OUTSIDE} {self._who_and_why} (only {self.pilot})"
         return f"{PAUSED} {self._who_and_why}"
+
+    @property
+    def waiting(self) -> Waiting:
+        """What the findings that it covers wait for."""
+        if self.is_doubt:
+            return Waiting(Wait.OWN_KEYSPACE, str(self))
+        only_pilot = self.pilot is not None or self == NO_PILOT
+        return Waiting(Wait.PILOT if only_pilot else Wait.PAUSE, str(self))
 
 
 def in_doubt(why: str) -> Pause:
@@ -93,17 +102,12 @@ def without_pilot(pauses: Iterable[Pause], now: Micros) -> Iterator[Pause]:
 
 def why_paused(
     pauses: Iterable[Pause], target: WriteTarget, now: Micros, owner: OwnerOf
-) -> str | None:
-    """The first that stands and covers this, as a reason; None when it is not paused.
+) -> Waiting | None:
+    """What this waits for by the first that stands and covers it; None when it is not paused.
 
     Pilots are asked last: they may have to read whose a mailbox is.
     """
     in_order = sorted(pauses, key=lambda each: (each.pilot is not None, each.asked_at, each.what))
     found = (each for each in in_order if each.stands(now) and each.covers(target, owner))
     first = next(found, None)
-    return None if first is None else str(first)
-
-
-def waits_for_resume(sentence: str) -> bool:
-    """Whether a finding with this sentence is held by a pause, or outside a pilot."""
-    return f": {PAUSED} " in sentence or f": {OUTSIDE} " in sentence
+    return None if first is None else first.waiting

@@ -1,4 +1,4 @@
-"""What may be repaired: the circuit breaker, and the refusal of a single repair. Pure.
+"""The circuit breakers: how many differences are believable. Pure.
 
 The breaker counts suspects *before* anything is written. While it is open, observing goes on and
 what would have been repaired is held. Removals have their own, lower limits; so have corrections of
@@ -12,10 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from zlib import crc32
 
-from reconcilers.ceiling import MINUTE, Ceiling
-from reconcilers.family import Family, Projection
-from reconcilers.finding import State
-from reconcilers.model import Kind, Micros, Repair, Suspect
+from reconcilers.ceiling import MINUTE
+from reconcilers.model import Kind, Micros, Suspect
 
 SECOND: Micros = 1_000_000
 
@@ -192,70 +190,3 @@ def _span(recent: Sequence[Count]) -> str:
     times = [each.at for each in recent]
     minutes = (max(times) - min(times)) // MINUTE
     return f"in {minutes + 1} minutes" if minutes else "in a minute"
-
-
-# --- one repair
-
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """What the driver lets through for this batch: None, or why not.
-
-    ``ceiling`` says how many repairs may be written, where that has a limit.
-    ``on_memory`` is for repairs that are right only if no event of theirs is still to come;
-    ``frontier`` (µs): of what was there before it, all has come; None where the stream is behind,
-    or nobody knows. ``generation`` is the newest of our own keyspace that the driver has seen (µs):
-    a worker that finds an older one writes nothing.
-    """
-
-    repairs: str | None = None
-    removals: str | None = None
-    observe: bool = False
-    on_memory: str | None = None
-    frontier: Micros | None = None
-    ceiling: Ceiling | None = None
-    generation: Micros | None = None
-
-    def shared(self, sizes: Sequence[int]) -> list[Admission]:
-        """What is let through for each share of the batch; ``sizes`` are their suspects."""
-        if self.ceiling is None:
-            return [self] * len(sizes)
-        return [replace(self, ceiling=each) for each in self.ceiling.shared(sizes)]
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A repair that is not carried out: its finding's state and kind, and why.
-
-    ``reason`` is the end of a sentence, None when the stream only observes.
-    """
-
-    state: State
-    kind: Kind
-    reason: str | None = None
-
-
-def refusal(
-    repair: Repair,
-    family: Family,
-    projection: Projection,
-    admission: Admission,
-    may_lose_rows: Callable[[], bool],
-) -> Refusal | None:
-    """Why a repair is not carried out now, None when it is.
-
-    ``may_lose_rows`` answers for the group (mailbox) of a row that is to be removed. It is asked
-    last, and only for a removal that would else be carried out: it reads the whole group.
-    """
-    kind = repair.difference.kind
-    removal = kind is Kind.EXTRA_ROW and not projection.is_index
-    waits = admission.on_memory if repair.rests_on_memory else None
-    held = admission.repairs or (admission.removals if removal else None) or waits
-    if admission.observe:
-        return Refusal(State.OBSERVED, kind, waits and f"would be held: {waits}")
-    if held is not None:
-        return Refusal(State.HELD, kind, f"held: {held}")
-    if removal and not may_lose_rows():
-        lost = f"but this {family.group.label} has lost most of its truth, or of a part"
-        return Refusal(State.REPORTED, Kind.MAILBOX_WITHOUT_TRUTH, f"{lost}: held for a person")
-    return None

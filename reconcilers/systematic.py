@@ -25,6 +25,7 @@ from reconcilers.family import Family
 from reconcilers.finding import Finding, State
 from reconcilers.key import text_of
 from reconcilers.model import Kind, Micros, Slot, Suspect, number_of
+from reconcilers.waiting import Wait, Waiting
 
 LEAST_ROWS, ONE_IN = 1_000, 100
 EXAMPLES = 3
@@ -130,4 +131,5 @@ def systematic(family: Family, extent: Extent, now: Micros) -> Finding:
         sentence=told,
         found_at=now,
         tried_at=now,
+        waits=Waiting(Wait.DECISION, ""),
     )

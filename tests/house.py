@@ -17,6 +17,12 @@ VAGUE_NAMES = frozenset(
 )
 SETTINGS = frozenset({"BaseModel", "Section"})
 LOG_METHODS = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log"})
+TEXTS = frozenset({"sentence", "why"})
+"""Attributes that hold text for people: nothing is decided by their words."""
+PARSERS = frozenset(
+    {"startswith", "endswith", "partition", "rpartition", "split", "find", "index", "replace"}
+    | {"removeprefix", "removesuffix", "count"}
+)
 CLOCK_CALLS = frozenset({"now", "utcnow", "today", "localtime"})
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -60,6 +66,8 @@ def breaches(path: str, source: str) -> list[Breach]:
             found += _formatted_log(path, node)
             if parts[0] == "reconcilers":
                 found += _clock(path, node)
+        if isinstance(node, ast.Call | ast.Compare):
+            found += _parsed_text(path, node)
     return found
 
 
@@ -236,3 +244,16 @@ def _formatted_log(path: str, node: ast.Call) -> Iterator[Breach]:
 def _clock(path: str, node: ast.Call) -> Iterator[Breach]:
     if isinstance(node.func, ast.Attribute) and node.func.attr in CLOCK_CALLS:
         yield Breach(path, node.lineno, "clock", "reconcilers take the time as an argument")
+
+
+def _parsed_text(path: str, node: ast.Call | ast.Compare) -> Iterator[Breach]:
+    if isinstance(node, ast.Compare):
+        asked = [node.left, *node.comparators]
+    else:
+        function = node.func
+        parses = isinstance(function, ast.Attribute) and function.attr in PARSERS
+        asked = [function.value] if parses and isinstance(function, ast.Attribute) else []
+    for each in asked:
+        if isinstance(each, ast.Attribute) and each.attr in TEXTS:
+            detail = f"decide by a value, not by the words of {ast.unparse(each)}"
+            yield Breach(path, node.lineno, "parsed-text", detail)

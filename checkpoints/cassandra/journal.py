@@ -29,7 +29,7 @@ DAY = 86_400
 UNDO_PERIOD = timedelta(days=90)
 COLUMNS = (
     "projection, key, source, kind, state, sentence, attempts, tried_at, last_batch, found_at,"
-    " oldest, next_look, accepted, before_image, writes, truth"
+    " oldest, next_look, accepted, before_image, writes, truth, waits"
 )
 NAMES = tuple(name.strip() for name in COLUMNS.split(","))
 
@@ -203,6 +203,7 @@ class CassandraJournal:
             None if before is None else codec.text_of(before),
             codec.text_of([codec.write_to_json(write, family) for write in finding.writes]),
             codec.text_of([codec.row_to_json(row) for row in finding.truth]),
+            codec.text_of(codec.waiting_to_json(finding.waits)),
         )
         return self._open, values
 
@@ -284,12 +285,13 @@ def _time_uuid(at: Micros) -> UUID:
 def _finding(row: tuple[object, ...], family: Family) -> Finding:
     """A finding from its row; raises `Misconfigured` where a write's projection is unknown."""
     fields = dict(zip(NAMES, row, strict=True))
-    before, writes, truth = (
-        json.loads(str(fields.pop(name) or "null")) for name in ("before_image", "writes", "truth")
+    before, writes, truth, waits = (
+        json.loads(str(fields.pop(name) or "null"))
+        for name in ("before_image", "writes", "truth", "waits")
     )
     key = str(fields.pop("key"))
     slot = slot_from_text(family.key, key) if key else WHOLE_TABLE
     told = {"family": family.name, "batch": fields.pop("last_batch")}
     told |= {family.truth.source.name: fields.pop("source"), **named(family.key, slot.key)}
-    told |= {"before": before, "writes": writes, "truth": truth}
+    told |= {"before": before, "writes": writes, "truth": truth, "waits": waits}
     return codec.finding_from_json(fields | told, family)

@@ -28,6 +28,7 @@ from checkpoints.schema import (
     step_013,
     step_014,
     step_015,
+    step_016,
 )
 from checkpoints.schema.step import SchemaStep
 
@@ -47,4 +48,5 @@ STEPS: tuple[SchemaStep, ...] = (
     step_013.STEP,
     step_014.STEP,
     step_015.STEP,
+    step_016.STEP,
 )

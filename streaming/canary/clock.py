@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from checkpoints.clock import now_micros
 from reconcilers.model import Micros
+from reconcilers.waiting import why_of
 from streaming.monitoring.clocks import ClockWatch
 
 
@@ -27,4 +28,4 @@ class MeasuredClock:
     def trouble(self) -> str | None:
         """Why it is not to be trusted; None while no node's clock differs by D/2."""
         self.watch.measure_if_due()
-        return self.watch.trouble()
+        return why_of(self.watch.trouble())

@@ -16,6 +16,7 @@ from reconcilers.finding import Finding, State
 from reconcilers.model import Micros
 from reconcilers.policy import OF_COUNTERS, Breaker, BreakerLimits
 from reconcilers.tally import Sum, Tally
+from reconcilers.waiting import Wait, Waiting
 from streaming.commands.opened import OpenedStream
 from streaming.counters.correct import Corrector
 from streaming.counters.correction_breaker import CorrectionBreaker
@@ -227,13 +228,13 @@ def _looked(
     breaker.looked(outcome)
 
 
-def trouble_of(settings: Settings, lease: Lease | None) -> Callable[[], str | None]:
+def trouble_of(settings: Settings, lease: Lease | None) -> Callable[[], Waiting | None]:
     """What says why no counter may be corrected now: a node is away, or the lease is lost."""
     nodes = NodesWatch(Nodes(connect(settings.cassandra)), settings.tally.after_outage)
 
-    def trouble() -> str | None:
+    def trouble() -> Waiting | None:
         if lease is not None and not lease.holds():
-            return "the lease is lost"
+            return Waiting(Wait.LEASE, "the lease is lost")
         return nodes.trouble()
 
     return trouble

@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from checkpoints.journal import Journal
-from reconcilers.behind import waits_for_it
+from reconcilers.decision import ACCEPTABLE, LOOKED_AT_NEXT, OF_MANY_ROWS, accepted, retried
 from reconcilers.families import FAMILIES, family_named
 from reconcilers.family import Family
-from reconcilers.finding import ACCEPTABLE, OF_MANY_ROWS, Finding, State, accepted, retried
-from reconcilers.hold import ON_HOLD, Hold, waits_for_release, without_hold
+from reconcilers.finding import Finding, State
+from reconcilers.hold import ON_HOLD, Hold
 from reconcilers.key import WHOLE_TABLE, named, text_of
 from reconcilers.lost_rows import COVERED, reason_at
 from reconcilers.model import Kind, Micros, Wake, look_again
+from reconcilers.waiting import RULES, Wait
 from streaming.commands.finding_filter import FindingFilter, slots_named
 from streaming.commands.orders import Orders
 from streaming.pipeline.open_finding import finding_wake
@@ -43,16 +44,14 @@ def _not_retried(finding: Finding) -> str | None:
 
 
 def _not_accepted(finding: Finding) -> str | None:
-    if waits_for_release(finding.sentence):
-        return "its key is on hold: `reconcile findings --release`"
+    if finding.wait is Wait.HOLD:
+        return str(RULES[Wait.HOLD])
     if _is_not_decided(finding):
         return "a sweep decides on these rows once it has read the whole truth: `reconcile sweep`"
-    if finding.kind in ACCEPTABLE or waits_for_it(finding.sentence):
+    if finding.kind in ACCEPTABLE:
         return None
-    if finding.kind is Kind.COUNTER_DRIFT:
-        return "it is corrected by itself, when the reason that its sentence names has gone"
-    if finding.state is State.HELD:
-        return "it waits for the breaker: `reconcile resume`"
+    if finding.wait is not None:
+        return None if RULES[finding.wait].may_be_accepted else str(RULES[finding.wait])
     allowed = ", ".join(sorted(ACCEPTABLE))
     return f"{finding.kind.value} cannot be decided here, only: {allowed}"
 
@@ -142,7 +141,7 @@ class Desk:
                         yield key, family, finding
 
     def _carry_out(self, decision: Decision, family: Family, finding: Finding) -> None:
-        where, sentence = text_of(finding.slot), finding.sentence
+        where, sentence = text_of(finding.slot), finding.told
         if self.orders.dry_run:
             print(f"would be {decision.done}  {where} {finding.kind.value}: {sentence}")
             return
@@ -190,8 +189,9 @@ class Desk:
             return
         standing = self.journal.recall(family, hold.projection, [hold.slot]).get(hold.slot)
         if standing is not None:
-            sentence = self.orders.told(without_hold(standing.sentence), "released")
-            self.journal.decide(replace(standing, sentence=sentence, next_look=self.clock()))
+            sentence = self.orders.told(standing.sentence, "released")
+            released = replace(standing, sentence=sentence, next_look=self.clock())
+            self.journal.decide(replace(released, waits=LOOKED_AT_NEXT))
         if family.projections:
             self.publish(family, [look_again(hold.slot, hold.projection)])
         self.journal.holds.end(hold, self.orders.end())

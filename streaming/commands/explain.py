@@ -211,7 +211,7 @@ class ExplainDesk:
         ]
         lines = [*told.lines, f"  {len(found)} open findings of its messages"]
         lines += [
-            f"    {text_of(each.slot)} {each.kind} {each.state}: {each.sentence}"
+            f"    {text_of(each.slot)} {each.kind} {each.state}: {each.told}"
             for each in found[:MOST_PLACES]
         ]
         states = {str(state): sum(each.state is state for each in found) for state in State}

@@ -89,7 +89,7 @@ class CounterExplainer:
         yield f"  {tally.name}: {says}: {verdict}{f' ({row})' if row else ''}"
         if finding is not None:
             since = iso(finding.found_at)
-            yield f"    {finding.kind} {finding.state} since {since}: {finding.sentence}"
+            yield f"    {finding.kind} {finding.state} since {since}: {finding.told}"
         elif not same:
             yield "    no finding: the stream judges it when nothing has changed for a while"
 

@@ -13,8 +13,8 @@ from checkpoints.codec import (
     row_to_json,
     write_to_json,
 )
+from reconcilers.decision import ACCEPTABLE
 from reconcilers.family import Family
-from reconcilers.finding import ACCEPTABLE
 from reconcilers.key import named, text_of
 from reconcilers.lost_rows import COVERED
 from reconcilers.model import (
@@ -166,7 +166,7 @@ def _verdict_lines(each: ExplainedProjection, around: Surroundings) -> Iterator[
     finding = each.case.previous
     if finding is not None:
         told = f"{finding.kind} {finding.state} since {iso(finding.found_at)}"
-        yield f"    open finding: {told}, {finding.attempts} attempts: {finding.sentence}"
+        yield f"    open finding: {told}, {finding.attempts} attempts: {finding.told}"
         if finding.next_look is not None:
             yield f"    looked at again by itself: {iso(finding.next_look)}"
 

@@ -12,6 +12,7 @@ from typing import Any
 from checkpoints.clock import to_seconds
 from checkpoints.codec import Json
 from reconcilers.families import FAMILIES, family_named
+from reconcilers.finding import with_reason
 from reconcilers.key import slot_of, text_of
 
 NAMES = tuple(
@@ -31,6 +32,7 @@ COLUMNS = (
     "accepted",
     "found_at",
     "next_look",
+    "waits",
     "sentence",
 )
 TIMES = frozenset({"time", "found_at", "next_look"})
@@ -48,7 +50,7 @@ def as_table(findings: Iterable[Json]) -> Iterator[str]:
             f"{_shown('time', _time(each))}  {each['state']:<10} {each['kind']:<23}"
             f" {each['projection']} {_key(each)}{attempts}{accepted}"
         )
-        yield f"    {each['sentence']}"
+        yield f"    {_told(each)}"
     if nothing:
         yield "no findings"
 
@@ -72,7 +74,8 @@ def as_csv(findings: Iterable[Json]) -> Iterator[str]:
     """With a header; `COLUMNS` only."""
     yield ",".join(COLUMNS)
     for each in findings:
-        values = each | {"time": _time(each)}
+        waits = (each.get("waits") or {}).get("wait")
+        values = each | {"time": _time(each), "sentence": _told(each), "waits": waits}
         yield _csv_line([_shown(column, values.get(column)) for column in COLUMNS])
 
 
@@ -87,6 +90,12 @@ def _key(finding: Json) -> str:
 def _time(finding: Json) -> object:
     """When a line of the log was written; for an open finding, when it was found."""
     return finding.get("at", finding.get("found_at"))
+
+
+def _told(finding: Json) -> str:
+    """The sentence, with what the finding waits for."""
+    waits = finding.get("waits") or {}
+    return with_reason(finding["sentence"], finding["state"], waits.get("why", ""))
 
 
 def _shown(column: str, value: Any) -> str:

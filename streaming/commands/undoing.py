@@ -18,6 +18,7 @@ from reconcilers.model import Kind, Slot
 from reconcilers.policy import OF_COUNTERS, Breaker
 from reconcilers.tally import Tally
 from reconcilers.undo import NO_REPAIR, UNDO, last_repair
+from reconcilers.waiting import why_of
 from reconcilers.write_target import WriteTarget, correction_of, repair_of
 from reconcilers.writes import AddToCounter, Write
 from streaming.commands.counters import trouble_of
@@ -167,7 +168,7 @@ def _of_counters(
         tables=CounterTables(session, settings.cassandra, settings.families()[0], pace),
         journal=own.journal,
         rounds=CassandraRounds(own.store),
-        stopped=lambda tally: trouble() or stopped.why_of_tally(tally),
+        stopped=lambda tally: why_of(trouble()) or stopped.why_of_tally(tally),
         clock=now_micros,
     )
 

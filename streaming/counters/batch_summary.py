@@ -8,6 +8,7 @@ from uuid import UUID
 
 from reconcilers.frontier import Proven
 from reconcilers.open_message import OpenMessage
+from reconcilers.waiting import Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,5 +22,5 @@ class BatchSummary:
 
     changes: Mapping[UUID, int] = field(default_factory=dict)
     proven: Proven = field(default_factory=dict)
-    paused_because: str | None = None
+    paused_because: Waiting | None = None
     open_messages: Mapping[UUID, Sequence[OpenMessage]] = field(default_factory=dict)

@@ -20,7 +20,9 @@ from reconcilers.drift import LIST_MAY_LACK_ROWS, Observation, correction, raisi
 from reconcilers.errors import Deferred, Refused, Retryable, Soon
 from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Micros, Row, Slot
+from reconcilers.refusal import OBSERVED
 from reconcilers.tally import Sum, Sums, Tally
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.write_target import WriteTarget, correction_of
 from reconcilers.writes import AddToCounter
 from streaming.counters.correction_breaker import CorrectionBreaker
@@ -59,12 +61,12 @@ class Corrector:
     clock: Callable[[], Micros]
     limits: CorrectionLimits
     breaker: CorrectionBreaker
-    trouble: Callable[[], str | None]
-    pauses: Callable[[WriteTarget], str | None]
+    trouble: Callable[[], Waiting | None]
+    pauses: Callable[[WriteTarget], Waiting | None]
     steady: Callable[[], float]
     whole: Callable[[Collection[UUID]], bool]
 
-    def correct(self, counter: CounterRow, looked: Conclusion, refused: str | None) -> None:
+    def correct(self, counter: CounterRow, looked: Conclusion, refused: Waiting | None) -> None:
         """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
         self.may_correct(refused)
         held = self._held_by_a_person(counter.family, counter.tally, counter.key)
@@ -104,14 +106,14 @@ class Corrector:
             claimed,
         )
 
-    def _held_by_a_person(self, family: str, tally: Tally, key: UUID | str) -> str | None:
+    def _held_by_a_person(self, family: str, tally: Tally, key: UUID | str) -> Waiting | None:
         """By a hold of this counter; and where corrections are sent, by a pause or a pilot."""
         held = self.findings.on_hold(family, tally.name, Slot(key))
         if held is not None or self.limits.observe:
             return held
         return self.pauses(correction_of(tally, key))
 
-    def may_correct(self, refused: str | None) -> None:
+    def may_correct(self, refused: Waiting | None) -> None:
         """Raises `Deferred` when nothing may be corrected now."""
         why = refused or self.trouble() or self.breaker.why()
         if why is not None:
@@ -137,11 +139,8 @@ class Corrector:
 
     def _hold_lowering(self, finding: Finding) -> None:
         """It may be right: a message that was never heard of may be missing in the list."""
-        state, held = State.HELD, "held"
-        if self.limits.observe:
-            state, held = State.OBSERVED, "would be held"
-        told = f"{finding.sentence}; {held}: {LIST_MAY_LACK_ROWS}"
-        self.findings.hold(replace(finding, state=state, sentence=told))
+        state = State.OBSERVED if self.limits.observe else State.HELD
+        self.findings.hold(replace(finding, state=state, waits=LIST_MAY_LACK_ROWS))
 
     def _admit(self, counter: CounterRow, looked: Conclusion) -> None:
         """Raises `Deferred` where the breaker of corrections holds it back."""
@@ -189,7 +188,7 @@ class Corrector:
         agreed = _shown(same, deltas) if same is not None and same.accepted else NOT_AGREED
         too_large = above_limit(deltas, _shown(finding, deltas), self.limits.most, agreed)
         if self.limits.observe:
-            finding = replace(finding, state=State.OBSERVED)
+            finding = replace(finding, state=State.OBSERVED, waits=OBSERVED)
         elif finding.attempts >= self.limits.attempts:
             finding = replace(
                 finding,
@@ -205,7 +204,7 @@ class Corrector:
                 kind=Kind.LARGE_CORRECTION,
                 state=State.HELD,
                 accepted=False,
-                sentence=f"{finding.sentence}; a person decides on an error above {told}",
+                waits=Waiting(Wait.DECISION, f"a person decides on an error above {told}"),
             )
         else:
             return False
@@ -231,8 +230,7 @@ class Corrector:
             return
         paused = self._held_by_a_person(finding.family, write.tally, write.key)
         if paused is not None:
-            sentence = f"{finding.sentence}; not sent: {paused}"
-            self.findings.hold(replace(finding, state=State.HELD, sentence=sentence))
+            self.findings.hold(replace(finding, state=State.HELD, waits=paused))
             return
         try:
             self.tables.add(write)

@@ -14,6 +14,7 @@ from reconcilers.ceiling import MINUTE
 from reconcilers.errors import Deferred
 from reconcilers.model import Micros
 from reconcilers.policy import Breaker, Count
+from reconcilers.waiting import Wait, Waiting
 from streaming.counters.progress import JUDGED
 
 ASK_EVERY = 30.0
@@ -29,7 +30,7 @@ class CountedBreakers(Protocol):
     def count(self, count: Count) -> None:
         """Something is about to be written."""
 
-    def reason(self, breaker: Breaker) -> str | None:
+    def reason(self, breaker: Breaker) -> Waiting | None:
         """Why it is open, None when it is closed."""
 
     def was_resumed(self) -> bool:
@@ -56,7 +57,7 @@ class CorrectionBreaker:
         """A counter was looked at; such looks are what the share is of."""
         self._looks += outcome in JUDGED
 
-    def why(self) -> str | None:
+    def why(self) -> Waiting | None:
         """Why nothing may be corrected now; None when it is closed."""
         if self.steady() > self._ask_at:
             self.breakers.was_resumed()
@@ -72,7 +73,8 @@ class CorrectionBreaker:
         now = self.clock()
         self._again = [each for each in self._again if abs(now - each) < MINUTE]
         if len(self._again) >= self.a_minute:
-            raise Deferred(f"of corrections that come back, {self.a_minute} a minute are sent")
+            told = f"of corrections that come back, {self.a_minute} a minute are sent"
+            raise Deferred(Waiting(Wait.CEILING, told))
         self._again.append(now)
         self._count(Count(name, now, self._looks, suspects=0, removals=0, again=1))
 

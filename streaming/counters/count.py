@@ -17,6 +17,7 @@ from reconcilers.errors import Deferred, Soon, Unfinished
 from reconcilers.family import Family
 from reconcilers.model import KeyValue, Micros, Row, Slot
 from reconcilers.tally import Listed, Sum, Sums, by_chunk, summed, together, total
+from reconcilers.waiting import Wait, Waiting
 from streaming.counters.open_messages import OpenMessages
 from streaming.counters.ports import ListTables
 from streaming.steps.ports import TruthTables
@@ -152,7 +153,7 @@ class MailboxCounter:
             true = self._true(mailboxid, [*named, *self._known_at(mailboxid, uid) - named])
             if true.get(uid) != listed:
                 wrong = f"{len(uids)} messages of mailbox {mailboxid} differ from the truth"
-                raise Deferred(f"{wrong}, UID {uid} among them")
+                raise Deferred(Waiting(Wait.MESSAGES_DIFFER, f"{wrong}, UID {uid} among them"))
 
     def _listed_at(self, mailboxid: UUID, uid: int) -> Listed | None:
         return next(iter(self.lists.listed(mailboxid, uid, uid)), None)
@@ -180,7 +181,7 @@ class MailboxCounter:
                 message = self._message(row, mailboxid)
                 if message.uid in true:
                     where = f"UID {message.uid} of mailbox {mailboxid}"
-                    raise Deferred(f"two truth rows claim {where}")
+                    raise Deferred(Waiting(Wait.MESSAGES_DIFFER, f"two truth rows claim {where}"))
                 true[message.uid] = message
         return true
 
@@ -191,7 +192,8 @@ class MailboxCounter:
         assert isinstance(uid, int)
         assert isinstance(messageid, UUID)
         if not is_countable(self.family, row):
-            raise Deferred(f"the truth row of UID {uid} of mailbox {mailboxid} is incomplete")
+            told = f"the truth row of UID {uid} of mailbox {mailboxid} is incomplete"
+            raise Deferred(Waiting(Wait.MESSAGES_DIFFER, told))
         return Listed(uid, messageid, row.get("flagseen") is True, size if type(size) is int else 0)
 
 

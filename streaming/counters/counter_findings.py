@@ -11,6 +11,7 @@ from reconcilers.finding import Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot
 from reconcilers.tally import Sums
+from reconcilers.waiting import Waiting
 from streaming.counters.counter_row import CounterRow
 from streaming.steps.parking import Parking
 
@@ -79,7 +80,7 @@ class CounterFindings:
         if finding is not None and not self.is_anothers(finding):
             self.close(finding, State.HEALED)
 
-    def defer(self, counter: CounterRow, why: str) -> None:
+    def defer(self, counter: CounterRow, waits: Waiting) -> None:
         """It cannot be corrected now: held, with the reason; unless its table has one for all.
 
         What was tried, stuck ones too, and what waits for a person stands as it is.
@@ -87,10 +88,11 @@ class CounterFindings:
         if self.limits.observe or self.parking[counter.family].parked(counter.tally.name):
             return
         self.read_again(counter)
-        sentence = f"{counter} may be wrong; not corrected yet: {why}"
+        sentence = f"{counter} may be wrong"
         before = self.open_at(counter)
         if before is None or not (before.writes or before.kind is Kind.LARGE_CORRECTION):
-            self.hold(self.made(counter, Kind.COUNTER_DRIFT, State.HELD, sentence))
+            held = self.made(counter, Kind.COUNTER_DRIFT, State.HELD, sentence)
+            self.hold(replace(held, waits=waits))
 
     def read_again(self, counter: CounterRow) -> None:
         """A person may have decided since the findings were read."""
@@ -102,11 +104,11 @@ class CounterFindings:
         else:
             self._open[name, slot] = found
 
-    def on_hold(self, family: str, tally: str, slot: Slot) -> str | None:
+    def on_hold(self, family: str, tally: str, slot: Slot) -> Waiting | None:
         """Whether a person wants this counter left alone: who, why. Raises `Retryable`."""
         holds, of = self.journal.holds, self.parking[family].family
         found = holds.standing(of, tally, [slot]).get(slot)
-        return None if found is None else str(found)
+        return None if found is None else found.waiting
 
     def is_anothers(self, finding: Finding | None) -> bool:
         """Whether an observer has found a finding of the stream that repairs."""
@@ -134,10 +136,11 @@ class CounterFindings:
         self.told(finding, None)
 
     def hold(self, finding: Finding) -> None:
-        """It waits: told once, and looked at again now and then, whatever changes there."""
+        """It waits: reported once for each reason, whatever numbers change, and looked at again."""
         before = self._open.get((finding.projection, finding.slot))
         held = replace(finding, next_look=self.clock() + self.limits.again)
-        if before is not None and (before.state, before.sentence) == (held.state, held.sentence):
+        said = None if before is None else (before.state, before.kind, before.wait)
+        if said == (held.state, held.kind, held.wait):
             self.touch(held)
         else:
             self.put(held)

@@ -11,6 +11,7 @@ from reconcilers.family import Family
 from reconcilers.finding import Finding
 from reconcilers.model import Slot
 from reconcilers.tally import QuotaRoot, Tally
+from reconcilers.waiting import Wait, Waiting
 from streaming.counters.ports import OwnerTables
 
 OWNERS_KNOWN = 100_000
@@ -90,7 +91,8 @@ class Owners:
             str(each) for each in odd if (self.root_of(each) == root) != (each in named)
         )
         if doubtful:
-            raise Deferred(f"whose mailbox {', '.join(doubtful[:3])} is, is in doubt")
+            told = f"whose mailbox {', '.join(doubtful[:3])} is, is in doubt"
+            raise Deferred(Waiting(Wait.OWNER, told))
         return named
 
 

@@ -11,6 +11,7 @@ from reconcilers.errors import ReadFailed, Refused
 from reconcilers.family import Family
 from reconcilers.live_table import Choice, TableUse, choose, choose_again, shapes_of
 from reconcilers.tally import Tally
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.write_target import WriteTarget
 
 log = logging.getLogger("reconciler")
@@ -18,7 +19,7 @@ log = logging.getLogger("reconciler")
 READ_EVERY = 10.0
 """Seconds from a sample of the tables to the next, while counters are due."""
 Read = Callable[[Sequence[Tally]], Sequence[TableUse]]
-Why = Callable[[WriteTarget], str | None]
+Why = Callable[[WriteTarget], Waiting | None]
 
 
 @dataclass(slots=True)
@@ -89,13 +90,14 @@ class LiveTables:
     def unless_other(self, pauses: Why) -> Why:
         """Says why a write is paused; or that James may write another table of its tally."""
 
-        def why(target: WriteTarget) -> str | None:
+        def why(target: WriteTarget) -> Waiting | None:
             paused, live = pauses(target), self.tables.get(target.system)
             if paused is not None or live is None:
                 return paused
             choice = live.choice()
             if choice.kept is not None and choice.kept.table == target.table:
                 return None
-            return f"James may not write {target.table} any more: {choice.why}"
+            told = f"James may not write {target.table} any more: {choice.why}"
+            return Waiting(Wait.OTHER_TABLE, told)
 
         return why

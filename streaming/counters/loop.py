@@ -13,6 +13,7 @@ from uuid import UUID
 
 from checkpoints.clock import to_micros
 from reconcilers.errors import ReadFailed, ReconcilerError, Refused
+from reconcilers.waiting import Waiting
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRows
@@ -103,7 +104,7 @@ class CounterLoop:
     changed: ChangedMailboxes
     counters: CounterRows
     findings: CounterFindings
-    asked: Collection[Callable[[], str | None]]
+    asked: Collection[Callable[[], Waiting | None]]
     progress: CounterProgress
     _queue: SimpleQueue[BatchSummary] = field(default_factory=SimpleQueue)
     _recalled_at: float = float("-inf")

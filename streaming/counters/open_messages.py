@@ -20,6 +20,7 @@ from reconcilers.open_message import (
     total_margin,
 )
 from reconcilers.tally import Listed
+from reconcilers.waiting import Wait, Waiting
 from streaming.counters.ports import ListTables
 from streaming.steps.ports import TruthTables
 
@@ -45,7 +46,8 @@ class OpenMessages:
         """Raises `Deferred` where a correction has to wait for them."""
         found = [each for mailbox in mailboxes for each in self._of.get(mailbox, ())]
         if len(found) > MOST:
-            raise Deferred(f"{len(found)} messages there have open findings")
+            told = f"{len(found)} messages there have open findings"
+            raise Deferred(Waiting(Wait.MESSAGES_DIFFER, told))
         if any(each.standing is Standing.BEING_REPAIRED for each in found):
             raise Soon("a message there is being repaired")
 

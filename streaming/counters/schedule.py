@@ -192,7 +192,7 @@ class CounterScheduler:
             mailboxes = self.observer.mailboxes(pending.counter)
         except Deferred as why:
             if pending.in_doubt:  # a mailbox that is being made is so for a moment
-                self.findings.defer(pending.counter, str(why))
+                self.findings.defer(pending.counter, why.waiting)
             pending.in_doubt = True
             self._void(pending, "in doubt")
             return frozenset()
@@ -276,6 +276,6 @@ class CounterScheduler:
         pending.looks, pending.counting = (), None
         pending.due = self.clock() + self.rules.delay
         if not isinstance(why, Soon):
-            self.findings.defer(pending.counter, str(why))
+            self.findings.defer(pending.counter, why.waiting)
         if self.findings.waits(pending.counter):
             self._drop(pending)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple, Protocol
 
 from reconcilers.errors import Retryable
+from reconcilers.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
 
 OWN_STEP = 1.0
@@ -69,21 +70,22 @@ class ClockWatch:
         self._nodes = nodes
         self._most = delay / 2
         self._metrics = metrics
-        self._trouble: str | None = None
+        self._trouble: Waiting | None = None
         self._known: dict[str, float] = {}
         self._own = own
         self._then = own()
 
-    def trouble(self) -> str | None:
+    def trouble(self) -> Waiting | None:
         """Why repairs must pause, as last measured; None when the clocks are near enough."""
         return self.moved() or self._trouble
 
-    def moved(self) -> str | None:
+    def moved(self) -> Waiting | None:
         """How far our own clock has moved since the nodes' were measured; None where it stands."""
         moved = self._own().ahead - self._then.ahead
         if abs(moved) <= OWN_STEP:
             return None
-        return f"our own clock has moved by {moved:.1f} s since the nodes' were measured"
+        told = f"our own clock has moved by {moved:.1f} s since the nodes' were measured"
+        return Waiting(Wait.CLOCKS, told)
 
     def measure(self) -> None:
         """Ask every node; as before if none answers.
@@ -116,8 +118,9 @@ class ClockWatch:
         if not self._known or self.moved() or self._own().steady - self._then.steady > EVERY:
             self.measure()
 
-    def _told_of_the_worst(self) -> str | None:
+    def _told_of_the_worst(self) -> Waiting | None:
         worst = max(self._known, key=lambda node: abs(self._known[node]), default=None)
         if worst is None or abs(self._known[worst]) < self._most:
             return None
-        return f"the clock of {worst} differs from ours by {self._known[worst]:.1f} s"
+        told = f"the clock of {worst} differs from ours by {self._known[worst]:.1f} s"
+        return Waiting(Wait.CLOCKS, told)

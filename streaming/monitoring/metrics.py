@@ -10,6 +10,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 from reconcilers.errors import Misconfigured
+from reconcilers.waiting import Wait, Waiting
 from streaming.settings import MetricsSettings
 
 REPAIR_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 300, 600, 1800, 3600)
@@ -72,6 +73,10 @@ class Metrics:
         for labels, number in counts.items():
             self.open_findings.labels(*labels).set(number)
         self._shown[owner] = set(counts)
+
+    def show_wait(self, wait: Wait, waiting: Waiting | None) -> None:
+        """Whether this holds repairs back now."""
+        self.paused.labels(wait).set(waiting is not None)
 
 
 _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from reconcilers.waiting import Wait, Waiting
+
 
 class NodeStates(Protocol):
     """The nodes of a cluster; `streaming.tables.Nodes` is the real one."""
@@ -28,8 +30,12 @@ class NodesWatch:
         self._clock = clock
         self._well_since: float | None = None
 
-    def trouble(self) -> str | None:
+    def trouble(self) -> Waiting | None:
         """Why no correction may be made now, None when all is well."""
+        why = self._why()
+        return None if why is None else Waiting(Wait.NODE_AWAY, why)
+
+    def _why(self) -> str | None:
         away = self._nodes.away()
         if away:
             self._well_since = self._clock() + self._pause

@@ -20,7 +20,7 @@ REPAIRED_AS = {State.VERIFIED: "verified", State.SUPERSEDED: "superseded"}
 def report_change(metrics: Metrics, finding: Finding) -> None:
     """It is new, or it has come to another state."""
     metrics.findings.labels(finding.projection, finding.kind, finding.state).inc()
-    log.info("%s", finding.sentence, extra={"finding": _facts(finding)})
+    log.info("%s", finding.told, extra={"finding": _facts(finding)})
     if finding.state is State.STUCK:
         metrics.repairs.labels(finding.projection, "stuck").inc()
 

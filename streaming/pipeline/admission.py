@@ -9,12 +9,14 @@ written: the batch that goes over a limit is not repaired either.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checkpoints.lease import Lease
 from reconcilers.family import Family
+from reconcilers.gate import Answers
 from reconcilers.model import Micros, Suspect
-from reconcilers.policy import Admission, Breaker, count_of
+from reconcilers.policy import Breaker, count_of
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.write_target import EVERYTHING, WriteTarget, repair_of
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.breakers import BreakerWatch
@@ -39,7 +41,7 @@ class AdmissionControl:
     breakers: BreakerWatch
     mode: Mode
     lease: Lease | None
-    clock_trouble: Callable[[], str | None]
+    clock_trouble: Callable[[], Waiting | None]
     metrics: Metrics
     pauses: PauseReport
     findings: OpenFindings
@@ -49,15 +51,15 @@ class AdmissionControl:
         """Whether what is held may be looked at: repair mode, and no breaker is open."""
         return self.mode is Mode.REPAIR and not self.breakers.any_open
 
-    def admit(self, look: BatchLook, batch: str, at: Micros) -> Admission:
-        """Count what this batch, read ``at`` (µs), is about to write, and say what may be repaired.
+    def answers(self, look: BatchLook, batch: str, at: Micros) -> Answers:
+        """Count what this batch, read ``at`` (µs), is about to write; what each limit answers.
 
         What is on hold is not about to be written: a person who undoes much opens no breaker.
         Raises `AlreadyRunning` when the lease is lost: this process may not write any more.
         """
         self.check_lease()
-        trouble = self._trouble(look) or self.pauses.why(EVERYTHING)
-        held = trouble or self.breakers.reason(Breaker.REPAIRS)
+        answers = self._answers(look)
+        held = answers.trouble or answers.repairs_breaker
         counted = {
             (each.projection, each.slot)
             for each in look.suspects
@@ -74,14 +76,14 @@ class AdmissionControl:
             )
         )
         self.breakers.remember(counted, at)
-        return Admission(
-            repairs=trouble or self.breakers.reason(Breaker.REPAIRS),
-            removals=self.breakers.reason(Breaker.REMOVALS),
-            observe=self.mode is Mode.OBSERVE,
+        return replace(
+            answers,
+            repairs_breaker=self.breakers.reason(Breaker.REPAIRS),
+            removals_breaker=self.breakers.reason(Breaker.REMOVALS),
             generation=self.pauses.generation,
         )
 
-    def _counts(self, held: str | None, suspect: Suspect, at: Micros) -> bool:
+    def _counts(self, held: Waiting | None, suspect: Suspect, at: Micros) -> bool:
         """Whether a suspect counts: a new one, and one that came back where it may be written now.
 
         Neither where its table refuses, or a person has paused it: it comes back, and counts then.
@@ -107,19 +109,25 @@ class AdmissionControl:
         of = next(each for each in self.family.projections if each.name == suspect.projection)
         return repair_of(of, suspect.kind, suspect.slot)
 
-    def paused_because(self) -> str | None:
+    def paused_because(self) -> Waiting | None:
         """Why nothing at all may be repaired now, whatever a batch holds; None when it may."""
-        paused = self._trouble() or self.pauses.why(EVERYTHING)
-        return paused or self.breakers.reason(Breaker.REPAIRS)
+        answers = self._answers()
+        return answers.trouble or answers.repairs_breaker
 
-    def _trouble(self, look: BatchLook | None = None) -> str | None:
-        """Why clocks allow no repair; that breakers hold them back is shown by their own metric."""
+    def _answers(self, look: BatchLook | None = None) -> Answers:
+        """Before anything is counted; that breakers are open is shown by their own metric."""
         clocks = self.clock_trouble()
         writers = None if look is None else _fast_writers(look)
-        self.metrics.paused.labels("clocks").set(clocks is not None)
+        self.metrics.show_wait(Wait.CLOCKS, clocks)
         if look is not None and look.examined:
-            self.metrics.paused.labels("fast_writers").set(writers is not None)
-        return clocks or writers
+            self.metrics.show_wait(Wait.FAST_WRITERS, writers)
+        return Answers(
+            observe=self.mode is Mode.OBSERVE,
+            clocks=clocks,
+            fast_writers=writers,
+            pauses=self.pauses.why(EVERYTHING) if (clocks or writers) is None else None,
+            repairs_breaker=self.breakers.reason(Breaker.REPAIRS),
+        )
 
     def check_lease(self) -> None:
         """Raises `AlreadyRunning` when another live stream may hold the lease by now."""
@@ -127,8 +135,9 @@ class AdmissionControl:
             self.lease.acquire()
 
 
-def _fast_writers(look: BatchLook) -> str | None:
+def _fast_writers(look: BatchLook) -> Waiting | None:
     """Writers whose clocks run ahead by more than D/2, unless it is a stray key."""
     if look.fast_writers < max(FEW_KEYS, look.examined // 100):
         return None
-    return f"{look.fast_writers} keys were written by clocks ahead by more than half the delay"
+    told = f"{look.fast_writers} keys were written by clocks ahead by more than half the delay"
+    return Waiting(Wait.FAST_WRITERS, told)

@@ -18,6 +18,7 @@ from reconcilers.errors import Retryable
 from reconcilers.frontier import Echo, Lane, Proven
 from reconcilers.model import Micros
 from reconcilers.open_message import OpenMessage
+from reconcilers.waiting import Waiting
 from streaming.canary.watch import FrontierWatch
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.metrics import Metrics
@@ -84,7 +85,7 @@ class BatchSummaries:
     """
 
     take: Callable[[BatchSummary], None]
-    paused_because: Callable[[], str | None]
+    paused_because: Callable[[], Waiting | None]
     open_messages: Callable[[], Mapping[UUID, Sequence[OpenMessage]]]
 
     def tell(self, look: BatchLook, proven: Proven) -> None:

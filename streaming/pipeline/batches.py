@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from reconcilers.gate import Admission, admit
 from reconcilers.model import Micros, Slot, Wake
-from reconcilers.policy import Admission
+from reconcilers.waiting import Wait
 from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import MemoryWatch
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, in_order
 from streaming.pipeline.behind import BehindWatch
 from streaming.pipeline.ceiling import WriteCeiling
-from streaming.pipeline.open_finding import Wait
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.scheduled import ExpiredCells
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.steps.outcome import Outcome
+
+PAUSES = frozenset({Wait.PAUSE, Wait.PILOT, Wait.OWN_KEYSPACE, Wait.PAUSES_UNKNOWN})
+"""What ends when a pause does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +56,13 @@ class Batches:
     def admit(self, look: BatchLook, piece: Slice) -> Admission:
         """What may be repaired in this slice. Raises `AlreadyRunning` when the lease is lost."""
         read_at = piece.read_at or self.record.clock()  # when late records were read is not known
-        admission = self.admission.admit(look, piece.name, read_at)
+        answers = self.admission.answers(look, piece.name, read_at)
         if look.suspects:
             heard = self.behind.heard(piece, in_order(look.echoes))
-            why = self.behind.why(heard)
-            frontier = heard.frontier if why is None else None
-            admission = replace(admission, on_memory=why, frontier=frontier)
-        return self.ceiling.admit(admission, len(look.suspects))
+            answers = replace(answers, behind=self.behind.why(heard), frontier=heard.frontier)
+        admission = admit(replace(answers, ceiling=self.ceiling.left()))
+        self.ceiling.reserve(admission, len(look.suspects))
+        return admission
 
     def canaries_alone(self, piece: Slice) -> BatchLook | None:
         """The canaries of a slice that holds nothing else; None of any other."""
@@ -96,9 +99,9 @@ class Batches:
         if not self.admission.lets_held_go:
             return
         if unpaused:
-            self.open_findings.let_go(Wait.RESUME)
+            self.open_findings.let_go(PAUSES)
         if caught_up:
-            self.open_findings.let_go(Wait.CATCHING_UP)
+            self.open_findings.let_go({Wait.BEHIND})
 
     # --- for the supervisor
 

@@ -10,6 +10,7 @@ from checkpoints.clock import to_micros
 from reconcilers.behind import Heard, longest_age, why_behind
 from reconcilers.frontier import Echo
 from reconcilers.model import Micros
+from reconcilers.waiting import Wait, Waiting
 from streaming.canary.watch import FrontierWatch
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.slices import Slice
@@ -59,7 +60,7 @@ class BehindWatch:
         until = self.frontier.until_with(echoes, piece.end)
         return Heard(until, self.frontier.nodes(), piece.whole)
 
-    def why(self, heard: Heard) -> str | None:
+    def why(self, heard: Heard) -> Waiting | None:
         """Why the stream is behind by what was heard, None when it is not."""
         why = why_behind(heard, self.clock(), self.longest, self.skew)
         if why is not None and not self._is:
@@ -68,7 +69,7 @@ class BehindWatch:
             log.info("the stream is not behind any more: nothing waits for it")
         self._is = why is not None
         self._was |= self._is
-        self.metrics.paused.labels("behind").set(self._is)
+        self.metrics.show_wait(Wait.BEHIND, why)
         return why
 
     def is_over(self) -> bool:

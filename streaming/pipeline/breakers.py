@@ -9,14 +9,8 @@ from dataclasses import dataclass, field, replace
 from checkpoints.journal import Journal
 from reconcilers.ceiling import MINUTE
 from reconcilers.model import Micros, Slot, Suspect
-from reconcilers.policy import (
-    OF_ROWS,
-    Breaker,
-    BreakerLimits,
-    BreakerState,
-    Count,
-    after_batch,
-)
+from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits, BreakerState, Count, after_batch
+from reconcilers.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
 
 log = logging.getLogger("reconciler")
@@ -84,10 +78,12 @@ class BreakerWatch:
         kept = {each: when for each, when in self._counted.items() if abs(at - when) < longest}
         self._counted = kept | dict.fromkeys(places, at)
 
-    def reason(self, breaker: Breaker) -> str | None:
+    def reason(self, breaker: Breaker) -> Waiting | None:
         """Why it is open, None when it is closed."""
         reason = self._state.opened.get(breaker)
-        return None if reason is None else f"breaker {breaker.value}: {reason}"
+        return (
+            None if reason is None else Waiting(Wait.BREAKER, f"breaker {breaker.value}: {reason}")
+        )
 
     def was_resumed(self) -> bool:
         """Whether somebody has closed them since the last call; they count anew then.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from checkpoints.clock import to_micros
 from reconcilers.ceiling import Ceiling, Written
 from reconcilers.finding import Action
-from reconcilers.policy import Admission
+from reconcilers.gate import Admission
 from streaming.steps.outcome import Outcome
 
 
@@ -21,15 +21,15 @@ class WriteCeiling:
     steady: Callable[[], float] = time.monotonic
     _written: Written = field(default_factory=Written)
 
-    def admit(self, admission: Admission, suspects: int) -> Admission:
-        """A slice with so many suspects begins."""
+    def left(self) -> Ceiling:
+        """What this minute has left."""
         now = to_micros(self.steady())
-        if admission.observe or admission.repairs is not None:
-            self._written = self._written.reserved(0, now)
-            return admission
-        left = self._written.left(self.most, now)
-        self._written = self._written.reserved(min(left, suspects), now)
-        return replace(admission, ceiling=Ceiling(left, self.most))
+        return Ceiling(self._written.left(self.most, now), self.most)
+
+    def reserve(self, admission: Admission, suspects: int) -> None:
+        """A slice with so many suspects begins: what it may write is taken."""
+        left = 0 if admission.ceiling is None else admission.ceiling.now
+        self._written = self._written.reserved(min(left, suspects), to_micros(self.steady()))
 
     def settle(self, outcomes: Iterable[Outcome]) -> None:
         """It has ended, with these outcomes."""

@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, auto
 from functools import cache
 from uuid import UUID
 
-from reconcilers.behind import waits_for_it
-from reconcilers.finding import OF_MANY_ROWS, Finding, State
-from reconcilers.hold import waits_for_release
+from reconcilers.decision import OF_MANY_ROWS
+from reconcilers.finding import Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot, Wake, look_again
 from reconcilers.open_message import OpenMessage, Standing, message_at, standing_of
-from reconcilers.pause import waits_for_resume
-from streaming.steps.permit import ABOVE
+from reconcilers.waiting import Wait
 
-WAIT_FOR_DECISION = frozenset({State.HELD, State.OBSERVED})
 UUID_BYTES = 16
-
-
-class Wait(Enum):
-    """What a held finding waits for."""
-
-    RELEASE = auto()
-    CEILING = auto()
-    RESUME = auto()
-    CATCHING_UP = auto()
-    OTHER = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
     """What many findings have in common: each combination exists once.
 
-    ``wait`` is None unless it is held. ``unwritten``: no repair of it was sent yet, and none let
-    through by a person or a breaker.
+    ``wait`` is None unless it is held or observed. ``unwritten``: no repair of it was sent yet, and
+    none let through by a person or a breaker.
     """
 
     kind: Kind
@@ -72,7 +58,7 @@ class OpenFinding:
 
     @property
     def wait(self) -> Wait | None:
-        """What it waits for, None unless it is held."""
+        """What it waits for, None unless it is held or observed."""
         return self.condition.wait
 
     @property
@@ -108,6 +94,11 @@ class OpenFinding:
             return None
         return message_at(self.slot, self.uuids, self.kind, self.condition.standing)
 
+    def says_the_same_as(self, finding: Finding) -> bool:
+        """Whether nothing of that one is new to a person: its numbers may differ."""
+        before = self.state, self.kind, self.wait
+        return before == (finding.state, finding.kind, finding.wait)
+
     def __lt__(self, other: OpenFinding) -> bool:
         """Whether it is due before the other one."""
         return (self.next_look or 0) < (other.next_look or 0)
@@ -115,7 +106,7 @@ class OpenFinding:
 
 def opened(finding: Finding) -> OpenFinding:
     """What the driver keeps of it."""
-    wait = _wait(finding)
+    wait = finding.wait
     untried = not finding.attempts and not finding.accepted
     condition = Condition(
         kind=finding.kind,
@@ -138,19 +129,6 @@ def opened(finding: Finding) -> OpenFinding:
 def _the_one(condition: Condition) -> Condition:
     """The same object for equal conditions: there are few."""
     return condition
-
-
-def _wait(finding: Finding) -> Wait | None:
-    if finding.state not in WAIT_FOR_DECISION:
-        return None
-    sentence = finding.sentence
-    if waits_for_release(sentence):
-        return Wait.RELEASE
-    if sentence.endswith(ABOVE):
-        return Wait.CEILING
-    if waits_for_resume(sentence):
-        return Wait.RESUME
-    return Wait.CATCHING_UP if waits_for_it(sentence) else Wait.OTHER
 
 
 def _packed(sources: tuple[str, ...]) -> bytes:

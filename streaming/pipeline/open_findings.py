@@ -7,7 +7,7 @@ of which each that changes something is reported once: in the log, and by metric
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from checkpoints.clock import to_seconds
@@ -18,11 +18,12 @@ from reconcilers.finding import Action, Finding
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.lost_rows import COVERED, place_of
 from reconcilers.model import Kind, Micros, Slot, Suspect
+from reconcilers.waiting import RULES, Wait
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.report import report_change, report_end, report_looks_again
 from streaming.pipeline.held_looks import HeldLooks, Place
 from streaming.pipeline.open_by_group import MessagesByGroup
-from streaming.pipeline.open_finding import OpenFinding, Wait
+from streaming.pipeline.open_finding import OpenFinding
 from streaming.pipeline.open_index import Labels, OpenIndex
 from streaming.steps.outcome import Outcome
 
@@ -101,19 +102,19 @@ class OpenFindings:
         self._asked([each for each in paced if each.next_look is not None], now)
         return paced
 
-    def let_go(self, only: Wait | None = None) -> None:
-        """Those of the held findings, or only those that wait for this, come back soon.
+    def let_go(self, only: Collection[Wait] = frozenset(Wait)) -> None:
+        """Those of the held findings that wait for one of these come back soon.
 
         Whenever their next look is due.
         """
-        self.held_looks.add(each for each in self.held() if only in {None, each.wait})
+        self.held_looks.add(each for each in self.held() if each.wait in only)
 
     def held(self) -> Iterator[OpenFinding]:
-        """Findings that wait for a breaker, a pause, or for repair mode; not for their release."""
+        """Findings of rows that wait and are looked at again; not those on hold."""
         return (
             each
             for each in self.index
-            if each.wait not in {None, Wait.RELEASE} and each.is_of_a_row
+            if each.wait is not None and RULES[each.wait].is_looked_at and each.is_of_a_row
         )
 
     def _asked(self, findings: Iterable[OpenFinding], now: Micros) -> None:
@@ -196,7 +197,7 @@ class OpenFindings:
             return
         before = self.of(finding)
         self.keep(finding)
-        if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
+        if before is not None and before.says_the_same_as(finding):
             return
         report_change(self.metrics, finding)
         if outcome.action is Action.REPAIR and finding.oldest is not None:

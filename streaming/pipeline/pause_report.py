@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from reconcilers.model import Micros
 from reconcilers.pause import NO_PILOT, Pause
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.write_target import WriteTarget
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.pauses import PauseWatch
@@ -18,7 +19,7 @@ WHAT_TO_DO = (
     "look first, then `reconcile resume --own-keyspace`"
     " (deploy/runbook.md, *Our keyspace was lost or restored*)"
 )
-REASONS = ("paused", "pilot", "own_keyspace")
+REASONS = (Wait.PAUSE, Wait.PILOT, Wait.OWN_KEYSPACE)
 
 
 def believed(_why: str, _until: Micros | None) -> None:
@@ -38,7 +39,7 @@ class PauseReport:
     doubted: Callable[[str, Micros | None], None] = believed
     _known: frozenset[Pause] = frozenset()
 
-    def why(self, target: WriteTarget) -> str | None:
+    def why(self, target: WriteTarget) -> Waiting | None:
         """Why this waits, None when it does not. Raises `Retryable`."""
         return self.watch.why(target)
 
@@ -69,9 +70,9 @@ class PauseReport:
         return bool(over)
 
     def _show(self, standing: Collection[Pause]) -> None:
-        kinds = [_reason(each) for each in standing]
-        for reason in REASONS:
-            self.metrics.paused.labels(reason).set(reason in kinds)
+        waiting = {each.waiting.wait: each.waiting for each in standing}
+        for wait in REASONS:
+            self.metrics.show_wait(wait, waiting.get(wait))
 
     def _end(self, pause: Pause) -> str:
         if pause.is_doubt:
@@ -80,10 +81,3 @@ class PauseReport:
             return "a pilot stands"
         by = dict(self.watch.pauses.history()).get(pause)
         return "its time has come" if by is None else f"resumed by {by.who}: {by.reason}"
-
-
-def _reason(pause: Pause) -> str:
-    """Its reason as the metric names it."""
-    if pause.is_doubt:
-        return "own_keyspace"
-    return "pilot" if pause.pilot is not None or pause == NO_PILOT else "paused"

@@ -19,8 +19,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from checkpoints.bookmarks import Offsets, Positions, flat, nested
 from checkpoints.clock import now_micros
 from reconcilers.errors import SparkDied
+from reconcilers.gate import Admission
 from reconcilers.model import Suspect, Wake, number_of
-from reconcilers.policy import Admission
 from streaming.pipeline.decisions import Decisions
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.reading import RangeReader

@@ -9,8 +9,9 @@ from functools import partial
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.expiries import Expiry
 from reconcilers.finding import Action
+from reconcilers.gate import Admission
 from reconcilers.model import Suspect
-from reconcilers.policy import Admission
+from reconcilers.waiting import why_of
 from streaming.pipeline.scheduled import spread
 from streaming.pipeline.worker import Job
 from streaming.steps.outcome import Outcome
@@ -65,9 +66,9 @@ def _permit(job: Job, admission: Admission, stopping: Callable[[], str | None]) 
     clocks.measure_if_due()
     if ours.pauses.keyspace is not None:
         ours.pauses.keyspace.expect(admission.generation)
-    repairs = admission.repairs or clocks.trouble()
+    repairs = admission.repairs_wait or clocks.trouble()
     return Permit(
-        replace(admission, repairs=repairs),
-        lambda: stopping() or clocks.moved(),
+        replace(admission, repairs_wait=repairs),
+        lambda: stopping() or why_of(clocks.moved()),
         ours.pauses.why,
     )

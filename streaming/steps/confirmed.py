@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from reconcilers.confirm import Moment
+from reconcilers.decision import decided
 from reconcilers.family import Family, Projection
-from reconcilers.finding import AND, Finding, Now, State, decided
+from reconcilers.finding import AND, Finding, Now, State
+from reconcilers.gate import Admission
 from reconcilers.hold import Hold
 from reconcilers.model import Kind, Slot, Suspect, Wake
-from reconcilers.policy import Admission
 from reconcilers.seen import Seen
 
 
@@ -29,7 +30,9 @@ class ConfirmedSuspect:
 
     def admitted(self, admission: Admission) -> Admission:
         """What is let through of it: nothing while it is on hold."""
-        return admission if self.hold is None else replace(admission, repairs=str(self.hold))
+        return (
+            admission if self.hold is None else replace(admission, repairs_wait=self.hold.waiting)
+        )
 
     @property
     def now(self) -> Now:

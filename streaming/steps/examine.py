@@ -13,9 +13,10 @@ from functools import partial
 
 from checkpoints.journal import Journal
 from reconcilers.confirm import Moment, cannot_be_found, cannot_be_read, judge, names_no_source
+from reconcilers.decision import decided
 from reconcilers.errors import ReadFailed
 from reconcilers.family import Family, Projection
-from reconcilers.finding import Action, Attempts, State, Step, advance, decided
+from reconcilers.finding import Action, Attempts, State, Step, advance
 from reconcilers.halves import in_halves
 from reconcilers.model import (
     Consistent,
@@ -30,8 +31,9 @@ from reconcilers.model import (
     kind_found,
 )
 from reconcilers.plan import plan
-from reconcilers.policy import refusal
+from reconcilers.refusal import Refusal, refusal
 from reconcilers.seen import Seen
+from reconcilers.waiting import Waiting
 from streaming.steps.accepted_together import AcceptedTogether
 from streaming.steps.confirm import Confirmer, Unreadable
 from streaming.steps.confirmed import ConfirmedSuspect
@@ -232,7 +234,6 @@ class Examiner:
     def _repair(
         self, case: ConfirmedSuspect, verdict: Repair, step: Step, batch: _Batch
     ) -> Iterator[Outcome]:
-        sentence = verdict.sentence
         refused = refusal(
             verdict,
             self.family,
@@ -243,12 +244,11 @@ class Examiner:
         if refused is None:
             yield from self._carry_out(case, verdict, step.attempt, batch)
             return
-        if refused.reason is not None:
-            sentence = f"{sentence}; {refused.reason}"
         if refused.state is State.REPORTED:
-            yield self._report_instead(case, Report(refused.kind, sentence), batch)
+            report = Report(refused.kind, f"{verdict.sentence}; {refused.reason}")
+            yield self._report_instead(case, report, batch)
         else:
-            yield batch.record.hold(case, refused.kind, refused.state, sentence)
+            yield batch.record.hold(case, refused, verdict.sentence)
 
     def _carry_out(
         self, case: ConfirmedSuspect, verdict: Repair, attempt: int, batch: _Batch
@@ -266,8 +266,7 @@ class Examiner:
             return
         wait = 0 if batch.repairs.waits_for_table else batch.permit.wait()
         if wait:
-            above = f"{sentence}; held: {ABOVE}"
-            yield batch.record.hold(case, kind, State.HELD, above, wait)
+            yield batch.record.hold(case, Refusal(State.HELD, kind, ABOVE), sentence, wait)
             return
         finding = replace(
             case.finding(self.family, self.projection, kind, State.INTENDED, sentence),
@@ -279,10 +278,10 @@ class Examiner:
         stopped = partial(self._stopped, batch.permit, case.slot, kind)
         yield from batch.repairs.send(case, finding, planned, stopped)
 
-    def _stopped(self, permit: Permit, slot: Slot, kind: Kind) -> str | None:
+    def _stopped(self, permit: Permit, slot: Slot, kind: Kind) -> Waiting | None:
         """Why a person lets it not be written now: asked last, before the write."""
         found = self.journal.holds.standing(self.family, self.projection.name, [slot])
-        return str(found[slot]) if found else permit.paused(self.projection, kind, slot)
+        return found[slot].waiting if found else permit.paused(self.projection, kind, slot)
 
     def _report_instead(self, case: ConfirmedSuspect, report: Report, batch: _Batch) -> Outcome:
         """What was to be repaired and may not be; reported anew, unless it stands already."""

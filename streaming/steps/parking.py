@@ -15,6 +15,9 @@ from reconcilers.family import Family
 from reconcilers.finding import Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros
+from reconcilers.waiting import Wait, Waiting
+
+REFUSES = Waiting(Wait.TABLE, "its table refuses writes")
 
 
 @dataclass(slots=True)
@@ -77,7 +80,9 @@ class Parking:
         if not finding.accepted:
             self.journal.close(finding, State.PARKED, self.clock())
             return None
-        held = replace(finding, state=State.HELD, attempts=0, writes=(), next_look=None)
+        held = replace(
+            finding, state=State.HELD, waits=REFUSES, attempts=0, writes=(), next_look=None
+        )
         if held != finding:
             self.journal.put(held)
         return held

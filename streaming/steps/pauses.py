@@ -14,6 +14,7 @@ from reconcilers.model import Micros
 from reconcilers.pause import Pause, in_doubt, why_paused, without_pilot
 from reconcilers.pilot import OwnerOf
 from reconcilers.tally import QuotaRoot
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.write_target import WriteTarget
 from streaming.steps.own_keyspace import OwnKeyspace
 
@@ -26,7 +27,10 @@ OWNERS_FOR = 60.0
 """So long (s) it is not read again whose a mailbox is."""
 OWNERS_KNOWN = 100_000
 """Mailboxes whose owner is kept in memory."""
-UNKNOWN = "whether repairs are paused is not known: our keyspace takes longer than a second"
+UNKNOWN = Waiting(
+    Wait.PAUSES_UNKNOWN,
+    "whether repairs are paused is not known: our keyspace takes longer than a second",
+)
 
 
 def nobodys(_mailbox: UUID) -> QuotaRoot | None:
@@ -53,7 +57,7 @@ class PauseWatch:
     _known: tuple[float, tuple[Pause, ...]] = (float("-inf"), ())
     _owners: dict[UUID, tuple[float, QuotaRoot | None]] = field(default_factory=dict)
 
-    def why(self, target: WriteTarget) -> str | None:
+    def why(self, target: WriteTarget) -> Waiting | None:
         """Why this waits (`reconcilers.pause`), None when it may be written.
 
         Raises `Retryable` when our keyspace does not answer: then nothing may be written either.

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from reconcilers.family import Projection
+from reconcilers.gate import Admission
 from reconcilers.model import Kind, Micros, Slot
-from reconcilers.policy import Admission
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.write_target import WriteTarget, repair_of
 
-ABOVE = "this minute has had its repairs (repair.writes_per_minute)"
+ABOVE = Waiting(Wait.CEILING, "this minute has had its repairs (repair.writes_per_minute)")
 """Why a repair comes back in a later minute."""
 
 
@@ -25,17 +26,17 @@ class Permit:
 
     admission: Admission
     withdrawn: Callable[[], str | None]
-    pauses: Callable[[WriteTarget], str | None]
+    pauses: Callable[[WriteTarget], Waiting | None]
     _asked: int = 0
 
-    def paused(self, projection: Projection, kind: Kind, slot: Slot) -> str | None:
+    def paused(self, projection: Projection, kind: Kind, slot: Slot) -> Waiting | None:
         """Why a person lets it not be written now. Raises `Retryable` if nobody knows."""
         return None if self.admission.observe else self.pauses(repair_of(projection, kind, slot))
 
     def admits(self, projection: Projection, kind: Kind, slot: Slot) -> Admission:
         """What is let through now: nothing of what is paused."""
-        held = self.admission.repairs or self.paused(projection, kind, slot)
-        return replace(self.admission, repairs=held)
+        held = self.admission.repairs_wait or self.paused(projection, kind, slot)
+        return replace(self.admission, repairs_wait=held)
 
     def wait(self) -> Micros:
         """How long (µs) the next repair must wait; 0: it may be written now."""

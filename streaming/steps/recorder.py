@@ -9,8 +9,9 @@ from checkpoints.clock import HOUR
 from checkpoints.journal import Journal
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Finding, State
-from reconcilers.hold import waits_for_release
 from reconcilers.model import Kind, Micros, Report
+from reconcilers.refusal import Refusal
+from reconcilers.waiting import RULES
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 
@@ -71,23 +72,21 @@ class FindingRecorder:
     def hold(
         self,
         case: ConfirmedSuspect,
-        kind: Kind,
-        state: State,
+        refused: Refusal,
         sentence: str,
         again: Micros | None = None,
     ) -> Outcome:
-        """It waits, for ``again`` (µs) where that is known, and loses no attempt by that.
-
-        What is on hold waits for a person, or for a change.
-        """
+        """It waits, for ``again`` (µs) where that is known, and loses no attempt by that."""
+        kind, state, before = refused.kind, refused.state, case.previous
         finding = case.finding(self.family, self.projection, kind, state, sentence)
+        finding = replace(case.as_tried_before(finding), waits=refused.waits)
         next_look: Micros | None = self.clock() + (self.again if again is None else again)
         if state is State.OBSERVED:
             next_look = self._later(finding)
-        if waits_for_release(sentence):
+        if finding.wait is not None and not RULES[finding.wait].is_looked_at:
             next_look = None
-        finding = replace(case.as_tried_before(finding), next_look=next_look)
-        same = case.previous is not None and case.previous.state is state
+        finding = replace(finding, next_look=next_look)
+        same = before is not None and (before.state, before.wait) == (state, finding.wait)
         (self.journal.touch if same else self.journal.put)(finding)
         return Outcome(case.slot, Action.KEEP, finding)
 

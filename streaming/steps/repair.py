@@ -17,6 +17,7 @@ from reconcilers.errors import Refused
 from reconcilers.family import Projection
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Micros, Suspect, Wake
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.writes import Write
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
@@ -27,10 +28,6 @@ WRITTEN = frozenset({Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW})
 """What a look has found and a write would mend."""
 WAITS = "its table refuses writes"
 """Why a key whose table is parked comes back."""
-
-
-BY_ITSELF = "held: its table takes others, not this"
-"""Why a row is held that its table refuses, and no other."""
 
 
 class LastWrite(Enum):
@@ -89,7 +86,7 @@ class Repairer:
         case: ConfirmedSuspect,
         finding: Finding,
         writes: tuple[Write, ...],
-        paused: Callable[[], str | None],
+        paused: Callable[[], Waiting | None],
     ) -> Iterator[Outcome]:
         """Write what repairs this finding, unless its table is known to refuse.
 
@@ -102,7 +99,7 @@ class Repairer:
         self.journal.put(intended)
         why = paused()
         if why is not None:
-            yield self._hold(case.as_tried_before(intended), f"held: {why}")
+            yield self._hold(case.as_tried_before(intended), why)
             return
         try:
             self.tables.apply(writes)
@@ -138,16 +135,17 @@ class Repairer:
         """The table's fault, unless it has just taken another write: then the row is held."""
         taken, self._last = self._last is LastWrite.TAKEN, LastWrite.REFUSED
         if not self._parked and (taken or _held_by_itself(case.previous)):
-            yield self._hold(intended, f"{BY_ITSELF}: {refused}")
+            why = Waiting(Wait.ROW, f"its table takes others, not this: {refused}")
+            yield self._hold(intended, why)
             return
         name, table = self.projection.name, self.projection.table
         yield from self._parked_now(self.parking.refuses_writes(name, table, refused))
         yield from self._wait(case, intended.kind, intended)
 
-    def _hold(self, intended: Finding, why: str) -> Outcome:
+    def _hold(self, intended: Finding, why: Waiting) -> Outcome:
         """It is looked at again; what was refused is an attempt like any that does not hold."""
-        sentence, next_look = f"{intended.sentence}; {why}", self.clock() + self.recheck_interval
-        held = replace(intended, state=State.HELD, sentence=sentence, next_look=next_look)
+        next_look = self.clock() + self.recheck_interval
+        held = replace(intended, state=State.HELD, waits=why, next_look=next_look)
         self.journal.put(held)
         return Outcome(intended.slot, Action.KEEP, held)
 
@@ -182,4 +180,4 @@ class Repairer:
 
 
 def _held_by_itself(finding: Finding | None) -> bool:
-    return finding is not None and finding.state is State.HELD and BY_ITSELF in finding.sentence
+    return finding is not None and finding.wait is Wait.ROW

@@ -16,6 +16,7 @@ from checkpoints.memory import MemoryJournal
 from reconcilers.family import Family
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Micros, Slot
+from reconcilers.waiting import Wait, Waiting
 from streaming.pipeline.batch_record import BatchSummaries
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.slices import Slice
@@ -31,12 +32,12 @@ MANY, MAILBOXES = 200_000, 2_000
 FIRST, SLICES = 250, 500
 BETWEEN: Micros = 5 * SECOND
 WEEK: Micros = 7 * 24 * 3600 * SECOND
-HELD = State.HELD, Kind.EXTRA_ROW, "is not in the truth; held: breaker removals"
+HELD = State.HELD, Kind.EXTRA_ROW, "is not in the truth"
 REPORTED = State.REPORTED, Kind.AMBIGUOUS_RANGE_DELETE, "no delete was heard since"
 MOST_MS, MOST_MIB = 1.0, 100.0
 
 
-class Waiting(MemoryJournal):
+class ManyOpen(MemoryJournal):
     """A journal with so many open findings, half of them held, which are made as they are read.
 
     What is held is due; what is reported is looked at once a week, each at its time.
@@ -66,12 +67,13 @@ def finding(number: int) -> Finding:
         found_at=NOW,
         oldest=NOW - number,
         next_look=NOW if state is State.HELD else NOW + WEEK * number // MANY,
+        waits=Waiting(Wait.BREAKER, "breaker removals") if state is State.HELD else None,
     )
 
 
 def driver(number: int) -> Batches:
     """What the driver asks for each slice, with so many open findings."""
-    made = batches(MemoryPorts(Waiting(number)))
+    made = batches(MemoryPorts(ManyOpen(number)))
     summaries = BatchSummaries(
         take=lambda summary: None,
         paused_because=lambda: None,

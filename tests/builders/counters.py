@@ -22,6 +22,7 @@ from reconcilers.policy import BreakerLimits
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.write_target import WriteTarget
 from reconcilers.writes import AddToCounter
 from streaming.counters.batch_summary import BatchSummary
@@ -58,6 +59,9 @@ NONE_OPEN: Mapping[UUID, Sequence[OpenMessage]] = {}
 
 def message(uid: int, *, seen: bool = False, size: int = 100) -> Listed:
     return Listed(uid, UUID(int=uid, version=1), seen, size)
+
+
+A_NODE_IS_DOWN = Waiting(Wait.NODE_AWAY, "node 10.0.0.2 is down")
 
 
 @dataclass
@@ -172,8 +176,8 @@ class Bench:
     back_a_minute: int = 10**9
     now: Micros = NOW
     lag: float = 0.0
-    trouble: str | None = None
-    paused: list[str | None] = field(default_factory=lambda: [None])
+    trouble: Waiting | None = None
+    paused: list[Waiting | None] = field(default_factory=lambda: [None])
     steady: Micros | None = None
     tables: CounterTables = field(default_factory=CounterTables)
     tallies: MemoryTallies = field(default_factory=MemoryTallies)
@@ -282,7 +286,7 @@ class Bench:
     def clock(self) -> Micros:
         return self.now
 
-    def pauses(self, _target: WriteTarget) -> str | None:
+    def pauses(self, _target: WriteTarget) -> Waiting | None:
         """Each asking takes the next answer that was planned, then the last one for ever."""
         answer = self.paused[0]
         if len(self.paused) > 1:
@@ -322,7 +326,7 @@ class Bench:
     def come(
         self,
         changes: Mapping[UUID, int] = NO_CHANGES,
-        refused: str | None = None,
+        refused: Waiting | None = None,
         open_messages: Mapping[UUID, Sequence[OpenMessage]] = NONE_OPEN,
     ) -> None:
         """Time passes, and all that was under way comes out of the stream."""

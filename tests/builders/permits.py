@@ -1,7 +1,8 @@
 """What a worker may write where its own clock stands."""
 
 from checkpoints.memory_pauses import MemoryPauses
-from reconcilers.policy import Admission
+from reconcilers.gate import Admission
+from reconcilers.waiting import Waiting
 from reconcilers.write_target import WriteTarget
 from streaming.steps.pauses import PauseWatch
 from streaming.steps.permit import Permit
@@ -9,7 +10,7 @@ from streaming.steps.permit import Permit
 OPEN = Admission()
 
 
-def nothing_paused(_target: WriteTarget) -> str | None:
+def nothing_paused(_target: WriteTarget) -> Waiting | None:
     """Nobody has paused anything."""
     return None
 

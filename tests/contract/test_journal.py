@@ -17,6 +17,7 @@ from reconcilers.finding import State
 from reconcilers.key import text_of
 from reconcilers.model import Kind, Slot
 from reconcilers.policy import Breaker
+from reconcilers.waiting import Wait, Waiting
 from tests.builders.slots import mailbox_of
 from tests.contract.making import DAY, a_family, a_finding, a_slot, days_of_its_own
 
@@ -61,6 +62,16 @@ def family() -> Family:
 def other() -> Family:
     """Another one that the journal knows."""
     return a_family()
+
+
+@pytest.mark.parametrize("wait", [None, *Wait])
+def test_what_a_finding_waits_for_is_kept(
+    journal: Journal, family: Family, wait: Wait | None
+) -> None:
+    waits = None if wait is None else Waiting(wait, "a reason; held: on hold by 'ü'")
+    finding = a_finding(family, a_slot(), waits=waits)
+    journal.put(finding)
+    assert journal.recall(family, finding.projection, [finding.slot]) == {finding.slot: finding}
 
 
 def test_a_finding_is_recalled_with_every_field(journal: Journal, family: Family) -> None:

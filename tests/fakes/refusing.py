@@ -11,9 +11,9 @@ from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.family import Projection
 from reconcilers.finding import Attempts, Finding, State
+from reconcilers.gate import Admission
 from reconcilers.key import WHOLE_TABLE, named
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Value, Wake
-from reconcilers.policy import Admission
 from reconcilers.writes import Write
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules

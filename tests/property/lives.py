@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from checkpoints.pauses import Resumed
-from reconcilers.finding import State, accepted
+from reconcilers.decision import accepted
+from reconcilers.finding import State
 from reconcilers.hold import Hold
 from reconcilers.model import KeyValue, Kind, Micros, Slot
 from streaming.steps.confirm import Confirmer

@@ -11,12 +11,13 @@ import random
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reconcilers.behind import BEHIND, longest_age
+from reconcilers.behind import longest_age
 from reconcilers.compare import compare
 from reconcilers.finding import State
 from reconcilers.memory import Entry
 from reconcilers.model import Kind, Micros, Row, Slot
 from reconcilers.seen import Seen
+from reconcilers.waiting import Wait, Waiting
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import Delete, Key, Table, Update
 from tests.property.mail import FAMILY, MAILBOXES, SECOND, Climate, Event, Fate, World
@@ -183,12 +184,12 @@ class Past:
         elif self.seed % 2:
             self._sweep()
 
-    def _behind(self) -> str | None:
+    def _behind(self) -> Waiting | None:
         climate, since = self.run.climate, self.silent_since
         longest = longest_age(climate.delay, climate.window, 0)
         if not self.canaries or since is None or self.world.now <= since + longest:
             return None
-        return f"{BEHIND}: capture is silent"
+        return Waiting(Wait.BEHIND, "capture is silent")
 
     def _some(self) -> list[Slot]:
         slots = list(self.world.slots)

@@ -18,10 +18,11 @@ from reconcilers.compare import compare
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Attempts, Finding, State
+from reconcilers.gate import Admission
 from reconcilers.memory import believed_since
 from reconcilers.model import Kind, Micros, Row, Slot, Wake
-from reconcilers.policy import Admission
 from reconcilers.seen import Seen
+from reconcilers.waiting import Waiting
 from streaming.pipeline.open_finding import finding_wake
 from streaming.pipeline.worker import each_once
 from streaming.steps.confirm import Confirmer
@@ -85,7 +86,7 @@ class Run:
     pending: set[Slot] = field(default_factory=set)
     batches: int = 0
     undisturbed: int = 0
-    behind: str | None = None
+    behind: Waiting | None = None
 
     def __post_init__(self) -> None:
         self.world = self.new_world()
@@ -226,7 +227,7 @@ class Run:
         kept.taken = max(kept.taken, first + len(settled))
         ports.publish(found.again)
         suspects = each_once(each for each in found.suspects if each.slot in batch.slots)
-        allowed = permit(Admission(on_memory=self.behind, frontier=until))
+        allowed = permit(Admission(memory_wait=self.behind, frontier=until))
         outcomes = []
         for projection in self.family.projections:
             concerned = [each for each in suspects if each.projection == projection.name]

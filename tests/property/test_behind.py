@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 
 from reconcilers.finding import State
 from reconcilers.model import Kind, Slot
+from reconcilers.waiting import Wait, Waiting
 from tests.property.mail import MAILBOXES, SECOND, Climate, Event, Fate
 from tests.property.races import Run
 
 CLIMATE = Climate(45 * SECOND, window=6 * SECOND, skew=300_000, late=31 * SECOND)
 INBOX = MAILBOXES[0]
-BEHIND = "the stream is behind"
+BEHIND = Waiting(Wait.BEHIND, "the stream is behind")
 
 Choice = tuple[int, int, int]
 
@@ -31,7 +32,7 @@ Choice = tuple[int, int, int]
 class Delayed:
     """A run of which some events come late; ``says`` is what the driver makes of it."""
 
-    says: str | None = BEHIND
+    says: Waiting | None = BEHIND
     run: Run = field(default_factory=lambda: Run(CLIMATE))
     late: list[Event] = field(default_factory=list)
     _known: int = 0
@@ -78,7 +79,7 @@ class Delayed:
 
     def waits(self, slot: Slot) -> bool:
         finding = self.run.finding(slot)
-        return finding is not None and finding.state is State.HELD and BEHIND in finding.sentence
+        return finding is not None and finding.waits == BEHIND
 
     def reported(self, slot: Slot) -> Kind | None:
         finding = self.run.finding(slot)
@@ -156,7 +157,7 @@ def test_unless_that_waits_it_is_re_added() -> None:
 # --- any order of mail, looks and late events ----------------------------------------------------
 
 
-def play(script: Sequence[Choice], says: str | None = BEHIND) -> None:
+def play(script: Sequence[Choice], says: Waiting | None = BEHIND) -> None:
     """Copies and expunges within a mailbox, of which any event may be late; then all comes."""
     one = Delayed(says)
     world = one.run.world
@@ -201,7 +202,7 @@ def test_whatever_is_late_only_expunged_rows_are_removed(script: list[Choice]) -
     play(script)
 
 
-def play_all(says: str | None) -> None:
+def play_all(says: Waiting | None) -> None:
     for seed in range(300):
         draw = random.Random(seed)
         drawn = [(draw.randrange(6), draw.randrange(4), draw.randrange(4)) for _ in range(14)]

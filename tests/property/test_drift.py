@@ -257,15 +257,13 @@ def with_a_past(seed: int) -> Run:
     for each in run.open_findings():
         assert each.state is State.HELD
         known = lacks_what_it_names(run, each)  # of a message that was copied, so that it is known
-        assert known or each.sentence.endswith(drift.LIST_MAY_LACK_ROWS), each.sentence
+        assert known or each.waits == drift.LIST_MAY_LACK_ROWS, each.told
     return run
 
 
 def lacks_what_it_names(run: Run, finding: Finding) -> bool:
     """Whether it waits for a row that the truth has and the list has lost."""
-    found = re.search(
-        r"mailbox (\S+) differ from the truth, UID (\d+) among them$", finding.sentence
-    )
+    found = re.search(r"mailbox (\S+) differ from the truth, UID (\d+) among them$", finding.told)
     if found is None:
         return False
     place = UUID(found[1]), int(found[2])

@@ -14,7 +14,8 @@ import pytest
 from checkpoints.pauses import Resumed
 from reconcilers import seen as seen_module
 from reconcilers.confirm import Moment
-from reconcilers.finding import State, accepted
+from reconcilers.decision import accepted
+from reconcilers.finding import State
 from reconcilers.hold import Hold
 from reconcilers.memory import Memory
 from reconcilers.model import Kind, Micros, Row, Slot, Verdict

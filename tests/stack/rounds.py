@@ -28,10 +28,10 @@ from reconcilers.errors import ReconcilerError, Retryable
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family, Projection, bind, keeping
 from reconcilers.finding import Action, Attempts, Finding
+from reconcilers.gate import Admission
 from reconcilers.key import named
 from reconcilers.memory import believed_since
 from reconcilers.model import KeyValue, Micros, Row, Slot, Wake
-from reconcilers.policy import Admission
 from reconcilers.writes import Write
 from streaming.settings import CassandraSettings, load
 from streaming.steps.confirm import Confirmer

@@ -12,9 +12,10 @@ import pytest
 from checkpoints import codec
 from checkpoints.cassandra import CassandraJournal, Store
 from deploy.mailserver.mailserver import MailServer
+from reconcilers.decision import accepted
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.user_tally import USER_TALLY
-from reconcilers.finding import Finding, accepted
+from reconcilers.finding import Finding
 from reconcilers.model import Kind
 from reconcilers.writes import AddToCounter
 from tests.stack.fire import Fire, Owner, Writers

@@ -49,7 +49,7 @@ def in_doubt(scene: Scene) -> bool:
 def pause(scene: Scene) -> Place:
     """A row that is held by a person's pause."""
     assert scene.command("pause", "--reason", "a look", "--who", "alice").returncode == 0
-    until("it is known", lambda: scene.metric("reconciler_repairs_paused", reason="paused") == 1)
+    until("it is known", lambda: scene.metric("reconciler_repairs_paused", reason="pause") == 1)
     place = lose_a_row(scene)
     await_held(scene, place, "paused by alice: a look")
     return place

@@ -37,7 +37,7 @@ def test_in_the_middle_of_a_slice_writing_stops_and_goes_on_when_it_is_resumed(
     time.sleep(AT_MOST)
     done = repaired(scene, places)
     shown = "reconciler_repairs_paused"
-    until("it is shown", lambda: scene.metric(shown, reason="paused") == 1)
+    until("it is shown", lambda: scene.metric(shown, reason="pause") == 1)
     left = [place for place in places if place not in done]
     late = Place()
     scene.write_truth(late, cells())
@@ -49,7 +49,7 @@ def test_in_the_middle_of_a_slice_writing_stops_and_goes_on_when_it_is_resumed(
     assert "ended the pause of all, paused by alice: a look" in answer.stdout
     for place in (*left, late):
         scene.await_verified(place.row)
-    assert scene.metric(shown, reason="paused") == 0
+    assert scene.metric(shown, reason="pause") == 0
     assert scene.stream.said("repairs of all are paused by alice: a look")
     assert scene.stream.said("repairs of all go on: resumed by bob: it was nothing")
     assert "by bob: it was nothing" in scene.command("pause", "--list").stdout

@@ -237,7 +237,7 @@ def test_the_correction_of_a_counter_is_undone_until_its_key_is_released(
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert box.counters() == (5, 1)
     box.touch()
-    until("it is held", lambda: told(box, "not corrected yet: on hold by ana: a test"))
+    until("it is held", lambda: told(box, "may be wrong; held: on hold by ana: a test"))
     assert box.counters() == (5, 1)
     answer = scene.command("findings", "--release", str(box.mailboxid), "--who", "bob")
     assert answer.returncode == 0, answer.stdout + answer.stderr

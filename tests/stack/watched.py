@@ -141,9 +141,7 @@ class Restarted:
         Before its attempt a removal may have waited until the stream was not behind any more.
         """
         for message, told in self.histories().items():
-            lines = [
-                line for line in told if "; held: the stream is behind" not in line["sentence"]
-            ]
+            lines = [line for line in told if (line["waits"] or {}).get("wait") != "behind"]
             states = [line["state"] for line in lines]
             assert set(states) == {"intended", "verified"}, (message, states)
             assert states[-1] == "verified", (message, states)

@@ -17,11 +17,13 @@ from checkpoints.memory import MemoryJournal
 from checkpoints.memory_lease import MemoryLease
 from checkpoints.memory_pauses import MemoryPauses
 from reconcilers.errors import AlreadyRunning
+from reconcilers.gate import Admission, admit
 from reconcilers.model import Kind, Micros, Slot, Suspect
 from reconcilers.pause import PILOT, Pause
 from reconcilers.pilot import Pilot
 from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits
 from reconcilers.projections.deleted_uids import DELETED_UIDS
+from reconcilers.waiting import Wait, Waiting, why_of
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.admission import FEW_KEYS, AdmissionControl
 from streaming.pipeline.breakers import BreakerWatch
@@ -40,6 +42,7 @@ LIMITS = BreakerLimits(suspects_per_minute=MOST, removals_per_minute=MOST_REMOVA
 MINUTE: Micros = 60 * SECOND
 OTHER_MAILBOX = UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c9")
 CLOCK = "the clock of 10.0.0.1 differs from ours by 30.0 s"
+TROUBLE = Waiting(Wait.CLOCKS, CLOCK)
 FAST = f"{FEW_KEYS} keys were written by clocks ahead by more than half the delay"
 MANY_FAST = "30 keys were written by clocks ahead by more than half the delay"
 TOO_MANY = f"breaker repairs: {MOST + 1} in a minute, the limit is {MOST}"
@@ -68,7 +71,7 @@ class Desk:
     """Admission with everything around it in memory."""
 
     mode: Mode = Mode.REPAIR
-    trouble: str | None = None
+    trouble: Waiting | None = None
     lease: Lease | None = None
     journal: MemoryJournal = field(default_factory=lambda: MemoryJournal(lambda: NOW))
     metrics: Metrics = field(default_factory=lambda: Metrics(CollectorRegistry()))
@@ -97,10 +100,14 @@ class Desk:
         )
         self.control.breakers.recall()
 
+    def admit(self, batch: BatchLook, name: str, at: Micros) -> Admission:
+        """What the driver lets through."""
+        return admit(self.control.answers(batch, name, at))
+
     def reasons(self, batch: BatchLook, at: Micros = NOW) -> tuple[str | None, str | None]:
         """Why no repair, why no removal."""
-        admitted = self.control.admit(batch, f"batch of {at}", at)
-        return admitted.repairs, admitted.removals
+        admitted = self.admit(batch, f"batch of {at}", at)
+        return why_of(admitted.repairs_wait), why_of(admitted.removals_wait)
 
     def shown(self) -> set[str]:
         """The breakers that operators see open."""
@@ -160,14 +167,14 @@ TABLE = {
         TOO_MANY,
         None,
     ),
-    "a clock that differs": (FEW, CLOCK, CLOCK, None),
+    "a clock that differs": (FEW, TROUBLE, CLOCK, None),
     "a clock that differs is told before the breaker": (
         look(suspects(MOST + 1)),
-        CLOCK,
+        TROUBLE,
         CLOCK,
         None,
     ),
-    "a clock that differs is told before fast writers": (look(fast=FEW_KEYS), CLOCK, CLOCK, None),
+    "a clock that differs is told before fast writers": (look(fast=FEW_KEYS), TROUBLE, CLOCK, None),
     "fast writers of some keys": (look(fast=FEW_KEYS - 1), None, None, None),
     "fast writers of more": (look(fast=FEW_KEYS), None, FAST, None),
     "fast writers of less than one key in a hundred": (
@@ -219,11 +226,12 @@ def test_what_a_first_batch_opens_stays_open_and_nothing_else_does(case: str) ->
 @pytest.mark.parametrize("case", TABLE)
 def test_observing_is_told_beside_and_counts_alike(mode: Mode, case: str) -> None:
     batch, trouble, repairs, removals = TABLE[case]
-    admitted = Desk(mode, trouble).control.admit(batch, "batch", NOW)
+    admitted = Desk(mode, trouble).admit(batch, "batch", NOW)
     assert admitted.observe is (mode is Mode.OBSERVE)
     if admitted.observe and any(each.looked_again for each in batch.suspects):
         repairs = removals = None  # an observer writes nothing of what comes back
-    assert (admitted.repairs, admitted.removals) == (repairs, removals)
+    told = why_of(admitted.repairs_wait), why_of(admitted.removals_wait)
+    assert told == (repairs, removals)
 
 
 # --- from batch to batch
@@ -291,22 +299,22 @@ def test_closed_by_a_person_it_is_told_once_and_counts_anew() -> None:
 def test_of_two_pieces_of_one_window_each_opens_a_breaker_of_its_own() -> None:
     """They were read at one moment; what a person has closed was the opening of the first alone."""
     desk, too_many = Desk(), look(suspects(MOST + 1))
-    assert desk.control.admit(too_many, "window 7, 1 of 2", NOW).repairs is not None
+    assert desk.admit(too_many, "window 7, 1 of 2", NOW).repairs_wait is not None
     desk.journal.close_breakers(NOW + 1)
     assert desk.control.breakers.was_resumed()
-    assert desk.control.admit(too_many, "window 7, 2 of 2", NOW).repairs is not None
+    assert desk.admit(too_many, "window 7, 2 of 2", NOW).repairs_wait is not None
     assert not desk.control.breakers.was_resumed(), "it has closed itself"
     assert set(desk.journal.breakers()) == {Breaker.REPAIRS}
     desk.begin()
-    assert desk.control.admit(look(), "the next", NOW).repairs is not None
+    assert desk.admit(look(), "the next", NOW).repairs_wait is not None
 
 
 def test_a_piece_that_is_executed_again_does_not_undo_a_persons_decision() -> None:
     desk, too_many = Desk(), look(suspects(MOST + 1))
-    desk.control.admit(too_many, "window 7", NOW)
+    desk.admit(too_many, "window 7", NOW)
     desk.journal.close_breakers(NOW + 1)
     desk.begin()
-    desk.control.admit(too_many, "window 7", NOW)
+    desk.admit(too_many, "window 7", NOW)
     assert desk.control.breakers.was_resumed()
 
 
@@ -336,9 +344,9 @@ def test_a_pause_of_everything_is_told_and_one_of_removals_is_not() -> None:
     desk.reasons(look(suspects(MOST_REMOVALS + 1, Kind.EXTRA_ROW)))
     assert desk.control.paused_because() is None
     desk.reasons(look(suspects(MOST + 1)), NOW + 2 * MINUTE)
-    assert desk.control.paused_because() == TOO_MANY
-    desk.trouble = CLOCK
-    assert desk.control.paused_because() == CLOCK
+    assert str(desk.control.paused_because()) == TOO_MANY
+    desk.trouble = TROUBLE
+    assert desk.control.paused_because() == TROUBLE
 
 
 def test_what_is_outside_a_pilot_counts_for_no_breaker() -> None:
@@ -363,7 +371,7 @@ def test_fast_writers_pause_their_batch_and_no_other() -> None:
 
 def test_what_pauses_repairs_is_shown_until_it_has_passed() -> None:
     desk = Desk()
-    desk.trouble = CLOCK
+    desk.trouble = TROUBLE
     desk.reasons(look(fast=FEW_KEYS))
     assert desk.paused() == {"clocks": 1, "fast_writers": 1}
     desk.trouble = None
@@ -387,5 +395,5 @@ def test_without_the_lease_nothing_is_admitted() -> None:
     Lease(store, "james/repair", Holder("theirs", "b:1"), lasts, lambda: now[0]).acquire()
     now[0] += 50
     with pytest.raises(AlreadyRunning):
-        desk.control.admit(look(suspects(MOST + 1)), "batch", NOW)
+        desk.admit(look(suspects(MOST + 1)), "batch", NOW)
     assert not desk.journal.breakers()

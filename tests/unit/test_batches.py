@@ -24,6 +24,7 @@ from reconcilers.key import WHOLE_TABLE
 from reconcilers.memory import Watching
 from reconcilers.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits
+from reconcilers.waiting import Wait, Waiting
 from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import MemoryReport, MemoryWatch
 from streaming.canary.watch import FrontierWatch
@@ -43,6 +44,7 @@ from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.outcome import Outcome
 from streaming.steps.pauses import PauseWatch
+from streaming.steps.permit import ABOVE
 from streaming.topics import came_astray
 from tests.builders.canaries import TOPIC, CapturedAs, echo, frontier_watch
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
@@ -161,6 +163,7 @@ def held() -> Finding:
         state=State.HELD,
         sentence="",
         found_at=NOW,
+        waits=Waiting(Wait.BREAKER, "too many"),
     )
 
 
@@ -178,10 +181,10 @@ def test_a_breaker_that_could_not_be_journalled_is_opened_by_the_batch_executed_
     with pytest.raises(Unreachable):
         decisions.admit(look, PIECE)
     decisions.recall()
-    assert decisions.admit(look, PIECE).repairs is not None
+    assert decisions.admit(look, PIECE).repairs_wait is not None
     assert set(ports.journal.breakers()) == {Breaker.REPAIRS}
     later = decisions.admit(BatchLook(examined=10), LATER)
-    assert later.repairs is not None
+    assert later.repairs_wait is not None
 
 
 def test_nothing_is_resumed_by_a_breaker_that_could_not_be_journalled() -> None:
@@ -205,7 +208,7 @@ def test_a_breaker_of_late_records_needs_a_person_each_time() -> None:
     decisions = batches(ports)
     decisions.start()
     late = replace(PIECE, read_at=0, done_before=0)
-    assert decisions.admit(too_many(Kind.MISSING_ROW), late).repairs is not None
+    assert decisions.admit(too_many(Kind.MISSING_ROW), late).repairs_wait is not None
     assert set(ports.journal.breakers()) == {Breaker.REPAIRS}
     assert not decisions.admission.breakers.was_resumed()
 
@@ -240,18 +243,18 @@ def test_what_waited_for_the_stream_to_catch_up_is_looked_at_when_it_has() -> No
     piece = replace(PIECE, end={(TOPIC, 0): 20})
     admitted = decisions.admit(ONE_SUSPECT, piece)
     assert admitted.frontier is None
-    why = admitted.on_memory
+    why = admitted.memory_wait
     assert why is not None
-    assert "no canary of node n1" in why
-    decisions.open_findings.keep(replace(held(), sentence=f"not in the truth; held: {why}"))
-    elsewhere = replace(held(), slot=Slot(MAILBOX, 98), sentence="held: this minute has had its")
+    assert "no canary of node n1" in str(why)
+    decisions.open_findings.keep(replace(held(), waits=why))
+    elsewhere = replace(held(), slot=Slot(MAILBOX, 98), waits=ABOVE)
     decisions.open_findings.keep(elsewhere)
     assert decisions.later_looks(NOW) == []
     decisions.ended(BatchLook(echoes=CANARIES), piece)
     assert [wake.key[1] for wake in decisions.later_looks(NOW)] == [uid_of(HELD)]
     assert decisions.later_looks(NOW) == []
     admitted = decisions.admit(ONE_SUSPECT, piece)
-    assert (admitted.on_memory, admitted.frontier) == (
+    assert (admitted.memory_wait, admitted.frontier) == (
         None,
         frontier.until_with((), piece.end)["n1"],
     )
@@ -264,9 +267,9 @@ def test_the_canaries_of_a_slice_count_at_its_own_admission() -> None:
     decisions.start()
     piece = replace(PIECE, end={(TOPIC, 0): 20})
     look = replace(ONE_SUSPECT, echoes=CANARIES)
-    assert decisions.admit(look, piece).on_memory is None
+    assert decisions.admit(look, piece).memory_wait is None
     assert frontier.reached() == {}, "it is not settled yet"
-    assert decisions.admit(ONE_SUSPECT, piece).on_memory is not None
+    assert decisions.admit(ONE_SUSPECT, piece).memory_wait is not None
 
 
 def test_while_a_breaker_is_open_catching_up_lets_nothing_go() -> None:
@@ -275,7 +278,9 @@ def test_while_a_breaker_is_open_catching_up_lets_nothing_go() -> None:
     decisions.start()
     piece = replace(PIECE, end={(TOPIC, 0): 20})
     decisions.admit(too_many(Kind.MISSING_ROW), piece)
-    decisions.open_findings.keep(replace(held(), sentence="held: the stream is behind"))
+    decisions.open_findings.keep(
+        replace(held(), waits=Waiting(Wait.BEHIND, "the stream is behind"))
+    )
     decisions.ended(BatchLook(echoes=CANARIES), piece)
     assert decisions.later_looks(NOW) == []
 

@@ -16,6 +16,7 @@ from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.errors import Unreachable
 from reconcilers.frontier import Echo
 from reconcilers.model import Slot
+from reconcilers.waiting import Wait, Waiting
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
@@ -36,7 +37,7 @@ class Told:
 
     def __init__(self) -> None:
         self.came: list[BatchSummary] = []
-        self.trouble: str | None = None
+        self.trouble: Waiting | None = None
         metrics = Metrics(CollectorRegistry())
         paced = HeldLooks("messages", None)
         self.findings = OpenFindings(FAMILY, MemoryJournal(), metrics, "message", DELAY, paced)
@@ -91,8 +92,8 @@ def test_messages_with_an_open_finding_are_told_and_of_an_index_not(
 
 def test_why_nothing_may_be_repaired_is_told(told: Told) -> None:
     assert told.end().paused_because is None
-    told.trouble = "the clock of 10.0.0.1 differs"
-    assert told.end().paused_because == "the clock of 10.0.0.1 differs"
+    told.trouble = Waiting(Wait.CLOCKS, "the clock of 10.0.0.1 differs")
+    assert told.end().paused_because == told.trouble
 
 
 # --- canaries -------------------------------------------------------------------------------------

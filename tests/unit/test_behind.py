@@ -12,6 +12,7 @@ from reconcilers.behind import Heard, longest_age, why_behind
 from reconcilers.frontier import Times
 from reconcilers.model import Kind, Micros, Suspect
 from reconcilers.policy import BreakerLimits
+from reconcilers.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.behind import BehindWatch, judged_within, longest_age_of
 from streaming.pipeline.breakers import BreakerWatch
@@ -63,7 +64,8 @@ TABLE: dict[str, tuple[Times, tuple[str, ...], bool, str | None]] = {
 def test_why_the_stream_is_behind(case: str) -> None:
     until, nodes, whole, why = TABLE[case]
     told = why_behind(Heard(until, nodes, whole), NOW, LONGEST, SKEW)
-    assert told == (None if why is None else f"the stream is behind: {why}")
+    expected = None if why is None else Waiting(Wait.BEHIND, f"the stream is behind: {why}")
+    assert told == expected
 
 
 # --- slice by slice ------------------------------------------------------------------------------

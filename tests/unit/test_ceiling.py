@@ -15,8 +15,10 @@ from checkpoints.clock import to_seconds
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.ceiling import MINUTE, Ceiling, Written
 from reconcilers.finding import Action, Finding, State
+from reconcilers.gate import Admission
 from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
-from reconcilers.policy import Admission, BreakerLimits
+from reconcilers.policy import BreakerLimits
+from reconcilers.waiting import Wait, Waiting
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.slices import Slice
@@ -116,19 +118,22 @@ def suspect(uid: int) -> Suspect:
 
 
 @pytest.mark.parametrize(
-    "admission", [Admission(observe=True), Admission(repairs="clocks differ")], ids=["observe", ""]
+    "admission",
+    [Admission(observe=True), Admission(repairs_wait=Waiting(Wait.CLOCKS, "clocks differ"))],
+    ids=["observe", ""],
 )
 def test_where_nothing_is_written_nothing_counts(admission: Admission) -> None:
     ceiling = WriteCeiling(5, lambda: 0.0)
-    assert ceiling.admit(admission, 900) == admission
+    ceiling.reserve(admission, 900)
+    assert ceiling.left() == Ceiling(5, 5)
     ceiling.settle([])
-    assert ceiling.admit(REPAIRS, 900).ceiling == Ceiling(5, 5)
+    assert ceiling.left() == Ceiling(5, 5)
 
 
 def test_a_slice_that_failed_counts_as_if_all_of_it_was_written() -> None:
     ceiling = WriteCeiling(1_000, lambda: 0.0)
-    ceiling.admit(REPAIRS, 900)
-    assert ceiling.admit(REPAIRS, 900).ceiling == Ceiling(100, 1_000)
+    ceiling.reserve(Admission(ceiling=ceiling.left()), 900)
+    assert ceiling.left() == Ceiling(100, 1_000)
 
 
 @dataclass
@@ -179,8 +184,9 @@ class Stream:
 def held_until(slot: Slot, next_look: Micros | None) -> Finding:
     state = State.INTENDED if next_look is None else State.HELD
     kind, name = Kind.MISSING_ROW, PROJECTION.name
+    waits = ABOVE if state is State.HELD else None
     return Finding(
-        FAMILY.name, name, slot, None, kind, state, ABOVE, found_at=NOW, next_look=next_look
+        FAMILY.name, name, slot, None, kind, state, "", NOW, next_look=next_look, waits=waits
     )
 
 
@@ -240,5 +246,5 @@ def test_a_worker_holds_what_is_above_and_says_until_when() -> None:
     held = [each.finding for each in outcomes[2:] if each.finding]
     assert {each.state for each in held} == {State.HELD}
     assert [each.next_look for each in held] == [NOW + MINUTE] * 3 + [NOW + 2 * MINUTE]
-    assert all(each.sentence.endswith(f"; held: {ABOVE}") for each in held)
+    assert {each.waits for each in held} == {ABOVE}
     assert {each.key[1] for each in published} == {0, 1}

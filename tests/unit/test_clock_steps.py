@@ -19,8 +19,8 @@ from checkpoints.memory import (
 from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Finding, State
+from reconcilers.gate import Admission
 from reconcilers.model import KeyValue, Kind, Row, Slot, Suspect, Wake
-from reconcilers.policy import Admission
 from reconcilers.writes import Write
 from streaming.pipeline.repair_task import repair_task
 from streaming.pipeline.worker import Connections, Job
@@ -213,9 +213,7 @@ def test_a_clock_that_has_gone_wrong_before_the_share_is_measured_and_all_is_hel
     (told,) = worker.share(Admission())
     assert told.finding is not None
     assert told.finding.state is State.HELD
-    assert told.finding.sentence.endswith(
-        f"; held: the clock of a differs from ours by {-by:.1f} s"
-    )
+    assert told.finding.told.endswith(f"; held: the clock of a differs from ours by {-by:.1f} s")
     assert worker.tables.applied == []
 
 

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from reconcilers.errors import Overloaded, Unreachable
+from reconcilers.waiting import Wait, Waiting, why_of
 from streaming.monitoring.clocks import EVERY, ClockWatch, OwnTime
 from streaming.monitoring.metrics import Metrics
 from tests.builders.clocks import Host, OneNode
@@ -45,7 +46,7 @@ def troubles(answers: Sequence[Answer], members: str = "ab") -> list[str | None]
     told = []
     for _ in answers:
         watch.measure()
-        told.append(watch.trouble())
+        told.append(why_of(watch.trouble()))
     return told
 
 
@@ -135,7 +136,7 @@ def test_when_our_own_clock_steps_repairs_are_held_until_the_nodes_are_measured_
     own[0] += 0.9
     assert watch.trouble() is None
     own[0] += step
-    assert f"our own clock has moved by {step + 0.9:.1f} s" in (watch.trouble() or "")
+    assert f"our own clock has moved by {step + 0.9:.1f} s" in str(watch.trouble())
     watch.measure()
     assert watch.trouble() is None
 
@@ -172,10 +173,11 @@ def test_a_step_is_told_apart_from_nodes_whose_clocks_differ() -> None:
     node = OneNode(Host())
     watch = node.watch()
     node.host.ahead += 60
-    assert "our own clock has moved by 60.0 s" in (watch.moved() or "")
+    assert "our own clock has moved by 60.0 s" in str(watch.moved())
     watch.measure()
     assert watch.moved() is None
-    assert watch.trouble() == "the clock of a differs from ours by -60.0 s"
+    told = "the clock of a differs from ours by -60.0 s"
+    assert watch.trouble() == Waiting(Wait.CLOCKS, told)
 
 
 # --- when it is asked for

@@ -18,6 +18,7 @@ from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot, Suspect
 from reconcilers.pause import Pause
 from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.write_target import ALL
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.held_looks import HeldLooks
@@ -42,8 +43,9 @@ def finding(uid: int, **changes: Any) -> Finding:
         source=None,
         kind=Kind.EXTRA_ROW,
         state=State.HELD,
-        sentence="is not in the truth; held: breaker",
+        sentence="is not in the truth",
         found_at=NOW,
+        waits=Waiting(Wait.BREAKER, "breaker"),
     )
     return replace(found, **changes)
 
@@ -104,9 +106,9 @@ def test_what_was_held_counts_when_it_is_let_go() -> None:
         ({"state": State.INTENDED, "attempts": 1}, False),
         ({"state": State.STUCK, "attempts": 3}, False),
         ({"state": State.HELD, "attempts": 1}, False),
-        ({"state": State.REPORTED, "kind": Kind.AMBIGUOUS_RANGE_DELETE}, False),
+        ({"state": State.REPORTED, "kind": Kind.AMBIGUOUS_RANGE_DELETE, "waits": None}, False),
         ({"state": State.HELD, "accepted": True}, False),
-        ({"sentence": f"is missing; held: {ABOVE}"}, False),
+        ({"waits": ABOVE}, False),
     ],
 )
 def test_what_has_no_write_yet_counts_when_it_comes_back(
@@ -134,7 +136,7 @@ def test_what_a_look_can_only_report_counts_never(kind: Kind, *, looked_again: b
     found.suspects = [
         replace(each, kind=kind, looked_again=looked_again) for each in found.suspects
     ]
-    assert decisions.admit(found, piece(1)).repairs is None
+    assert decisions.admit(found, piece(1)).repairs_wait is None
     assert decisions.admission.breakers.journal.breakers() == {}
 
 
@@ -147,7 +149,7 @@ def test_where_nothing_may_be_written_nothing_that_comes_back_counts() -> None:
     paused.pauses.begin(Pause(ALL, NOW, "alice", "a look"))
     assert opened_by(batches(paused)) == set()
     clocks = batches(MemoryPorts(MemoryJournal(lambda: NOW)))
-    clocks.admission.clock_trouble = lambda: "clocks differ"
+    clocks.admission.clock_trouble = lambda: Waiting(Wait.CLOCKS, "differ")
     assert opened_by(clocks) == set()
     observer = batches(MemoryPorts(MemoryJournal(lambda: NOW)))
     observer.admission.mode = Mode.OBSERVE
@@ -232,8 +234,8 @@ def test_a_week_of_observed_findings_comes_out_at_the_limits_rate_and_opens_noth
                 for wake in wakes
             ]
             admitted = decisions.admit(BatchLook(found, examined=len(found)), piece(number, at))
-            assert admitted.repairs is None
-            assert admitted.removals is None
+            assert admitted.repairs_wait is None
+            assert admitted.removals_wait is None
         now[0] += 5.0
         wakes = decisions.later_looks(NOW + round(now[0] * SECOND))
     for begins in range(0, 30 * 60, 5):
@@ -315,8 +317,8 @@ def test_what_a_pause_held_comes_back_when_it_is_resumed() -> None:
     ports = MemoryPorts(MemoryJournal(lambda: NOW))
     pause = Pause(ALL, NOW, "alice", "a look")
     ports.pauses.begin(pause)
-    ports.journal.put(finding(1, sentence=f"is missing; held: {pause}"))
-    ports.journal.put(finding(2, sentence="is missing; held: the clock of n differs"))
+    ports.journal.put(finding(1, waits=pause.waiting))
+    ports.journal.put(finding(2, waits=Waiting(Wait.CLOCKS, "the clock of n differs")))
     decisions = batches(ports)
     decisions.start()
     decisions.later_looks(NOW)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconcilers.confirm import Moment, judge
-from reconcilers.finding import ACCEPTABLE
+from reconcilers.decision import ACCEPTABLE
 from reconcilers.memory import Memory
 from reconcilers.model import (
     Consistent,

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from reconcilers.confirm import judge
+from reconcilers.decision import ACCEPTABLE
 from reconcilers.errors import ReadFailed, Refused
 from reconcilers.evidence import ContentFound, by_content, heard_since_written
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import bind, keeping
-from reconcilers.finding import ACCEPTABLE
 from reconcilers.memory import Memory, merged
 from reconcilers.model import (
     KeyValue,

@@ -70,7 +70,7 @@ def test_many_corrections_in_a_minute_open_it_and_no_more_are_sent() -> None:
     assert desk.shown() == 0
     assert desk.corrections(20) == 5
     assert desk.journal.breakers() == {Breaker.CORRECTIONS: "6 in a minute, the limit is 5"}
-    assert desk.breaker.why() == "breaker corrections: 6 in a minute, the limit is 5"
+    assert str(desk.breaker.why()) == "breaker corrections: 6 in a minute, the limit is 5"
     assert desk.shown() == 1
 
 
@@ -160,7 +160,7 @@ def test_a_correction_that_opens_it_is_not_sent_and_is_held_with_the_reason() ->
     found = bench.finding()
     assert found is not None
     assert (found.kind, found.state) == (Kind.COUNTER_DRIFT, State.HELD)
-    assert found.sentence.endswith("breaker corrections: 1 in a minute, the limit is 0")
+    assert found.told.endswith("breaker corrections: 1 in a minute, the limit is 0")
     assert bench.tables.added == []
     assert bench.rounds.current(OF_MAILBOX.tally.name, str(MAILBOX)) == 0
 
@@ -174,7 +174,7 @@ def test_while_it_is_open_no_other_counter_is_corrected() -> None:
     bench.look(K)
     found = bench.finding(OF_BOB)
     assert found is not None
-    assert "breaker corrections" in found.sentence
+    assert "breaker corrections" in found.told
     assert bench.tables.added == []
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcilers.correction_limit import above_limit
-from reconcilers.finding import Finding, State, accepted
+from reconcilers.decision import accepted
+from reconcilers.finding import Finding, State
 from reconcilers.model import Kind
 from reconcilers.tally import Sum
 from streaming.counters.correct import Conclusion
@@ -59,7 +60,7 @@ def test_every_correction_above_the_limit_waits_for_a_person_whatever_its_round(
     set_count(bench, row, 2 + LIMIT + 1)
     bench.expect(row)
     bench.look(2 * K)
-    assert "a person decides on an error above 100 of count" in held(bench, row).sentence
+    assert "a person decides on an error above 100 of count" in held(bench, row).told
     assert len(bench.tables.added) == rounds
 
 
@@ -80,7 +81,7 @@ def test_the_unseen_ones_have_a_limit_too() -> None:
     bench.set_counter(count=2, unseen=1 - LIMIT - 1)
     bench.expect(OF_MAILBOX)
     bench.look(K)
-    assert "above 100 of unseen" in held(bench, OF_MAILBOX).sentence
+    assert "above 100 of unseen" in held(bench, OF_MAILBOX).told
 
 
 def test_what_is_accepted_is_carried_out_and_the_next_one_waits_again() -> None:

@@ -39,7 +39,7 @@ def test_a_counter_that_counts_what_the_list_lacks_is_not_lowered(old: Bench) ->
         found = old.finding(subject)
         assert found is not None
         assert (found.kind, found.state) == (Kind.COUNTER_DRIFT, State.HELD)
-        assert found.sentence.endswith(f"held: {LIST_MAY_LACK_ROWS}")
+        assert found.waits == LIST_MAY_LACK_ROWS
     assert "count 3 should be 2" in of_mailbox(old).sentence
 
 
@@ -92,7 +92,7 @@ def test_of_two_sums_the_one_that_is_too_low_is_raised_and_the_other_held(old: B
     assert [each.deltas for each in old.tables.added] == [{Sum.UNSEEN: 1}]
     old.look(2 * K)
     assert old.counter() == (3, 1)
-    assert of_mailbox(old).sentence.endswith(LIST_MAY_LACK_ROWS)
+    assert of_mailbox(old).waits == LIST_MAY_LACK_ROWS
 
 
 @pytest.mark.parametrize("born", [LONG_AGO - DELAY, LONG_AGO + DELAY // 2])
@@ -123,7 +123,7 @@ def test_an_observer_says_why_it_would_be_held() -> None:
     bench.look(K)
     found = of_mailbox(bench)
     assert found.state is State.OBSERVED
-    assert found.sentence.endswith(f"would be held: {LIST_MAY_LACK_ROWS}")
+    assert found.told.endswith(f"would be held: {LIST_MAY_LACK_ROWS}")
 
 
 def test_only_what_adds_is_raising() -> None:

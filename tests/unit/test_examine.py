@@ -9,14 +9,16 @@ from datetime import UTC, datetime
 import pytest
 
 from checkpoints.memory import MemoryJournal, MemoryLineage
+from reconcilers.decision import accepted
 from reconcilers.deletes import ProjectionDelete, TruthDelete
 from reconcilers.errors import Refused
-from reconcilers.finding import Action, Attempts, Finding, State, accepted
+from reconcilers.finding import Action, Attempts, Finding, State
+from reconcilers.gate import Admission
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from reconcilers.open_message import open_message
-from reconcilers.policy import Admission
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.writes import SetCells, Write
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
@@ -209,7 +211,7 @@ def test_who_let_a_row_be_removed_has_not_let_it_be_added() -> None:
     assert reported is not None
     assert reported.kind is Kind.AMBIGUOUS_RANGE_DELETE
     one.journal.put(accepted(reported, one.now))
-    held = one.settle(Kind.EXTRA_ROW, Admission(repairs="paused")).finding
+    held = one.settle(Kind.EXTRA_ROW, Admission(repairs_wait=Waiting(Wait.PAUSE, "paused"))).finding
     assert held is not None
     assert (held.kind, held.accepted) == (Kind.EXTRA_ROW, True)
     one.tables.rows.clear()
@@ -245,7 +247,10 @@ def test_what_a_user_wrote_since_supersedes_the_repair_and_is_repaired_anew() ->
 
 def test_a_superseded_repair_ends_even_when_the_next_is_held() -> None:
     one = written_to_since()
-    outcome = one.settle(Kind.DIFFERING_CELLS, Admission(repairs="breaker repairs: too many"))
+    outcome = one.settle(
+        Kind.DIFFERING_CELLS,
+        Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker repairs: too many")),
+    )
     assert (outcome.action, one.ended) == (Action.KEEP, [State.SUPERSEDED])
     assert outcome.finding is not None
     assert outcome.finding.state is State.HELD
@@ -347,8 +352,16 @@ def test_what_a_person_accepted_is_removed_though() -> None:
 @pytest.mark.parametrize(
     ("admission", "state", "ending"),
     [
-        (Admission(removals="breaker removals: 200"), State.HELD, "; held: breaker removals: 200"),
-        (Admission(repairs="clocks differ"), State.HELD, "; held: clocks differ"),
+        (
+            Admission(removals_wait=Waiting(Wait.BREAKER, "breaker removals: 200")),
+            State.HELD,
+            "; held: breaker removals: 200",
+        ),
+        (
+            Admission(repairs_wait=Waiting(Wait.CLOCKS, "clocks differ")),
+            State.HELD,
+            "; held: clocks differ",
+        ),
         (Admission(observe=True), State.OBSERVED, "a delete of this very row was seen"),
     ],
 )
@@ -361,12 +374,12 @@ def test_what_is_not_let_through_is_held_with_the_reason(
     finding = one.settle(Kind.EXTRA_ROW, admission).finding
     assert finding is not None
     assert (finding.state, finding.kind) == (state, Kind.EXTRA_ROW)
-    assert finding.sentence.endswith(ending)
+    assert finding.told.endswith(ending)
     assert one.tables.applied == []
 
 
-WAIT = "the stream is behind: node n1 wrote 300 s ago what is not looked at yet"
-BEHIND = Admission(on_memory=WAIT)
+WAIT = Waiting(Wait.BEHIND, "the stream is behind: node n1 wrote 300 s ago what is not there yet")
+BEHIND = Admission(memory_wait=WAIT)
 
 
 def alone_lost() -> Stream:
@@ -386,7 +399,7 @@ def test_while_the_stream_is_behind_a_removal_on_memory_is_held_and_done_afterwa
     finding = one.settle(Kind.EXTRA_ROW, BEHIND).finding
     assert finding is not None
     assert (finding.state, finding.kind) == (State.HELD, Kind.EXTRA_ROW)
-    assert finding.sentence.endswith(f"of the message was lost in this mailbox; held: {WAIT}")
+    assert finding.told.endswith(f"of the message was lost in this mailbox; held: {WAIT}")
     assert finding.next_look == one.now + RULES.recheck_interval
     assert one.tables.applied == []
     assert one.settle(Kind.EXTRA_ROW).action is Action.REPAIR
@@ -465,7 +478,7 @@ def test_an_observer_leaves_a_repair_of_the_live_stream_alone() -> None:
 def test_what_is_held_between_two_attempts_keeps_their_count() -> None:
     """Else it would be tried for ever, a breaker and an attempt by turns."""
     one = stream(wanted=truth())
-    held = Admission(repairs="breaker repairs: too many")
+    held = Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker repairs: too many"))
     tried = []
     for _ in range(RULES.attempts.most):
         one.settle(Kind.MISSING_ROW)
@@ -479,6 +492,8 @@ def test_what_is_held_between_two_attempts_keeps_their_count() -> None:
 
 def test_what_was_never_tried_is_held_without_a_write() -> None:
     one = stream(wanted=truth())
-    one.settle(Kind.MISSING_ROW, Admission(repairs="breaker repairs: too many"))
+    one.settle(
+        Kind.MISSING_ROW, Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker repairs: too many"))
+    )
     assert one.finding is not None
     assert (one.finding.attempts, one.finding.writes, one.finding.tried_at) == (0, (), 0)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from reconcilers.decision import accepted, retried
 from reconcilers.finding import (
     Action,
     Attempts,
@@ -13,10 +14,8 @@ from reconcilers.finding import (
     Now,
     State,
     Step,
-    accepted,
     advance,
     newer_than_ours,
-    retried,
 )
 from reconcilers.model import Consistent, Difference, Kind, LookAgain, Repair, Report, Row, Verdict
 from reconcilers.seen import Seen

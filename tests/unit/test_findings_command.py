@@ -11,9 +11,10 @@ import pytest
 
 from checkpoints.codec import finding_to_json
 from checkpoints.memory import MemoryJournal
+from reconcilers.decision import ACCEPTABLE, OF_MANY_ROWS
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import Family
-from reconcilers.finding import ACCEPTABLE, OF_MANY_ROWS, Finding, State
+from reconcilers.finding import Finding, State
 from reconcilers.key import WHOLE_TABLE, text_of
 from reconcilers.lost_rows import LostRows, together
 from reconcilers.model import Kind, Slot, Wake
@@ -78,23 +79,6 @@ def test_the_journal_is_written_before_the_key_is_published(journal: MemoryJourn
     desk = Desk(journal, lambda *_: states.append(now_at(journal, slot).state), lambda: NOW, ORDERS)
     desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter())
     assert states == [State.HELD]
-
-
-@pytest.mark.parametrize(
-    ("kind", "why"),
-    [(Kind.EXTRA_ROW, "`reconcile resume`"), (Kind.COUNTER_DRIFT, "corrected by itself")],
-)
-def test_what_is_held_says_what_it_waits_for(
-    kind: Kind,
-    why: str,
-    desk: Desk,
-    journal: MemoryJournal,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    slot = put(journal, kind, State.HELD)
-    assert desk.decide(ACCEPT, frozenset({text_of(slot)}), FindingFilter()) == 1
-    captured = capsys.readouterr()
-    assert why in captured.out + captured.err
 
 
 def test_a_reported_one_is_looked_at_at_once_and_stays_reported(

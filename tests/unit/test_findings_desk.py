@@ -24,6 +24,7 @@ from reconcilers.key import text_of
 from reconcilers.model import Kind, Slot, Wake
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.waiting import RULES, Wait, Waiting
 from streaming.commands import finding_filter
 from streaming.commands import findings as command
 from streaming.commands.deciding import ACCEPT, RETRY, Desk
@@ -240,15 +241,16 @@ def test_one_that_is_refused_or_unknown_makes_it_fail_and_the_others_are_done(
 
 
 @pytest.mark.parametrize(
-    ("kind", "state", "why"),
+    ("kind", "wait", "why"),
     [
-        (Kind.COUNTER_DRIFT, State.HELD, "it is corrected by itself"),
-        (Kind.MISSING_ROW, State.HELD, "it waits for the breaker: `reconcile resume`"),
-        (Kind.MISSING_ROW, State.REPORTED, "missing_row cannot be decided here, only: "),
+        (Kind.COUNTER_DRIFT, Wait.NODE_AWAY, str(RULES[Wait.NODE_AWAY])),
+        (Kind.MISSING_ROW, Wait.BREAKER, str(RULES[Wait.BREAKER])),
+        (Kind.MISSING_ROW, None, "missing_row cannot be decided here, only: "),
     ],
 )
-def test_what_may_not_be_accepted_says_why(kind: Kind, state: State, why: str) -> None:
-    refusal = ACCEPT.refusal(a_finding(MESSAGE, SLOT, kind=kind, state=state))
+def test_what_may_not_be_accepted_says_why(kind: Kind, wait: Wait | None, why: str) -> None:
+    waits = None if wait is None else Waiting(wait, "a reason")
+    refusal = ACCEPT.refusal(a_finding(MESSAGE, SLOT, kind=kind, waits=waits))
     assert refusal is not None
     assert refusal.startswith(why)
 
@@ -256,7 +258,8 @@ def test_what_may_not_be_accepted_says_why(kind: Kind, state: State, why: str) -
 def test_what_waits_for_the_stream_may_be_accepted() -> None:
     """A node that is away for weeks must not leave a person helpless."""
     waits = a_finding(MESSAGE, SLOT, kind=Kind.EXTRA_ROW, state=State.HELD)
-    behind = replace(waits, sentence="not in the truth; held: the stream is behind: node n1 wrote")
+    waits = replace(waits, waits=Waiting(Wait.BREAKER, "too many"))
+    behind = replace(waits, waits=Waiting(Wait.BEHIND, "the stream is behind"))
     assert ACCEPT.refusal(waits) is not None
     assert ACCEPT.refusal(behind) is None
 

@@ -20,6 +20,7 @@ from checkpoints.memory_losses import MemoryLosses
 from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.pauses import Resumed
 from reconcilers.errors import Refused, Unreachable
+from reconcilers.gate import Admission
 from reconcilers.generation import (
     GENERATIONS,
     GUARDS,
@@ -31,14 +32,15 @@ from reconcilers.generation import (
     noted,
 )
 from reconcilers.model import Kind, Micros
-from reconcilers.pause import PILOT, Pause, waits_for_resume
+from reconcilers.pause import PILOT, Pause
 from reconcilers.pilot import Pilot
-from reconcilers.policy import Admission
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.write_target import ALL, EVERYTHING, correction_of, repair_of
 from streaming.canary.memory_watch import MemoryReport, MemoryWatch
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline import repair_task
+from streaming.pipeline.batches import PAUSES
 from streaming.pipeline.growing import GROWS_EVERY, GrowingKeyspace
 from streaming.pipeline.pause_report import PauseReport
 from streaming.steps.own_keyspace import OwnKeyspace
@@ -77,7 +79,7 @@ class Place:
         )
         self.keyspace.begin(outside, NOW)
 
-    def why(self) -> str | None:
+    def why(self) -> Waiting | None:
         """Why nothing may be written, asked anew."""
         self.seconds += OLDEST + 0.01
         return self.watch.why(EVERYTHING)
@@ -95,11 +97,11 @@ class Place:
 def test_a_table_that_was_truncated_while_the_stream_runs_holds_everything(table: str) -> None:
     place = Place()
     place.pauses.begin(PAUSE)
-    assert place.why() == "paused by alice: a look"
+    assert str(place.why()) == "paused by alice: a look"
     place.truncate(table)
     why = place.why()
     assert why is not None
-    assert f"our keyspace is not as it was left: table {table} has no generation" in why
+    assert f"our keyspace is not as it was left: table {table} has no generation" in str(why)
 
 
 def test_without_a_guard_an_empty_answer_would_mean_go() -> None:
@@ -118,7 +120,7 @@ def test_what_was_restored_from_an_older_copy_holds_everything(tables: tuple[str
     place.store.held.update({table: copy[table] for table in tables})
     why = place.why()
     assert why is not None
-    assert "is a copy of 2027-01-15T08:00:00+00:00, and was written to until" in why
+    assert "is a copy of 2027-01-15T08:00:00+00:00, and was written to until" in str(why)
 
 
 @pytest.mark.parametrize("restored", ["truncated", "older"])
@@ -384,7 +386,7 @@ def test_it_is_told_once_by_the_log_and_a_metric_and_memory_ends(
         "changes may have been missed",
     ]
     assert "`reconcile resume --own-keyspace`" in told[0]
-    assert (driver.shown("own_keyspace"), driver.shown("paused")) == (1, 0)
+    assert (driver.shown("own_keyspace"), driver.shown("pause")) == (1, 0)
     assert driver.lineage.watching() is None
     [loss] = driver.losses.since(0)
     assert isinstance(loss, Loss)
@@ -429,7 +431,10 @@ def test_a_second_table_is_told_as_well_and_nothing_goes_on(
 def test_a_finding_that_waits_for_it_is_looked_at_when_it_is_over() -> None:
     place = Place()
     place.truncate("owner")
-    assert waits_for_resume(f"is missing; held: {place.why()}")
+    why = place.why()
+    assert why is not None
+    assert why.wait is Wait.OWN_KEYSPACE
+    assert why.wait in PAUSES
 
 
 # --- only with a pilot ---------------------------------------------------------------------------
@@ -437,7 +442,8 @@ def test_a_finding_that_waits_for_it_is_looked_at_when_it_is_over() -> None:
 
 def test_without_a_pilot_nothing_is_written_and_with_one_what_it_names() -> None:
     place = Place(only_pilot=True)
-    no_pilot = "paused by the setting repair.only_pilot: no pilot stands"
+    told = "paused by the setting repair.only_pilot: no pilot stands"
+    no_pilot = Waiting(Wait.PILOT, told)
     quota = correction_of(CURRENT_QUOTA, "#private&bob")
     assert (place.why(), place.watch.why(quota)) == (no_pilot, no_pilot)
     pilot = Pause(PILOT, NOW, "carol", "a try", pilot=Pilot(users=frozenset({"bob"})))

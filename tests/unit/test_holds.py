@@ -10,9 +10,10 @@ import pytest
 from checkpoints.pauses import Resumed
 from reconcilers.family import Family
 from reconcilers.finding import Action, State
+from reconcilers.gate import Admission
 from reconcilers.hold import Hold
 from reconcilers.model import Kind, Slot
-from reconcilers.policy import Admission
+from reconcilers.waiting import Wait
 from streaming.pipeline.worker import BatchLook
 from tests.builders.rows import FAMILY, MAILBOX, NOW, PROJECTION, SLOT, truth
 from tests.unit.test_admission import MOST, look, suspects
@@ -37,7 +38,8 @@ def test_what_is_on_hold_is_found_told_and_not_written(held: Stream) -> None:
     finding = held.finding
     assert finding is not None
     assert (finding.state, finding.writes, finding.next_look) == (State.HELD, (), None)
-    assert finding.sentence.endswith(SENTENCE)
+    assert finding.told.endswith(SENTENCE)
+    assert finding.wait is Wait.HOLD
     assert held.tables.applied == []
     assert "intended" not in held.logged()
 
@@ -99,6 +101,6 @@ def test_without_suspects_nobody_is_asked_for_holds() -> None:
 
 
 def test_what_is_on_hold_comes_back_with_no_breaker_that_is_closed() -> None:
-    on_hold = replace(ELSEWHERE, sentence=f"messages: extra; {SENTENCE}")
+    on_hold = replace(ELSEWHERE, waits=HOLD.waiting)
     assert [each.slot for each in keeping(ELSEWHERE).held()] == [ELSEWHERE.slot]
     assert list(keeping(on_hold).held()) == []

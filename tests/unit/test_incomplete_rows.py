@@ -24,7 +24,7 @@ def held_because(bench: Bench) -> str:
     assert found is not None
     assert found.state is State.HELD
     assert bench.tables.added == []
-    return found.sentence
+    return found.told
 
 
 LACKING: tuple[dict[str, None], ...] = (

@@ -182,7 +182,7 @@ def test_the_limits_of_the_core_are_those_of_the_settings_unless_told() -> None:
 def test_the_columns_of_a_list_of_findings() -> None:
     assert " ".join(COLUMNS) == (
         "time family projection mailboxid uid messageid quotaroot kind state attempts accepted"
-        " found_at next_look sentence"
+        " found_at next_look waits sentence"
     )
     assert sorted(TIMES) == ["found_at", "next_look", "time"]
 

@@ -28,6 +28,7 @@ from reconcilers.model import Slot
 from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Sum, Tally
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.write_target import correction_of
 from reconcilers.writes import AddToCounter
 from streaming.commands.kept import chosen, one_table_each
@@ -185,7 +186,7 @@ class Written:
         assert self.live.is_kept(MAILBOX_COUNTERS)
         return kept
 
-    def why(self, tally: Tally, paused: str | None = None) -> str | None:
+    def why(self, tally: Tally, paused: Waiting | None = None) -> Waiting | None:
         return self.live.unless_other(lambda _: paused)(correction_of(tally))
 
 
@@ -223,7 +224,7 @@ def test_what_may_not_be_read_keeps_none_and_holds_up_no_other(failure: Exceptio
     assert james.why(MAILBOX_COUNTERS) is None
     told = james.why(CURRENT_QUOTA)
     assert told is not None
-    assert str(failure) in told
+    assert str(failure) in str(told)
     james.refused = None
     assert james.later().kept == CURRENT_QUOTA
 
@@ -255,8 +256,12 @@ def test_only_the_table_that_james_writes_is_corrected() -> None:
     assert james.why(CURRENT_QUOTA) is None
     told = james.why(QUOTA_CURRENT_VALUE)
     assert told is not None
-    assert told.startswith("James may not write quotacurrentvalue any more: only currentquota has")
-    assert james.why(CURRENT_QUOTA, "paused by ana") == "paused by ana"
+    assert told.wait is Wait.OTHER_TABLE
+    assert told.why.startswith(
+        "James may not write quotacurrentvalue any more: only currentquota has"
+    )
+    paused = Waiting(Wait.PAUSE, "paused by ana")
+    assert james.why(CURRENT_QUOTA, paused) == paused
     only_one = LiveTables.of(FAMILIES, james.read, lambda: 0.0)
     assert only_one.kept() == ()
     assert only_one.unless_other(lambda _: None)(correction_of(CURRENT_QUOTA)) is None
@@ -297,7 +302,7 @@ def test_a_quota_is_held_when_james_has_begun_to_write_the_other_table() -> None
     held = bench.finding(OF_BOB)
     assert held is not None
     assert held.state is State.HELD
-    assert "James may not write currentquota any more" in held.sentence
+    assert "James may not write currentquota any more" in held.told
     assert [each.tally for each in bench.tables.added] == [MAILBOX_COUNTERS]
 
 

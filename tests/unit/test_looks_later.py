@@ -7,9 +7,10 @@ from itertools import pairwise
 import pytest
 
 from reconcilers.finding import State
+from reconcilers.gate import Admission
 from reconcilers.memory import Entry
 from reconcilers.model import Kind, Micros
-from reconcilers.policy import Admission
+from reconcilers.waiting import Wait, Waiting
 from streaming.steps.recorder import LONGEST
 from tests.builders.rows import LONG_AGO, MESSAGE_ID, SLOT, row
 from tests.unit.test_examine import OPEN, RULES, Stream, stream
@@ -61,7 +62,12 @@ def test_a_row_that_an_observer_would_repair_is_looked_at_ever_less_often() -> N
 
 def test_what_a_limit_holds_is_looked_at_at_the_same_pace() -> None:
     one = stream(actual=None, wanted=row())
-    came = looks_in(one, 48 * RULES.recheck_interval, Kind.MISSING_ROW, Admission(repairs="open"))
+    came = looks_in(
+        one,
+        48 * RULES.recheck_interval,
+        Kind.MISSING_ROW,
+        Admission(repairs_wait=Waiting(Wait.BREAKER, "open")),
+    )
     assert one.finding is not None
     assert one.finding.state is State.HELD
     assert len(came) > 40

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.finding import ACCEPTABLE, Finding, State, accepted
+from reconcilers.decision import ACCEPTABLE, accepted
+from reconcilers.finding import Finding, State
 from reconcilers.lost_rows import (
     COVERED,
     LostRow,

@@ -6,9 +6,9 @@ import pytest
 
 from checkpoints.memory import MemoryJournal
 from checkpoints.memory_lost_rows import MemoryLostRows
+from reconcilers.decision import accepted
 from reconcilers.errors import Misconfigured
 from reconcilers.families.message import MESSAGE
-from reconcilers.finding import accepted
 from reconcilers.key import text_of
 from reconcilers.lost_rows import LostRow, LostRows, place_of, together
 from reconcilers.model import Kind, Slot

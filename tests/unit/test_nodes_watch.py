@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from reconcilers.errors import Unreachable
+from reconcilers.waiting import Wait, Waiting
 from streaming.monitoring.nodes import NodesWatch
 
 PAUSE = 600.0
@@ -49,12 +50,13 @@ def test_all_is_well_without_a_sign_to_the_contrary(cluster: Cluster) -> None:
 
 def test_a_node_that_is_down_is_named(cluster: Cluster) -> None:
     cluster.away = ["10.0.0.2", "10.0.0.3"]
-    assert cluster.watch.trouble() == "node 10.0.0.2, 10.0.0.3 is down"
+    told = cluster.watch.trouble()
+    assert told == Waiting(Wait.NODE_AWAY, "node 10.0.0.2, 10.0.0.3 is down")
 
 
 def test_hints_that_wait_are_told(cluster: Cluster) -> None:
     cluster.hints = ["10.0.0.1"]
-    assert cluster.watch.trouble() == "hints are pending on node 10.0.0.1"
+    assert str(cluster.watch.trouble()) == "hints are pending on node 10.0.0.1"
 
 
 @pytest.mark.parametrize("sign", ["away", "hints"])
@@ -63,7 +65,7 @@ def test_some_time_has_to_pass_after_an_outage(cluster: Cluster, sign: str) -> N
     cluster.watch.trouble()
     setattr(cluster, sign, [])
     cluster.now += PAUSE - 1
-    assert "less than 600 s ago" in (cluster.watch.trouble() or "")
+    assert "less than 600 s ago" in str(cluster.watch.trouble())
     cluster.now += 1
     assert cluster.watch.trouble() is None
 

@@ -9,10 +9,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.memory import MemoryJournal
-from reconcilers.finding import Finding, State, accepted
+from reconcilers.decision import accepted
+from reconcilers.finding import Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.lost_rows import LostRows, together
 from reconcilers.model import Kind, Micros, Slot, Wake
+from reconcilers.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_finding import opened
@@ -32,6 +34,7 @@ FOUND = Finding(
     oldest=LONG_AGO,
 )
 ELSEWHERE = replace(FOUND, slot=Slot(MAILBOX, 8), kind=Kind.EXTRA_ROW, state=State.HELD)
+ELSEWHERE = replace(ELSEWHERE, waits=Waiting(Wait.BREAKER, "too many"))
 OF_AN_INDEX = replace(FOUND, projection="unseen_uids")
 OF_A_TABLE = replace(FOUND, slot=WHOLE_TABLE, kind=Kind.TABLE_REFUSES, state=State.HELD)
 
@@ -104,8 +107,9 @@ def test_what_stands_for_a_table_or_for_many_rows_has_no_key_to_look_at(found: F
 
 @pytest.mark.parametrize("state", list(State))
 def test_only_what_waits_for_a_decision_is_held(state: State) -> None:
-    held = list(keeping(replace(FOUND, state=state)).held())
-    assert bool(held) is (state in (State.HELD, State.OBSERVED))
+    waits = Waiting(Wait.CLOCKS, "") if state in (State.HELD, State.OBSERVED) else None
+    held = list(keeping(replace(FOUND, state=state, waits=waits)).held())
+    assert bool(held) is (waits is not None)
 
 
 def test_its_key_is_looked_at_again_for_its_own_projection() -> None:

@@ -12,20 +12,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconcilers.behind import BEHIND
-from reconcilers.finding import AND, OF_MANY_ROWS, Finding, State
-from reconcilers.hold import ON_HOLD
+from reconcilers.decision import OF_MANY_ROWS
+from reconcilers.finding import AND, Finding, State
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Micros, Slot
 from reconcilers.open_message import OpenMessage, open_message
-from reconcilers.pause import PAUSED
+from reconcilers.waiting import Wait, Waiting
 from streaming.counters.open_messages import MOST
 from streaming.pipeline import open_index
-from streaming.pipeline.open_finding import WAIT_FOR_DECISION, OpenFinding, Wait, opened
+from streaming.pipeline.open_finding import OpenFinding
 from streaming.pipeline.open_index import OpenIndex
-from streaming.steps.permit import ABOVE
 from tests.builders.rows import FAMILY, MAILBOX, NOW
 
+HELD_OR_OBSERVED = frozenset({State.HELD, State.OBSERVED})
 OTHER = UUID("11111111-0000-1000-8000-00000000000f")
 MESSAGES = tuple(UUID(f"22222222-0000-1000-8000-00000000000{number}") for number in range(3))
 PLACES = (
@@ -33,18 +32,13 @@ PLACES = (
     FAMILY.place_of_number(7),
     WHOLE_TABLE,
 )
-SENTENCES = (
-    "is missing",
-    f"is missing; held: {ABOVE}",
-    f"is missing; held: {PAUSED} ana: a look",
-    f"is missing; held: {BEHIND}: no canary",
-    f"is missing; held: {ON_HOLD} ana: hers",
-)
+WAITS = tuple(Waiting(each, "a reason") for each in Wait)
 
 
 @st.composite
 def findings(draw: st.DrawFn) -> Finding:
     slot = draw(st.sampled_from(PLACES))
+    state = draw(st.sampled_from(State))
     kinds = [Kind.SYSTEMATIC] if slot == FAMILY.place_of_number(7) else sorted(set(Kind) - SINGLE)
     return Finding(
         family=FAMILY.name,
@@ -52,8 +46,9 @@ def findings(draw: st.DrawFn) -> Finding:
         slot=slot,
         source=draw(st.sampled_from([None, str(MESSAGES[0]), AND.join(map(str, MESSAGES[1:]))])),
         kind=draw(st.sampled_from(kinds)),
-        state=draw(st.sampled_from(State)),
-        sentence=draw(st.sampled_from(SENTENCES)),
+        state=state,
+        sentence="is missing",
+        waits=draw(st.sampled_from(WAITS)) if state in HELD_OR_OBSERVED else None,
         found_at=NOW,
         oldest=draw(st.sampled_from([None, NOW])),
         attempts=draw(st.integers(0, 1)),
@@ -129,10 +124,11 @@ def same(index: OpenIndex, model: Model) -> None:
 
 
 def is_as_the_finding(kept: OpenFinding, finding: Finding) -> None:
-    waits = finding.state in WAIT_FOR_DECISION
-    above = finding.sentence.endswith(ABOVE)
+    waits = finding.state in HELD_OR_OBSERVED
+    above = finding.wait is Wait.CEILING
     assert (kept.kind, kept.state) == (finding.kind, finding.state)
     assert (kept.wait is not None) is waits
+    assert kept.says_the_same_as(finding)
     assert kept.is_paced is (waits and not above)
     assert kept.condition.unwritten is (
         waits and not above and not finding.attempts and not finding.accepted
@@ -166,22 +162,6 @@ def test_each_answer_is_that_of_a_model_which_recomputes_it(
                 index.fill(model.at.values())
                 model.asked.clear()
         same(index, model)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "wait"),
-    list(
-        zip(
-            SENTENCES,
-            [Wait.OTHER, Wait.CEILING, Wait.RESUME, Wait.CATCHING_UP, Wait.RELEASE],
-            strict=True,
-        )
-    ),
-)
-def test_what_a_held_finding_waits_for_is_read_from_its_sentence(sentence: str, wait: Wait) -> None:
-    held = replace(HELD, sentence=sentence)
-    assert opened(held).wait is wait
-    assert opened(replace(held, state=State.REPORTED)).wait is None
 
 
 # --- what a slice visits --------------------------------------------------------------------------

@@ -289,7 +289,7 @@ def test_another_difference_without_a_finding_comes_first() -> None:
     assert made.tables.added == []
     found = made.finding()
     assert found is not None
-    assert "1 messages" in found.sentence
+    assert "1 messages" in found.told
 
 
 def test_with_very_many_of_them_it_waits() -> None:
@@ -304,7 +304,7 @@ def test_with_very_many_of_them_it_waits() -> None:
     made.look(K, open_messages=many)
     found = made.finding()
     assert found is not None
-    assert found.sentence.endswith(f"{MOST + 1} messages there have open findings")
+    assert found.told.endswith(f"{MOST + 1} messages there have open findings")
 
 
 BEING_REPAIRED = [opened(Kind.DIFFERING_CELLS, Standing.BEING_REPAIRED, uid=1)]

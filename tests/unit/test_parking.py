@@ -11,9 +11,10 @@ import pytest
 from reconcilers.ceiling import Ceiling
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action, Finding, State
+from reconcilers.gate import Admission
 from reconcilers.key import WHOLE_TABLE
 from reconcilers.model import Kind, Row
-from reconcilers.policy import Admission
+from reconcilers.waiting import Wait, Waiting
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import Parking
 from streaming.steps.repair import WAITS
@@ -96,7 +97,7 @@ def test_of_many_that_are_found_together_few_are_confirmed(stream: Stream) -> No
 
 
 def test_what_is_reported_or_stuck_waits_for_no_table(stream: Stream) -> None:
-    stream.settle(admission=Admission(repairs="breaker"))
+    stream.settle(admission=Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker")))
     first, second, *_ = SLOTS
     for slot, state in ((first, State.REPORTED), (second, State.STUCK)):
         (finding,) = [each for each in stream.open_ones() if each.slot == slot]
@@ -214,7 +215,9 @@ def test_it_may_refuse_again(stream: Stream) -> None:
 
 
 def test_what_was_held_waits_for_the_table_from_then_on(stream: Stream) -> None:
-    held = stream.settle(admission=Admission(repairs="breaker repairs: too many"))
+    held = stream.settle(
+        admission=Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker repairs: too many"))
+    )
     assert {each.finding.state for each in held if each.finding} == {State.HELD}
     stream.refuse(DELETED)
     outcomes = stream.settle()
@@ -227,7 +230,9 @@ def test_what_was_held_waits_for_the_table_from_then_on(stream: Stream) -> None:
 def test_a_breaker_holds_as_ever_and_nobody_tries(stream: Stream) -> None:
     stream.refuse(DELETED)
     stream.settle()
-    outcomes = stream.settle(admission=Admission(repairs="breaker repairs: too many"))
+    outcomes = stream.settle(
+        admission=Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker repairs: too many"))
+    )
     assert {each.finding.state for each in outcomes if each.finding} == {State.HELD}
     assert actions(outcomes) == {Action.KEEP: 1, Action.LOOK_LATER: len(SLOTS) - 1}
     assert stream.tables.asked == []
@@ -247,7 +252,7 @@ def test_an_attempt_that_did_not_hold_waits_too(stream: Stream) -> None:
 
 def test_what_a_person_accepted_is_not_forgotten(stream: Stream) -> None:
     (reported,) = SLOTS[:1]
-    stream.settle([reported], admission=Admission(repairs="breaker"))
+    stream.settle([reported], admission=Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker")))
     (finding,) = stream.open_ones()
     stream.journal.put(replace(finding, state=State.REPORTED, accepted=True))
     stream.refuse(DELETED)
@@ -297,7 +302,8 @@ def test_a_row_that_is_refused_by_itself_is_held_and_parks_nothing(stream: Strea
     assert actions(outcomes) == {Action.REPAIR: len(SLOTS) - 1, Action.KEEP: 1}
     (held,) = [each for each in stream.open_ones() if each.state is State.HELD]
     assert held.slot == poisoned
-    assert held.sentence.endswith("held: its table takes others, not this: too large")
+    assert held.told.endswith("held: its table takes others, not this: too large")
+    assert held.wait is Wait.ROW
     assert held.next_look == stream.now + RULES.recheck_interval
     for _ in range(RULES.attempts.most):  # now it comes alone
         stream.settle([poisoned])

@@ -115,7 +115,7 @@ class Desk:
             looked = Conclusion(frozenset({mailbox}), round_, {Sum.COUNT: WRONG[Sum.COUNT]})
             self.correcting.correct(subject, looked, None)
         except Deferred as why:
-            self.open.defer(subject, str(why))
+            self.open.defer(subject, why.waiting)
 
     @property
     def findings(self) -> list[Finding]:

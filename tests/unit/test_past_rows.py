@@ -12,10 +12,11 @@ import pytest
 
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from checkpoints.memory_lost_rows import MemoryLostRows
+from reconcilers.decision import accepted
 from reconcilers.deletes import ProjectionDelete, TruthDelete
 from reconcilers.errors import ReadFailed
 from reconcilers.family import Projection
-from reconcilers.finding import Action, Finding, State, accepted
+from reconcilers.finding import Action, Finding, State
 from reconcilers.hold import Hold
 from reconcilers.lost_rows import LostRow, LostRows, place_of, together
 from reconcilers.memory import Entry

@@ -16,10 +16,12 @@ from checkpoints.pauses import Resumed
 from reconcilers.errors import Unreachable
 from reconcilers.family import Projection
 from reconcilers.finding import Action, Finding, State
+from reconcilers.gate import Admission
 from reconcilers.model import Kind, Suspect
-from reconcilers.pause import Pause, waits_for_resume, why_paused
-from reconcilers.policy import Admission, Breaker
+from reconcilers.pause import Pause, why_paused
+from reconcilers.policy import Breaker
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.write_target import (
     ALL,
     EVERYTHING,
@@ -42,6 +44,7 @@ from tests.fakes.refusing import SLOTS, Stream, message_at
 
 PAUSE = Pause(ALL, NOW, "alice", "a look")
 WHY = "paused by alice: a look"
+PAUSED = Waiting(Wait.PAUSE, WHY)
 BY = Resumed(NOW, "bob", "it was nothing")
 
 
@@ -64,7 +67,7 @@ def test_what_a_pause_covers(
     what: str, projection: Projection, kind: Kind, *, covered: bool
 ) -> None:
     why = why_paused([replace(PAUSE, what=what)], repair_of(projection, kind), NOW, nobodys)
-    assert why == (WHY if covered else None)
+    assert why == (Waiting(Wait.PAUSE, WHY) if covered else None)
 
 
 @pytest.mark.parametrize(
@@ -78,18 +81,13 @@ def test_what_of_counters_a_pause_covers(what: str, *, covered: bool) -> None:
 def test_a_pause_until_a_time_ends_by_itself_and_says_which() -> None:
     until = replace(PAUSE, until=NOW + SECOND)
     told = "paused by alice until 2027-01-15T08:00:01+00:00: a look"
-    assert why_paused([until], EVERYTHING, NOW, nobodys) == told
+    assert str(why_paused([until], EVERYTHING, NOW, nobodys)) == told
     assert why_paused([until], EVERYTHING, NOW + SECOND, nobodys) is None
 
 
 def test_the_one_that_was_asked_for_first_is_named() -> None:
     later = replace(PAUSE, asked_at=NOW + 1, who="bob")
-    assert why_paused([later, PAUSE], EVERYTHING, NOW, nobodys) == WHY
-
-
-def test_what_waits_for_a_resume_says_so() -> None:
-    assert waits_for_resume(f"is missing; held: {PAUSE}")
-    assert not waits_for_resume("is missing; held: breaker repairs: 2000 in a minute")
+    assert str(why_paused([later, PAUSE], EVERYTHING, NOW, nobodys)) == WHY
 
 
 # --- how old an answer may be --------------------------------------------------------------------
@@ -128,7 +126,7 @@ def test_an_answer_is_used_for_a_second_and_no_longer() -> None:
     pauses.seconds = OLDEST
     assert (watch.why(EVERYTHING), pauses.asked) == (None, 1)
     pauses.seconds = OLDEST + 0.01
-    assert (watch.why(EVERYTHING), pauses.asked) == (WHY, 2)
+    assert (watch.why(EVERYTHING), pauses.asked) == (PAUSED, 2)
 
 
 def test_its_age_counts_from_the_question() -> None:
@@ -138,7 +136,7 @@ def test_its_age_counts_from_the_question() -> None:
     assert watch.why(EVERYTHING) is None
     pauses.begin(PAUSE)
     pauses.seconds += 0.5
-    assert watch.why(EVERYTHING) == WHY
+    assert watch.why(EVERYTHING) == PAUSED
 
 
 def test_where_no_answer_is_young_enough_nothing_is_written() -> None:
@@ -167,10 +165,10 @@ class PausedAt:
     asked: int = 0
     targets: list[WriteTarget] = field(default_factory=list)
 
-    def __call__(self, target: WriteTarget) -> str | None:
+    def __call__(self, target: WriteTarget) -> Waiting | None:
         self.asked += 1
         self.targets.append(target)
-        return WHY if self.asked > self.after else None
+        return PAUSED if self.asked > self.after else None
 
     def permit(self, admission: Admission) -> Permit:
         return Permit(admission, lambda: None, self)
@@ -202,7 +200,7 @@ def test_in_the_middle_of_a_slice_nothing_more_is_written(after: int) -> None:
     assert acted == [Action.REPAIR] * written + [Action.KEEP] * (len(SLOTS) - written)
     held = [each for each in stream.open_ones() if each.state is State.HELD]
     assert len(held) == len(SLOTS) - written
-    assert all(each.sentence.endswith(f"; held: {WHY}") for each in held)
+    assert all(each.waits == PAUSED for each in held)
     assert all(not each.writes and not each.attempts for each in held)
 
 
@@ -240,7 +238,7 @@ def test_an_observer_asks_nobody() -> None:
 def test_the_permit_asks_for_what_it_is_about() -> None:
     pauses = PausedAt(0)
     admitted = pauses.permit(Admission()).admits(UNSEEN, Kind.MISSING_ROW, SLOTS[0])
-    assert admitted.repairs == WHY
+    assert admitted.repairs_wait == PAUSED
     (asked,) = pauses.targets
     assert asked.names == {ALL, UNSEEN.name}
     assert (asked.system, asked.kind) == (UNSEEN.name, Kind.MISSING_ROW)
@@ -250,7 +248,7 @@ def test_the_permit_asks_for_what_it_is_about() -> None:
 # --- counters ------------------------------------------------------------------------------------
 
 
-def wrong(*answers: str | None) -> Bench:
+def wrong(*answers: Waiting | None) -> Bench:
     bench = Bench(paused=list(answers))
     bench.set_counter(count=3, unseen=1)
     bench.expect(OF_MAILBOX)
@@ -267,13 +265,13 @@ def held(bench: Bench) -> Finding:
 
 
 def test_while_they_are_paused_counters_wait() -> None:
-    bench = wrong(WHY)
-    assert held(bench).sentence.endswith(f"not corrected yet: {WHY}")
+    bench = wrong(PAUSED)
+    assert held(bench).waits == PAUSED
 
 
 def test_a_correction_that_was_claimed_and_journalled_is_not_sent_after_a_pause() -> None:
-    bench = wrong(None, WHY)
-    assert held(bench).sentence.endswith(f"; not sent: {WHY}")
+    bench = wrong(None, PAUSED)
+    assert held(bench).waits == PAUSED
     bench.paused = [None]
     bench.now += 2 * 600 * SECOND
     bench.recall()
@@ -294,7 +292,7 @@ def test_the_driver_tells_of_a_pause_and_how_it_ended(caplog: pytest.LogCaptureF
     report = PauseReport(pauses.watch, metrics)
 
     def shown() -> float | None:
-        return metrics.registry.get_sample_value("reconciler_repairs_paused", {"reason": "paused"})
+        return metrics.registry.get_sample_value("reconciler_repairs_paused", {"reason": "pause"})
 
     with caplog.at_level(logging.INFO):
         assert not report.is_over()

@@ -15,13 +15,14 @@ from prometheus_client import CollectorRegistry
 from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.pauses import Resumed
 from reconcilers.errors import Refused, Unreachable
+from reconcilers.gate import Admission
 from reconcilers.model import Kind, Slot
-from reconcilers.pause import PILOT, Pause, waits_for_resume, why_paused
+from reconcilers.pause import PILOT, Pause, why_paused
 from reconcilers.pilot import Pilot
-from reconcilers.policy import Admission
 from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import QuotaRoot
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.write_target import EVERYTHING, WriteTarget, correction_of, repair_of
 from streaming import app
 from streaming.commands import pause as pause_command
@@ -118,19 +119,18 @@ def begun(pilot: Pilot = BOB, asked_at: int = NOW) -> Pause:
 
 
 OUTSIDE = "outside the pilot of carol: a first try (only user bob)"
+OUTSIDE_IT = Waiting(Wait.PILOT, OUTSIDE)
 
 
 def test_what_is_outside_is_held_and_says_of_what() -> None:
-    assert why_paused([begun()], missing_in(OF_ALICE), NOW, OWNERS.get) == OUTSIDE
+    assert why_paused([begun()], missing_in(OF_ALICE), NOW, OWNERS.get) == OUTSIDE_IT
     assert why_paused([begun()], missing_in(OF_BOB), NOW, OWNERS.get) is None
-    assert waits_for_resume(f"is missing; held: {OUTSIDE}")
-    assert waits_for_resume(f"may be wrong; not corrected yet: {OUTSIDE}")
 
 
 def test_a_pause_holds_up_what_the_pilot_takes() -> None:
     pause = Pause("all", NOW + 1, "alice", "a look")
     why = why_paused([begun(), pause], missing_in(OF_BOB), NOW + 1, OWNERS.get)
-    assert why == "paused by alice: a look"
+    assert str(why) == "paused by alice: a look"
 
 
 def test_while_two_stand_only_what_both_take_is_repaired() -> None:
@@ -144,8 +144,8 @@ def test_a_worker_may_write_what_the_pilot_takes_and_nothing_else() -> None:
     pauses = MemoryPauses()
     pauses.begin(begun())
     permit = Permit(Admission(), lambda: None, watch(pauses).why)
-    assert permit.admits(LISTS, Kind.MISSING_ROW, Slot(OF_BOB, 1)).repairs is None
-    assert permit.admits(LISTS, Kind.MISSING_ROW, Slot(OF_ALICE, 1)).repairs == OUTSIDE
+    assert permit.admits(LISTS, Kind.MISSING_ROW, Slot(OF_BOB, 1)).repairs_wait is None
+    assert permit.admits(LISTS, Kind.MISSING_ROW, Slot(OF_ALICE, 1)).repairs_wait == OUTSIDE_IT
 
 
 class Asked:
@@ -183,7 +183,8 @@ def test_a_pause_that_is_begun_while_an_owner_is_read_is_obeyed() -> None:
         pauses.begin(Pause("all", NOW, "alice", "a look"))
         return OWNERS.get(mailbox)
 
-    assert watch(pauses, slow, lambda: now[0]).why(missing_in(OF_BOB)) == "paused by alice: a look"
+    why = watch(pauses, slow, lambda: now[0]).why(missing_in(OF_BOB))
+    assert str(why) == "paused by alice: a look"
 
 
 def test_a_quota_that_is_nobodys_is_outside() -> None:
@@ -215,7 +216,7 @@ def test_where_it_may_not_be_read_whose_it_is_nothing_of_a_users_is_written(
 
     pauses = MemoryPauses()
     pauses.begin(begun())
-    assert watch(pauses, refused).why(missing_in(OF_BOB)) == OUTSIDE
+    assert watch(pauses, refused).why(missing_in(OF_BOB)) == OUTSIDE_IT
     assert "no SELECT permission on mailbox" in caplog.text
 
 
@@ -225,16 +226,16 @@ def test_a_pilot_is_shown_apart_from_pauses_and_its_end_lets_go() -> None:
 
     def shown() -> dict[str, float | None]:
         read = metrics.registry.get_sample_value
-        reasons = ("paused", "pilot")
+        reasons = ("pause", "pilot")
         return {each: read("reconciler_repairs_paused", {"reason": each}) for each in reasons}
 
     pauses.begin(begun())
     assert not report.is_over()
-    assert shown() == {"paused": 0, "pilot": 1}
+    assert shown() == {"pause": 0, "pilot": 1}
     pauses.end(begun(), BY)
     now[0] += 2
     assert report.is_over()
-    assert shown() == {"paused": 0, "pilot": 0}
+    assert shown() == {"pause": 0, "pilot": 0}
 
 
 # --- the command ---------------------------------------------------------------------------------

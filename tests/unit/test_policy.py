@@ -9,18 +9,11 @@ import pytest
 from reconcilers.ceiling import MINUTE
 from reconcilers.family import Projection
 from reconcilers.finding import State
+from reconcilers.gate import Admission
 from reconcilers.model import Difference, Kind, Repair, Slot, Suspect
-from reconcilers.policy import (
-    Admission,
-    Breaker,
-    BreakerLimits,
-    BreakerState,
-    Count,
-    Refusal,
-    after_batch,
-    count_of,
-    refusal,
-)
+from reconcilers.policy import Breaker, BreakerLimits, BreakerState, Count, after_batch, count_of
+from reconcilers.refusal import OBSERVED, Refusal, refusal
+from reconcilers.waiting import Wait, Waiting
 from tests.builders.indexes import DELETED, INDEXED, LISTS
 from tests.builders.rows import MAILBOX
 
@@ -247,21 +240,23 @@ def test_counts_of_a_clock_that_was_ahead_are_let_go_of() -> None:
 # --- what refuses one repair ---------------------------------------------------------------------
 
 OPEN = Admission()
-PAUSED = Admission(repairs="clocks differ")
-NO_REMOVALS = Admission(removals="breaker removals: 200 in a minute")
-BOTH = Admission(repairs="clocks differ", removals="breaker removals")
-OBSERVE = Admission(repairs="clocks differ", removals="breaker removals", observe=True)
-WAIT = "the stream is behind"
-BEHIND = Admission(on_memory=WAIT)
+CLOCKS = Waiting(Wait.CLOCKS, "clocks differ")
+MANY = Waiting(Wait.BREAKER, "breaker removals: 200 in a minute")
+WAIT = Waiting(Wait.BEHIND, "the stream is behind")
+PAUSED = Admission(repairs_wait=CLOCKS)
+NO_REMOVALS = Admission(removals_wait=MANY)
+BOTH = Admission(repairs_wait=CLOCKS, removals_wait=MANY)
+OBSERVE = Admission(repairs_wait=CLOCKS, removals_wait=MANY, observe=True)
+BEHIND = Admission(memory_wait=WAIT)
 EMPTIED = Refusal(
     State.REPORTED,
     Kind.MAILBOX_WITHOUT_TRUTH,
-    "but this mailbox has lost most of its truth, or of a part: held for a person",
+    reason="but this mailbox has lost most of its truth, or of a part: held for a person",
 )
 
 
-def held(kind: Kind, why: str) -> Refusal:
-    return Refusal(State.HELD, kind, f"held: {why}")
+def held(kind: Kind, waits: Waiting) -> Refusal:
+    return Refusal(State.HELD, kind, waits)
 
 
 REMOVAL, ADDITION = Kind.EXTRA_ROW, Kind.MISSING_ROW
@@ -270,27 +265,27 @@ REFUSALS = [
     (OPEN, REMOVAL, LISTS, "has truth", None),
     (OPEN, REMOVAL, LISTS, "emptied", EMPTIED),
     (OPEN, REMOVAL, DELETED, "emptied", None),
-    (PAUSED, ADDITION, LISTS, "has truth", held(ADDITION, "clocks differ")),
-    (PAUSED, REMOVAL, LISTS, "emptied", held(REMOVAL, "clocks differ")),
-    (PAUSED, REMOVAL, DELETED, "emptied", held(REMOVAL, "clocks differ")),
+    (PAUSED, ADDITION, LISTS, "has truth", held(ADDITION, CLOCKS)),
+    (PAUSED, REMOVAL, LISTS, "emptied", held(REMOVAL, CLOCKS)),
+    (PAUSED, REMOVAL, DELETED, "emptied", held(REMOVAL, CLOCKS)),
     (NO_REMOVALS, ADDITION, LISTS, "has truth", None),
     (
         NO_REMOVALS,
         REMOVAL,
         LISTS,
         "emptied",
-        held(REMOVAL, "breaker removals: 200 in a minute"),
+        held(REMOVAL, MANY),
     ),
     (NO_REMOVALS, REMOVAL, DELETED, "has truth", None),
-    (BOTH, REMOVAL, LISTS, "has truth", held(REMOVAL, "clocks differ")),
-    (OBSERVE, ADDITION, LISTS, "has truth", Refusal(State.OBSERVED, ADDITION)),
-    (OBSERVE, REMOVAL, LISTS, "emptied", Refusal(State.OBSERVED, REMOVAL)),
+    (BOTH, REMOVAL, LISTS, "has truth", held(REMOVAL, CLOCKS)),
+    (OBSERVE, ADDITION, LISTS, "has truth", Refusal(State.OBSERVED, ADDITION, OBSERVED)),
+    (OBSERVE, REMOVAL, LISTS, "emptied", Refusal(State.OBSERVED, REMOVAL, OBSERVED)),
 ]
 
 
 def test_all_is_let_through_and_nothing_is_explained_unless_told() -> None:
-    assert Admission(repairs=None, removals=None, observe=False, on_memory=None) == OPEN
-    assert Refusal(State.HELD, REMOVAL) == Refusal(State.HELD, REMOVAL, reason=None)
+    assert Admission(repairs_wait=None, removals_wait=None, observe=False, memory_wait=None) == OPEN
+    assert Refusal(State.HELD, REMOVAL) == Refusal(State.HELD, REMOVAL, waits=None, reason="")
     assert BreakerState() == BreakerState(opened={}, recent=())
 
 
@@ -316,13 +311,13 @@ def repair_of(kind: Kind, rests_on_memory: bool = False) -> Repair:
     ("admission", "expected"),
     [
         (OPEN, None),
-        (BEHIND, (State.HELD, f"held: {WAIT}")),
-        (replace(PAUSED, on_memory=WAIT), (State.HELD, "held: clocks differ")),
-        (replace(OBSERVE, on_memory=WAIT), (State.OBSERVED, f"would be held: {WAIT}")),
+        (BEHIND, (State.HELD, WAIT)),
+        (replace(PAUSED, memory_wait=WAIT), (State.HELD, CLOCKS)),
+        (replace(OBSERVE, memory_wait=WAIT), (State.OBSERVED, WAIT)),
     ],
 )
 def test_what_rests_on_memory_waits_while_the_stream_is_behind(
-    admission: Admission, expected: tuple[State, str] | None, kind: Kind
+    admission: Admission, expected: tuple[State, Waiting] | None, kind: Kind
 ) -> None:
     refused = refusal(repair_of(kind, True), INDEXED, LISTS, admission, lambda: True)
     assert refused == (None if expected is None else Refusal(expected[0], kind, expected[1]))

@@ -15,8 +15,9 @@ from checkpoints.bookmarks import Place, nested
 from checkpoints.clock import to_micros
 from reconcilers.errors import Unreachable
 from reconcilers.finding import Action
+from reconcilers.gate import Admission
 from reconcilers.model import Micros, Slot, Suspect, Wake
-from reconcilers.policy import Admission
+from reconcilers.waiting import Wait, Waiting
 from streaming.commands import workers
 from streaming.pipeline import query as module
 from streaming.pipeline.failures import ALONE_FOR, TRIES_ALONE
@@ -34,7 +35,7 @@ from streaming.steps.outcome import Outcome
 from tests.builders.rows import FAMILY, MESSAGE_ID, PROJECTION, SLOT
 
 LOOK = BatchLook([Suspect(SLOT, frozenset({MESSAGE_ID}), None, PROJECTION.name)], examined=1)
-ADMITTED = Admission(repairs="not now")
+ADMITTED = Admission(repairs_wait=Waiting(Wait.PAUSE, "not now"))
 OUTCOMES = [Outcome(SLOT, Action.NOTHING, None)]
 DUE = [Wake(SLOT.key, None, looked_again=True)]
 TOPIC = "james.mail.imapuidtable"

@@ -262,7 +262,7 @@ def test_where_it_differs_from_the_truth_it_ends(bench: Bench) -> None:
     until_counted(bench)
     found = bench.finding()
     assert found is not None
-    assert "differ from the truth" in found.sentence
+    assert "differ from the truth" in found.told
     assert bench.tables.added == []
 
 

@@ -15,9 +15,10 @@ from checkpoints.memory import MemoryJournal
 from checkpoints.memory_lost_rows import MemoryLostRows
 from checkpoints.sweeps import Place, SweepRecord, SweptRange
 from reconcilers import systematic as rule
+from reconcilers.decision import accepted
 from reconcilers.families.message import MESSAGE
 from reconcilers.family import keeping
-from reconcilers.finding import Finding, State, accepted
+from reconcilers.finding import Finding, State
 from reconcilers.key import text_of
 from reconcilers.model import Kind, Micros, Slot, Suspect
 from reconcilers.tokens import token_ranges

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.sweeps import Place, SweptRange
-from reconcilers.finding import Finding, State, accepted
+from reconcilers.decision import accepted
+from reconcilers.finding import Finding, State
 from reconcilers.lost_rows import LostRow, place_of
 from reconcilers.model import Kind, Slot, Suspect
 from streaming.again.past import LeftRows

@@ -6,7 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from reconcilers.finding import ACCEPTABLE, State
+from reconcilers.decision import ACCEPTABLE
+from reconcilers.finding import State
 from reconcilers.key import slot_from_text, text_of
 from reconcilers.model import Kind, Slot, Suspect
 from reconcilers.systematic import (

@@ -7,14 +7,17 @@ from dataclasses import replace
 
 import pytest
 
+from reconcilers.decision import retried
 from reconcilers.errors import Refused, Retryable, Unreachable
-from reconcilers.finding import Finding, State, retried
+from reconcilers.finding import Finding, State
 from reconcilers.model import Kind, Row
 from reconcilers.tally import Sum
+from reconcilers.waiting import Wait, Waiting
 from reconcilers.writes import AddToCounter
 from streaming.counters.correct import Conclusion
 from streaming.counters.counter_findings import CounterFindings
 from tests.builders.counters import (
+    A_NODE_IS_DOWN,
     AGAIN,
     OF_MAILBOX,
     Bench,
@@ -50,14 +53,15 @@ def held(bench: Bench) -> Finding:
 
 
 def test_while_a_node_is_away_it_waits_and_says_so(wrong: Bench) -> None:
-    wrong.trouble = "node 10.0.0.2 is down"
+    wrong.trouble = Waiting(Wait.NODE_AWAY, "node 10.0.0.2 is down")
     wrong.look(K)
-    assert held(wrong).sentence.endswith("not corrected yet: node 10.0.0.2 is down")
+    assert held(wrong).waits == wrong.trouble
 
 
 def test_while_the_breaker_is_open_it_waits(wrong: Bench) -> None:
-    wrong.look(K, refused="breaker repairs: 1200 in a minute")
-    assert "breaker repairs" in held(wrong).sentence
+    refused = Waiting(Wait.BREAKER, "breaker repairs: 1200 in a minute")
+    wrong.look(K, refused=refused)
+    assert held(wrong).waits == refused
 
 
 def test_a_message_that_the_projection_lacks_comes_first(wrong: Bench) -> None:
@@ -65,15 +69,15 @@ def test_a_message_that_the_projection_lacks_comes_first(wrong: Bench) -> None:
     wrong.tables.truths[lost.messageid] = [truth_of(MAILBOX, lost)]
     wrong.remember(MAILBOX, lost)
     wrong.look(K)
-    assert "1 messages" in held(wrong).sentence
-    assert "differ from the truth" in held(wrong).sentence
+    assert held(wrong).wait is Wait.MESSAGES_DIFFER
+    assert "1 messages" in held(wrong).told
 
 
 def test_a_stale_flag_of_a_message_comes_first(wrong: Bench) -> None:
     each = message(1)
     wrong.tables.truths[each.messageid] = [truth_of(MAILBOX, each, flagseen=True)]
     wrong.look(K)
-    assert "differ from the truth" in held(wrong).sentence
+    assert "differ from the truth" in held(wrong).told
 
 
 def test_two_truth_rows_on_one_uid_defer_their_mailbox(wrong: Bench) -> None:
@@ -81,7 +85,7 @@ def test_two_truth_rows_on_one_uid_defer_their_mailbox(wrong: Bench) -> None:
     wrong.tables.truths[twin.messageid] = [truth_of(MAILBOX, twin)]
     wrong.remember(MAILBOX, twin)
     wrong.look(K)
-    assert "two truth rows claim UID 1" in held(wrong).sentence
+    assert "two truth rows claim UID 1" in held(wrong).told
 
 
 def test_a_copy_within_the_mailbox_counts_twice(wrong: Bench) -> None:
@@ -115,7 +119,7 @@ def test_what_moves_in_the_last_moment_is_looked_at_anew_and_nothing_told(
 
 
 def test_when_the_reason_is_gone_it_is_corrected_under_the_same_finding(wrong: Bench) -> None:
-    wrong.trouble = "a node is down"
+    wrong.trouble = A_NODE_IS_DOWN
     wrong.look(K)
     wrong.trouble = None
     wrong.now += AGAIN
@@ -128,7 +132,7 @@ def test_when_the_reason_is_gone_it_is_corrected_under_the_same_finding(wrong: B
 
 
 def test_what_waits_is_told_once_and_its_next_look_put_off(wrong: Bench) -> None:
-    wrong.trouble = "a node is down"
+    wrong.trouble = A_NODE_IS_DOWN
     for _ in range(2):
         wrong.look(K)
         wrong.now += AGAIN
@@ -141,7 +145,7 @@ def test_what_waits_is_told_once_and_its_next_look_put_off(wrong: Bench) -> None
 
 
 def test_what_has_ended_in_the_journal_since_is_found_and_told_anew(wrong: Bench) -> None:
-    wrong.trouble = "a node is down"
+    wrong.trouble = A_NODE_IS_DOWN
     wrong.look(K)
     before = held(wrong)
     wrong.journal.close(before, State.HEALED, wrong.now)
@@ -153,13 +157,13 @@ def test_what_has_ended_in_the_journal_since_is_found_and_told_anew(wrong: Bench
 
 
 def test_a_counter_comes_from_no_source(wrong: Bench) -> None:
-    wrong.trouble = "a node is down"
+    wrong.trouble = A_NODE_IS_DOWN
     wrong.look(K)
     assert held(wrong).source is None
 
 
 def test_what_waits_is_let_go_until_its_next_look(wrong: Bench) -> None:
-    wrong.trouble = "a node is down"
+    wrong.trouble = A_NODE_IS_DOWN
     wrong.look(K)
     assert len(wrong.watch) == 0
 
@@ -168,7 +172,7 @@ def test_what_waits_is_let_go_until_its_next_look(wrong: Bench) -> None:
 def test_a_finding_that_waits_is_healed_when_there_is_nothing_to_correct(
     wrong: Bench, gone: str
 ) -> None:
-    wrong.trouble = "a node is down"
+    wrong.trouble = A_NODE_IS_DOWN
     wrong.look(K)
     if gone == "mailbox":
         wrong.tables.give(MAILBOX, None)
@@ -351,7 +355,7 @@ def test_a_process_that_dies_over_its_delta_has_not_tried_it(
 
 def test_what_is_stuck_stays_so_through_other_reasons_to_wait(wrong: Bench) -> None:
     breaks(wrong, 4)
-    wrong.trouble = "a node is down"
+    wrong.trouble = A_NODE_IS_DOWN
     wrong.expect(OF_MAILBOX)
     wrong.look(K)
     wrong.trouble = None

@@ -14,8 +14,9 @@ from uuid import UUID
 import pytest
 from prometheus_client import CollectorRegistry
 
+from reconcilers.decision import retried
 from reconcilers.errors import ReadFailed, ReconcilerError, Refused, Unreachable
-from reconcilers.finding import State, retried
+from reconcilers.finding import State
 from reconcilers.policy import Breaker
 from streaming.counters import loop as loop_module
 from streaming.counters.batch_summary import BatchSummary
@@ -29,6 +30,7 @@ from streaming.counters.loop import (
 from streaming.counters.progress import CounterProgress
 from streaming.monitoring.metrics import Metrics
 from tests.builders.counters import (
+    A_NODE_IS_DOWN,
     AGAIN,
     BOB,
     GATHER,
@@ -182,7 +184,7 @@ def test_a_finding_of_before_a_restart_goes_on(thread: Thread) -> None:
 
 def test_a_finding_that_waits_is_left_alone_until_its_next_look(thread: Thread) -> None:
     thread.bench.set_counter(count=3, unseen=1)
-    thread.bench.trouble = "a node is down"
+    thread.bench.trouble = A_NODE_IS_DOWN
     thread.change(MAILBOX)
     thread.corrects()
     thread.bench.trouble = None
@@ -216,7 +218,7 @@ def test_a_thread_that_waits_for_servers_is_seen_to_live(thread: Thread) -> None
 
 def test_what_an_operator_retries_is_looked_at_soon(thread: Thread) -> None:
     thread.bench.set_counter(count=3, unseen=1)
-    thread.bench.trouble = "a node is down"
+    thread.bench.trouble = A_NODE_IS_DOWN
     thread.change(MAILBOX)
     thread.corrects()
     thread.bench.trouble = None

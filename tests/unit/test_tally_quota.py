@@ -12,7 +12,7 @@ from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
 from reconcilers.tally import Sum
 from reconcilers.writes import AddToCounter
 from streaming.counters.correct import Conclusion
-from tests.builders.counters import BOB, FAMILIES, OF_BOB, OTHER, Bench, K, message
+from tests.builders.counters import A_NODE_IS_DOWN, BOB, FAMILIES, OF_BOB, OTHER, Bench, K, message
 from tests.builders.rows import MAILBOX
 
 
@@ -45,7 +45,7 @@ def test_what_waits_for_a_person_does_so_through_other_reasons_to_wait() -> None
     bench = wrong_quota(Bench(), 200, 200)
     bench.look(K)
     bench.expect(OF_BOB)
-    bench.trouble = "node 10.0.0.2 is down"
+    bench.trouble = A_NODE_IS_DOWN
     bench.look(K)
     found = bench.finding(OF_BOB)
     assert found is not None
@@ -87,13 +87,13 @@ def test_a_quota_root_whose_mailboxes_are_in_doubt_waits() -> None:
     bench.look(2 * K)
     found = bench.finding(OF_BOB)
     assert found is not None
-    assert "is in doubt" in found.sentence
+    assert "is in doubt" in found.told
     assert bench.tables.added == []
 
 
 def test_the_finding_of_a_quota_row_that_is_gone_ends() -> None:
     bench = wrong_quota(Bench())
-    bench.trouble = "a node is down"
+    bench.trouble = A_NODE_IS_DOWN
     bench.look(K)
     del bench.tables.rows[CURRENT_QUOTA.name, str(BOB)]
     bench.expect(OF_BOB)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
-from reconcilers.finding import Finding, State, accepted
+from reconcilers.decision import accepted
+from reconcilers.finding import Finding, State
 from reconcilers.model import Kind
 from reconcilers.tally import Listed, Sum
 from tests.builders.counters import (
+    A_NODE_IS_DOWN,
     OF_BOB,
     OF_MAILBOX,
     Bench,
@@ -86,7 +88,7 @@ def test_an_observer_leaves_the_findings_of_the_stream_alone() -> None:
 
 
 def test_an_observer_writes_no_reason_why_it_waits() -> None:
-    bench = Bench(observe=True, trouble="node 10.0.0.2 is down")
+    bench = Bench(observe=True, trouble=A_NODE_IS_DOWN)
     bench.set_counter(count=3, unseen=1)
     bench.expect(OF_MAILBOX)
     bench.look(K)

@@ -216,7 +216,7 @@ def test_a_doubt_of_a_moment_is_not_told_and_one_that_stays_is(bench: Bench) -> 
     bench.work()
     found = bench.finding(OF_BOB)
     assert found is not None
-    assert str(OTHER) in found.sentence
+    assert str(OTHER) in found.told
     assert bench.counts["in doubt"] == 2
 
 

@@ -110,7 +110,7 @@ def test_on_hold_it_is_not_corrected_again_until_it_is_released(corrected: Corre
     found = bench.finding()
     assert found is not None
     assert found.state is State.HELD
-    assert "not corrected yet: on hold by ana: it was right" in found.sentence
+    assert "may be wrong; held: on hold by ana: it was right" in found.told
     assert bench.counter() == (3, 1)
     bench.journal.holds.end(HOLD, Resumed(bench.now, "bob", "fine"))
     bench.expect(OF_MAILBOX)
@@ -154,7 +154,7 @@ def test_a_hold_that_comes_after_the_claim_stops_the_delta() -> None:
     assert bench.tables.added == []
     found = bench.finding()
     assert found is not None
-    assert "not sent: on hold by ana" in found.sentence
+    assert "held: on hold by ana" in found.told
 
 
 def test_it_is_not_undone_twice(corrected: Corrected) -> None:

@@ -17,11 +17,12 @@ from reconcilers.families.message import MESSAGE
 from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.family import Family
 from reconcilers.finding import Finding, State
-from reconcilers.hold import Hold, without_hold
+from reconcilers.hold import Hold
 from reconcilers.key import text_of
 from reconcilers.model import Kind, Slot, Wake
 from reconcilers.tally import QuotaRoot
 from reconcilers.undo import UNDO
+from reconcilers.waiting import Wait
 from streaming.commands import findings
 from streaming.commands.deciding import RETRY, Desk
 from streaming.commands.finding_filter import (
@@ -203,12 +204,13 @@ def test_a_key_is_released_looked_at_again_and_the_finding_says_who(
 ) -> None:
     slot = a_slot()
     hold = office.hold(slot)
-    held = a_finding(MESSAGE, slot, state=State.HELD, sentence=f"is missing; held: {hold}")
-    office.journal.put(held)
+    held = a_finding(MESSAGE, slot, state=State.HELD, sentence="is missing")
+    office.journal.put(replace(held, waits=hold.waiting))
     assert office.deciding().release(keys(slot), FindingFilter()) == 0
     assert list(office.journal.holds.all(MESSAGE)) == []
     found = office.journal.recall(MESSAGE, "messages", [slot])[slot]
-    assert found.sentence == "is missing; released by ana: a test"
+    assert found.told == "is missing; released by ana: a test"
+    assert found.wait is Wait.LOOK
     assert [each.slot for each in office.published] == [slot]
     assert f"released {text_of(slot)} messages: it was on hold by ana" in capsys.readouterr().out
 
@@ -254,14 +256,6 @@ def test_only_shown_no_hold_ends(office: Office) -> None:
     assert office.deciding(replace(ANA, dry_run=True)).release(keys(slot), FindingFilter()) == 0
     assert len(list(office.journal.holds.all(MESSAGE))) == 1
     assert office.published == []
-
-
-@pytest.mark.parametrize(
-    "sentence", ["is missing; held: on hold by a: b", "it is; not corrected yet: on hold by a: b"]
-)
-def test_a_sentence_without_its_hold_is_what_differs(sentence: str) -> None:
-    assert without_hold(sentence) in {"is missing", "it is"}
-    assert without_hold("is missing; held: paused by a: b") == "is missing; held: paused by a: b"
 
 
 # --- decisions

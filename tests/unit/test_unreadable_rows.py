@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from reconcilers.decision import retried
 from reconcilers.deletes import ProjectionDelete
 from reconcilers.errors import ReadFailed, Refused
 from reconcilers.family import Projection
-from reconcilers.finding import Action, State, retried
+from reconcilers.finding import Action, State
 from reconcilers.model import KeyValue, Kind, Row, Slot, Suspect
 from streaming.steps.outcome import Outcome
 from tests.builders.indexes import DELETED, INDEXED, LISTS

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from reconcilers.finding import Action, State
+from reconcilers.gate import Admission
 from reconcilers.model import Kind, LookAgain, Repair, Row, Slot
-from reconcilers.policy import Admission
 from tests.builders.rows import (
     DELAY,
     FAMILY,

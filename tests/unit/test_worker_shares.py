@@ -12,8 +12,8 @@ from checkpoints.clock import now_micros, to_micros
 from checkpoints.memory import MemoryExpiries
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Action, Finding, State
+from reconcilers.gate import Admission
 from reconcilers.model import Kind, Slot, Suspect
-from reconcilers.policy import Admission
 from streaming.pipeline.repair_task import repair_task
 from streaming.pipeline.worker import (
     BatchLook,
