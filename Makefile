@@ -16,12 +16,16 @@ OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes counte
 SOURCES := reconcilers checkpoints streaming deploy tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup servers tools format lint check check-first check-second test test-first test-second test-third test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra test-long-slow-sync demo bench mutants docs lock clean
+.PHONY: help setup hooks servers tools format lint check check-first check-second test test-first test-second test-third test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra test-long-slow-sync demo bench mutants docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
 
-setup: tools $(STAMP) servers ## virtual environment from the lock file, the servers' jars, Spark's classes
+setup: tools hooks $(STAMP) servers ## virtual environment from the lock file, the servers' jars, Spark's classes
+
+hooks: # the check of commit messages, in a clone
+	@if [ "$$(git rev-parse --show-toplevel 2>/dev/null)" = "$(CURDIR)" ]; then \
+	  git config core.hooksPath .githooks; fi
 
 servers: $(STAMP) # the servers' jars, Spark's classes
 	@$(BIN)/python -m deploy.embedded jars
