@@ -250,7 +250,9 @@ def test_one_that_is_refused_or_unknown_makes_it_fail_and_the_others_are_done(
 )
 def test_what_may_not_be_accepted_says_why(kind: Kind, wait: Wait | None, why: str) -> None:
     waits = None if wait is None else Waiting(wait, "a reason")
-    refusal = ACCEPT.refusal(a_finding(MESSAGE, SLOT, kind=kind, waits=waits))
+    state = State.REPORTED if wait is None else State.HELD
+    found = a_finding(MESSAGE, SLOT, kind=kind, state=state, waits=waits)
+    refusal = ACCEPT.refusal(found)
     assert refusal is not None
     assert refusal.startswith(why)
 
