@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from checkpoints.bookmarks import Offsets
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 
 
 @dataclass(frozen=True, slots=True)

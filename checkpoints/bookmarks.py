@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from reconcilers.chain import Reached
-from reconcilers.frontier import Lane
-from reconcilers.model import Micros
+from reconcilers.capture.chain import Reached
+from reconcilers.capture.frontier import Lane
+from reconcilers.words.model import Micros
 
 Offsets = Mapping[str, Mapping[int, int]]
 """The next offset to read, by topic and partition."""

@@ -2,7 +2,7 @@
 
 import time
 
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 
 HOUR: Micros = 3_600_000_000
 MICROS_A_MILLI: Micros = 1_000

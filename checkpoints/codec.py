@@ -17,16 +17,10 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from reconcilers.errors import Misconfigured
-from reconcilers.families import FAMILIES
-from reconcilers.family import Family, Projection
-from reconcilers.finding import Finding, State
-from reconcilers.key import named, slot_of
-from reconcilers.millis import Millis
-from reconcilers.model import Kind, Row, Slot, Value
-from reconcilers.tally import Sum, Tally
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.writes import (
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.family import Family, Projection
+from reconcilers.declared.tally import Sum, Tally
+from reconcilers.declared.writes import (
     AddRow,
     AddToCounter,
     AddToSet,
@@ -35,6 +29,12 @@ from reconcilers.writes import (
     SetCells,
     Write,
 )
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.key import named, slot_of
+from reconcilers.words.millis import Millis
+from reconcilers.words.model import Kind, Row, Slot, Value
+from reconcilers.words.waiting import Wait, Waiting
 
 Json = dict[str, Any]
 

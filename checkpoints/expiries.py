@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from reconcilers.model import KeyValue, Micros, Slot
+from reconcilers.words.model import KeyValue, Micros, Slot
 
 KEPT_AFTER_DUE = timedelta(days=8)
 """A day longer than bookmarks: a stream that starts again reads on from its newest."""

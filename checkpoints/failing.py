@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from checkpoints.bookmarks import Place
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The generations of our own keyspace (the port; `reconcilers.generation` has the rules).
+"""The generations of our own keyspace (the port; `reconcilers.limits.generation` has the rules).
 
 Implementations: `checkpoints.cassandra.CassandraGenerations` (the real one) and
 `checkpoints.memory_generations.MemoryGenerations` (the fake); one contract test runs on both.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from reconcilers.generation import Generations
-from reconcilers.model import Micros
+from reconcilers.limits.generation import Generations
+from reconcilers.words.model import Micros
 
 
 class GenerationStore(Protocol):

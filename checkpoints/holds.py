@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from checkpoints.pauses import Resumed
-from reconcilers.family import Family
-from reconcilers.hold import Hold
-from reconcilers.model import Slot
+from reconcilers.declared.family import Family
+from reconcilers.limits.hold import Hold
+from reconcilers.words.model import Slot
 
 
 class Holds(Protocol):

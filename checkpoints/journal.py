@@ -9,7 +9,7 @@ Rules that every implementation keeps:
 2. One open finding per (family, projection, slot): ``put`` replaces it.
 3. ``close`` removes the open finding and appends its end to the log, the log first, so that a crash
    in between leaves a finding that the next look closes again.
-4. Nothing here ever fails silently: `reconcilers.errors.Retryable` when it may be tried again.
+4. Nothing here ever fails silently: `reconcilers.words.errors.Retryable` if it may be tried again.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from datetime import date
 from typing import Protocol
 
 from checkpoints.holds import Holds
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.model import Micros, Slot
-from reconcilers.policy import Breaker
+from reconcilers.declared.family import Family
+from reconcilers.limits.breakers import Breaker
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Micros, Slot
 
 
 class Journal(Protocol):

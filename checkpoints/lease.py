@@ -18,7 +18,7 @@ from math import ceil
 from threading import Event, Lock
 from typing import Protocol
 
-from reconcilers.errors import AlreadyRunning, Refused, Retryable
+from reconcilers.words.errors import AlreadyRunning, Refused, Retryable
 
 log = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Protocol
 
-from reconcilers.deletes import Deletes, OwnDelete, ProjectionDelete, RowDeletes, TruthDelete
-from reconcilers.memory import Entry, Watching
-from reconcilers.model import KeyValue, Micros, Slot
-from reconcilers.raw import RawKey, RawRow
+from reconcilers.declared.raw import RawKey, RawRow
+from reconcilers.rows.deletes import Deletes, OwnDelete, ProjectionDelete, RowDeletes, TruthDelete
+from reconcilers.rows.memory import Entry, Watching
+from reconcilers.words.model import KeyValue, Micros, Slot
 
 KEPT_AFTER_LOSS = timedelta(days=20)
 Delete = TruthDelete | ProjectionDelete | OwnDelete
@@ -102,7 +102,7 @@ class RawLineage(Protocol):
     """What a glance asks of lineage; `CassandraRawLineage` in `checkpoints.cassandra`."""
 
     def entries(self, keys: Iterable[RawKey]) -> Iterable[RawRow]:
-        """The entries at each slot, undecoded: see `reconcilers.glance.remembered`.
+        """The entries at each slot, undecoded: see `reconcilers.rows.glance.remembered`.
 
         Raises `Refused` where the columns are not of the types that a glance needs.
         """

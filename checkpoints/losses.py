@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 
 
 @dataclass(frozen=True, slots=True)

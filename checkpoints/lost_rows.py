@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from reconcilers.family import Family
-from reconcilers.lost_rows import LostRow
-from reconcilers.model import Slot
+from reconcilers.declared.family import Family
+from reconcilers.sweep.lost_rows import LostRow
+from reconcilers.words.model import Slot
 
 
 class LostRowsStore(Protocol):

@@ -17,7 +17,10 @@ from checkpoints.expiries import Expiry
 from checkpoints.holds import Holds
 from checkpoints.lineage import Delete, SourceInGroup
 from checkpoints.memory_holds import MemoryHolds
-from reconcilers.deletes import (
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.family import Family
+from reconcilers.limits.breakers import Breaker
+from reconcilers.rows.deletes import (
     Deletes,
     OwnDelete,
     ProjectionDelete,
@@ -25,12 +28,9 @@ from reconcilers.deletes import (
     TruthDelete,
     deletes_of,
 )
-from reconcilers.families import FAMILIES
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.memory import Entry, Watching
-from reconcilers.model import KeyValue, Micros, Slot
-from reconcilers.policy import Breaker
+from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.memory import Entry, Watching
+from reconcilers.words.model import KeyValue, Micros, Slot
 
 Place = tuple[str, str, Slot]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reconcilers.generation import GENERATIONS, GUARDS, OWNER, Generations
-from reconcilers.model import Micros
+from reconcilers.limits.generation import GENERATIONS, GUARDS, OWNER, Generations
+from reconcilers.words.model import Micros
 
 
 class MemoryGenerations:

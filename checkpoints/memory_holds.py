@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from checkpoints.pauses import Resumed
-from reconcilers.family import Family
-from reconcilers.hold import Hold
-from reconcilers.model import Slot
+from reconcilers.declared.family import Family
+from reconcilers.limits.hold import Hold
+from reconcilers.words.model import Slot
 
 
 class MemoryHolds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checkpoints.losses import Loss
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 
 
 class MemoryLosses:

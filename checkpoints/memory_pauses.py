@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from checkpoints.pauses import Resumed
-from reconcilers.pause import Pause
+from reconcilers.limits.pause import Pause
 
 
 class MemoryPauses:

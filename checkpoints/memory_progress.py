@@ -8,7 +8,7 @@ from dataclasses import replace
 from checkpoints.bookmarks import Bookmark, after
 from checkpoints.clock import now_micros
 from checkpoints.failing import FailingSlice
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 
 
 class MemoryBookmarks:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from checkpoints.sweeps import Place, SweepRecord, SweptRange
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 
 
 class MemorySweeps:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reconcilers.family import Family
-from reconcilers.key import KeyColumn
+from reconcilers.declared.family import Family
+from reconcilers.words.key import KeyColumn
 
 DELETES_KEPT_SECONDS = 90 * 24 * 3600
 

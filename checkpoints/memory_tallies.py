@@ -8,8 +8,8 @@ from threading import Lock
 from uuid import UUID
 
 from checkpoints.tallies import Chunk, ChunkSums
-from reconcilers.model import Micros
-from reconcilers.tally import NOTHING, Sums
+from reconcilers.declared.tally import NOTHING, Sums
+from reconcilers.words.model import Micros
 
 
 class MemoryTallies:

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from reconcilers.model import Micros
-from reconcilers.pause import Pause
+from reconcilers.limits.pause import Pause
+from reconcilers.words.model import Micros
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 
 Place = tuple[str, int]
 """A table, and the number of one of its ranges of tokens."""

@@ -15,8 +15,8 @@ from typing import Protocol
 from uuid import UUID
 
 from checkpoints.clock import HOUR
-from reconcilers.model import Micros
-from reconcilers.tally import Sums
+from reconcilers.declared.tally import Sums
+from reconcilers.words.model import Micros
 
 MARKS_KEPT_DAYS = 8
 """A day longer than bookmarks: a stream that starts again reads on from its newest."""

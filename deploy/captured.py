@@ -7,8 +7,8 @@ takes them; `python -m deploy.captured schema` the CQL of the canaries, as its `
 import sys
 from collections.abc import Iterable
 
-from reconcilers.families import FAMILIES
-from reconcilers.family import Family
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.family import Family
 from streaming.settings import CanarySettings
 from streaming.tables import canary_schema
 

@@ -21,8 +21,8 @@ from deploy import captured
 from deploy.embedded import capture
 from deploy.embedded.topics import MAX_MESSAGE_BYTES, PARTITIONS
 from deploy.mailserver import james
-from reconcilers.errors import Misconfigured
-from reconcilers.frontier import CANARY_TABLE
+from reconcilers.capture.frontier import CANARY_TABLE
+from reconcilers.words.errors import Misconfigured
 from streaming import settings
 from streaming.settings import CanarySettings, CassandraSettings, KafkaSettings
 from streaming.tables import canary_schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from reconcilers.families import FAMILIES
+from reconcilers.declared.families import FAMILIES
 
 ROLES = Path(__file__).with_name("cassandra") / "roles.cql"
 BEGIN = "-- Made by `make docs` from what the projections declare:\n"

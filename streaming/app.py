@@ -1,7 +1,7 @@
 """``reconcile``: the command line. Each command in `streaming.commands` puts its parts together.
 
 A command that cannot be done ends with one line on standard error and the exit code of its error
-(`reconcilers.errors`); docs/exit-codes.md says what each code asks for.
+(`reconcilers.words.errors`); docs/exit-codes.md says what each code asks for.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from importlib import metadata
 from io import TextIOWrapper
 from pathlib import Path
 
-from reconcilers.errors import ReconcilerError
-from reconcilers.exit_codes import MEANINGS, ExitCode
+from reconcilers.words.errors import ReconcilerError
+from reconcilers.words.exit_codes import MEANINGS, ExitCode
 from streaming.commands import (
     bookmark,
     canary,

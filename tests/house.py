@@ -88,7 +88,7 @@ def _file_length(path: str, source: str) -> Iterator[Breach]:
     parts = PurePosixPath(path).parts
     if parts[0] == "tests":
         limit = TEST_LINES
-    elif parts[:2] == ("reconcilers", "projections"):
+    elif parts[:3] == ("reconcilers", "declared", "projections"):
         limit = PROJECTION_LINES
     else:
         limit = FILE_LINES

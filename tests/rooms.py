@@ -1,18 +1,17 @@
-"""The rooms of `streaming` and the arrows between them, counted from the imports."""
+"""The rooms of a package and the arrows between them, counted from the imports."""
 
 import grimp
 
-ROOT = "streaming"
 Arrows = dict[str, set[str]]
 
 
-def arrows() -> Arrows:
-    """By room, the rooms it imports. A room is a folder or a file at the top of `streaming`."""
-    graph = grimp.build_graph(ROOT)
-    found: Arrows = {room: set() for room in graph.find_children(ROOT)}
+def arrows(root: str) -> Arrows:
+    """By room, the rooms it imports. A room is a folder or a file at the top of the package."""
+    graph = grimp.build_graph(root)
+    found: Arrows = {room: set() for room in graph.find_children(root)}
     for module in graph.modules:
         for imported in graph.find_modules_directly_imported_by(module):
-            if ROOT not in (module, imported):
+            if root not in (module, imported):
                 found[room_of(module)].add(room_of(imported))
     for room, others in found.items():
         others.discard(room)

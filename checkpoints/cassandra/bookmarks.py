@@ -13,8 +13,8 @@ from checkpoints.batch_bookmarks import BatchBookmark
 from checkpoints.bookmarks import Bookmark, KafkaIds, after, flat, nested, numbered
 from checkpoints.cassandra.store import Store
 from checkpoints.clock import MICROS_A_MILLI, now_micros
-from reconcilers.chain import Mark, Reached
-from reconcilers.model import Micros
+from reconcilers.capture.chain import Mark, Reached
+from reconcilers.words.model import Micros
 
 COLUMNS = "recorded_at, offsets, ids, heard"
 OF_BATCHES = "checkpoint, batch_id, batch_time, watermark, offsets"

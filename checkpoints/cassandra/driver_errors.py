@@ -1,4 +1,4 @@
-"""The driver's errors in the product's words: who has to act (see `reconcilers.errors`)."""
+"""The driver's errors in the product's words: who has to act (see `reconcilers.words.errors`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cassandra.protocol import (
 )
 from cassandra.protocol import InvalidRequestException as InvalidRequestMessage
 
-from reconcilers.errors import Overloaded, ReadFailed, ReconcilerError, Refused, Unreachable
+from reconcilers.words.errors import Overloaded, ReadFailed, ReconcilerError, Refused, Unreachable
 
 NO_ANSWER = (
     NoHostAvailable,

@@ -14,9 +14,9 @@ from checkpoints.cassandra.store import Store
 from checkpoints.clock import HOUR, now_micros
 from checkpoints.expiries import KEPT_AFTER_DUE, Expiry
 from checkpoints.memory_tables import MemoryTables, marks, names
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family
-from reconcilers.model import Micros, Slot
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family
+from reconcilers.words.model import Micros, Slot
 
 MINUTE: Micros = 60_000_000
 MOST_TTL = 20 * 365 * 24 * 3600

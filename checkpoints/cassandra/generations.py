@@ -10,8 +10,8 @@ from __future__ import annotations
 from cassandra.query import PreparedStatement
 
 from checkpoints.cassandra.store import Store
-from reconcilers.generation import GENERATIONS, GUARDS, OWNER, Generations
-from reconcilers.model import Micros
+from reconcilers.limits.generation import GENERATIONS, GUARDS, OWNER, Generations
+from reconcilers.words.model import Micros
 
 OF_HOLDS = "generation"
 """Names the partition of holds that is no family's."""

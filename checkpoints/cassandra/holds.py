@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from checkpoints.cassandra.store import Store, in_groups
 from checkpoints.pauses import Resumed
-from reconcilers.family import Family
-from reconcilers.hold import Hold
-from reconcilers.key import slot_from_text, text_of
-from reconcilers.model import Slot
+from reconcilers.declared.family import Family
+from reconcilers.limits.hold import Hold
+from reconcilers.words.key import slot_from_text, text_of
+from reconcilers.words.model import Slot
 
 BUCKETS = 16
 SLOTS_A_READ = 100

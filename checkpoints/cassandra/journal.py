@@ -15,13 +15,13 @@ from checkpoints import codec
 from checkpoints.cassandra.holds import CassandraHolds
 from checkpoints.cassandra.store import Request, Store, in_groups
 from checkpoints.clock import now_micros
-from reconcilers.families import FAMILIES
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.key import WHOLE_TABLE, named, slot_from_text, text_of
-from reconcilers.memory import UUID_EPOCH_100NS
-from reconcilers.model import Micros, Slot
-from reconcilers.policy import Breaker
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.family import Family
+from reconcilers.limits.breakers import Breaker
+from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.memory import UUID_EPOCH_100NS
+from reconcilers.words.key import WHOLE_TABLE, named, slot_from_text, text_of
+from reconcilers.words.model import Micros, Slot
 
 BUCKETS = 16
 SLOTS_A_READ = 100

@@ -10,9 +10,9 @@ from cassandra.query import UNSET_VALUE, PreparedStatement
 from checkpoints.cassandra.store import Request, Store
 from checkpoints.lineage import SourceInGroup
 from checkpoints.memory_tables import MemoryTables, equal, marks, names
-from reconcilers.family import Family
-from reconcilers.key import KeyColumn
-from reconcilers.model import Slot
+from reconcilers.declared.family import Family
+from reconcilers.words.key import KeyColumn
+from reconcilers.words.model import Slot
 
 PARTITIONS_A_BATCH = 10
 SENT_AT = KeyColumn("sent_at", "bigint", "")

@@ -9,7 +9,7 @@ from cassandra.query import PreparedStatement
 
 from checkpoints.cassandra.store import Store
 from checkpoints.lease import Holder
-from reconcilers.errors import Overloaded
+from reconcilers.words.errors import Overloaded
 
 ATTEMPTS = 3
 

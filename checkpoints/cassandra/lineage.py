@@ -18,7 +18,9 @@ from checkpoints.cassandra.store import Request, Store, in_groups
 from checkpoints.cassandra.watches import Watches
 from checkpoints.lineage import KEPT_AFTER_LOSS, Delete, SourceInGroup
 from checkpoints.memory_tables import MemoryTables, equal, marks, names
-from reconcilers.deletes import (
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family
+from reconcilers.rows.deletes import (
     Deletes,
     OwnDelete,
     ProjectionDelete,
@@ -26,11 +28,9 @@ from reconcilers.deletes import (
     TruthDelete,
     deletes_of,
 )
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family
-from reconcilers.key import KeyColumn
-from reconcilers.memory import Entry, Watching
-from reconcilers.model import KeyValue, Micros, Slot
+from reconcilers.rows.memory import Entry, Watching
+from reconcilers.words.key import KeyColumn
+from reconcilers.words.model import KeyValue, Micros, Slot
 
 IDS_A_READ = 100
 ROWS_A_BATCH = 30

@@ -9,8 +9,8 @@ from cassandra.query import PreparedStatement
 
 from checkpoints.cassandra.store import Request, Store
 from checkpoints.memory_tables import equal
-from reconcilers.key import KeyColumn
-from reconcilers.memory import Entry
+from reconcilers.rows.memory import Entry
+from reconcilers.words.key import KeyColumn
 
 Writes = dict[tuple[str, ...], PreparedStatement]
 """By what is set."""

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from checkpoints.cassandra.store import Store
 from checkpoints.losses import Loss
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 
 KEPT = timedelta(days=365)
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from checkpoints.cassandra.journal import BUCKETS, SLOTS_A_READ, bucket_of
 from checkpoints.cassandra.store import Request, Store, in_groups
-from reconcilers.family import Family
-from reconcilers.key import slot_from_text, text_of
-from reconcilers.lost_rows import LostRow
-from reconcilers.model import Kind, Slot
+from reconcilers.declared.family import Family
+from reconcilers.sweep.lost_rows import LostRow
+from reconcilers.words.key import slot_from_text, text_of
+from reconcilers.words.model import Kind, Slot
 
 ROWS_A_BATCH = 30
 """Of one partition, of some 100 bytes each."""

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from checkpoints.cassandra.store import Request, Store
 from checkpoints.pauses import Resumed
-from reconcilers.pause import Pause
-from reconcilers.pilot import Pilot
+from reconcilers.limits.pause import Pause
+from reconcilers.limits.pilot import Pilot
 
 
 class CassandraPauses:

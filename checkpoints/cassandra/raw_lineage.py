@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from checkpoints.cassandra.raw_select import RawReads
 from checkpoints.memory_tables import MemoryTables, names
-from reconcilers.family import Family
-from reconcilers.raw import RawKey, RawRow
+from reconcilers.declared.family import Family
+from reconcilers.declared.raw import RawKey, RawRow
 
 ENTRY = ("boolean", "bigint", "int")
 """The types of what follows an entry's key and source."""

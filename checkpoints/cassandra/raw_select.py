@@ -20,8 +20,8 @@ from cassandra.protocol import RESULT_KIND_ROWS, ProtocolHandler, ResultMessage
 from cassandra.query import BoundStatement, tuple_factory
 
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.errors import Refused
-from reconcilers.raw import RawCell, RawKey, RawRow
+from reconcilers.declared.raw import RawCell, RawKey, RawRow
+from reconcilers.words.errors import Refused
 
 IN_FLIGHT = 8
 KEYS_PER_READ = 100
@@ -98,7 +98,7 @@ class RawSelect:
     The driver renews what it keeps with a statement; the types are those of the first time.
 
     Each method raises `Refused` when the server does, or when a read cannot be left undecoded, and
-    `reconcilers.errors.Retryable`.
+    `reconcilers.words.errors.Retryable`.
     """
 
     def __init__(self, reads: RawReads, cql: str) -> None:

@@ -13,8 +13,8 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, ResponseFuture, Session
 from cassandra.query import BatchStatement, BatchType, PreparedStatement, tuple_factory
 
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.errors import Misconfigured, Overloaded
-from reconcilers.family import Schema
+from reconcilers.declared.family import Schema
+from reconcilers.words.errors import Misconfigured, Overloaded
 
 KEYSPACE = "reconciler"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from checkpoints.cassandra.store import Store
 from checkpoints.sweeps import Place, SweepRecord, SweptRange
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 
 
 class CassandraSweeps:

@@ -11,8 +11,8 @@ from cassandra import ConsistencyLevel
 from checkpoints.cassandra.store import Request, Store
 from checkpoints.clock import HOUR, now_micros
 from checkpoints.tallies import MARKS_KEPT_DAYS, Chunk, ChunkSums
-from reconcilers.model import Micros
-from reconcilers.tally import NOTHING, Sum, Sums
+from reconcilers.declared.tally import NOTHING, Sum, Sums
+from reconcilers.words.model import Micros
 
 BUCKETS = 16
 ALL_OF_IT = -1

@@ -6,8 +6,8 @@ from cassandra.query import PreparedStatement
 
 from checkpoints.cassandra.store import Store
 from checkpoints.clock import now_micros
-from reconcilers.memory import Watching
-from reconcilers.model import Micros
+from reconcilers.rows.memory import Watching
+from reconcilers.words.model import Micros
 
 ROW = "name = 'stream'"
 

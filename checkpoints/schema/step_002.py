@@ -16,8 +16,8 @@ from typing import Any
 from uuid import UUID
 
 from checkpoints.schema.step import RowStore, SchemaStep
-from reconcilers.key import text_of
-from reconcilers.model import Slot
+from reconcilers.words.key import text_of
+from reconcilers.words.model import Slot
 
 CQL = """
 -- One row for each open finding; no TTL: it stays until it is closed. key = the slot as operators

@@ -9,7 +9,7 @@ stumbles over a partition that has the cell and no row: stop it first.
 from checkpoints.schema.step import SchemaStep
 
 CQL = """
--- µs; only goes up, by lightweight transactions: `reconcilers.generation`.
+-- µs; only goes up, by lightweight transactions: `reconcilers.limits.generation`.
 ALTER TABLE $ks.owner ADD IF NOT EXISTS generation bigint;
 
 ALTER TABLE $ks.pauses ADD IF NOT EXISTS generation bigint static;

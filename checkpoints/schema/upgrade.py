@@ -19,8 +19,8 @@ from typing import Protocol
 
 from checkpoints.schema import STEPS
 from checkpoints.schema.step import Columns, RowStore, SchemaStep, made_by, statements
-from reconcilers.errors import AlreadyRunning, NewerSchema
-from reconcilers.family import Schema
+from reconcilers.declared.family import Schema
+from reconcilers.words.errors import AlreadyRunning, NewerSchema
 
 SEQUENCE = "own"
 """The partition of `schema_steps` that holds the steps of this keyspace."""

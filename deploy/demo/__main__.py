@@ -30,7 +30,7 @@ from deploy.embedded import Stack, Wanted
 from deploy.embedded.errors import EmbeddedError
 from deploy.mailserver.statements import SERVER_TROUBLE
 from deploy.mailserver.workload import Workload
-from reconcilers.errors import ReconcilerError
+from reconcilers.words.errors import ReconcilerError
 
 FINE, NOT_AS_IT_SHOULD_BE, COULD_NOT_PLAY, INTERRUPTED = 0, 1, 2, 130
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

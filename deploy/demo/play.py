@@ -31,7 +31,7 @@ from deploy.mailserver.connection import connected
 from deploy.mailserver.james import create_schema
 from deploy.mailserver.ledger import Ledger, LedgerEntry
 from deploy.mailserver.workload import Workload
-from reconcilers.families import FAMILIES
+from reconcilers.declared.families import FAMILIES
 from streaming.settings import load
 from streaming.tables.own_keyspace import open_own
 from streaming.tables.session import disconnect

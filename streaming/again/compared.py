@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from reconcilers.raw import RawCell, RawRow
-from reconcilers.tokens import range_of
+from reconcilers.declared.raw import RawCell, RawRow
+from reconcilers.words.tokens import range_of
 
 log = logging.getLogger("reconciler")
 

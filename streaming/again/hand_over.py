@@ -14,11 +14,11 @@ from datetime import UTC, date, datetime, timedelta
 from checkpoints.bookmarks import Bookmark, Positions
 from checkpoints.clock import to_micros, to_seconds
 from checkpoints.journal import Journal
-from reconcilers.errors import Retryable
-from reconcilers.family import Family
-from reconcilers.finding import State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
+from reconcilers.declared.family import Family
+from reconcilers.rows.finding import State
+from reconcilers.words.errors import Retryable
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind, Micros, Slot, Suspect, Wake
 
 CHUNK = 50
 LOOK_EVERY = 1.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from checkpoints.sweeps import AHEAD, SweepRecord, Sweeps
-from reconcilers.iso import iso
-from reconcilers.model import Micros
+from reconcilers.words.iso import iso
+from reconcilers.words.model import Micros
 
 NOT_SWEPT = "never swept: what was wrong before the first start is not known (`reconcile sweep`)"
 

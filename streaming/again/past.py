@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from checkpoints.lost_rows import LostRowsStore
-from reconcilers.errors import ReadFailed, Refused
-from reconcilers.family import Projection
-from reconcilers.finding import Finding, State
-from reconcilers.lost_rows import COVERED, LostRow, births, covered, place_of, reason_of
-from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect
+from reconcilers.declared.family import Projection
+from reconcilers.rows.finding import Finding, State
+from reconcilers.sweep.lost_rows import COVERED, LostRow, births, covered, place_of, reason_of
+from reconcilers.words.errors import ReadFailed, Refused
+from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.examine import Examiner
 from streaming.steps.ports import ConfirmTables, MessageTables

@@ -21,15 +21,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from checkpoints.bookmarks import Place, Positions
-from reconcilers.errors import Refused, Retryable, SparkDied, Unreachable
-from reconcilers.model import Kind, Suspect, Wake
+from reconcilers.words.errors import Refused, Retryable, SparkDied, Unreachable
+from reconcilers.words.model import Kind, Suspect, Wake
 from streaming.again.sweep import GIVES_UP_AFTER, LONGEST_WAIT, SweepProgress
 from streaming.pipeline.reading import RangeReader
 from streaming.pipeline.slices import Closed, Slice, slices
-from streaming.pipeline.spark_errors import cause_of, is_of_a_record
+from streaming.pipeline.spark_errors import OURS, cause_of, is_of_a_record
 from streaming.pipeline.worker import BatchLook, Job
 
-SURROUNDINGS = re.compile(r"reconcilers\.errors\.(Unreachable|Overloaded): ")
+SURROUNDINGS = re.compile(rf"{re.escape(OURS)}\.(Unreachable|Overloaded): ")
 """How Spark tells of a server that did not answer a worker."""
 
 

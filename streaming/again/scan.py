@@ -27,13 +27,13 @@ from functools import partial
 from itertools import compress, groupby
 
 from checkpoints.clock import to_micros
-from reconcilers import glance
-from reconcilers.errors import ReadFailed, Retryable
-from reconcilers.family import Family
-from reconcilers.memory import believed_since
-from reconcilers.model import KeyValue, Kind, Micros, Suspect, Wake
-from reconcilers.raw import RawRow, RawShape, decoder
-from reconcilers.tokens import TokenRange
+from reconcilers.declared.family import Family
+from reconcilers.declared.raw import RawRow, RawShape, decoder
+from reconcilers.rows import glance
+from reconcilers.rows.memory import believed_since
+from reconcilers.words.errors import ReadFailed, Retryable
+from reconcilers.words.model import KeyValue, Kind, Micros, Suspect, Wake
+from reconcilers.words.tokens import TokenRange
 from streaming.again.compared import Compared, Fingerprints, are_among
 from streaming.again.past import LeftRows, PastRows, SiftedRows
 from streaming.pipeline.worker import BatchLook, Job, look_at, mark_counted

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from checkpoints.clock import to_micros
 from checkpoints.sweeps import SweepRecord
-from reconcilers.memory import Watching
-from reconcilers.model import Micros
+from reconcilers.rows.memory import Watching
+from reconcilers.words.model import Micros
 
 DAY: Micros = to_micros(86_400)
 """So long after one that did not make memory whole the next is begun."""

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from checkpoints.sweeps import Place, SweepRecord, SweptRange
-from reconcilers.family import Family
-from reconcilers.model import Kind, Micros, Slot, Suspect
-from reconcilers.systematic import EXAMPLES, Extent, Fate, Pattern, Spread, fate, patterns_of
+from reconcilers.declared.family import Family
+from reconcilers.sweep.systematic import EXAMPLES, Extent, Fate, Pattern, Spread, fate, patterns_of
+from reconcilers.words.model import Kind, Micros, Slot, Suspect
 from streaming.again.past import LeftRows
 from streaming.again.scan import SweptPiece
 from streaming.again.together import PastTogether, Systematic

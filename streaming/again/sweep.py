@@ -25,13 +25,13 @@ from typing import Protocol
 
 from checkpoints.lineage import Lineage
 from checkpoints.sweeps import AHEAD, Place, SweepRecord, Sweeps, SweptRange
-from reconcilers.errors import Unreachable
-from reconcilers.family import Family
-from reconcilers.glance import can_expect
-from reconcilers.memory import Watching
-from reconcilers.model import Micros
-from reconcilers.raw import raw_shape
-from reconcilers.tokens import TokenRange, token_ranges
+from reconcilers.declared.family import Family
+from reconcilers.declared.raw import raw_shape
+from reconcilers.rows.glance import can_expect
+from reconcilers.rows.memory import Watching
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Micros
+from reconcilers.words.tokens import TokenRange, token_ranges
 from streaming.again.scan import Piece, SweptPiece, tables_of
 from streaming.again.sieve import Sieve
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from checkpoints.journal import Journal
 from checkpoints.lost_rows import LostRowsStore
 from checkpoints.sweeps import SweepRecord
-from reconcilers import lost_rows, systematic
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.key import text_of
-from reconcilers.lost_rows import COVERED, LostRows, together
-from reconcilers.model import Kind, Micros, Slot
-from reconcilers.systematic import EXAMPLES, Extent, Pattern, Spread
+from reconcilers.declared.family import Family
+from reconcilers.rows.finding import Finding, State
+from reconcilers.sweep import lost_rows, systematic
+from reconcilers.sweep.lost_rows import COVERED, LostRows, together
+from reconcilers.sweep.systematic import EXAMPLES, Extent, Pattern, Spread
+from reconcilers.words.key import text_of
+from reconcilers.words.model import Kind, Micros, Slot
 from streaming.again.past import LeftRows
 
 log = logging.getLogger("reconciler")

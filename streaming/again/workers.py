@@ -8,7 +8,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from reconcilers.errors import Refused, SparkDied
+from reconcilers.words.errors import Refused, SparkDied
 from streaming.again.scan import Piece, Scanning, SweptPiece, sweep_task
 from streaming.pipeline.spark_errors import cause_of
 

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from checkpoints.bookmarks import Place
 from checkpoints.clock import MICROS_A_MILLI
-from reconcilers.errors import Retryable
-from reconcilers.frontier import CANARY_TABLE, Canary, Echo, node_of
+from reconcilers.capture.frontier import CANARY_TABLE, Canary, Echo, node_of
+from reconcilers.words.errors import Retryable
 
 MOST = 1_000
 """A slice of more records is no idle one."""

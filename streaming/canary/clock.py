@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 
 from checkpoints.clock import now_micros
-from reconcilers.model import Micros
-from reconcilers.waiting import why_of
+from reconcilers.words.model import Micros
+from reconcilers.words.waiting import why_of
 from streaming.monitoring.clocks import ClockWatch
 
 

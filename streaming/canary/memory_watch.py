@@ -16,10 +16,10 @@ from typing import Protocol
 
 from checkpoints.lineage import Lineage
 from checkpoints.losses import Loss, Losses
-from reconcilers.capture import unchanged
-from reconcilers.errors import Retryable
-from reconcilers.frontier import Marks, Proven
-from reconcilers.model import Micros
+from reconcilers.capture.frontier import Marks, Proven
+from reconcilers.declared.capture import unchanged
+from reconcilers.words.errors import Retryable
+from reconcilers.words.model import Micros
 from streaming.monitoring.metrics import Metrics
 
 log = logging.getLogger("reconciler")

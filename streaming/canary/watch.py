@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from checkpoints.clock import to_seconds
-from reconcilers.chain import Reached
-from reconcilers.frontier import Echo, Frontier, Lane, Node, Proven, Span, Times
-from reconcilers.model import Micros
+from reconcilers.capture.chain import Reached
+from reconcilers.capture.frontier import Echo, Frontier, Lane, Node, Proven, Span, Times
+from reconcilers.words.model import Micros
 from streaming.monitoring.metrics import Metrics
 
 log = logging.getLogger("reconciler")

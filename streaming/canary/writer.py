@@ -9,10 +9,10 @@ from threading import Event
 from typing import Protocol
 
 from checkpoints.lease import Lease
-from reconcilers.chain import Mark
-from reconcilers.errors import AlreadyRunning, ReconcilerError, Refused, Unreachable
-from reconcilers.frontier import Canary, Node
-from reconcilers.model import Micros
+from reconcilers.capture.chain import Mark
+from reconcilers.capture.frontier import Canary, Node
+from reconcilers.words.errors import AlreadyRunning, ReconcilerError, Refused, Unreachable
+from reconcilers.words.model import Micros
 
 log = logging.getLogger("reconciler")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from checkpoints.bookmarks import Bookmark, Bookmarks
 from checkpoints.cassandra import CassandraBookmarks
-from reconcilers.errors import Misconfigured
-from reconcilers.iso import iso
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.iso import iso
 from streaming.commands.mode import StreamNames
 from streaming.commands.names import did_you_mean
 from streaming.settings import Mode, Settings

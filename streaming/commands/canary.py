@@ -14,8 +14,8 @@ from threading import Event
 from typing import Any, Protocol
 
 from checkpoints.cassandra import CassandraBookmarks, CassandraLease, Store
-from reconcilers.errors import Misconfigured, Refused, Retryable
-from reconcilers.frontier import CANARY_TABLE
+from reconcilers.capture.frontier import CANARY_TABLE
+from reconcilers.words.errors import Misconfigured, Refused, Retryable
 from streaming.canary.clock import MeasuredClock
 from streaming.canary.writer import CanaryKeeper, CanaryWriter
 from streaming.commands.holding import (

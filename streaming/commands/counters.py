@@ -10,13 +10,13 @@ from checkpoints.clock import now_micros, to_micros
 from checkpoints.lease import Lease, time_awake_or_asleep
 from checkpoints.losses import Loss
 from checkpoints.tallies import marks_begin
-from reconcilers.drift import Evidence
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.model import Micros
-from reconcilers.policy import OF_COUNTERS, Breaker, BreakerLimits
-from reconcilers.tally import Sum, Tally
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.counters.drift import Evidence
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import Sum, Tally
+from reconcilers.limits.breakers import OF_COUNTERS, Breaker, BreakerLimits
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Micros
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands.opened import OpenedStream
 from streaming.counters.correct import Corrector
 from streaming.counters.correction_breaker import CorrectionBreaker

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from checkpoints.journal import Journal
-from reconcilers.decision import ACCEPTABLE, LOOKED_AT_NEXT, OF_MANY_ROWS, accepted, retried
-from reconcilers.families import FAMILIES, family_named
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.hold import ON_HOLD, Hold
-from reconcilers.key import WHOLE_TABLE, named, text_of
-from reconcilers.lost_rows import COVERED, reason_at
-from reconcilers.model import Kind, Micros, Wake, look_again
-from reconcilers.waiting import RULES, Wait
+from reconcilers.declared.families import FAMILIES, family_named
+from reconcilers.declared.family import Family
+from reconcilers.limits.hold import ON_HOLD, Hold
+from reconcilers.rows.decision import ACCEPTABLE, LOOKED_AT_NEXT, OF_MANY_ROWS, accepted, retried
+from reconcilers.rows.finding import Finding, State
+from reconcilers.sweep.lost_rows import COVERED, reason_at
+from reconcilers.words.key import WHOLE_TABLE, named, text_of
+from reconcilers.words.model import Kind, Micros, Wake, look_again
+from reconcilers.words.waiting import RULES, Wait
 from streaming.commands.finding_filter import FindingFilter, slots_named
 from streaming.commands.orders import Orders
 from streaming.pipeline.open_finding import finding_wake

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reconcilers.errors import (
+from reconcilers.words.errors import (
     Misconfigured,
     NewerSchema,
     ReconcilerError,

@@ -10,10 +10,10 @@ from checkpoints.bookmarks import Bookmarks, Place
 from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices, CassandraLosses
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.journal import Journal
-from reconcilers.ceiling import MINUTE
-from reconcilers.family import Family
-from reconcilers.frontier import Frontier, FrontierRules
-from reconcilers.policy import BreakerLimits
+from reconcilers.capture.frontier import Frontier, FrontierRules
+from reconcilers.declared.family import Family
+from reconcilers.limits.breakers import BreakerLimits
+from reconcilers.limits.ceiling import MINUTE
 from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import MemoryReport, MemoryWatch
 from streaming.canary.watch import FrontierWatch

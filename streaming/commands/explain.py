@@ -17,11 +17,11 @@ from uuid import UUID
 from checkpoints.bookmarks import Bookmark, Bookmarks
 from checkpoints.cassandra import CassandraBookmarks
 from checkpoints.codec import Json
-from reconcilers.errors import Misconfigured, ReadFailed, Refused
-from reconcilers.family import Family, bind
-from reconcilers.finding import State
-from reconcilers.key import named, text_of
-from reconcilers.model import KeyValue, Slot
+from reconcilers.declared.family import Family, bind
+from reconcilers.rows.finding import State
+from reconcilers.words.errors import Misconfigured, ReadFailed, Refused
+from reconcilers.words.key import named, text_of
+from reconcilers.words.model import KeyValue, Slot
 from streaming.commands import workers
 from streaming.commands.explain_counters import CounterExplainer, counter_explainer
 from streaming.commands.explained import Surroundings, iso, place_json, place_lines

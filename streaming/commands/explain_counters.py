@@ -10,9 +10,9 @@ from checkpoints.cassandra import CassandraTallies
 from checkpoints.codec import Json, finding_to_json
 from checkpoints.journal import Journal
 from checkpoints.tallies import Tallies
-from reconcilers.family import Family, Schema
-from reconcilers.model import Slot
-from reconcilers.tally import QuotaRoot, Sums, Tally, summed, total
+from reconcilers.declared.family import Family, Schema
+from reconcilers.declared.tally import QuotaRoot, Sums, Tally, summed, total
+from reconcilers.words.model import Slot
 from streaming.commands.explained import iso
 from streaming.commands.kept import kept_tallies
 from streaming.settings import Settings

@@ -13,11 +13,12 @@ from checkpoints.codec import (
     row_to_json,
     write_to_json,
 )
-from reconcilers.decision import ACCEPTABLE
-from reconcilers.family import Family
-from reconcilers.key import named, text_of
-from reconcilers.lost_rows import COVERED
-from reconcilers.model import (
+from reconcilers.declared.family import Family
+from reconcilers.declared.writes import AddRow, AddToSet, RemoveFromSet, SetCells, Write
+from reconcilers.rows.decision import ACCEPTABLE
+from reconcilers.sweep.lost_rows import COVERED
+from reconcilers.words.key import named, text_of
+from reconcilers.words.model import (
     Consistent,
     LookAgain,
     Micros,
@@ -27,7 +28,6 @@ from reconcilers.model import (
     Value,
     Verdict,
 )
-from reconcilers.writes import AddRow, AddToSet, RemoveFromSet, SetCells, Write
 from streaming.steps.explain import ExplainedPlace, ExplainedProjection, Remembered
 
 NOTHING = "-"

@@ -11,12 +11,12 @@ from typing import TypeVar
 from uuid import UUID
 
 from checkpoints.clock import now_micros
-from reconcilers.families import FAMILIES
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.key import named, shape, slot_from_text
-from reconcilers.model import Kind, Micros, Slot
-from reconcilers.tally import QuotaRoot
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import QuotaRoot
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.key import named, shape, slot_from_text
+from reconcilers.words.model import Kind, Micros, Slot
 from streaming.commands.names import one_of
 from streaming.commands.pause import duration_of, time_of
 

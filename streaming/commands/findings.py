@@ -14,13 +14,13 @@ from checkpoints.cassandra import CassandraLostRows
 from checkpoints.clock import now_micros
 from checkpoints.codec import Json, finding_to_json
 from checkpoints.journal import Journal
-from reconcilers.errors import Misconfigured
-from reconcilers.families import FAMILIES, family_named
-from reconcilers.family import Family
-from reconcilers.finding import Finding
-from reconcilers.hold import Hold
-from reconcilers.key import named
-from reconcilers.tally import QuotaRoot
+from reconcilers.declared.families import FAMILIES, family_named
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import QuotaRoot
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.finding import Finding
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.key import named
 from streaming.commands import dead_letters as letters
 from streaming.commands.deciding import ACCEPT, RETRY, Desk
 from streaming.commands.finding_filter import (

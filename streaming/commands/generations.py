@@ -9,10 +9,10 @@ from functools import partial
 from checkpoints.cassandra import CassandraGenerations, CassandraLineage, Store
 from checkpoints.clock import now_micros
 from checkpoints.pauses import Resumed
-from reconcilers.errors import Overloaded
-from reconcilers.generation import doubt, next_of, noted
-from reconcilers.model import Micros
-from reconcilers.pause import NO_PILOT, Pause, in_doubt, without_pilot
+from reconcilers.limits.generation import doubt, next_of, noted
+from reconcilers.limits.pause import NO_PILOT, Pause, in_doubt, without_pilot
+from reconcilers.words.errors import Overloaded
+from reconcilers.words.model import Micros
 from streaming.commands.mode import StreamNames
 from streaming.commands.opened import OpenedStream
 from streaming.pipeline.growing import GrowingKeyspace

@@ -15,7 +15,7 @@ from checkpoints.cassandra import (
 )
 from checkpoints.clock import now_micros, to_micros, to_seconds
 from checkpoints.failing import FailingSlices
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 from streaming.again.hand_over import HandOver, LiveStream, Place, SuspectPace
 from streaming.again.sweep import Interrupted
 from streaming.commands.mode import StreamNames

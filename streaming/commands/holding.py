@@ -14,7 +14,7 @@ from threading import Event
 
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder, Lease, LeaseStore
-from reconcilers.errors import AlreadyRunning, Refused, Retryable
+from reconcilers.words.errors import AlreadyRunning, Refused, Retryable
 from streaming.commands.mode import StreamNames
 from streaming.commands.threads import Threads
 from streaming.settings import Mode, StreamSettings

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from reconcilers.family import Family, Schema, bind, tallies_in
-from reconcilers.live_table import Choice, shapes_of, without
-from reconcilers.tally import Tally
+from reconcilers.counters.live_table import Choice, shapes_of, without
+from reconcilers.declared.family import Family, Schema, bind, tallies_in
+from reconcilers.declared.tally import Tally
 from streaming.settings import Settings
 from streaming.tables import connect
 from streaming.tables.live_tables import choice_of

@@ -11,9 +11,9 @@ from typing import Any
 
 from checkpoints.clock import to_seconds
 from checkpoints.codec import Json
-from reconcilers.families import FAMILIES, family_named
-from reconcilers.finding import with_reason
-from reconcilers.key import slot_of, text_of
+from reconcilers.declared.families import FAMILIES, family_named
+from reconcilers.rows.finding import with_reason
+from reconcilers.words.key import slot_of, text_of
 
 NAMES = tuple(
     dict.fromkeys(

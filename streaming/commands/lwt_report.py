@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 from checkpoints.clock import to_seconds
-from reconcilers.errors import Misconfigured, ReconcilerError, Refused, Retryable, Unreachable
-from reconcilers.lwt import Gauges, NodeSnapshot, Work, between, together
-from reconcilers.lwt_cost import Cost, cost_of
+from reconcilers.lwt.cost import Cost, cost_of
+from reconcilers.lwt.statements import Gauges, NodeSnapshot, Work, between, together
+from reconcilers.words.errors import Misconfigured, ReconcilerError, Refused, Retryable, Unreachable
 from streaming.commands.lwt_shown import Shown, as_json, as_table, as_text
 from streaming.commands.pause import duration_of
 from streaming.monitoring.jvm import Jvm

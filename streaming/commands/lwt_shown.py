@@ -10,10 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from reconcilers.families import FAMILIES
-from reconcilers.lwt import Metric, Table
-from reconcilers.lwt_cost import PAXOS, Cost, TableWork, mean_ms, sentence
-from reconcilers.model import NEVER_WRITTEN
+from reconcilers.declared.families import FAMILIES
+from reconcilers.lwt.cost import PAXOS, Cost, TableWork, mean_ms, sentence
+from reconcilers.lwt.statements import Metric, Table
+from reconcilers.words.model import NEVER_WRITTEN
 
 TRUTHS = NEVER_WRITTEN | {family.truth.table for family in FAMILIES}
 """The tables that are truth to James, his allocators of numbers among them."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from checkpoints.codec import Json
 from checkpoints.journal import Journal
 from checkpoints.lost_rows import LostRowsStore
-from reconcilers.errors import Misconfigured
-from reconcilers.families import FAMILIES
-from reconcilers.family import Family
-from reconcilers.finding import Finding
-from reconcilers.key import named
-from reconcilers.lost_rows import LostRow, covered, reason_at
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.family import Family
+from reconcilers.rows.finding import Finding
+from reconcilers.sweep.lost_rows import LostRow, covered, reason_at
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.key import named
 from streaming.commands.finding_filter import FindingFilter, slots_named
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconcilers.family import Family
+from reconcilers.declared.family import Family
 from streaming.settings import Mode, Settings
 from streaming.topics import suspects_of
 

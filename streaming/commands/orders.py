@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from checkpoints.clock import now_micros
 from checkpoints.pauses import Resumed
-from reconcilers.errors import Misconfigured
-from reconcilers.family import Family
-from reconcilers.finding import Finding
-from reconcilers.hold import Hold
-from reconcilers.model import Micros
+from reconcilers.declared.family import Family
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.finding import Finding
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.model import Micros
 from streaming.commands.pause import NO_REASON, who_and_why
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from threading import Event, Thread
 
 from checkpoints.cassandra import CassandraLease, Store
-from reconcilers.errors import EndedItself
+from reconcilers.words.errors import EndedItself
 from streaming.again.hand_over import Closing, HandOver
 from streaming.commands.holding import end_lease_of_the_dead
 from streaming.commands.mode import StreamNames

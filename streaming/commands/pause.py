@@ -14,13 +14,13 @@ from checkpoints.cassandra import CassandraPauses
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.journal import Journal
 from checkpoints.pauses import Pauses, Resumed
-from reconcilers.errors import Misconfigured
-from reconcilers.families import FAMILIES
-from reconcilers.iso import iso
-from reconcilers.model import Micros
-from reconcilers.pause import NO_PILOT, Pause
-from reconcilers.pilot import Pilot
-from reconcilers.write_target import ALL, REMOVALS
+from reconcilers.declared.families import FAMILIES
+from reconcilers.limits.pause import NO_PILOT, Pause
+from reconcilers.limits.pilot import Pilot
+from reconcilers.limits.write_target import ALL, REMOVALS
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.iso import iso
+from reconcilers.words.model import Micros
 from streaming.commands.generations import accept
 from streaming.commands.names import one_of
 from streaming.settings import Settings

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from checkpoints.pauses import Pauses, Resumed
-from reconcilers.errors import Misconfigured
-from reconcilers.model import Kind
-from reconcilers.pause import PILOT, Pause
-from reconcilers.pilot import Pilot
-from reconcilers.tally import QuotaRoot
+from reconcilers.declared.tally import QuotaRoot
+from reconcilers.limits.pause import PILOT, Pause
+from reconcilers.limits.pilot import Pilot
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.model import Kind
 from streaming.commands.finding_filter import NAMESPACE, system_names, uuid_of
 from streaming.commands.names import one_of
 from streaming.commands.pause import asked_for, pauses_of, resumed_by, until_or_for, who_and_why

@@ -15,8 +15,8 @@ from typing import Any
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, Place, Positions, flat
 from checkpoints.cassandra import CassandraBookmarks
-from reconcilers.errors import Misconfigured
-from reconcilers.family import bind
+from reconcilers.declared.family import bind
+from reconcilers.words.errors import Misconfigured
 from streaming.again.progress import ShownProgress
 from streaming.again.replay import (
     DryReplayJob,

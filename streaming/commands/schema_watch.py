@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from reconcilers.errors import EndedItself, Misconfigured, Refused
-from reconcilers.family import Family, Schema, bind
+from reconcilers.declared.family import Family, Schema, bind
+from reconcilers.words.errors import EndedItself, Misconfigured, Refused
 from streaming.settings import Settings
 
 log = logging.getLogger("reconciler")

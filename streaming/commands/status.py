@@ -22,13 +22,13 @@ from checkpoints.cassandra import (
 from checkpoints.clock import now_micros
 from checkpoints.lease import Holder
 from checkpoints.sweeps import Sweeps
-from reconcilers.errors import ReconcilerError
-from reconcilers.families import FAMILIES
-from reconcilers.finding import State
-from reconcilers.frontier import newest_of
-from reconcilers.iso import iso
-from reconcilers.model import Kind, Micros
-from reconcilers.pause import Pause
+from reconcilers.capture.frontier import newest_of
+from reconcilers.declared.families import FAMILIES
+from reconcilers.limits.pause import Pause
+from reconcilers.rows.finding import State
+from reconcilers.words.errors import ReconcilerError
+from reconcilers.words.iso import iso
+from reconcilers.words.model import Kind, Micros
 from streaming.again.last_sweep import NOT_SWEPT, compared_since, last_sweep
 from streaming.commands.generations import doubt_of, held_by_itself
 from streaming.commands.mode import StreamNames

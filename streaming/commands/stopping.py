@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import Event, current_thread, main_thread
 from types import FrameType
 
-from reconcilers.exit_codes import ExitCode
+from reconcilers.words.exit_codes import ExitCode
 
 CODES = {signal.SIGTERM: ExitCode.TERMINATED, signal.SIGINT: ExitCode.INTERRUPTED}
 

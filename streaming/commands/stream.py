@@ -17,8 +17,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from checkpoints.cassandra import CassandraBookmarks
-from reconcilers.errors import Misconfigured
-from reconcilers.family import Family
+from reconcilers.declared.family import Family
+from reconcilers.words.errors import Misconfigured
 from streaming.commands import workers
 from streaming.commands.canary import canaries, start_canaries
 from streaming.commands.counters import build_counter_loop

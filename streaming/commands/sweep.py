@@ -16,8 +16,8 @@ from typing import Any
 
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.sweeps import SweepRecord, Sweeps
-from reconcilers.errors import Misconfigured
-from reconcilers.family import Family, bind, keeping
+from reconcilers.declared.family import Family, bind, keeping
+from reconcilers.words.errors import Misconfigured
 from streaming.again.progress import ShownProgress
 from streaming.again.sweep import Interrupted, Sweeper, SweepMark, SweepResult
 from streaming.again.workers import MOST_TASKS

@@ -11,7 +11,7 @@ from threading import Event
 from checkpoints.cassandra import CassandraSweeps
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.sweeps import SweepRecord
-from reconcilers.errors import AlreadyRunning, ReconcilerError
+from reconcilers.words.errors import AlreadyRunning, ReconcilerError
 from streaming.again.progress import LoggedProgress
 from streaming.again.schedule import SweepSchedule
 from streaming.again.sweep import Interrupted

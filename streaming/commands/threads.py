@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from threading import Event, Thread
 
-from reconcilers.errors import EndedItself, ReconcilerError
+from reconcilers.words.errors import EndedItself, ReconcilerError
 
 log = logging.getLogger("reconciler")
 

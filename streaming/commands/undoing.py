@@ -9,18 +9,18 @@ from typing import Protocol
 from checkpoints.cassandra import CassandraPauses, CassandraRounds
 from checkpoints.clock import now_micros
 from checkpoints.journal import Journal
-from reconcilers.errors import Misconfigured
-from reconcilers.family import Family, Projection, bind
-from reconcilers.finding import Finding
-from reconcilers.hold import Hold
-from reconcilers.key import slot_of, text_of
-from reconcilers.model import Kind, Slot
-from reconcilers.policy import OF_COUNTERS, Breaker
-from reconcilers.tally import Tally
-from reconcilers.undo import NO_REPAIR, UNDO, last_repair
-from reconcilers.waiting import why_of
-from reconcilers.write_target import WriteTarget, correction_of, repair_of
-from reconcilers.writes import AddToCounter, Write
+from reconcilers.declared.family import Family, Projection, bind
+from reconcilers.declared.tally import Tally
+from reconcilers.declared.writes import AddToCounter, Write
+from reconcilers.limits.breakers import OF_COUNTERS, Breaker
+from reconcilers.limits.hold import Hold
+from reconcilers.limits.write_target import WriteTarget, correction_of, repair_of
+from reconcilers.rows.finding import Finding
+from reconcilers.rows.undo import NO_REPAIR, UNDO, last_repair
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.key import slot_of, text_of
+from reconcilers.words.model import Kind, Slot
+from reconcilers.words.waiting import why_of
 from streaming.commands.counters import trouble_of
 from streaming.commands.finding_filter import FindingFilter, slots_named
 from streaming.commands.generations import compared

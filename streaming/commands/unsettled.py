@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from checkpoints.bookmarks import Bookmark, Place, Positions, flat
-from reconcilers.errors import Retryable
-from reconcilers.model import KeyValue, Slot
+from reconcilers.words.errors import Retryable
+from reconcilers.words.model import KeyValue, Slot
 from streaming.topics import Record, Watcher
 
 MOST = 20_000

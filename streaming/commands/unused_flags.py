@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 from uuid import UUID
 
-from reconcilers.families.message import MESSAGE
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Micros, Slot
-from reconcilers.projections.applicable_flags import APPLICABLE_FLAGS
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.projections.applicable_flags import APPLICABLE_FLAGS
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Kind, Micros, Slot
 from streaming.settings import Settings
 from streaming.tables import CollectedFlags, connect
 

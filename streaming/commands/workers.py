@@ -23,11 +23,11 @@ from checkpoints.cassandra import (
 )
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.journal import Journal
-from reconcilers.errors import Misconfigured
-from reconcilers.family import Family, Projection
-from reconcilers.finding import Attempts
-from reconcilers.model import Kind
-from reconcilers.raw import raw_shape
+from reconcilers.declared.family import Family, Projection
+from reconcilers.declared.raw import raw_shape
+from reconcilers.rows.finding import Attempts
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.model import Kind
 from streaming.again.past import PastRows
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.behind import longest_age_of
@@ -121,7 +121,8 @@ def scans(of: Job) -> UndecodedScans:
 def _scans(settings: Settings, of: _ByName) -> UndecodedScans:
     shape, cassandra = raw_shape(of.family), settings.cassandra
     if shape is None:
-        raise Misconfigured(f"family {of.family.name} cannot be swept: see reconcilers.raw")
+        told = f"family {of.family.name} cannot be swept: see reconcilers.declared.raw"
+        raise Misconfigured(told)
     reads = RawReads(connect(cassandra), levels_of(cassandra).each)
     pace = RateLimiter(max(1, settings.sweep.rows_per_second // settings.stream.workers))
     return UndecodedScans(reads, cassandra.keyspace, of.family, shape, pace)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reconcilers.frontier import Proven
-from reconcilers.open_message import OpenMessage
-from reconcilers.waiting import Waiting
+from reconcilers.capture.frontier import Proven
+from reconcilers.counters.open_message import OpenMessage
+from reconcilers.words.waiting import Waiting
 
 
 @dataclass(frozen=True, slots=True)

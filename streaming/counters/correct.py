@@ -15,16 +15,16 @@ from uuid import UUID
 
 from checkpoints.clock import to_seconds
 from checkpoints.tallies import Rounds
-from reconcilers.correction_limit import NOT_AGREED, above_limit
-from reconcilers.drift import LIST_MAY_LACK_ROWS, Observation, correction, raising
-from reconcilers.errors import Deferred, Refused, Retryable, Soon
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Micros, Row, Slot
-from reconcilers.refusal import OBSERVED
-from reconcilers.tally import Sum, Sums, Tally
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.write_target import WriteTarget, correction_of
-from reconcilers.writes import AddToCounter
+from reconcilers.counters.correction_limit import NOT_AGREED, above_limit
+from reconcilers.counters.drift import LIST_MAY_LACK_ROWS, Observation, correction, raising
+from reconcilers.declared.tally import Sum, Sums, Tally
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.limits.write_target import WriteTarget, correction_of
+from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.refusal import OBSERVED
+from reconcilers.words.errors import Deferred, Refused, Retryable, Soon
+from reconcilers.words.model import Kind, Micros, Row, Slot
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from reconcilers.ceiling import MINUTE
-from reconcilers.errors import Deferred
-from reconcilers.model import Micros
-from reconcilers.policy import Breaker, Count
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.limits.breakers import Breaker, Count
+from reconcilers.limits.ceiling import MINUTE
+from reconcilers.words.errors import Deferred
+from reconcilers.words.model import Micros
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.progress import JUDGED
 
 ASK_EVERY = 30.0

@@ -12,12 +12,12 @@ from uuid import UUID
 
 from checkpoints.lineage import Lineage
 from checkpoints.tallies import Tallies
-from reconcilers.compare import is_countable
-from reconcilers.errors import Deferred, Soon, Unfinished
-from reconcilers.family import Family
-from reconcilers.model import KeyValue, Micros, Row, Slot
-from reconcilers.tally import Listed, Sum, Sums, by_chunk, summed, together, total
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import Listed, Sum, Sums, by_chunk, summed, together, total
+from reconcilers.rows.compare import is_countable
+from reconcilers.words.errors import Deferred, Soon, Unfinished
+from reconcilers.words.model import KeyValue, Micros, Row, Slot
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.open_messages import OpenMessages
 from streaming.counters.ports import ListTables
 from streaming.steps.ports import TruthTables

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from checkpoints.journal import Journal
-from reconcilers.errors import Refused
-from reconcilers.finding import Finding, State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Kind, Micros, Slot
-from reconcilers.tally import Sums
-from reconcilers.waiting import Waiting
+from reconcilers.declared.tally import Sums
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.errors import Refused
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind, Micros, Slot
+from reconcilers.words.waiting import Waiting
 from streaming.counters.counter_row import CounterRow
 from streaming.steps.parking import Parking
 

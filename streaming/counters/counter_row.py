@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reconcilers.errors import Deferred
-from reconcilers.family import Family
-from reconcilers.finding import Finding
-from reconcilers.model import Slot
-from reconcilers.tally import QuotaRoot, Tally
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import QuotaRoot, Tally
+from reconcilers.rows.finding import Finding
+from reconcilers.words.errors import Deferred
+from reconcilers.words.model import Slot
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.ports import OwnerTables
 
 OWNERS_KNOWN = 100_000

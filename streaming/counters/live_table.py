@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from reconcilers.errors import ReadFailed, Refused
-from reconcilers.family import Family
-from reconcilers.live_table import Choice, TableUse, choose, choose_again, shapes_of
-from reconcilers.tally import Tally
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.write_target import WriteTarget
+from reconcilers.counters.live_table import Choice, TableUse, choose, choose_again, shapes_of
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import Tally
+from reconcilers.limits.write_target import WriteTarget
+from reconcilers.words.errors import ReadFailed, Refused
+from reconcilers.words.waiting import Wait, Waiting
 
 log = logging.getLogger("reconciler")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconcilers.drift import Evidence
-from reconcilers.model import Micros
-from reconcilers.tally import Tally
+from reconcilers.counters.drift import Evidence
+from reconcilers.declared.tally import Tally
+from reconcilers.words.model import Micros
 
 LOOKS_A_LAG = 6
 

@@ -12,8 +12,8 @@ from threading import Event
 from uuid import UUID
 
 from checkpoints.clock import to_micros
-from reconcilers.errors import ReadFailed, ReconcilerError, Refused
-from reconcilers.waiting import Waiting
+from reconcilers.words.errors import ReadFailed, ReconcilerError, Refused
+from reconcilers.words.waiting import Waiting
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRows

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from reconcilers.families import FAMILIES
-from reconcilers.family import Family
-from reconcilers.model import KeyValue
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.family import Family
+from reconcilers.words.model import KeyValue
 
 SUMMED_UP = frozenset(family.truth.table for family in FAMILIES if family.tallies)
 """The truths that are."""

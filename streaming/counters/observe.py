@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from checkpoints.tallies import Rounds
-from reconcilers.drift import Observation
-from reconcilers.frontier import Proven
-from reconcilers.late import Past
-from reconcilers.model import Micros
-from reconcilers.tally import Sums
+from reconcilers.capture.frontier import Proven
+from reconcilers.counters.drift import Observation
+from reconcilers.counters.late import Past
+from reconcilers.declared.tally import Sums
+from reconcilers.words.model import Micros
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_row import CounterRow, Owners
 from streaming.counters.ports import FrontierMarks, StoredTables

@@ -8,10 +8,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from checkpoints.lineage import Lineage
-from reconcilers.errors import Deferred, Soon
-from reconcilers.family import Family
-from reconcilers.model import KeyValue, Kind, Row, Slot
-from reconcilers.open_message import (
+from reconcilers.counters.open_message import (
     NO_MARGIN,
     Margin,
     OpenMessage,
@@ -19,8 +16,11 @@ from reconcilers.open_message import (
     margin_of,
     total_margin,
 )
-from reconcilers.tally import Listed
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import Listed
+from reconcilers.words.errors import Deferred, Soon
+from reconcilers.words.model import KeyValue, Kind, Row, Slot
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.ports import ListTables
 from streaming.steps.ports import TruthTables
 

@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reconcilers.drift import Interval, Observation
-from reconcilers.frontier import Marks
-from reconcilers.late import Past
-from reconcilers.model import Micros
-from reconcilers.stillness import Stillness
+from reconcilers.capture.frontier import Marks
+from reconcilers.counters.drift import Interval, Observation
+from reconcilers.counters.late import Past
+from reconcilers.counters.stillness import Stillness
+from reconcilers.words.model import Micros
 from streaming.counters.counter_row import CounterRow
 from streaming.counters.observe import WholeLook
 

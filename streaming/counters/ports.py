@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Protocol
 from uuid import UUID
 
-from reconcilers.frontier import Marks
-from reconcilers.tally import Listed, QuotaRoot, Sums, Tally
-from reconcilers.writes import AddToCounter
+from reconcilers.capture.frontier import Marks
+from reconcilers.declared.tally import Listed, QuotaRoot, Sums, Tally
+from reconcilers.declared.writes import AddToCounter
 
 
 class StoredTables(Protocol):

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from reconcilers.tally import Tally
+from reconcilers.declared.tally import Tally
 from streaming.monitoring.metrics import Labels, Metrics
 
 log = logging.getLogger("reconciler")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reconcilers.late import Past
+from reconcilers.counters.late import Past
 
 SPANS = 60
 """They are kept by spans of time: so many within L."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reconcilers.model import Micros
-from reconcilers.tally import NOTHING, Sum, Sums, together, total
+from reconcilers.declared.tally import NOTHING, Sum, Sums, together, total
+from reconcilers.words.model import Micros
 from streaming.counters.count import ROWS_A_RANGE, MailboxCounter
 
 

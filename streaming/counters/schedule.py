@@ -3,9 +3,9 @@
 A look is worth something only with the changes that may have been under way when it was made. All
 of those come out of the settle window after it: what came out before is at least one delay old, so
 its chunk is marked and its counter written, unless it is one of many, of a command that may still
-be running (`reconcilers.late`). So a look waits until everything that was written by its end has
-come out, and counts it. That it has come out is measured (`reconcilers.frontier`), however long
-capture and the stream may take.
+be running (`reconcilers.counters.late`). So a look waits until everything that was written by its
+end has come out, and counts it. That it has come out is measured (`reconcilers.capture.frontier`),
+however long capture and the stream may take.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reconcilers.drift import (
+from reconcilers.counters.drift import (
     Observation,
     interval_of,
     proven_drift,
     remembered,
     whole_count_is_due,
 )
-from reconcilers.errors import Deferred, Soon, Unfinished
-from reconcilers.late import under_way
-from reconcilers.model import Micros
-from reconcilers.stillness import stillness_after
-from reconcilers.tally import Sums, Tally
+from reconcilers.counters.late import under_way
+from reconcilers.counters.stillness import stillness_after
+from reconcilers.declared.tally import Sums, Tally
+from reconcilers.words.errors import Deferred, Soon, Unfinished
+from reconcilers.words.model import Micros
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.correct import Conclusion, Corrector
 from streaming.counters.counter_findings import CounterFindings

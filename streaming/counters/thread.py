@@ -9,7 +9,7 @@ from threading import Event, Thread
 from typing import Protocol
 
 from checkpoints.lease import time_awake_or_asleep
-from reconcilers.errors import ReconcilerError
+from reconcilers.words.errors import ReconcilerError
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.metrics import Metrics
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from checkpoints.journal import Journal
 from checkpoints.pauses import Resumed
 from checkpoints.tallies import Rounds
-from reconcilers.errors import Refused
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.hold import Hold
-from reconcilers.model import Row
-from reconcilers.tally import Sum, Sums, Tally
-from reconcilers.undo import NO_REPAIR, told
-from reconcilers.writes import AddToCounter
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import Sum, Sums, Tally
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.undo import NO_REPAIR, told
+from reconcilers.words.errors import Refused
+from reconcilers.words.model import Row
 from streaming.counters.ports import AddTables
 from streaming.steps.undo import Undoing, Undone
 

@@ -15,10 +15,10 @@ from uuid import UUID
 
 from checkpoints.lineage import Lineage
 from checkpoints.tallies import Chunk, ChunkSums, Tallies
-from reconcilers.errors import ReconcilerError
-from reconcilers.frontier import Marks, Proven
-from reconcilers.model import Micros
-from reconcilers.tally import NOTHING, Sums
+from reconcilers.capture.frontier import Marks, Proven
+from reconcilers.declared.tally import NOTHING, Sums
+from reconcilers.words.errors import ReconcilerError
+from reconcilers.words.model import Micros
 from streaming.counters.ports import FrontierMarks
 
 log = logging.getLogger("reconciler")

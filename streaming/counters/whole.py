@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from checkpoints.lineage import Lineage
-from reconcilers.memory import group_is_whole
-from reconcilers.model import Micros
+from reconcilers.rows.memory import group_is_whole
+from reconcilers.words.model import Micros
 
 
 @dataclass(frozen=True, slots=True)

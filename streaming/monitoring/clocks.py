@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple, Protocol
 
-from reconcilers.errors import Retryable
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.words.errors import Retryable
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
 
 OWN_STEP = 1.0

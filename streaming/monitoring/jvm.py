@@ -10,7 +10,7 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 
-from reconcilers.errors import Misconfigured, Refused, Unreachable
+from reconcilers.words.errors import Misconfigured, Refused, Unreachable
 
 SMALL = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 END_S = 5.0

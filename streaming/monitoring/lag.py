@@ -9,8 +9,8 @@ from typing import Protocol
 
 from checkpoints.bookmarks import Offsets, Place, flat
 from checkpoints.clock import now_micros, to_seconds
-from reconcilers.errors import Retryable
-from reconcilers.model import Micros
+from reconcilers.words.errors import Retryable
+from reconcilers.words.model import Micros
 from streaming.monitoring.metrics import Metrics
 
 

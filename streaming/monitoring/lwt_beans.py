@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from reconcilers.errors import Unreachable
-from reconcilers.lwt import Counts, Gauges, Metric, Table
+from reconcilers.lwt.statements import Counts, Gauges, Metric, Table
+from reconcilers.words.errors import Unreachable
 from streaming.monitoring.jvm import Jvm, java_errors
 
 METRICS = "org.apache.cassandra.metrics"

@@ -9,8 +9,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from reconcilers.errors import Misconfigured
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.settings import MetricsSettings
 
 REPAIR_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 300, 600, 1800, 3600)

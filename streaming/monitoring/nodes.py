@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.words.waiting import Wait, Waiting
 
 
 class NodeStates(Protocol):

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from reconcilers.families import family_named
-from reconcilers.finding import Finding, State
-from reconcilers.key import named
+from reconcilers.declared.families import family_named
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.key import named
 from streaming.monitoring.metrics import Metrics
 
 log = logging.getLogger("reconciler")

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from checkpoints.lease import Lease
-from reconcilers.family import Family
-from reconcilers.gate import Answers
-from reconcilers.model import Micros, Suspect
-from reconcilers.policy import Breaker, count_of
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.write_target import EVERYTHING, WriteTarget, repair_of
+from reconcilers.declared.family import Family
+from reconcilers.limits.breakers import Breaker, count_of
+from reconcilers.limits.gate import Answers
+from reconcilers.limits.write_target import EVERYTHING, WriteTarget, repair_of
+from reconcilers.words.model import Micros, Suspect
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.open_findings import OpenFindings

@@ -11,12 +11,12 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reconcilers.family import Family
-from reconcilers.frontier import Canary, Echo, node_of
-from reconcilers.glance import Keys
-from reconcilers.key import UUIDS, KeyColumn
-from reconcilers.model import WAKE_FIELDS, KeyValue, Kind, Micros, Wake
-from reconcilers.raw import RawCell, encoder
+from reconcilers.capture.frontier import Canary, Echo, node_of
+from reconcilers.declared.family import Family
+from reconcilers.declared.raw import RawCell, encoder
+from reconcilers.rows.glance import Keys
+from reconcilers.words.key import UUIDS, KeyColumn
+from reconcilers.words.model import WAKE_FIELDS, KeyValue, Kind, Micros, Wake
 from streaming.topics import came_astray
 
 

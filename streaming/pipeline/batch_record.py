@@ -13,12 +13,12 @@ from uuid import UUID
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, KafkaIds, Offsets, Positions, nested
 from checkpoints.clock import to_seconds
-from reconcilers.chain import Reached
-from reconcilers.errors import Retryable
-from reconcilers.frontier import Echo, Lane, Proven
-from reconcilers.model import Micros
-from reconcilers.open_message import OpenMessage
-from reconcilers.waiting import Waiting
+from reconcilers.capture.chain import Reached
+from reconcilers.capture.frontier import Echo, Lane, Proven
+from reconcilers.counters.open_message import OpenMessage
+from reconcilers.words.errors import Retryable
+from reconcilers.words.model import Micros
+from reconcilers.words.waiting import Waiting
 from streaming.canary.watch import FrontierWatch
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.metrics import Metrics

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from reconcilers.gate import Admission, admit
-from reconcilers.model import Micros, Slot, Wake
-from reconcilers.waiting import Wait
+from reconcilers.limits.gate import Admission, admit
+from reconcilers.words.model import Micros, Slot, Wake
+from reconcilers.words.waiting import Wait
 from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import MemoryWatch
 from streaming.pipeline.admission import AdmissionControl

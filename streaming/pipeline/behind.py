@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from checkpoints.clock import to_micros
-from reconcilers.behind import Heard, longest_age, why_behind
-from reconcilers.frontier import Echo
-from reconcilers.model import Micros
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.capture.frontier import Echo
+from reconcilers.limits.behind import Heard, longest_age, why_behind
+from reconcilers.words.model import Micros
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.canary.watch import FrontierWatch
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.slices import Slice

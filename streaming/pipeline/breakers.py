@@ -7,10 +7,17 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from checkpoints.journal import Journal
-from reconcilers.ceiling import MINUTE
-from reconcilers.model import Micros, Slot, Suspect
-from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits, BreakerState, Count, after_batch
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.limits.breakers import (
+    OF_ROWS,
+    Breaker,
+    BreakerLimits,
+    BreakerState,
+    Count,
+    after_batch,
+)
+from reconcilers.limits.ceiling import MINUTE
+from reconcilers.words.model import Micros, Slot, Suspect
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
 
 log = logging.getLogger("reconciler")

@@ -1,4 +1,4 @@
-"""The ceiling on repairs a minute, as the driver keeps it: `reconcilers.ceiling` has the rule."""
+"""The ceiling on repairs a minute, as the driver keeps it. Rule: `reconcilers.limits.ceiling`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from checkpoints.clock import to_micros
-from reconcilers.ceiling import Ceiling, Written
-from reconcilers.finding import Action
-from reconcilers.gate import Admission
+from reconcilers.limits.ceiling import Ceiling, Written
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.finding import Action
 from streaming.steps.outcome import Outcome
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconcilers.errors import EndedItself
+from reconcilers.words.errors import EndedItself
 from streaming.pipeline.spark_errors import is_of_servers
 
 DIES_FOR = 1_800.0

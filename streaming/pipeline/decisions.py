@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from reconcilers.gate import Admission
-from reconcilers.model import Micros, Slot, Wake
+from reconcilers.limits.gate import Admission
+from reconcilers.words.model import Micros, Slot, Wake
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.steps.outcome import Outcome

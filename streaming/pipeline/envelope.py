@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the field's usual name)
 
-from reconcilers.errors import Misconfigured
-from reconcilers.family import Family
-from reconcilers.key import INTEGERS, TIMED, UUIDS, KeyColumn
-from reconcilers.model import PUBLISHED, Kind
+from reconcilers.declared.family import Family
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.key import INTEGERS, TIMED, UUIDS, KeyColumn
+from reconcilers.words.model import PUBLISHED, Kind
 from streaming.pipeline.sources import echo, is_wanted, once
 from streaming.topics import SHARED_SUSPECTS
 

@@ -1,9 +1,9 @@
 """A slice that fails again and again is taken in ever smaller parts, down to one record.
 
-What fails for one key is that key's (`reconcilers.halves`), where the server says so. Where a read
-only times out, nobody says which key it was. Then the slice's records are tried in parts, so that
-the others are looked at. One that fails alone, long after all servers should be back, is given up:
-it becomes a dead letter.
+What fails for one key is that key's (`reconcilers.rows.halves`), if the server says so. If a read
+only times out, it is not known which key it was. Then the slice's records are tried in parts, so
+that the others are looked at. One that fails alone, long after all servers should be back, is given
+up: it becomes a dead letter.
 
 A process that is killed by a slice tells nothing. So while a slice is *suspected* each attempt is
 kept before it is made: after one that failed, and at a start after an end that was not clean, until
@@ -19,8 +19,8 @@ from dataclasses import dataclass, field, replace
 from checkpoints.bookmarks import Place, Positions
 from checkpoints.failing import FailingSlice, FailingSlices
 from checkpoints.memory_progress import MemoryFailingSlices
-from reconcilers.errors import Refused, Retryable
-from reconcilers.model import Micros
+from reconcilers.words.errors import Refused, Retryable
+from reconcilers.words.model import Micros
 from streaming.pipeline.slices import Slice
 
 log = logging.getLogger("reconciler")

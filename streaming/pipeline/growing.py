@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from checkpoints.bookmarks import Offsets
 from checkpoints.lease import time_awake_or_asleep
-from reconcilers.errors import Refused, Retryable
-from reconcilers.generation import note_of
-from reconcilers.model import Micros
+from reconcilers.limits.generation import note_of
+from reconcilers.words.errors import Refused, Retryable
+from reconcilers.words.model import Micros
 from streaming.steps.own_keyspace import OwnKeyspace
 
 log = logging.getLogger("reconciler")

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from checkpoints.clock import to_micros
-from reconcilers.ceiling import Allowance
-from reconcilers.model import Kind, Slot
-from reconcilers.policy import BreakerLimits
+from reconcilers.limits.breakers import BreakerLimits
+from reconcilers.limits.ceiling import Allowance
+from reconcilers.words.model import Kind, Slot
 from streaming.pipeline.open_finding import OpenFinding
 
 Place = tuple[str, Slot]

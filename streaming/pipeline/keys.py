@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from reconcilers.family import Family
+from reconcilers.declared.family import Family
 
 AGGREGATED = ("written", "from_truth", "capture_delay")
 """Of a key's columns, what its events are summed up by; by all others they are told apart."""

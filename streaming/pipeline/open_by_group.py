@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from uuid import UUID
 
-from reconcilers.model import Slot
-from reconcilers.open_message import OpenMessage
+from reconcilers.counters.open_message import OpenMessage
+from reconcilers.words.model import Slot
 from streaming.counters.open_messages import MOST
 from streaming.pipeline.open_finding import OpenFinding
 

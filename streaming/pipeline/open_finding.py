@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 from uuid import UUID
 
-from reconcilers.decision import OF_MANY_ROWS
-from reconcilers.finding import Finding, State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Kind, Micros, Slot, Wake, look_again
-from reconcilers.open_message import OpenMessage, Standing, message_at, standing_of
-from reconcilers.waiting import Wait
+from reconcilers.counters.open_message import OpenMessage, Standing, message_at, standing_of
+from reconcilers.rows.decision import OF_MANY_ROWS
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind, Micros, Slot, Wake, look_again
+from reconcilers.words.waiting import Wait
 
 UUID_BYTES = 16
 

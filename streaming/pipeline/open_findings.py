@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 from checkpoints.clock import to_seconds
 from checkpoints.journal import Journal
-from reconcilers.ceiling import MINUTE
-from reconcilers.family import Family
-from reconcilers.finding import Action, Finding
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.lost_rows import COVERED, place_of
-from reconcilers.model import Kind, Micros, Slot, Suspect
-from reconcilers.waiting import RULES, Wait
+from reconcilers.declared.family import Family
+from reconcilers.limits.ceiling import MINUTE
+from reconcilers.rows.finding import Action, Finding
+from reconcilers.sweep.lost_rows import COVERED, place_of
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind, Micros, Slot, Suspect
+from reconcilers.words.waiting import RULES, Wait
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.report import report_change, report_end, report_looks_again
 from streaming.pipeline.held_looks import HeldLooks, Place

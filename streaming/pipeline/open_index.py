@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from reconcilers.family import Family
-from reconcilers.finding import Finding
-from reconcilers.model import KeyValue, Kind, Micros, Slot
+from reconcilers.declared.family import Family
+from reconcilers.rows.finding import Finding
+from reconcilers.words.model import KeyValue, Kind, Micros, Slot
 from streaming.pipeline.open_by_group import MessagesByGroup
 from streaming.pipeline.open_finding import OpenFinding, opened
 

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from reconcilers.model import Micros
-from reconcilers.pause import NO_PILOT, Pause
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.write_target import WriteTarget
+from reconcilers.limits.pause import NO_PILOT, Pause
+from reconcilers.limits.write_target import WriteTarget
+from reconcilers.words.model import Micros
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.pauses import PauseWatch
 

@@ -18,9 +18,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from checkpoints.bookmarks import Offsets, Positions, flat, nested
 from checkpoints.clock import now_micros
-from reconcilers.errors import SparkDied
-from reconcilers.gate import Admission
-from reconcilers.model import Suspect, Wake, number_of
+from reconcilers.limits.gate import Admission
+from reconcilers.words.errors import SparkDied
+from reconcilers.words.model import Suspect, Wake, number_of
 from streaming.pipeline.decisions import Decisions
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.reading import RangeReader

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from checkpoints.bookmarks import Place, Positions
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 from streaming.pipeline.failures import SliceFailures
 from streaming.pipeline.slices import Closed, Slice, ends_of, highest, slices
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 from checkpoints.bookmarks import Place
-from reconcilers.model import Slot
+from reconcilers.words.model import Slot
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
 from streaming.pipeline.worker import RESULT_SCHEMA, BatchLook, Job, look_task, read_looks

@@ -8,10 +8,10 @@ from functools import partial
 
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.expiries import Expiry
-from reconcilers.finding import Action
-from reconcilers.gate import Admission
-from reconcilers.model import Suspect
-from reconcilers.waiting import why_of
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.finding import Action
+from reconcilers.words.model import Suspect
+from reconcilers.words.waiting import why_of
 from streaming.pipeline.scheduled import spread
 from streaming.pipeline.worker import Job
 from streaming.steps.outcome import Outcome

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from checkpoints.clock import HOUR, to_micros
 from checkpoints.expiries import KEPT_AFTER_DUE, Expiries, Expiry
-from reconcilers.model import EXPIRED, NO_PROJECTION, Micros, Slot, Wake, look_again
+from reconcilers.words.model import EXPIRED, NO_PROJECTION, Micros, Slot, Wake, look_again
 
 EXPIRIES_KEPT: Micros = to_micros(KEPT_AFTER_DUE.total_seconds())
 

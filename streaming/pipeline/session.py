@@ -7,7 +7,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from reconcilers.errors import Misconfigured
+from reconcilers.words.errors import Misconfigured
 from streaming.pipeline.temporary import temporary_folder
 from streaming.settings import StreamSettings
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from checkpoints.bookmarks import Place, Positions
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from checkpoints.clock import MICROS_A_MILLI
-from reconcilers.family import Family
-from reconcilers.frontier import CANARY_TABLE
+from reconcilers.capture.frontier import CANARY_TABLE
+from reconcilers.declared.family import Family
 
 
 def once(costly: Column) -> Column:

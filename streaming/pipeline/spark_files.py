@@ -13,7 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from reconcilers.errors import Misconfigured, Unreachable
+from reconcilers.words.errors import Misconfigured, Unreachable
 
 log = logging.getLogger("reconciler")
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from checkpoints.bookmarks import Bookmark, KafkaIds, Offsets, Place, flat
-from reconcilers.chain import Reached
-from reconcilers.errors import EventsLost, Unreachable
-from reconcilers.frontier import Lane
+from reconcilers.capture.chain import Reached
+from reconcilers.capture.frontier import Lane
+from reconcilers.words.errors import EventsLost, Unreachable
 
 log = logging.getLogger("reconciler")
 

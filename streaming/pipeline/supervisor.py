@@ -11,8 +11,8 @@ from threading import Event
 from typing import Any, Protocol
 
 from checkpoints.bookmarks import Offsets, Positions, nested, numbered
-from reconcilers.errors import EndedItself, EventsLost, Retryable
-from reconcilers.model import Wake
+from reconcilers.words.errors import EndedItself, EventsLost, Retryable
+from reconcilers.words.model import Wake
 from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
 from streaming.monitoring.metrics import Metrics

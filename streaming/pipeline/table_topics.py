@@ -11,7 +11,7 @@ import logging
 from dataclasses import dataclass, replace
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, Place, flat
-from reconcilers.errors import Retryable
+from reconcilers.words.errors import Retryable
 from streaming.pipeline.starting import KafkaPositions
 from streaming.topics import SHARED_SUSPECTS
 

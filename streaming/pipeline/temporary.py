@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from reconcilers.errors import EndedItself, Misconfigured
+from reconcilers.words.errors import EndedItself, Misconfigured
 from streaming.settings import StreamSettings
 
 LOCK = "lock"

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from checkpoints.clock import to_micros
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 from streaming.pipeline.slices import Closed
 from streaming.settings import StreamSettings
 

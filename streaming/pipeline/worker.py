@@ -22,10 +22,10 @@ from checkpoints.expiries import Expiries, Expiry
 from checkpoints.journal import Journal
 from checkpoints.lineage import Lineage
 from checkpoints.tallies import Tallies
-from reconcilers.family import Family, Projection
-from reconcilers.frontier import Echo
-from reconcilers.memory import believed_since
-from reconcilers.model import KeyValue, Micros, Slot, Suspect, Wake
+from reconcilers.capture.frontier import Echo
+from reconcilers.declared.family import Family, Projection
+from reconcilers.rows.memory import believed_since
+from reconcilers.words.model import KeyValue, Micros, Slot, Suspect, Wake
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.arrow import SettledKeys

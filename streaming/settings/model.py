@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from reconcilers.families import FAMILIES
-from reconcilers.family import Family, keeping
-from reconcilers.live_table import without
+from reconcilers.counters.live_table import without
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.family import Family, keeping
 from streaming.settings.section import Section
 from streaming.settings.servers import (
     AgentSettings,

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from reconcilers.errors import Misconfigured
+from reconcilers.words.errors import Misconfigured
 from streaming.settings.model import Settings
 
 PREFIX = "RECONCILE_"

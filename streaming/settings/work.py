@@ -11,10 +11,10 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from reconcilers.family import Projection
-from reconcilers.projections import MESSAGE_PROJECTIONS
-from reconcilers.tallies import MAILBOX_TALLIES, USER_TALLIES
-from reconcilers.tally import Tally
+from reconcilers.declared.family import Projection
+from reconcilers.declared.projections import MESSAGE_PROJECTIONS
+from reconcilers.declared.tallies import MAILBOX_TALLIES, USER_TALLIES
+from reconcilers.declared.tally import Tally
 from streaming.settings.section import Count, MaybeSeconds, Seconds, Section, Share
 
 LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)\])?")

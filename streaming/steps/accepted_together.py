@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from checkpoints.journal import Journal
 from checkpoints.lost_rows import LostRowsStore
-from reconcilers.family import Family
-from reconcilers.lost_rows import covered, place_of, reason_of
-from reconcilers.model import Kind, Micros, Slot, Verdict
-from reconcilers.seen import Seen
+from reconcilers.declared.family import Family
+from reconcilers.rows.seen import Seen
+from reconcilers.sweep.lost_rows import covered, place_of, reason_of
+from reconcilers.words.model import Kind, Micros, Slot, Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedTogether:
-    """Of one family's listing; see `reconcilers.lost_rows`."""
+    """Of one family's listing; see `reconcilers.sweep.lost_rows`."""
 
     family: Family
     journal: Journal

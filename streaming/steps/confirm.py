@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checkpoints.lineage import Lineage
-from reconcilers.confirm import Moment, once_heard
-from reconcilers.errors import ReadFailed, Refused
-from reconcilers.family import Family, Projection
-from reconcilers.memory import NOTHING_REMEMBERED, Entry, Memory, memory_of, merged
-from reconcilers.model import SECOND, KeyValue, Micros, Row, Slot, Suspect, Verdict, number_of
-from reconcilers.seen import Seen, SlotRows, claimants, is_one_sided, seen_at
+from reconcilers.declared.family import Family, Projection
+from reconcilers.rows.confirm import Moment, once_heard
+from reconcilers.rows.memory import NOTHING_REMEMBERED, Entry, Memory, memory_of, merged
+from reconcilers.rows.seen import Seen, SlotRows, claimants, is_one_sided, seen_at
+from reconcilers.words.errors import ReadFailed, Refused
+from reconcilers.words.model import SECOND, KeyValue, Micros, Row, Slot, Suspect, Verdict, number_of
 from streaming.steps.contents import Contents
 from streaming.steps.ports import ConfirmTables
 

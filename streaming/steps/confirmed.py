@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from reconcilers.confirm import Moment
-from reconcilers.decision import decided
-from reconcilers.family import Family, Projection
-from reconcilers.finding import AND, Finding, Now, State
-from reconcilers.gate import Admission
-from reconcilers.hold import Hold
-from reconcilers.model import Kind, Slot, Suspect, Wake
-from reconcilers.seen import Seen
+from reconcilers.declared.family import Family, Projection
+from reconcilers.limits.gate import Admission
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.confirm import Moment
+from reconcilers.rows.decision import decided
+from reconcilers.rows.finding import AND, Finding, Now, State
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import Kind, Slot, Suspect, Wake
 
 
 @dataclass(frozen=True, slots=True)

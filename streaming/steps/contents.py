@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from reconcilers.errors import ReadFailed, Refused
-from reconcilers.evidence import ContentFound, asks_for_content, by_content
-from reconcilers.family import Family, Projection
-from reconcilers.model import KeyValue, Micros, Row, Verdict
-from reconcilers.seen import Seen
+from reconcilers.declared.family import Family, Projection
+from reconcilers.rows.evidence import ContentFound, asks_for_content, by_content
+from reconcilers.rows.seen import Seen
+from reconcilers.words.errors import ReadFailed, Refused
+from reconcilers.words.model import KeyValue, Micros, Row, Verdict
 
 log = logging.getLogger("reconciler")
 

@@ -12,13 +12,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from checkpoints.journal import Journal
-from reconcilers.confirm import Moment, cannot_be_found, cannot_be_read, judge, names_no_source
-from reconcilers.decision import decided
-from reconcilers.errors import ReadFailed
-from reconcilers.family import Family, Projection
-from reconcilers.finding import Action, Attempts, State, Step, advance
-from reconcilers.halves import in_halves
-from reconcilers.model import (
+from reconcilers.declared.family import Family, Projection
+from reconcilers.rows.confirm import Moment, cannot_be_found, cannot_be_read, judge, names_no_source
+from reconcilers.rows.decision import decided
+from reconcilers.rows.finding import Action, Attempts, State, Step, advance
+from reconcilers.rows.halves import in_halves
+from reconcilers.rows.plan import plan
+from reconcilers.rows.refusal import Refusal, refusal
+from reconcilers.rows.seen import Seen
+from reconcilers.words.errors import ReadFailed
+from reconcilers.words.model import (
     Consistent,
     Kind,
     Micros,
@@ -30,10 +33,7 @@ from reconcilers.model import (
     Wake,
     kind_found,
 )
-from reconcilers.plan import plan
-from reconcilers.refusal import Refusal, refusal
-from reconcilers.seen import Seen
-from reconcilers.waiting import Waiting
+from reconcilers.words.waiting import Waiting
 from streaming.steps.accepted_together import AcceptedTogether
 from streaming.steps.confirm import Confirmer, Unreadable
 from streaming.steps.confirmed import ConfirmedSuspect
@@ -91,8 +91,8 @@ class Examiner:
     def examine(self, suspects: Sequence[Suspect], permit: Permit, batch: str) -> list[Outcome]:
         """Confirm each suspect and act. ``batch`` names the batch, the same when re-executed.
 
-        Raises `reconcilers.errors.Retryable` when the surroundings fail: the batch is done again,
-        and what had been written by then is recognised.
+        Raises `reconcilers.words.errors.Retryable` if the surroundings fail: the batch is done
+        again, and what had been written by then is recognised.
         """
         if not suspects:
             return []

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from checkpoints.lineage import Lineage
-from reconcilers.deletes import Deletes, RowDeletes
-from reconcilers.family import Family, Projection
-from reconcilers.memory import Entry
-from reconcilers.model import KeyValue, LookAgain, Repair, Report, Slot, Suspect, Verdict
-from reconcilers.plan import Plan, plan
+from reconcilers.declared.family import Family, Projection
+from reconcilers.rows.deletes import Deletes, RowDeletes
+from reconcilers.rows.memory import Entry
+from reconcilers.rows.plan import Plan, plan
+from reconcilers.words.model import KeyValue, LookAgain, Repair, Report, Slot, Suspect, Verdict
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.examine import Examiner
 

@@ -1,7 +1,7 @@
 """Before step 3: the keys whose slots are plainly right are done, for a few microseconds each.
 
-What is right is decided by `reconcilers.glance`, over rows that nobody decodes. All others go to
-`streaming.steps.look.Look` as if nobody had glanced at them.
+What is right is decided by `reconcilers.rows.glance`, over rows that nobody decodes. All others go
+to `streaming.steps.look.Look` as if nobody had glanced at them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from itertools import count as count_up
 from typing import Any
 
 from checkpoints.lineage import RawLineage
-from reconcilers import glance
-from reconcilers.belonging import Belonging
-from reconcilers.errors import ReadFailed, Refused
-from reconcilers.family import Family, Projection
-from reconcilers.glance import Asked, Elements, Keys
-from reconcilers.model import KeyValue, Micros
-from reconcilers.raw import RawCell, RawKey, RawRow, RawShape
+from reconcilers.declared.family import Family, Projection
+from reconcilers.declared.raw import RawCell, RawKey, RawRow, RawShape
+from reconcilers.rows import glance
+from reconcilers.rows.belonging import Belonging
+from reconcilers.rows.glance import Asked, Elements, Keys
+from reconcilers.words.errors import ReadFailed, Refused
+from reconcilers.words.model import KeyValue, Micros
 from streaming.steps.ports import RawTables
 
 
@@ -53,7 +53,7 @@ class Glance:
         """Those of these keys that are plainly right, and the others.
 
         What a server refuses or fails to read leaves all to the look, which says so. Raises
-        `reconcilers.errors.Retryable`: all is then done again.
+        `reconcilers.words.errors.Retryable`: all is then done again.
         """
         asked = glance.asked(self._shape, keys)
         right = self.right(asked, watched_since)
@@ -84,7 +84,7 @@ class Glance:
     def of_listing(self, rows: Sequence[RawRow], watched_since: Micros | None) -> Sequence[RawRow]:
         """Of rows of the listing that are right but for their truth: what that must say.
 
-        None of what a server refuses or fails to read. Raises `reconcilers.errors.Retryable`.
+        None of what a server refuses or fails to read. Raises `reconcilers.words.errors.Retryable`.
         """
         try:
             return self._of_listing(rows, watched_since)

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checkpoints.lineage import Lineage, SourceInGroup
-from reconcilers.compare import compare
-from reconcilers.errors import ReadFailed, Refused
-from reconcilers.family import Family, Projection
-from reconcilers.memory import Watching, complete_at
-from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
-from reconcilers.seen import Seen
+from reconcilers.declared.family import Family, Projection
+from reconcilers.rows.compare import compare
+from reconcilers.rows.memory import Watching, complete_at
+from reconcilers.rows.seen import Seen
+from reconcilers.words.errors import ReadFailed, Refused
+from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from streaming.steps.look_state import LookState, Target
 from streaming.steps.ports import LookTables
 from streaming.steps.record_lineage import LineageRecorder
@@ -60,7 +60,7 @@ class Look:
         """Resolve, read, compare and remember. ``now`` is µs, taken before the first read.
 
         A wake that names a group and nothing else leads to nothing here (`streaming.steps.looks`).
-        Raises `reconcilers.errors.Retryable`: the whole look is then done again.
+        Raises `reconcilers.words.errors.Retryable`: the whole look is then done again.
         """
         remembering = LineageRecorder(self.family, self.lineage, self.watched_since)
         remembering.deletes(wakes)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from reconcilers.memory import Entry
-from reconcilers.model import (
+from reconcilers.rows.memory import Entry
+from reconcilers.words.model import (
     NO_PROJECTION,
     Difference,
     KeyValue,

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from reconcilers.errors import ReadFailed
-from reconcilers.halves import in_halves
-from reconcilers.model import NO_PROJECTION, KeyValue, Micros, Slot, Suspect, Wake, look_again
+from reconcilers.rows.halves import in_halves
+from reconcilers.words.errors import ReadFailed
+from reconcilers.words.model import NO_PROJECTION, KeyValue, Micros, Slot, Suspect, Wake, look_again
 from streaming.steps.look import Look, LookResult
 from streaming.steps.record_lineage import LineageRecorder
 
@@ -30,7 +30,7 @@ class Looks:
     def at(self, wakes: Iterable[Wake], now: Micros) -> Iterator[LookResult]:
         """Look at each key once, some thousand at a time. ``now`` is µs, before the first read.
 
-        Raises `reconcilers.errors.Retryable`, or `Refused`, when it is not one key that fails.
+        Raises `reconcilers.words.errors.Retryable`, or `Refused`, if it is not one key that fails.
         """
         together, apart = list[Wake](), self.look.apart
         for wake in wakes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconcilers.finding import Action, Finding, State
-from reconcilers.model import Micros, Slot
+from reconcilers.rows.finding import Action, Finding, State
+from reconcilers.words.model import Micros, Slot
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from checkpoints.lineage import Lineage
-from reconcilers.deletes import OwnDelete
-from reconcilers.model import Micros
-from reconcilers.writes import DeleteRow, Write
+from reconcilers.declared.writes import DeleteRow, Write
+from reconcilers.rows.deletes import OwnDelete
+from reconcilers.words.model import Micros
 from streaming.steps.ports import WriteTables
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from checkpoints.generations import GenerationStore
-from reconcilers.generation import doubt, is_new, next_of, oldest
-from reconcilers.model import Micros
+from reconcilers.limits.generation import doubt, is_new, next_of, oldest
+from reconcilers.words.model import Micros
 
 
 @dataclass(slots=True)

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from checkpoints.journal import Journal
-from reconcilers.errors import Refused
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Kind, Micros
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.declared.family import Family
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.errors import Refused
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind, Micros
+from reconcilers.words.waiting import Wait, Waiting
 
 REFUSES = Waiting(Wait.TABLE, "its table refuses writes")
 

@@ -9,13 +9,13 @@ from uuid import UUID
 
 from checkpoints.lease import time_awake_or_asleep
 from checkpoints.pauses import Pauses
-from reconcilers.errors import Refused
-from reconcilers.model import Micros
-from reconcilers.pause import Pause, in_doubt, why_paused, without_pilot
-from reconcilers.pilot import OwnerOf
-from reconcilers.tally import QuotaRoot
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.write_target import WriteTarget
+from reconcilers.declared.tally import QuotaRoot
+from reconcilers.limits.pause import Pause, in_doubt, why_paused, without_pilot
+from reconcilers.limits.pilot import OwnerOf
+from reconcilers.limits.write_target import WriteTarget
+from reconcilers.words.errors import Refused
+from reconcilers.words.model import Micros
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.steps.own_keyspace import OwnKeyspace
 
 log = logging.getLogger("reconciler")
@@ -58,7 +58,7 @@ class PauseWatch:
     _owners: dict[UUID, tuple[float, QuotaRoot | None]] = field(default_factory=dict)
 
     def why(self, target: WriteTarget) -> Waiting | None:
-        """Why this waits (`reconcilers.pause`), None when it may be written.
+        """Why this waits (`reconcilers.limits.pause`), None when it may be written.
 
         Raises `Retryable` when our keyspace does not answer: then nothing may be written either.
         """

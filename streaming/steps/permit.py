@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from reconcilers.family import Projection
-from reconcilers.gate import Admission
-from reconcilers.model import Kind, Micros, Slot
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.write_target import WriteTarget, repair_of
+from reconcilers.declared.family import Projection
+from reconcilers.limits.gate import Admission
+from reconcilers.limits.write_target import WriteTarget, repair_of
+from reconcilers.words.model import Kind, Micros, Slot
+from reconcilers.words.waiting import Wait, Waiting
 
 ABOVE = Waiting(Wait.CEILING, "this minute has had its repairs (repair.writes_per_minute)")
 """Why a repair comes back in a later minute."""

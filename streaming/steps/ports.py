@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from reconcilers.family import Projection
-from reconcilers.model import KeyValue, Row, Slot, Value
-from reconcilers.raw import RawCell, RawKey, RawRow
-from reconcilers.tokens import TokenRange
-from reconcilers.writes import Write
+from reconcilers.declared.family import Projection
+from reconcilers.declared.raw import RawCell, RawKey, RawRow
+from reconcilers.declared.writes import Write
+from reconcilers.words.model import KeyValue, Row, Slot, Value
+from reconcilers.words.tokens import TokenRange
 
 
 class TruthTables(Protocol):

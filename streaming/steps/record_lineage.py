@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from checkpoints.lineage import Lineage, SourceInGroup
-from reconcilers.deletes import ProjectionDelete, TruthDelete
-from reconcilers.family import Family
-from reconcilers.memory import Entry
-from reconcilers.model import EXPIRED, KeyValue, Micros, Slot, Wake
-from reconcilers.seen import is_incomplete
+from reconcilers.declared.family import Family
+from reconcilers.rows.deletes import ProjectionDelete, TruthDelete
+from reconcilers.rows.memory import Entry
+from reconcilers.rows.seen import is_incomplete
+from reconcilers.words.model import EXPIRED, KeyValue, Micros, Slot, Wake
 from streaming.steps.look_state import LookState
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from checkpoints.clock import HOUR
 from checkpoints.journal import Journal
-from reconcilers.family import Family, Projection
-from reconcilers.finding import Action, Finding, State
-from reconcilers.model import Kind, Micros, Report
-from reconcilers.refusal import Refusal
-from reconcilers.waiting import RULES
+from reconcilers.declared.family import Family, Projection
+from reconcilers.rows.finding import Action, Finding, State
+from reconcilers.rows.refusal import Refusal
+from reconcilers.words.model import Kind, Micros, Report
+from reconcilers.words.waiting import RULES
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 

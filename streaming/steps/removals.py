@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from reconcilers.family import Family, Projection
-from reconcilers.model import KeyValue, Slot
+from reconcilers.declared.family import Family, Projection
+from reconcilers.words.model import KeyValue, Slot
 from streaming.steps.ports import GroupTables
 
 IDS_A_READ = 100

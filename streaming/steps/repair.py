@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from checkpoints.journal import Journal
-from reconcilers.errors import Refused
-from reconcilers.family import Projection
-from reconcilers.finding import Action, Finding, State
-from reconcilers.model import Kind, Micros, Suspect, Wake
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.writes import Write
+from reconcilers.declared.family import Projection
+from reconcilers.declared.writes import Write
+from reconcilers.rows.finding import Action, Finding, State
+from reconcilers.words.errors import Refused
+from reconcilers.words.model import Kind, Micros, Suspect, Wake
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import Parking

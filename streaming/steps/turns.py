@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reconcilers.model import Suspect
+from reconcilers.words.model import Suspect
 from streaming.steps.repair import WRITTEN
 
 CONFIRMED_TOGETHER = 100

@@ -16,13 +16,13 @@ from typing import Protocol
 from checkpoints.journal import Journal
 from checkpoints.lineage import Lineage
 from checkpoints.pauses import Resumed
-from reconcilers.errors import Refused
-from reconcilers.family import Family, Projection
-from reconcilers.finding import Finding, State
-from reconcilers.hold import Hold
-from reconcilers.model import Kind, Micros, Row, Slot
-from reconcilers.undo import stands, told, undo
-from reconcilers.writes import Write
+from reconcilers.declared.family import Family, Projection
+from reconcilers.declared.writes import Write
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.undo import stands, told, undo
+from reconcilers.words.errors import Refused
+from reconcilers.words.model import Kind, Micros, Row, Slot
 from streaming.steps.own_deletes import RememberedWrites
 from streaming.steps.ports import WriteTables
 

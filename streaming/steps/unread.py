@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from checkpoints.journal import Journal
-from reconcilers.family import Family
-from reconcilers.model import Kind, Slot
+from reconcilers.declared.family import Family
+from reconcilers.words.model import Kind, Slot
 
 
 def may_be_unread(journal: Journal, family: Family, slot: Slot) -> bool:

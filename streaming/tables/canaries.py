@@ -16,10 +16,10 @@ from cassandra.query import BatchStatement, BatchType, PreparedStatement
 
 from checkpoints.cassandra.driver_errors import translated
 from checkpoints.clock import MICROS_A_MILLI
-from reconcilers.capture import text_of
-from reconcilers.chain import Mark
-from reconcilers.errors import Refused, Retryable
-from reconcilers.frontier import CANARY_TABLE, Canary, Marks, Node, node_of
+from reconcilers.capture.chain import Mark
+from reconcilers.capture.frontier import CANARY_TABLE, Canary, Marks, Node, node_of
+from reconcilers.declared.capture import text_of
+from reconcilers.words.errors import Refused, Retryable
 from streaming.tables.replication import is_on_one_node, replication_of
 from streaming.tables.ring import Ring
 
@@ -146,7 +146,7 @@ class Canaries:
         return "/".join([self.ring.name(), *sorted(str(row["id"]) for row in (*tables, *canaries))])
 
     def captured(self) -> str | None:
-        """Names the watched tables as they are captured (`reconcilers.capture`).
+        """Names the watched tables as they are captured (`reconcilers.declared.capture`).
 
         Each with its id, and with the time (µs) when its settings were changed last, for capture
         that was turned off and on again leaves no other trace. None where one is not captured, or

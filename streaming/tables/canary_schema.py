@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 
 from cassandra.cluster import Session
 
-from reconcilers.frontier import CANARY_TABLE
+from reconcilers.capture.frontier import CANARY_TABLE
 
 ONE_COPY = "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
 KEYSPACE_CQL = f"CREATE KEYSPACE IF NOT EXISTS $ks {ONE_COPY}"

@@ -11,9 +11,9 @@ from cassandra.cluster import Session
 
 from checkpoints.cassandra import Store
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.family import Schema
-from reconcilers.live_table import Choice
-from reconcilers.tally import Tally
+from reconcilers.counters.live_table import Choice
+from reconcilers.declared.family import Schema
+from reconcilers.declared.tally import Tally
 from streaming.settings import CassandraSettings
 from streaming.tables.live_tables import choice_of, sample_of
 from streaming.tables.nodes import Nodes
@@ -22,7 +22,7 @@ from streaming.tables.session import levels_of, open_session, schema_of
 
 
 class Cluster:
-    """One session, for one command. Errors leave here as `reconcilers.errors`."""
+    """One session, for one command. Errors leave here as `reconcilers.words.errors`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

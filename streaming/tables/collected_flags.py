@@ -8,7 +8,7 @@ from uuid import UUID
 
 from cassandra.cluster import Session
 
-from reconcilers.family import Family, Projection
+from reconcilers.declared.family import Family, Projection
 from streaming.settings import CassandraSettings
 from streaming.tables.rate_limit import RateLimiter
 from streaming.tables.statement_cache import StatementCache

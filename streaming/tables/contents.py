@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from cassandra.cluster import Session
 
-from reconcilers.family import TruthTable
-from reconcilers.model import KeyValue
+from reconcilers.declared.family import TruthTable
+from reconcilers.words.model import KeyValue
 from streaming.settings import CassandraSettings
 from streaming.tables.statement_cache import StatementCache
 
@@ -24,7 +24,7 @@ class ContentTables:
         """Those of these sources that have content.
 
         The older table is read first: what is moved between the two reads is found in the newer.
-        Raises `reconcilers.errors.Refused` where a table may not be read.
+        Raises `reconcilers.words.errors.Refused` where a table may not be read.
         """
         return frozenset(
             each for table in self._truth.contents for each in self._in(table, sources)

@@ -1,6 +1,6 @@
 """Counter tables, and what their rows sum up: mailboxes of the first projection, users' mailboxes.
 
-All errors of the driver leave here as `reconcilers.errors`.
+All errors of the driver leave here as `reconcilers.words.errors`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from cassandra.policies import FallthroughRetryPolicy
 from cassandra.query import BatchStatement, BatchType
 
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.errors import NotGuarded
-from reconcilers.family import Family
-from reconcilers.tally import Cell, Listed, QuotaRoot, Sum, Sums, Tally
-from reconcilers.writes import AddToCounter
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import Cell, Listed, QuotaRoot, Sum, Sums, Tally
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.words.errors import NotGuarded
 from streaming.settings import CassandraSettings
 from streaming.tables.owners import MailboxOwners
 from streaming.tables.rate_limit import RateLimiter

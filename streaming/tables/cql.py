@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reconcilers.errors import NotGuarded
-from reconcilers.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.words.errors import NotGuarded
 
 
 def as_cql(write: Write, keyspace: str) -> tuple[str, tuple[object, ...]]:

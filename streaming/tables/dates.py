@@ -12,7 +12,7 @@ from typing import Any
 from cassandra.cluster import Session
 from cassandra.cqltypes import DateType
 
-from reconcilers.millis import Millis
+from reconcilers.words.millis import Millis
 
 _BITS = struct.Struct(">q")
 

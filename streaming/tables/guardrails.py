@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checkpoints.cassandra import Store
-from reconcilers.errors import Refused
+from reconcilers.words.errors import Refused
 
 TRIAL = "DELETE FROM $ks.settled_offsets USING TIMESTAMP 1 WHERE stream = ?"
 NO_STREAM = "no stream has this name: it is tried whether a write time is allowed"

@@ -8,9 +8,9 @@ from typing import Any
 from cassandra.cluster import Session
 
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.errors import Refused
-from reconcilers.live_table import WRITTEN, Choice, TableUse, choose, use_of
-from reconcilers.tally import Tally
+from reconcilers.counters.live_table import WRITTEN, Choice, TableUse, choose, use_of
+from reconcilers.declared.tally import Tally
+from reconcilers.words.errors import Refused
 
 SAMPLE = 1_000
 """Rows of a table that are read."""
@@ -19,7 +19,7 @@ SAMPLE = 1_000
 def sample_of(session: Session, keyspace: str, tally: Tally) -> list[dict[str, Any]]:
     """The key, the names and the newest write time (µs) of so many rows.
 
-    Raises `reconcilers.errors.Retryable`, or `Refused` where the table may not be read.
+    Raises `reconcilers.words.errors.Retryable`, or `Refused` where the table may not be read.
     """
     counters = sorted({each.column for each in tally.cells.values()})
     names = sorted(tally.columns - set(counters))
@@ -40,7 +40,7 @@ def uses_of(session: Session, keyspace: str, shapes: Sequence[Tally]) -> list[Ta
 
 
 def choice_of(session: Session, keyspace: str, shapes: Sequence[Tally]) -> Choice:
-    """The one of these tables that James writes. Raises `reconcilers.errors.Retryable`."""
+    """The one of these tables that James writes. Raises `reconcilers.words.errors.Retryable`."""
     try:
         return choose(uses_of(session, keyspace, shapes))
     except Refused as refused:

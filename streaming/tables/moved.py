@@ -7,7 +7,7 @@ from threading import Event
 from cassandra.cluster import Session
 
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.errors import EndedItself, Refused, Retryable
+from reconcilers.words.errors import EndedItself, Refused, Retryable
 from streaming.settings import CassandraSettings
 from streaming.tables.session import connect, open_session
 

@@ -15,8 +15,8 @@ from cassandra.cluster import Session
 from cassandra.pool import Host
 
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.errors import Refused, Unreachable
-from reconcilers.lwt import Compaction, Counts, Metric, Table
+from reconcilers.lwt.statements import Compaction, Counts, Metric, Table
+from reconcilers.words.errors import Refused, Unreachable
 from streaming.settings import CassandraSettings
 from streaming.tables.replication import copies
 from streaming.tables.session import open_session, schema_of

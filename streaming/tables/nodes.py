@@ -8,7 +8,7 @@ from cassandra.cluster import Session
 from cassandra.pool import Host
 
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.errors import Refused, Retryable, Unreachable
+from reconcilers.words.errors import Refused, Retryable, Unreachable
 
 TRIPS, SHORT_TRIP = 3, 0.1
 """A node's clock is asked for so often at most, until an answer came within so many seconds."""

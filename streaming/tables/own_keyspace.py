@@ -18,8 +18,8 @@ from checkpoints.cassandra import (
 from checkpoints.clock import now_micros
 from checkpoints.losses import Loss
 from checkpoints.schema.upgrade import SchemaGap, SchemaStore, read_gap, upgrade
-from reconcilers.capture import rests_on
-from reconcilers.errors import Misconfigured, Refused
+from reconcilers.declared.capture import rests_on
+from reconcilers.words.errors import Misconfigured, Refused
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import connect, levels_of
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from cassandra.cluster import Session
 
-from reconcilers.tally import QuotaRoot
+from reconcilers.declared.tally import QuotaRoot
 from streaming.settings import CassandraSettings
 from streaming.tables.statement_cache import StatementCache
 
@@ -21,7 +21,7 @@ class MailboxOwners:
     def owner(self, mailboxid: UUID) -> QuotaRoot | None:
         """Whose it is, None when it does not exist.
 
-        Raises `reconcilers.errors.Retryable`, or `Refused` where the table may not be read.
+        Raises `reconcilers.words.errors.Retryable`, or `Refused` where the table may not be read.
         """
         for row in self._statements.rows(self._statements.prepared(self._query), (mailboxid,)):
             if row["mailboxbase"] is not None:

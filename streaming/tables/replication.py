@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from cassandra.cluster import Session
 
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.errors import Misconfigured
+from reconcilers.words.errors import Misconfigured
 from streaming.settings import CassandraSettings
 from streaming.tables.session import connect
 

@@ -12,8 +12,8 @@ from typing import Any
 from cassandra.cluster import Session
 
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.errors import Refused, Retryable
-from reconcilers.frontier import Node
+from reconcilers.capture.frontier import Node
+from reconcilers.words.errors import Refused, Retryable
 
 REFRESH_EVERY = 60.0
 """Seconds until the driver reads the ring again."""

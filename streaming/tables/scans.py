@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from cassandra.metadata import Murmur3Token
 
 from checkpoints.cassandra.raw_select import RawReads, RawSelect
-from reconcilers.errors import Misconfigured
-from reconcilers.family import Family
-from reconcilers.raw import BIGINT, RawCell, RawRow, RawShape
-from reconcilers.tokens import TokenRange
+from reconcilers.declared.family import Family
+from reconcilers.declared.raw import BIGINT, RawCell, RawRow, RawShape
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.tokens import TokenRange
 from streaming.tables.rate_limit import RateLimiter
 
 ROWS_A_PAGE = 5_000

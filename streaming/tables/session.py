@@ -17,7 +17,7 @@ from cassandra.query import dict_factory
 
 from checkpoints.cassandra import Levels, levels
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.family import Schema
+from reconcilers.declared.family import Schema
 from streaming.settings import CassandraSettings
 from streaming.tables.dates import read_dates_as_numbers
 from streaming.tables.reconnection import connection_class, reconnection_policy
@@ -32,7 +32,7 @@ def connect(settings: CassandraSettings) -> Session:
 def open_session(settings: CassandraSettings) -> Session:
     """A session of its own, for the caller to close.
 
-    Raises `reconcilers.errors.Unreachable` or `Refused` (wrong credentials).
+    Raises `reconcilers.words.errors.Unreachable` or `Refused` (wrong credentials).
     """
     policy = DCAwareRoundRobinPolicy(settings.local_dc) if settings.local_dc else RoundRobinPolicy()
     consistency = levels_of(settings)

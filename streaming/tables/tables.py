@@ -1,6 +1,6 @@
 """One family's truth and projections: batched reads, confirming reads, guarded writes.
 
-All errors of the driver leave here as `reconcilers.errors`.
+All errors of the driver leave here as `reconcilers.words.errors`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from cassandra.cluster import Session
 from cassandra.query import BatchStatement, BatchType
 
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.errors import NotGuarded
-from reconcilers.family import Family, Projection
-from reconcilers.model import KeyValue, Row, Slot
-from reconcilers.writes import Write
+from reconcilers.declared.family import Family, Projection
+from reconcilers.declared.writes import Write
+from reconcilers.words.errors import NotGuarded
+from reconcilers.words.model import KeyValue, Row, Slot
 from streaming.settings import CassandraSettings
 from streaming.tables.cql import as_cql
 from streaming.tables.rate_limit import RateLimiter

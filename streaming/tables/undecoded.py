@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from checkpoints.cassandra.raw_select import RawReads, RawSelect
-from reconcilers.errors import Refused
-from reconcilers.family import Family, Projection
-from reconcilers.model import Value
-from reconcilers.raw import RawCell, RawKey, RawRow, RawShape
+from reconcilers.declared.family import Family, Projection
+from reconcilers.declared.raw import RawCell, RawKey, RawRow, RawShape
+from reconcilers.words.errors import Refused
+from reconcilers.words.model import Value
 from streaming.tables.rate_limit import RateLimiter
 
 SET = "set<text>"

@@ -10,7 +10,7 @@ from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
 from checkpoints.bookmarks import Place
-from reconcilers.errors import Unreachable
+from reconcilers.words.errors import Unreachable
 from streaming.settings import KafkaSettings
 from streaming.topics.record import Record
 

@@ -11,7 +11,7 @@ from itertools import count
 
 from kafka.partitioner.default import murmur2
 
-from reconcilers.errors import Unreachable
+from reconcilers.words.errors import Unreachable
 from streaming.topics.watcher import Watcher
 
 PARTITIONS_EVERY = 60.0

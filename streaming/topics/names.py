@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 
 from checkpoints.bookmarks import Place, nested
-from reconcilers.family import Family
+from reconcilers.declared.family import Family
 from streaming.settings import KafkaSettings, Mode, Settings
 
 SHARED_SUSPECTS = {

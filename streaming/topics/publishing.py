@@ -13,10 +13,10 @@ from typing import Any
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from reconcilers.errors import Unreachable
-from reconcilers.family import Family
-from reconcilers.key import named
-from reconcilers.model import PUBLISHED, KeyValue, Wake
+from reconcilers.declared.family import Family
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.key import named
+from reconcilers.words.model import PUBLISHED, KeyValue, Wake
 from streaming.settings import KafkaSettings
 from streaming.topics.record import Record
 

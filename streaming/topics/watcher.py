@@ -20,8 +20,8 @@ from kafka.errors import (
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from checkpoints.bookmarks import KafkaIds, Offsets, Place, Positions, flat
-from reconcilers.errors import Unreachable
-from reconcilers.model import Micros
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Micros
 from streaming.settings import KafkaSettings
 from streaming.topics.record import Record
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reconcilers.projections import MESSAGE_PROJECTIONS
+from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from streaming.settings import Settings, load
 from streaming.topics import Watcher
 from tests.bench.report import CHANGES_OF_THE_PAGE

@@ -18,8 +18,8 @@ import pyarrow as pa
 from checkpoints.cassandra import CassandraLineage, Store
 from checkpoints.memory import MemoryExpiries, MemoryJournal
 from checkpoints.memory_tallies import MemoryTallies
-from reconcilers.family import Family, Projection, bind
-from reconcilers.projections import MESSAGE_PROJECTIONS
+from reconcilers.declared.family import Family, Projection, bind
+from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from streaming.commands import workers
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline import worker

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.family import Family, bind
-from reconcilers.memory import Entry
+from reconcilers.declared.family import Family, bind
+from reconcilers.rows.memory import Entry
 from streaming.commands import workers
 from streaming.pipeline import worker
 from streaming.pipeline.envelope import decoder

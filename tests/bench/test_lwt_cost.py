@@ -18,8 +18,8 @@ from matplotlib import pyplot
 from deploy.mailserver import james
 from deploy.mailserver.truth import Strength
 from deploy.mailserver.workload import Workload, run
-from reconcilers.lwt import Metric
-from reconcilers.lwt_cost import Cost, mean_ms, sentence
+from reconcilers.lwt.cost import Cost, mean_ms, sentence
+from reconcilers.lwt.statements import Metric
 from streaming.commands.lwt_shown import Shown, as_text
 from streaming.settings import load
 from tests.bench.report import publish, table

@@ -13,10 +13,10 @@ from uuid import UUID
 import pytest
 
 from checkpoints.memory import MemoryJournal
-from reconcilers.family import Family
-from reconcilers.finding import Action, Finding, State
-from reconcilers.model import Kind, Micros, Slot
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.declared.family import Family
+from reconcilers.rows.finding import Action, Finding, State
+from reconcilers.words.model import Kind, Micros, Slot
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.pipeline.batch_record import BatchSummaries
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.slices import Slice

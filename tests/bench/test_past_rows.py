@@ -11,8 +11,8 @@ from cassandra.cluster import Session
 from checkpoints.cassandra import CassandraJournal, CassandraLostRows, Store
 from deploy.mailserver import james
 from deploy.mailserver.filler import fill
-from reconcilers.families.message import MESSAGE
-from reconcilers.lost_rows import reason_at
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.sweep.lost_rows import reason_at
 from tests.bench.backlog import MAILBOXES, bench_settings
 from tests.bench.report import publish, table
 from tests.bench.test_sweep import MESSAGES, Sweep, Swept

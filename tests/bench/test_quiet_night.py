@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reconcilers.frontier import Canary, Echo
+from reconcilers.capture.frontier import Canary, Echo
 from tests.bench.report import publish, table
 from tests.builders.canaries import TOPIC, frontier_watch
 from tests.builders.rows import NOW, SECOND

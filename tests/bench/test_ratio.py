@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from checkpoints.clock import now_micros
-from reconcilers.model import Wake
+from reconcilers.words.model import Wake
 from streaming.pipeline.worker import KEYS_AT_ONCE
 from streaming.settings import load
 from streaming.steps.look import Look

@@ -13,9 +13,9 @@ from cassandra.cluster import Session
 from checkpoints.cassandra import CassandraLineage, CassandraTallies, Store, create_schema
 from checkpoints.clock import now_micros
 from deploy.mailserver.filler import fill
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import bind
-from reconcilers.tally import Sum
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import bind
+from reconcilers.declared.tally import Sum
 from streaming.counters.count import MailboxCounter
 from streaming.counters.open_messages import OpenMessages
 from streaming.settings import Settings

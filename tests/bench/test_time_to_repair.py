@@ -16,7 +16,7 @@ from deploy.mailserver.mail import Clock, Flags, Message
 from deploy.mailserver.mailbag import random_content, random_flags
 from deploy.mailserver.mailserver import new_timeuuid
 from deploy.mailserver.truth import Truth
-from reconcilers.key import text_of
+from reconcilers.words.key import text_of
 from tests.bench.backlog import LONG_LIVED, bench_settings
 from tests.bench.report import publish, table
 from tests.bench.traced import TRACE, read_trace

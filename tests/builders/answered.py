@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family, Projection, bind, keeping
-from reconcilers.model import Row
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family, Projection, bind, keeping
+from reconcilers.words.model import Row
 from tests.builders.indexes import INDEX_SCHEMA, WITH_TABLES
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 
-from reconcilers.chain import Mark, Reached
-from reconcilers.frontier import Canary, Echo, Frontier, FrontierRules, Marks, Node
-from reconcilers.model import Micros
+from reconcilers.capture.chain import Mark, Reached
+from reconcilers.capture.frontier import Canary, Echo, Frontier, FrontierRules, Marks, Node
+from reconcilers.words.model import Micros
 from streaming.canary.watch import FrontierWatch
 from streaming.monitoring.metrics import Metrics
 from tests.builders.rows import SECOND

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from checkpoints.clock import to_micros, to_seconds
-from reconcilers.errors import Unreachable
-from reconcilers.model import Micros
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Micros
 from streaming.monitoring.clocks import ClockWatch, OwnTime
 from tests.builders.rows import DELAY, NOW
 

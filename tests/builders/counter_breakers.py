@@ -7,8 +7,8 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry
 
 from checkpoints.journal import Journal
-from reconcilers.model import Micros
-from reconcilers.policy import OF_COUNTERS, Breaker, BreakerLimits
+from reconcilers.limits.breakers import OF_COUNTERS, Breaker, BreakerLimits
+from reconcilers.words.model import Micros
 from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.breakers import BreakerWatch

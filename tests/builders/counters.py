@@ -9,22 +9,22 @@ from uuid import UUID
 
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from checkpoints.memory_tallies import MemoryRounds, MemoryTallies
-from reconcilers.drift import Evidence
-from reconcilers.families.mailbox_tally import MAILBOX_TALLY
-from reconcilers.families.user_tally import USER_TALLY
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.frontier import Marks, Proven
-from reconcilers.memory import Entry
-from reconcilers.model import KeyValue, Micros, Row, Slot, Value
-from reconcilers.open_message import OpenMessage
-from reconcilers.policy import BreakerLimits
-from reconcilers.tallies.current_quota import CURRENT_QUOTA
-from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
-from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.write_target import WriteTarget
-from reconcilers.writes import AddToCounter
+from reconcilers.capture.frontier import Marks, Proven
+from reconcilers.counters.drift import Evidence
+from reconcilers.counters.open_message import OpenMessage
+from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.declared.families.user_tally import USER_TALLY
+from reconcilers.declared.family import Family
+from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
+from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.declared.tally import Listed, QuotaRoot, Sum, Sums, Tally
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.limits.breakers import BreakerLimits
+from reconcilers.limits.write_target import WriteTarget
+from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.memory import Entry
+from reconcilers.words.model import KeyValue, Micros, Row, Slot, Value
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from checkpoints.lineage import RawLineage
-from reconcilers.family import Family
-from reconcilers.glance import Keys
-from reconcilers.model import KeyValue, Micros, Slot, Wake
-from reconcilers.raw import RawShape
+from reconcilers.declared.family import Family
+from reconcilers.declared.raw import RawShape
+from reconcilers.rows.glance import Keys
+from reconcilers.words.model import KeyValue, Micros, Slot, Wake
 from streaming.steps.glance import Glance
 from streaming.steps.ports import RawTables
 from tests.fakes.raw_tables import shape_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family, Projection, Schema, bind
-from reconcilers.model import Kind, Micros, Row, Value
-from reconcilers.seen import Seen
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family, Projection, Schema, bind
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import Kind, Micros, Row, Value
 from tests.builders.rows import LONG_AGO, MAILBOX, MESSAGE_ID, SCHEMA, SLOT, truth
 
 FLAGS = {"flagdeleted": "boolean", "flagrecent": "boolean"}

@@ -2,7 +2,7 @@
 
 The numbers of canaries are their times here.
 
-Its cost grows with the square of what waits. `reconcilers.frontier` must decide as it does.
+Its cost grows with the square of what waits. `reconcilers.capture.frontier` must decide as it does.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from reconcilers.frontier import MISSING, UNWATCHED, Canary, Echo, FrontierRules, Lane, Span
-from reconcilers.model import Micros
+from reconcilers.capture.frontier import MISSING, UNWATCHED, Canary, Echo, FrontierRules, Lane, Span
+from reconcilers.words.model import Micros
 
 
 @dataclass

@@ -1,9 +1,9 @@
 """What a worker may write where its own clock stands."""
 
 from checkpoints.memory_pauses import MemoryPauses
-from reconcilers.gate import Admission
-from reconcilers.waiting import Waiting
-from reconcilers.write_target import WriteTarget
+from reconcilers.limits.gate import Admission
+from reconcilers.limits.write_target import WriteTarget
+from reconcilers.words.waiting import Waiting
 from streaming.steps.pauses import PauseWatch
 from streaming.steps.permit import Permit
 

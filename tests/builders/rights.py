@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from reconcilers.family import Family, Projection, Schema, TruthTable, bind
-from reconcilers.key import KeyColumn
-from reconcilers.model import Micros, Row, Slot, Value
+from reconcilers.declared.family import Family, Projection, Schema, TruthTable, bind
+from reconcilers.words.key import KeyColumn
+from reconcilers.words.model import Micros, Row, Slot, Value
 from tests.builders.rows import LONG_AGO
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import UUID
 
-from reconcilers.confirm import Moment
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family, Projection, bind, keeping
-from reconcilers.memory import NOTHING_REMEMBERED, Memory
-from reconcilers.millis import Millis
-from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Value
-from reconcilers.seen import Seen
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family, Projection, bind, keeping
+from reconcilers.rows.confirm import Moment
+from reconcilers.rows.memory import NOTHING_REMEMBERED, Memory
+from reconcilers.rows.seen import Seen
+from reconcilers.words.millis import Millis
+from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Value
 
 SECOND: Micros = 1_000_000
 DELAY: Micros = 45 * SECOND

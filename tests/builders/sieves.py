@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from checkpoints.memory import MemoryJournal
 from checkpoints.memory_lost_rows import MemoryLostRows
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family, keeping
-from reconcilers.model import Micros
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family, keeping
+from reconcilers.words.model import Micros
 from streaming.again.sieve import Sieve, SuspectSink
 from streaming.again.together import PastTogether, Systematic, Told
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from reconcilers.model import Slot
+from reconcilers.words.model import Slot
 from tests.builders.rows import MAILBOX
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.millis import Millis
-from reconcilers.model import Kind, Row, Slot
-from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family
+from reconcilers.declared.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.millis import Millis
+from reconcilers.words.model import Kind, Row, Slot
 
 KINDS = ("memory", pytest.param("cassandra", marks=pytest.mark.stack))
 MESSAGES = MESSAGE.projections[0]

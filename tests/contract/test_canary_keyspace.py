@@ -10,8 +10,8 @@ from cassandra.cluster import Session
 
 from checkpoints.clock import now_micros
 from deploy.mailserver.james import create_schema
-from reconcilers.errors import Refused
-from reconcilers.model import Micros
+from reconcilers.words.errors import Refused
+from reconcilers.words.model import Micros
 from streaming.canary.clock import MeasuredClock
 from streaming.canary.writer import CanaryWriter
 from streaming.monitoring.clocks import ClockWatch

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 from cassandra.cluster import PreparedStatement, ResponseFuture, Session
 
-from reconcilers.model import Row, Value
+from reconcilers.words.model import Row, Value
 from tests.property.cells import Delete, Insert, Key, Statement, Table, Update
 
 COLUMNS = ("flag", "number", "name")

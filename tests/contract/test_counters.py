@@ -12,13 +12,13 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from deploy.mailserver import james
-from reconcilers.errors import NotGuarded, Refused
-from reconcilers.families.message import MESSAGE
-from reconcilers.model import Slot
-from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
-from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
-from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally
-from reconcilers.writes import AddToCounter
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
+from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.declared.tally import Listed, QuotaRoot, Sum, Sums, Tally
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.words.errors import NotGuarded, Refused
+from reconcilers.words.model import Slot
 from streaming.settings import CassandraSettings
 from streaming.tables import CounterTables, open_session
 from streaming.tables.counters import PAGE

@@ -12,10 +12,10 @@ from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraLineage, Store, create_schema
 from deploy.mailserver import james
-from reconcilers.family import Family, bind
-from reconcilers.memory import Entry, Watching
-from reconcilers.millis import Millis
-from reconcilers.model import Row, Slot
+from reconcilers.declared.family import Family, bind
+from reconcilers.rows.memory import Entry, Watching
+from reconcilers.words.millis import Millis
+from reconcilers.words.model import Row, Slot
 from streaming.settings import Settings
 from streaming.tables import Tables, schema_of
 from streaming.tables.session import open_session

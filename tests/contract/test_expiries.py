@@ -8,7 +8,7 @@ import pytest
 from checkpoints.cassandra import CassandraExpiries
 from checkpoints.expiries import Expiries, Expiry
 from checkpoints.memory import MemoryExpiries
-from reconcilers.model import Slot
+from reconcilers.words.model import Slot
 from tests.contract.making import days_of_its_own
 
 SECOND = 1_000_000

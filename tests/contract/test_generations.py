@@ -16,11 +16,11 @@ from checkpoints.cassandra import (
 )
 from checkpoints.generations import GenerationStore
 from checkpoints.memory_generations import MemoryGenerations
-from reconcilers.families.message import MESSAGE
-from reconcilers.generation import GENERATIONS, GUARDS, OWNER, doubt
-from reconcilers.pause import Pause
-from reconcilers.policy import Breaker
-from reconcilers.write_target import ALL
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.limits.breakers import Breaker
+from reconcilers.limits.generation import GENERATIONS, GUARDS, OWNER, doubt
+from reconcilers.limits.pause import Pause
+from reconcilers.limits.write_target import ALL
 
 NONE = dict.fromkeys(GENERATIONS)
 FIRST, SECOND = (

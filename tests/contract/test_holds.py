@@ -10,8 +10,8 @@ from checkpoints.cassandra import CassandraHolds
 from checkpoints.holds import Holds
 from checkpoints.memory_holds import MemoryHolds
 from checkpoints.pauses import Resumed
-from reconcilers.family import Family
-from reconcilers.hold import Hold
+from reconcilers.declared.family import Family
+from reconcilers.limits.hold import Hold
 from tests.contract.making import a_family, a_slot
 
 AT = 1_800_000_000_000_000

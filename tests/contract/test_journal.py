@@ -12,12 +12,12 @@ from checkpoints.cassandra.journal import bucket_of
 from checkpoints.clock import now_micros
 from checkpoints.journal import Journal
 from checkpoints.memory import MemoryJournal
-from reconcilers.family import Family
-from reconcilers.finding import State
-from reconcilers.key import text_of
-from reconcilers.model import Kind, Slot
-from reconcilers.policy import Breaker
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.declared.family import Family
+from reconcilers.limits.breakers import Breaker
+from reconcilers.rows.finding import State
+from reconcilers.words.key import text_of
+from reconcilers.words.model import Kind, Slot
+from reconcilers.words.waiting import Wait, Waiting
 from tests.builders.slots import mailbox_of
 from tests.contract.making import DAY, a_family, a_finding, a_slot, days_of_its_own
 

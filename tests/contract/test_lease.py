@@ -12,7 +12,7 @@ from checkpoints.cassandra import CassandraLease
 from checkpoints.lease import Holder, Lease, LeaseStore
 from checkpoints.memory_lease import MemoryLease
 from deploy.embedded.waiting import HANG_S
-from reconcilers.errors import AlreadyRunning, Unreachable
+from reconcilers.words.errors import AlreadyRunning, Unreachable
 
 LONG = timedelta(seconds=60)
 SHORT = timedelta(seconds=5)

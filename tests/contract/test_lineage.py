@@ -10,9 +10,9 @@ from checkpoints.cassandra import CassandraLineage
 from checkpoints.clock import now_micros
 from checkpoints.lineage import Lineage
 from checkpoints.memory import MemoryLineage
-from reconcilers.deletes import Deletes, OwnDelete, ProjectionDelete, RowDeletes, TruthDelete
-from reconcilers.memory import Entry, Watching
-from reconcilers.model import KeyValue, Micros, Slot
+from reconcilers.rows.deletes import Deletes, OwnDelete, ProjectionDelete, RowDeletes, TruthDelete
+from reconcilers.rows.memory import Entry, Watching
+from reconcilers.words.model import KeyValue, Micros, Slot
 from tests.builders.slots import mailbox_of, uid_of
 from tests.stack.streams import until
 

@@ -8,10 +8,10 @@ import pytest
 from cassandra.cluster import Session
 
 from deploy.mailserver import james
-from reconcilers import live_table
-from reconcilers.live_table import WRITTEN, choose, choose_again
-from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
-from reconcilers.tally import Tally
+from reconcilers.counters import live_table
+from reconcilers.counters.live_table import WRITTEN, choose, choose_again
+from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
+from reconcilers.declared.tally import Tally
 from streaming.settings import CassandraSettings
 from streaming.tables import open_session
 from streaming.tables.live_tables import choice_of, sample_of, uses_of

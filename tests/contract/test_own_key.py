@@ -21,14 +21,14 @@ from checkpoints.memory_tables import MemoryTables
 from checkpoints.schema import step_002
 from checkpoints.schema.step import statements
 from checkpoints.schema.upgrade import upgrade
-from reconcilers.deletes import Deletes, ProjectionDelete, RowDeletes, TruthDelete
-from reconcilers.families import FAMILIES
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.memory import Entry
-from reconcilers.model import Kind, Micros, Row, Slot
-from reconcilers.writes import SetCells
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.family import Family
+from reconcilers.declared.writes import SetCells
+from reconcilers.rows.deletes import Deletes, ProjectionDelete, RowDeletes, TruthDelete
+from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.memory import Entry
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind, Micros, Row, Slot
 from tests.builders.rights import EVE, LISTING, RIGHTS
 from tests.fakes.schema_store import Killed
 

@@ -8,7 +8,7 @@ import pytest
 from checkpoints.cassandra import CassandraGenerations, CassandraOwner, Store, create_schema
 from checkpoints.memory_owner import MemoryOwner
 from checkpoints.owner import OwnerStore
-from reconcilers.generation import GENERATIONS
+from reconcilers.limits.generation import GENERATIONS
 
 
 @pytest.fixture

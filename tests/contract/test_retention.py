@@ -17,9 +17,9 @@ from checkpoints.cassandra import (
     journal,
     lineage,
 )
-from reconcilers.deletes import ProjectionDelete, RowDeletes, TruthDelete
-from reconcilers.memory import Entry
-from reconcilers.model import Slot
+from reconcilers.rows.deletes import ProjectionDelete, RowDeletes, TruthDelete
+from reconcilers.rows.memory import Entry
+from reconcilers.words.model import Slot
 from tests.contract.making import a_family, a_finding, a_slot
 
 DAY = 86_400

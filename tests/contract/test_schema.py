@@ -12,8 +12,8 @@ from checkpoints.lease import Holder, Lease
 from checkpoints.schema import STEPS
 from checkpoints.schema.step import RowStore, SchemaStep, statements
 from checkpoints.schema.upgrade import product_version, read_gap, upgrade
-from reconcilers.errors import AlreadyRunning, NewerSchema, Refused
-from reconcilers.family import Schema
+from reconcilers.declared.family import Schema
+from reconcilers.words.errors import AlreadyRunning, NewerSchema, Refused
 from tests.fakes.dying_store import DyingStore
 from tests.fakes.schema_store import Killed
 

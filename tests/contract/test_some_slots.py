@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import bind
-from reconcilers.model import Row, Slot
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import bind
+from reconcilers.words.model import Row, Slot
 from streaming.settings import CassandraSettings
 from streaming.steps.ports import GroupTables
 from streaming.tables import Tables, open_session, schema_of

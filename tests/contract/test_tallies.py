@@ -11,8 +11,8 @@ import pytest
 from checkpoints.cassandra import CassandraRounds, CassandraTallies, Store
 from checkpoints.memory_tallies import MemoryRounds, MemoryTallies
 from checkpoints.tallies import Chunk, ChunkSums, Rounds, Tallies
-from reconcilers.errors import Retryable
-from reconcilers.tally import NOTHING, Sum, Sums
+from reconcilers.declared.tally import NOTHING, Sum, Sums
+from reconcilers.words.errors import Retryable
 from tests.contract.making import days_of_its_own
 
 HOUR = 3_600_000_000

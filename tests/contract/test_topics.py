@@ -9,7 +9,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, NewTopic
 
 from deploy.prepare import prepare_topics
-from reconcilers.families.message import MESSAGE
+from reconcilers.declared.families.message import MESSAGE
 from streaming.commands.checks.broker import topics
 from streaming.commands.checks.check import KafkaContext, Level
 from streaming.settings import KafkaSettings, Settings

@@ -14,12 +14,12 @@ from cassandra.cluster import Session
 from checkpoints.cassandra import CassandraLineage, CassandraRawLineage, RawReads, Store, levels
 from checkpoints.lineage import Lineage, RawLineage
 from checkpoints.memory import MemoryLineage
-from reconcilers.errors import Refused
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family, Schema, bind
-from reconcilers.memory import Entry
-from reconcilers.model import Slot, Value, Wake
-from reconcilers.raw import BIGINT, RawKey, RawRow
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family, Schema, bind
+from reconcilers.declared.raw import BIGINT, RawKey, RawRow
+from reconcilers.rows.memory import Entry
+from reconcilers.words.errors import Refused
+from reconcilers.words.model import Slot, Value, Wake
 from streaming.steps.ports import RawTables
 from streaming.tables import UndecodedTables
 from streaming.tables.rate_limit import RateLimiter

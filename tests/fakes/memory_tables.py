@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from reconcilers.family import Projection
-from reconcilers.model import KeyValue, Row, Slot
-from reconcilers.writes import Write
+from reconcilers.declared.family import Projection
+from reconcilers.declared.writes import Write
+from reconcilers.words.model import KeyValue, Row, Slot
 
 
 @dataclass

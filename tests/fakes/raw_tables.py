@@ -19,10 +19,10 @@ from cassandra.cqltypes import (
 )
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.family import Family, Projection, Schema
-from reconcilers.key import KeyColumn
-from reconcilers.model import KeyValue, Row, Slot, Value
-from reconcilers.raw import BIGINT, RawCell, RawKey, RawRow, RawShape, raw_shape
+from reconcilers.declared.family import Family, Projection, Schema
+from reconcilers.declared.raw import BIGINT, RawCell, RawKey, RawRow, RawShape, raw_shape
+from reconcilers.words.key import KeyColumn
+from reconcilers.words.model import KeyValue, Row, Slot, Value
 from streaming.tables.dates import _Milliseconds
 from tests.fakes.memory_tables import MemoryTables
 

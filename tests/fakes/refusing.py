@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from checkpoints.memory import MemoryJournal, MemoryLineage
-from reconcilers.errors import Refused, Unreachable
-from reconcilers.family import Projection
-from reconcilers.finding import Attempts, Finding, State
-from reconcilers.gate import Admission
-from reconcilers.key import WHOLE_TABLE, named
-from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Value, Wake
-from reconcilers.writes import Write
+from reconcilers.declared.family import Projection
+from reconcilers.declared.writes import Write
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.finding import Attempts, Finding, State
+from reconcilers.words.errors import Refused, Unreachable
+from reconcilers.words.key import WHOLE_TABLE, named
+from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Value, Wake
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.outcome import Outcome

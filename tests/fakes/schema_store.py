@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from checkpoints.schema.step import made_by
-from reconcilers.errors import Refused
-from reconcilers.family import Schema
+from reconcilers.declared.family import Schema
+from reconcilers.words.errors import Refused
 
 Cells = dict[object, tuple[object, int]]
 """Value and write time by key."""

@@ -19,8 +19,8 @@ from types import MappingProxyType
 from typing import assert_never
 from uuid import UUID
 
-from reconcilers.model import KeyValue, Micros, Row, Value
-from reconcilers.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.words.model import KeyValue, Micros, Row, Value
 from tests.builders.slots import mailbox_of, uid_of
 
 Key = tuple[KeyValue, ...]

@@ -10,11 +10,11 @@ import random
 from collections.abc import Mapping
 from uuid import UUID
 
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family, Projection, bind, keeping
-from reconcilers.model import Kind, Micros, Row, Slot, Value, look_again
-from reconcilers.projections.unseen_uids import UNSEEN_UIDS
-from reconcilers.seen import is_incomplete
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family, Projection, bind, keeping
+from reconcilers.declared.projections.unseen_uids import UNSEEN_UIDS
+from reconcilers.rows.seen import is_incomplete
+from reconcilers.words.model import Kind, Micros, Row, Slot, Value, look_again
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import Delete, Elements, Insert, Key, Statement, Table
 from tests.property.mail import SCHEMA, Climate, Event, Fate, Touch, World

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from checkpoints.pauses import Resumed
-from reconcilers.decision import accepted
-from reconcilers.finding import State
-from reconcilers.hold import Hold
-from reconcilers.model import KeyValue, Kind, Micros, Slot
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.decision import accepted
+from reconcilers.rows.finding import State
+from reconcilers.words.model import KeyValue, Kind, Micros, Slot
 from streaming.steps.confirm import Confirmer
 from streaming.steps.contents import Contents
 from streaming.steps.undo import RowUndo, Undoing

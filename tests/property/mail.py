@@ -14,11 +14,11 @@ from enum import Enum
 from itertools import count
 from uuid import UUID
 
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family, Projection, bind, keeping
-from reconcilers.millis import Millis
-from reconcilers.model import KeyValue, Micros, Row, Slot, Value
-from reconcilers.seen import is_incomplete
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family, Projection, bind, keeping
+from reconcilers.rows.seen import is_incomplete
+from reconcilers.words.millis import Millis
+from reconcilers.words.model import KeyValue, Micros, Row, Slot, Value
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import NO_ELEMENTS, Delete, Elements, Insert, Statement, Table, Update
 

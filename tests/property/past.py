@@ -11,13 +11,13 @@ import random
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reconcilers.behind import longest_age
-from reconcilers.compare import compare
-from reconcilers.finding import State
-from reconcilers.memory import Entry
-from reconcilers.model import Kind, Micros, Row, Slot
-from reconcilers.seen import Seen
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.limits.behind import longest_age
+from reconcilers.rows.compare import compare
+from reconcilers.rows.finding import State
+from reconcilers.rows.memory import Entry
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import Kind, Micros, Row, Slot
+from reconcilers.words.waiting import Wait, Waiting
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import Delete, Key, Table, Update
 from tests.property.mail import FAMILY, MAILBOXES, SECOND, Climate, Event, Fate, World

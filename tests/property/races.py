@@ -13,16 +13,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reconcilers.behind import longest_age
-from reconcilers.compare import compare
-from reconcilers.errors import Unreachable
-from reconcilers.family import Family, Projection
-from reconcilers.finding import Action, Attempts, Finding, State
-from reconcilers.gate import Admission
-from reconcilers.memory import believed_since
-from reconcilers.model import Kind, Micros, Row, Slot, Wake
-from reconcilers.seen import Seen
-from reconcilers.waiting import Waiting
+from reconcilers.declared.family import Family, Projection
+from reconcilers.limits.behind import longest_age
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.compare import compare
+from reconcilers.rows.finding import Action, Attempts, Finding, State
+from reconcilers.rows.memory import believed_since
+from reconcilers.rows.seen import Seen
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Kind, Micros, Row, Slot, Wake
+from reconcilers.words.waiting import Waiting
 from streaming.pipeline.open_finding import finding_wake
 from streaming.pipeline.worker import each_once
 from streaming.steps.confirm import Confirmer

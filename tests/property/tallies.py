@@ -22,14 +22,14 @@ from uuid import UUID
 
 from checkpoints.memory import MemoryLineage
 from checkpoints.memory_tallies import MemoryTallies
-from reconcilers.families.mailbox_tally import MAILBOX_TALLY
-from reconcilers.families.user_tally import USER_TALLY
-from reconcilers.frontier import Canary, Echo, Frontier, FrontierRules, Node
-from reconcilers.memory import Entry
-from reconcilers.model import Micros, Slot
-from reconcilers.tallies.current_quota import CURRENT_QUOTA
-from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
-from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally, summed
+from reconcilers.capture.frontier import Canary, Echo, Frontier, FrontierRules, Node
+from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.declared.families.user_tally import USER_TALLY
+from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
+from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.declared.tally import Listed, QuotaRoot, Sum, Sums, Tally, summed
+from reconcilers.rows.memory import Entry
+from reconcilers.words.model import Micros, Slot
 from streaming.counters.batch_summary import BatchSummary
 from tests.property.mail import MAILBOXES, MILLISECOND, SECOND, START, time_uuid
 

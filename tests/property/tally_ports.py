@@ -15,13 +15,13 @@ from uuid import UUID
 from checkpoints.memory import MemoryJournal
 from checkpoints.memory_tallies import MemoryRounds
 from checkpoints.tallies import ChunkSums
-from reconcilers.drift import Interval
-from reconcilers.errors import Unreachable
-from reconcilers.finding import Finding
-from reconcilers.frontier import Marks
-from reconcilers.model import KeyValue, Micros, Row
-from reconcilers.tally import Listed, QuotaRoot, Sums, Tally
-from reconcilers.writes import AddToCounter
+from reconcilers.capture.frontier import Marks
+from reconcilers.counters.drift import Interval
+from reconcilers.declared.tally import Listed, QuotaRoot, Sums, Tally
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.rows.finding import Finding
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import KeyValue, Micros, Row
 from streaming.counters.batch_summary import BatchSummary
 from tests.property.faults import Outcome
 from tests.property.mail import DATE, MILLISECOND

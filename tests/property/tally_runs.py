@@ -14,11 +14,11 @@ from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
-from reconcilers.drift import Evidence
-from reconcilers.errors import ReconcilerError
-from reconcilers.finding import Finding, State
-from reconcilers.model import Micros
-from reconcilers.tally import Sum, Sums, Tally
+from reconcilers.counters.drift import Evidence
+from reconcilers.declared.tally import Sum, Sums, Tally
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.errors import ReconcilerError
+from reconcilers.words.model import Micros
 from streaming.counters import loop as loop_module
 from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter

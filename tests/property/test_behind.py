@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcilers.finding import State
-from reconcilers.model import Kind, Slot
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.rows.finding import State
+from reconcilers.words.model import Kind, Slot
+from reconcilers.words.waiting import Wait, Waiting
 from tests.property.mail import MAILBOXES, SECOND, Climate, Event, Fate
 from tests.property.races import Run
 

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkpoints.memory_tallies import MemoryTallies
-from reconcilers.late import MANY, Past, under_way
-from reconcilers.model import Micros
-from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
-from reconcilers.tally import Sum, Sums
+from reconcilers.counters.late import MANY, Past, under_way
+from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.declared.tally import Sum, Sums
+from reconcilers.words.model import Micros
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.count import CountedRange, MailboxCounter
 from streaming.counters.open_messages import OpenMessages

@@ -18,14 +18,14 @@ from uuid import UUID
 import pytest
 
 from checkpoints.tallies import Chunk
-from reconcilers import drift
-from reconcilers.drift import Interval, Observation
-from reconcilers.errors import Unreachable
-from reconcilers.finding import Finding, State
-from reconcilers.frontier import Marks, Proven
-from reconcilers.model import Micros
-from reconcilers.tally import Sum, Sums
-from reconcilers.writes import AddToCounter
+from reconcilers.capture.frontier import Marks, Proven
+from reconcilers.counters import drift
+from reconcilers.counters.drift import Interval, Observation
+from reconcilers.declared.tally import Sum, Sums
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Micros
 from streaming.counters import correct as correcting_module
 from streaming.counters import schedule as watch_module
 from streaming.counters.counter_findings import CorrectionLimits

@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 import pytest
 
-from reconcilers.frontier import Proven
-from reconcilers.model import Micros
-from reconcilers.tally import Tally
+from reconcilers.capture.frontier import Proven
+from reconcilers.declared.tally import Tally
+from reconcilers.words.model import Micros
 from streaming.counters import count as count_module
 from streaming.counters import recount as recount_module
 from streaming.counters.look_rules import LookRules

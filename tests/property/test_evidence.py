@@ -11,11 +11,11 @@ from uuid import UUID
 
 import pytest
 
-from reconcilers import evidence, memory, seen
-from reconcilers.deletes import Deletes
-from reconcilers.finding import State
-from reconcilers.memory import Entry, Memory, Watching, memory_of
-from reconcilers.model import Kind, Micros, Slot, Value, Wake
+from reconcilers.rows import evidence, memory, seen
+from reconcilers.rows.deletes import Deletes
+from reconcilers.rows.finding import State
+from reconcilers.rows.memory import Entry, Memory, Watching, memory_of
+from reconcilers.words.model import Kind, Micros, Slot, Value, Wake
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder
 from tests.property.cells import Update

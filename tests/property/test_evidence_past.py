@@ -15,13 +15,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reconcilers import evidence, memory
-from reconcilers import seen as seen_module
-from reconcilers.errors import Refused
-from reconcilers.family import Family
-from reconcilers.memory import Memory, Watching
-from reconcilers.model import KeyValue, Kind, Micros, Row, Slot
-from reconcilers.seen import Seen
+from reconcilers.declared.family import Family
+from reconcilers.rows import evidence, memory
+from reconcilers.rows import seen as seen_module
+from reconcilers.rows.memory import Memory, Watching
+from reconcilers.rows.seen import Seen
+from reconcilers.words.errors import Refused
+from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot
 from streaming.steps.confirm import Confirmer
 from streaming.steps.contents import Contents
 from tests.builders.slots import mailbox_of, uid_of

@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.family import Family, Projection, Schema
-from reconcilers.glance import can_expect, scanned
-from reconcilers.memory import Entry
-from reconcilers.model import KeyValue, Kind, Micros, Slot, Wake
-from reconcilers.raw import RawRow
+from reconcilers.declared.family import Family, Projection, Schema
+from reconcilers.declared.raw import RawRow
+from reconcilers.rows.glance import can_expect, scanned
+from reconcilers.rows.memory import Entry
+from reconcilers.words.model import KeyValue, Kind, Micros, Slot, Wake
 from streaming.steps.look import Look, LookResult
 from tests.builders import indexes, rights, rows
 from tests.builders.glances import WakesGlance, glance_of

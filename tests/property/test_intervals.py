@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers import drift
-from reconcilers.drift import Evidence, Interval, Observation
-from reconcilers.tally import Sum
+from reconcilers.counters import drift
+from reconcilers.counters.drift import Evidence, Interval, Observation
+from reconcilers.declared.tally import Sum
 from tests.property.tally_runs import K
 
 DRIFTS = st.integers(-20, 20)

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from reconcilers import evidence
-from reconcilers.model import Kind
+from reconcilers.rows import evidence
+from reconcilers.words.model import Kind
 from tests.property.lives import Life
 from tests.property.mail import FAMILY
 

@@ -16,9 +16,9 @@ from typing import Any, cast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcilers.chain import Mark
-from reconcilers.frontier import Canary, Echo, Frontier, FrontierRules, Node, Span
-from reconcilers.model import SECOND, Micros
+from reconcilers.capture.chain import Mark
+from reconcilers.capture.frontier import Canary, Echo, Frontier, FrontierRules, Node, Span
+from reconcilers.words.model import SECOND, Micros
 from streaming.canary.writer import CanaryWriter, PlacedCanaries
 from streaming.topics.lanes import KNOWN_AFTER, PARTITIONS_EVERY, Lanes, came_astray, leads_to
 from tests.builders.canaries import TOPIC

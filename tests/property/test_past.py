@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from reconcilers.finding import State
-from reconcilers.model import Kind
+from reconcilers.rows.finding import State
+from reconcilers.words.model import Kind
 from tests.property.mail import FAMILY
 from tests.property.past import Past
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers import compare, plan
-from reconcilers.confirm import Moment
-from reconcilers.family import Family, Projection
-from reconcilers.finding import State
-from reconcilers.model import Difference, Kind
-from reconcilers.seen import Seen
-from reconcilers.writes import Write
+from reconcilers.declared.family import Family, Projection
+from reconcilers.declared.writes import Write
+from reconcilers.rows import compare, plan
+from reconcilers.rows.confirm import Moment
+from reconcilers.rows.finding import State
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import Difference, Kind
 from tests.property.indexed import IndexedPast, IndexedRun
 from tests.property.races import CLIMATES
 

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconcilers import confirm
-from reconcilers.confirm import Moment, judge
-from reconcilers.finding import State
-from reconcilers.model import Difference, Kind, Micros, Report, Suspect, Verdict
-from reconcilers.plan import Plan, plan
-from reconcilers.seen import Seen
-from reconcilers.writes import SetCells, Write
+from reconcilers.declared.writes import SetCells, Write
+from reconcilers.rows import confirm
+from reconcilers.rows.confirm import Moment, judge
+from reconcilers.rows.finding import State
+from reconcilers.rows.plan import Plan, plan
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import Difference, Kind, Micros, Report, Suspect, Verdict
 from streaming.steps import examine
 from streaming.steps.confirm import Confirmer
 from tests.property.mail import FAMILY, Climate

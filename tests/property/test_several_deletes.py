@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconcilers.model import Kind
+from reconcilers.words.model import Kind
 from tests.property.mail import SECOND, Fate
 from tests.property.test_evidence import (
     a_run,

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 
 import pytest
 
-from reconcilers.compare import compare
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Report, Row, Value
-from reconcilers.plan import plan
-from reconcilers.undo import AS_BEFORE, stands, undo
-from reconcilers.writes import Write
+from reconcilers.declared.writes import Write
+from reconcilers.rows.compare import compare
+from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.plan import plan
+from reconcilers.rows.undo import AS_BEFORE, stands, undo
+from reconcilers.words.model import Kind, Report, Row, Value
 from tests.builders.rows import (
     COMPLETE,
     FAMILY,

@@ -12,15 +12,15 @@ from dataclasses import replace
 import pytest
 
 from checkpoints.pauses import Resumed
-from reconcilers import seen as seen_module
-from reconcilers.confirm import Moment
-from reconcilers.decision import accepted
-from reconcilers.finding import State
-from reconcilers.hold import Hold
-from reconcilers.memory import Memory
-from reconcilers.model import Kind, Micros, Row, Slot, Verdict
-from reconcilers.seen import Seen
-from reconcilers.writes import Write
+from reconcilers.declared.writes import Write
+from reconcilers.limits.hold import Hold
+from reconcilers.rows import seen as seen_module
+from reconcilers.rows.confirm import Moment
+from reconcilers.rows.decision import accepted
+from reconcilers.rows.finding import State
+from reconcilers.rows.memory import Memory
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import Kind, Micros, Row, Slot, Verdict
 from streaming.steps import confirm as confirm_module
 from streaming.steps.confirm import Confirmer
 from streaming.steps.own_deletes import RememberedWrites

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from reconcilers.family import Family
-from reconcilers.model import Wake
+from reconcilers.declared.family import Family
+from reconcilers.words.model import Wake
 from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper

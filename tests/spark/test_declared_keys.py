@@ -8,8 +8,8 @@ from uuid import UUID
 
 from pyspark.sql import SparkSession
 
-from reconcilers.families.message import MESSAGE
-from reconcilers.model import PUBLISHED, Kind, Wake, look_again
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.words.model import PUBLISHED, Kind, Wake, look_again
 from tests.builders.answered import ANSWERED, WITH_ANSWERED
 from tests.builders.rights import BOB, RIGHTS, SHARED, place
 from tests.builders.rows import MAILBOX, MESSAGE_ID, SLOT

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import keeping
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import keeping
 from streaming.canary.alone import CanariesAlone
 from streaming.pipeline.envelope import decoder
 from streaming.topics import Record as KafkaRecord

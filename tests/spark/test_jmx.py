@@ -7,7 +7,7 @@ import pytest
 from py4j.java_gateway import launch_gateway
 
 from deploy.embedded.ports import free_ports
-from reconcilers.errors import Misconfigured, Refused, Unreachable
+from reconcilers.words.errors import Misconfigured, Refused, Unreachable
 from streaming.monitoring.jvm import Jvm
 from streaming.monitoring.lwt_beans import JmxLogin, beans_of
 

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from reconcilers.families.message import MESSAGE
+from reconcilers.declared.families.message import MESSAGE
 from streaming.pipeline.keys import grouper
 from tests.spark.records import Record, event, keys
 

@@ -15,7 +15,7 @@ from cassandra.cluster import Session
 from deploy import captured
 from deploy.embedded import Stack, Wanted
 from deploy.embedded.spec import CassandraRelease
-from reconcilers.projections import MESSAGE_PROJECTIONS
+from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from tests.conftest import make_mail_tables
 from tests.endpoints import Endpoints, Running
 from tests.stack.reconnecting import reconnecting

@@ -24,15 +24,15 @@ from checkpoints.lineage import Lineage
 from deploy.comparison.messages import Mismatch, compare_row
 from deploy.mailserver import james
 from deploy.mailserver.mail import Message
-from reconcilers.errors import ReconcilerError, Retryable
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family, Projection, bind, keeping
-from reconcilers.finding import Action, Attempts, Finding
-from reconcilers.gate import Admission
-from reconcilers.key import named
-from reconcilers.memory import believed_since
-from reconcilers.model import KeyValue, Micros, Row, Slot, Wake
-from reconcilers.writes import Write
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family, Projection, bind, keeping
+from reconcilers.declared.writes import Write
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.finding import Action, Attempts, Finding
+from reconcilers.rows.memory import believed_since
+from reconcilers.words.errors import ReconcilerError, Retryable
+from reconcilers.words.key import named
+from reconcilers.words.model import KeyValue, Micros, Row, Slot, Wake
 from streaming.settings import CassandraSettings, load
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules

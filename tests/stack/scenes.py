@@ -25,7 +25,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from checkpoints.bookmarks import Bookmark, flat
 from checkpoints.cassandra import CassandraBookmarks, CassandraLineage, Store, create_schema
 from checkpoints.clock import now_micros, to_micros
-from reconcilers.capture import text_of
+from reconcilers.declared.capture import text_of
 from streaming.commands.mode import StreamNames
 from streaming.settings import Mode, load
 from streaming.topics import Watcher

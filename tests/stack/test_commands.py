@@ -25,11 +25,11 @@ from checkpoints.cassandra import (
 from checkpoints.clock import now_micros
 from checkpoints.lease import Lease
 from deploy.mailserver import james
-from reconcilers.errors import Misconfigured, Unreachable
-from reconcilers.families.message import MESSAGE
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Slot
-from reconcilers.policy import Breaker
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.limits.breakers import Breaker
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.errors import Misconfigured, Unreachable
+from reconcilers.words.model import Kind, Slot
 from streaming import app
 from streaming.commands import status
 from streaming.commands.holding import Holding, clocks_apart

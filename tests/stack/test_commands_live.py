@@ -11,11 +11,11 @@ from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, Store, create_schema
 from checkpoints.clock import now_micros
-from reconcilers.families.message import MESSAGE
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Slot
-from reconcilers.policy import Breaker
-from reconcilers.writes import SetCells
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.writes import SetCells
+from reconcilers.limits.breakers import Breaker
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Kind, Slot
 from streaming import app
 from streaming.settings import load
 from tests.builders.slots import mailbox_of, uid_of

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from reconcilers.drift import LIST_MAY_LACK_ROWS
+from reconcilers.counters.drift import LIST_MAY_LACK_ROWS
 from tests.stack.counted import SIZE, Counted
 from tests.stack.recomputing import Recomputing
 from tests.stack.scenes import Scene, cells

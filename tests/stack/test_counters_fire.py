@@ -12,12 +12,12 @@ import pytest
 from checkpoints import codec
 from checkpoints.cassandra import CassandraJournal, Store
 from deploy.mailserver.mailserver import MailServer
-from reconcilers.decision import accepted
-from reconcilers.families.mailbox_tally import MAILBOX_TALLY
-from reconcilers.families.user_tally import USER_TALLY
-from reconcilers.finding import Finding
-from reconcilers.model import Kind
-from reconcilers.writes import AddToCounter
+from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.declared.families.user_tally import USER_TALLY
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.rows.decision import accepted
+from reconcilers.rows.finding import Finding
+from reconcilers.words.model import Kind
 from tests.stack.fire import Fire, Owner, Writers
 from tests.stack.scenes import Scene
 from tests.stack.streams import until

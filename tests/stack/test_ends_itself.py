@@ -9,8 +9,8 @@ from cassandra.cluster import Session
 
 from checkpoints.clock import now_micros
 from deploy.mailserver.mail import Clock
-from reconcilers.exit_codes import ExitCode
-from reconcilers.model import Kind
+from reconcilers.words.exit_codes import ExitCode
+from reconcilers.words.model import Kind
 from tests.endpoints import Endpoints
 from tests.stack.streams import Stream, until
 from tests.stack.users import PROJECTION, RIGHT, TRUTH, User, a_difference, a_message

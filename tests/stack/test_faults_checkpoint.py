@@ -15,7 +15,7 @@ import pytest
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder
 from deploy.mailserver.mail import Message
-from reconcilers.exit_codes import ExitCode
+from reconcilers.words.exit_codes import ExitCode
 from tests.stack.scenes import events_of
 from tests.stack.streams import Stream, until
 from tests.stack.users import PROJECTION, TRUTH

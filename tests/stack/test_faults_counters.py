@@ -13,7 +13,7 @@ import pytest
 from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, CassandraRounds, Store
-from reconcilers.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from tests.conftest import make_mail_tables
 from tests.endpoints import Running
 from tests.stack.conftest import LATEST, TALLIES

@@ -71,7 +71,8 @@ def survives(restarted: Restarted, points: tuple[str, ...], folder: Path) -> Non
     restarted.await_convergence()
     restarted.each_was_repaired_once()
     assert timed_out.exists()
-    assert stream.said("the query died: reconcilers.errors.Unreachable: no answer came in time")
+    unreachable = "reconcilers.words.errors.Unreachable: no answer came in time"
+    assert stream.said(f"the query died: {unreachable}")
     assert stream.stop() == 0
 
 

@@ -15,10 +15,10 @@ from cassandra.cluster import Session
 from checkpoints.clock import now_micros
 from deploy.comparison.messages import Mismatch
 from deploy.mailserver.mail import Clock, Message
-from reconcilers.errors import Refused, Unreachable
-from reconcilers.finding import State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Kind, Slot
+from reconcilers.rows.finding import State
+from reconcilers.words.errors import Refused, Unreachable
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind, Slot
 from tests.endpoints import Endpoints
 from tests.stack.rounds import (
     MOST_ATTEMPTS,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
-from reconcilers.drift import LIST_MAY_LACK_ROWS
+from reconcilers.counters.drift import LIST_MAY_LACK_ROWS
 from tests.endpoints import Running
 from tests.stack.conftest import LATEST, TALLIES
 from tests.stack.counted import SIZE, Counted

@@ -26,12 +26,12 @@ from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store
 from checkpoints.clock import now_micros
 from deploy import captured
 from deploy.embedded import ADMIN, Stack, Wanted
-from reconcilers.families.mailbox_tally import MAILBOX_TALLY
-from reconcilers.families.message import MESSAGE
-from reconcilers.finding import Finding
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Kind
-from reconcilers.projections import MESSAGE_PROJECTIONS
+from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.projections import MESSAGE_PROJECTIONS
+from reconcilers.rows.finding import Finding
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind
 from tests.endpoints import Endpoints
 from tests.stack.conftest import LATEST
 from tests.stack.counted import Counted

@@ -12,9 +12,9 @@ from kafka.errors import UnknownTopicOrPartitionError
 from kafka.structs import TopicPartition
 
 from checkpoints.cassandra import CassandraBookmarks, CassandraLineage, Store
-from reconcilers.exit_codes import ExitCode
-from reconcilers.finding import State
-from reconcilers.model import Kind
+from reconcilers.rows.finding import State
+from reconcilers.words.exit_codes import ExitCode
+from reconcilers.words.model import Kind
 from streaming.commands.mode import StreamNames
 from streaming.settings import KafkaSettings, Mode, load
 from streaming.topics import Watcher

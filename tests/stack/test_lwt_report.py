@@ -11,8 +11,8 @@ import pytest
 from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 
-from reconcilers.exit_codes import ExitCode
-from reconcilers.lwt_cost import PAXOS, Range
+from reconcilers.lwt.cost import PAXOS, Range
+from reconcilers.words.exit_codes import ExitCode
 from streaming.settings import load
 from tests.endpoints import Endpoints
 from tests.stack.reporting import Mail, Report, mail, reporting

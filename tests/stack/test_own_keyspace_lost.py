@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from cassandra.cluster import Session
 
-from reconcilers.generation import GENERATIONS
+from reconcilers.limits.generation import GENERATIONS
 from tests.endpoints import Running
 from tests.stack.conftest import a_scene
 from tests.stack.scenes import Place, Scene, begin_at_the_end, cells

@@ -15,9 +15,9 @@ from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store
 from checkpoints.clock import now_micros
 from deploy import captured
 from deploy.embedded import ADMIN, Stack, Wanted
-from reconcilers.finding import Finding, State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import NEVER_WRITTEN, Kind
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import NEVER_WRITTEN, Kind
 from streaming.settings import CanarySettings
 from tests.endpoints import Endpoints
 from tests.stack.guarded import MAIL_SERVER, OWN, ROLE, prepare, session_of

@@ -16,7 +16,7 @@ from cassandra.cluster import Session
 from checkpoints.clock import now_micros
 from deploy.comparison.messages import Mismatch
 from deploy.mailserver.mail import Clock, Flags, Message
-from reconcilers.model import Kind
+from reconcilers.words.model import Kind
 from tests.endpoints import Endpoints
 from tests.stack.rounds import (
     SECOND,

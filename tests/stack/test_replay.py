@@ -18,7 +18,7 @@ from cassandra.cluster import Session
 
 from checkpoints.bookmarks import Bookmark, flat
 from checkpoints.cassandra import CassandraBookmarks, Store
-from reconcilers.exit_codes import ExitCode
+from reconcilers.words.exit_codes import ExitCode
 from streaming.commands.mode import StreamNames
 from streaming.settings import Mode, load
 from streaming.topics import Watcher

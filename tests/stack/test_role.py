@@ -18,11 +18,11 @@ from checkpoints.cassandra import CassandraJournal, CassandraLease, Store
 from checkpoints.lease import Holder, Lease
 from deploy.embedded import Stack
 from deploy.mailserver import james
-from reconcilers.errors import Refused, Unreachable
-from reconcilers.exit_codes import ExitCode
-from reconcilers.families.message import MESSAGE
-from reconcilers.finding import State
-from reconcilers.projections import MESSAGE_PROJECTIONS
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.projections import MESSAGE_PROJECTIONS
+from reconcilers.rows.finding import State
+from reconcilers.words.errors import Refused, Unreachable
+from reconcilers.words.exit_codes import ExitCode
 from streaming import app
 from streaming.monitoring.jvm import Jvm
 from streaming.settings import Settings, load

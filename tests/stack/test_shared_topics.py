@@ -17,7 +17,7 @@ from checkpoints.bookmarks import Bookmark, Place, flat
 from checkpoints.cassandra import CassandraBookmarks, Store
 from checkpoints.clock import now_micros
 from deploy.mailserver.mail import Clock, Message
-from reconcilers.model import Kind
+from reconcilers.words.model import Kind
 from streaming.settings import KafkaSettings
 from streaming.topics import Watcher
 from tests.stack.rounds import Rows

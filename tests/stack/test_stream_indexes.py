@@ -14,10 +14,10 @@ from itertools import chain
 import pytest
 
 from checkpoints.cassandra import CassandraJournal, Store
-from reconcilers.families.message import MESSAGE
-from reconcilers.finding import Finding
-from reconcilers.model import Slot
-from reconcilers.writes import DeleteRow
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.writes import DeleteRow
+from reconcilers.rows.finding import Finding
+from reconcilers.words.model import Slot
 from tests.stack.scenes import Cells, Place, Scene, cells, now_us
 from tests.stack.streams import DELAY, until
 

@@ -15,9 +15,9 @@ from cassandra.cluster import Session
 from cassandra.util import uuid_from_time
 
 from checkpoints.cassandra import CassandraJournal, Store
-from reconcilers.families.message import MESSAGE
-from reconcilers.finding import State
-from reconcilers.model import Slot
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.rows.finding import State
+from reconcilers.words.model import Slot
 from streaming.tables import canary_schema
 from tests.endpoints import Running
 from tests.stack.conftest import a_scene

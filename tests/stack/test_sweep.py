@@ -13,7 +13,7 @@ import pytest
 from cassandra.cluster import Session
 
 from deploy.demo.old_mail import end_segment
-from reconcilers.exit_codes import ExitCode
+from reconcilers.words.exit_codes import ExitCode
 from tests.endpoints import Running
 from tests.stack.conftest import a_scene
 from tests.stack.scenes import SECOND_US, Place, Scene, cells, now_us

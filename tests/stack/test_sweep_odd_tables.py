@@ -18,7 +18,7 @@ from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraLineage, Store
 from checkpoints.clock import now_micros, to_micros
-from reconcilers.exit_codes import ExitCode
+from reconcilers.words.exit_codes import ExitCode
 from streaming.settings import load
 from tests.endpoints import Running
 from tests.stack.conftest import a_scene

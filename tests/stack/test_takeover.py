@@ -31,14 +31,14 @@ from checkpoints.codec import finding_from_json
 from checkpoints.schema.upgrade import read_gap, upgrade
 from deploy import captured
 from deploy.mailserver import james
-from reconcilers.errors import AlreadyRunning
-from reconcilers.families import FAMILIES
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.key import as_json
-from reconcilers.memory import Entry, Watching
-from reconcilers.model import Kind, Slot
-from reconcilers.tally import Sums
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import Sums
+from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.memory import Entry, Watching
+from reconcilers.words.errors import AlreadyRunning
+from reconcilers.words.key import as_json
+from reconcilers.words.model import Kind, Slot
 from streaming.settings import load
 from streaming.tables import disconnect
 from streaming.tables.own_keyspace import make_own, open_own

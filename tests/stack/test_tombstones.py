@@ -12,9 +12,9 @@ from cassandra.cluster import Session
 
 from checkpoints.clock import now_micros
 from deploy.mailserver.mail import Clock, Message
-from reconcilers.decision import retried
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Micros
+from reconcilers.rows.decision import retried
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Kind, Micros
 from tests.endpoints import Endpoints
 from tests.stack.rounds import (
     DELAY,

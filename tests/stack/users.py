@@ -19,7 +19,7 @@ from deploy.mailserver.mailserver import delete_write, flags_write, insert_write
 from deploy.mailserver.projection import statement_of
 from deploy.mailserver.statements import Statements
 from deploy.mailserver.truth import Truth
-from reconcilers.model import Kind, Micros, Slot, Wake
+from reconcilers.words.model import Kind, Micros, Slot, Wake
 
 Half = Callable[[], list[Wake]]
 TRUTH, PROJECTION = "imapuidtable", "messageidtable"

@@ -16,9 +16,9 @@ from checkpoints.clock import now_micros
 from deploy.comparison.messages import Mismatch
 from deploy.mailserver import james
 from deploy.mailserver.mail import Clock, Message
-from reconcilers.families.message import MESSAGE
-from reconcilers.finding import Finding
-from reconcilers.model import Kind
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.rows.finding import Finding
+from reconcilers.words.model import Kind
 from tests.endpoints import Endpoints
 from tests.stack.rounds import Rows
 from tests.stack.scenes import begin_at_the_end, events_of

@@ -16,14 +16,14 @@ from checkpoints.lease import Holder, Lease
 from checkpoints.memory import MemoryJournal
 from checkpoints.memory_lease import MemoryLease
 from checkpoints.memory_pauses import MemoryPauses
-from reconcilers.errors import AlreadyRunning
-from reconcilers.gate import Admission, admit
-from reconcilers.model import Kind, Micros, Slot, Suspect
-from reconcilers.pause import PILOT, Pause
-from reconcilers.pilot import Pilot
-from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits
-from reconcilers.projections.deleted_uids import DELETED_UIDS
-from reconcilers.waiting import Wait, Waiting, why_of
+from reconcilers.declared.projections.deleted_uids import DELETED_UIDS
+from reconcilers.limits.breakers import OF_ROWS, Breaker, BreakerLimits
+from reconcilers.limits.gate import Admission, admit
+from reconcilers.limits.pause import PILOT, Pause
+from reconcilers.limits.pilot import Pilot
+from reconcilers.words.errors import AlreadyRunning
+from reconcilers.words.model import Kind, Micros, Slot, Suspect
+from reconcilers.words.waiting import Wait, Waiting, why_of
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.admission import FEW_KEYS, AdmissionControl
 from streaming.pipeline.breakers import BreakerWatch

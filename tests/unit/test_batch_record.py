@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import KafkaIds, Offsets, Place
 from checkpoints.memory_progress import MemoryBookmarks
-from reconcilers.errors import Unreachable
-from reconcilers.model import Micros, Suspect
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Micros, Suspect
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.batch_record import IDLE_RECORD, BatchRecord, StreamPosition
 from streaming.pipeline.slices import Slice

@@ -18,13 +18,13 @@ from checkpoints.memory_lease import MemoryLease
 from checkpoints.memory_losses import MemoryLosses
 from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.memory_progress import MemoryBookmarks
-from reconcilers.errors import AlreadyRunning, Unreachable
-from reconcilers.finding import Action, Finding, State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.memory import Watching
-from reconcilers.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
-from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.limits.breakers import OF_ROWS, Breaker, BreakerLimits
+from reconcilers.rows.finding import Action, Finding, State
+from reconcilers.rows.memory import Watching
+from reconcilers.words.errors import AlreadyRunning, Unreachable
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import MemoryReport, MemoryWatch
 from streaming.canary.watch import FrontierWatch

@@ -13,10 +13,10 @@ from prometheus_client import CollectorRegistry
 from checkpoints.bookmarks import KafkaIds, Place
 from checkpoints.memory import MemoryJournal
 from checkpoints.memory_progress import MemoryBookmarks
-from reconcilers.errors import Unreachable
-from reconcilers.frontier import Echo
-from reconcilers.model import Slot
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.capture.frontier import Echo
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Slot
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.batch_summary import BatchSummary
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition

@@ -8,11 +8,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.memory import MemoryJournal
-from reconcilers.behind import Heard, longest_age, why_behind
-from reconcilers.frontier import Times
-from reconcilers.model import Kind, Micros, Suspect
-from reconcilers.policy import BreakerLimits
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.capture.frontier import Times
+from reconcilers.limits.behind import Heard, longest_age, why_behind
+from reconcilers.limits.breakers import BreakerLimits
+from reconcilers.words.model import Kind, Micros, Suspect
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.behind import BehindWatch, judged_within, longest_age_of
 from streaming.pipeline.breakers import BreakerWatch

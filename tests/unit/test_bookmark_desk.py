@@ -4,7 +4,7 @@ import pytest
 
 from checkpoints.bookmarks import Bookmark
 from checkpoints.memory_progress import MemoryBookmarks
-from reconcilers.errors import Misconfigured
+from reconcilers.words.errors import Misconfigured
 from streaming.commands.bookmark import BookmarkDesk
 
 NOW = 1_800_000_000_000_000

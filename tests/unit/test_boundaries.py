@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.confirm import describe
-from reconcilers.drift import correction
-from reconcilers.finding import Action, Attempts, Finding, Now, State, advance, newer_than_ours
-from reconcilers.memory import Memory
-from reconcilers.model import Consistent, Difference, Kind, Row
-from reconcilers.tally import Sum
-from reconcilers.writes import AddToSet, DeleteRow
+from reconcilers.counters.drift import correction
+from reconcilers.declared.tally import Sum
+from reconcilers.declared.writes import AddToSet, DeleteRow
+from reconcilers.rows.confirm import describe
+from reconcilers.rows.finding import Action, Attempts, Finding, Now, State, advance, newer_than_ours
+from reconcilers.rows.memory import Memory
+from reconcilers.words.model import Consistent, Difference, Kind, Row
 from tests.builders.indexes import APPLICABLE, gathered
 from tests.builders.rows import FAMILY, LONG_AGO, MOMENT, NOW, PROJECTION, SLOT, row, seen, truth
 from tests.builders.slots import slots

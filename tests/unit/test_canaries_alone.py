@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from reconcilers.errors import Unreachable
-from reconcilers.frontier import Canary, Echo
+from reconcilers.capture.frontier import Canary, Echo
+from reconcilers.words.errors import Unreachable
 from streaming.canary.alone import MOST, NUMBERS, CanariesAlone, Ranges
 from streaming.topics import Record, came_astray
 

@@ -10,7 +10,7 @@ import pytest
 
 from checkpoints.bookmarks import Bookmark
 from checkpoints.memory_progress import MemoryBookmarks
-from reconcilers.errors import AlreadyRunning, Misconfigured
+from reconcilers.words.errors import AlreadyRunning, Misconfigured
 from streaming.commands import canary
 from streaming.commands.mode import StreamNames
 from streaming.settings import Mode, Settings

@@ -12,10 +12,10 @@ import pytest
 
 from checkpoints.lease import Holder, Lease
 from checkpoints.memory_lease import MemoryLease
-from reconcilers.chain import Mark
-from reconcilers.errors import AlreadyRunning, Refused, Unreachable
-from reconcilers.frontier import Canary, Node
-from reconcilers.model import Micros
+from reconcilers.capture.chain import Mark
+from reconcilers.capture.frontier import Canary, Node
+from reconcilers.words.errors import AlreadyRunning, Refused, Unreachable
+from reconcilers.words.model import Micros
 from streaming.canary.writer import (
     LEASE_EVERY,
     RING_RESTS,

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from checkpoints.clock import to_seconds
 from checkpoints.memory import MemoryJournal, MemoryLineage
-from reconcilers.ceiling import MINUTE, Ceiling, Written
-from reconcilers.finding import Action, Finding, State
-from reconcilers.gate import Admission
-from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
-from reconcilers.policy import BreakerLimits
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.limits.breakers import BreakerLimits
+from reconcilers.limits.ceiling import MINUTE, Ceiling, Written
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.finding import Action, Finding, State
+from reconcilers.words.model import Kind, Micros, Slot, Suspect, Wake
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.slices import Slice

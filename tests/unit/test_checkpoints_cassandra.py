@@ -28,7 +28,7 @@ from cassandra.protocol import (
 from checkpoints.cassandra.driver_errors import translated
 from checkpoints.cassandra.journal import BUCKETS, bucket_of
 from checkpoints.cassandra.store import checked_name, in_groups, levels
-from reconcilers.errors import Misconfigured, Overloaded, ReadFailed, Refused, Unreachable
+from reconcilers.words.errors import Misconfigured, Overloaded, ReadFailed, Refused, Unreachable
 
 OVERLOADED = OverloadedErrorMessage(0x1001, "overloaded", None)
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints import codec
-from reconcilers.errors import Misconfigured
-from reconcilers.families.message import MESSAGE
-from reconcilers.finding import Finding, State
-from reconcilers.millis import Millis
-from reconcilers.model import Kind, Row, Slot, Value
-from reconcilers.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.millis import Millis
+from reconcilers.words.model import Kind, Row, Slot, Value
 
 PROJECTION = MESSAGE.projections[0]
 

@@ -17,11 +17,11 @@ from checkpoints.memory import (
     MemoryLineage,
 )
 from checkpoints.memory_tallies import MemoryTallies
-from reconcilers.family import Family, Projection
-from reconcilers.finding import Action, Finding, State
-from reconcilers.gate import Admission
-from reconcilers.model import KeyValue, Kind, Row, Slot, Suspect, Wake
-from reconcilers.writes import Write
+from reconcilers.declared.family import Family, Projection
+from reconcilers.declared.writes import Write
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.finding import Action, Finding, State
+from reconcilers.words.model import KeyValue, Kind, Row, Slot, Suspect, Wake
 from streaming.pipeline.repair_task import repair_task
 from streaming.pipeline.worker import Connections, Job
 from streaming.settings import Settings

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reconcilers.errors import Overloaded, Unreachable
-from reconcilers.waiting import Wait, Waiting, why_of
+from reconcilers.words.errors import Overloaded, Unreachable
+from reconcilers.words.waiting import Wait, Waiting, why_of
 from streaming.monitoring.clocks import EVERY, ClockWatch, OwnTime
 from streaming.monitoring.metrics import Metrics
 from tests.builders.clocks import Host, OneNode

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from checkpoints.memory import MemoryJournal
 from checkpoints.pauses import Resumed
-from reconcilers.ceiling import MINUTE, Allowance
-from reconcilers.finding import Finding, State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Kind, Micros, Slot, Suspect
-from reconcilers.pause import Pause
-from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.write_target import ALL
+from reconcilers.limits.breakers import OF_ROWS, Breaker, BreakerLimits
+from reconcilers.limits.ceiling import MINUTE, Allowance
+from reconcilers.limits.pause import Pause
+from reconcilers.limits.write_target import ALL
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind, Micros, Slot, Suspect
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_finding import opened

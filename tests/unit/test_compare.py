@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.compare import compare, differing_columns
-from reconcilers.millis import Millis
-from reconcilers.model import Difference, Kind, Row, Value
-from reconcilers.seen import Seen, is_incomplete
+from reconcilers.rows.compare import compare, differing_columns
+from reconcilers.rows.seen import Seen, is_incomplete
+from reconcilers.words.millis import Millis
+from reconcilers.words.model import Difference, Kind, Row, Value
 from tests.builders.rows import FAMILY, OTHER_ID, PROJECTION, partial, row, seen, truth
 
 CHANGED: Mapping[str, Value] = {

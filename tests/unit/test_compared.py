@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.raw import RawCell, RawRow
-from reconcilers.tokens import FIRST, LAST, range_of, token_ranges
+from reconcilers.declared.raw import RawCell, RawRow
+from reconcilers.words.tokens import FIRST, LAST, range_of, token_ranges
 from streaming.again.compared import BYTES, Compared, Fingerprints, _fingerprint, are_among
 
 CELLS = st.none() | st.binary(max_size=3)

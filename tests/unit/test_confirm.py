@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from reconcilers.confirm import Moment, judge
-from reconcilers.decision import ACCEPTABLE
-from reconcilers.memory import Memory
-from reconcilers.model import (
+from reconcilers.rows.confirm import Moment, judge
+from reconcilers.rows.decision import ACCEPTABLE
+from reconcilers.rows.memory import Memory
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import (
     Consistent,
     Difference,
     Kind,
@@ -23,7 +24,6 @@ from reconcilers.model import (
     Verdict,
     kind_found,
 )
-from reconcilers.seen import Seen
 from tests.builders.rows import (
     DELAY,
     FAMILY,

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.confirm import judge
-from reconcilers.evidence import evidence_for_removal
-from reconcilers.memory import Memory
-from reconcilers.model import (
+from reconcilers.rows.confirm import judge
+from reconcilers.rows.evidence import evidence_for_removal
+from reconcilers.rows.memory import Memory
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import (
     Kind,
     LookAgain,
     Micros,
@@ -18,7 +19,6 @@ from reconcilers.model import (
     Row,
     Slot,
 )
-from reconcilers.seen import Seen
 from tests.builders.rows import (
     DELAY,
     FAMILY,

@@ -9,12 +9,12 @@ from uuid import UUID
 import pytest
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.deletes import ProjectionDelete, TruthDelete
-from reconcilers.errors import Refused
-from reconcilers.family import Family, Projection
-from reconcilers.memory import NOTHING_REMEMBERED, Entry
-from reconcilers.model import KeyValue, Kind, Row, Slot, Suspect
-from reconcilers.seen import Seen
+from reconcilers.declared.family import Family, Projection
+from reconcilers.rows.deletes import ProjectionDelete, TruthDelete
+from reconcilers.rows.memory import NOTHING_REMEMBERED, Entry
+from reconcilers.rows.seen import Seen
+from reconcilers.words.errors import Refused
+from reconcilers.words.model import KeyValue, Kind, Row, Slot, Suspect
 from streaming.steps.confirm import Confirmer, Unreadable
 from tests.builders.indexes import APPLICABLE, DELETED, INDEXED, LISTS, THERE
 from tests.builders.rows import (

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from reconcilers.confirm import judge
-from reconcilers.decision import ACCEPTABLE
-from reconcilers.errors import ReadFailed, Refused
-from reconcilers.evidence import ContentFound, by_content, heard_since_written
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import bind, keeping
-from reconcilers.memory import Memory, merged
-from reconcilers.model import (
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import bind, keeping
+from reconcilers.rows.confirm import judge
+from reconcilers.rows.decision import ACCEPTABLE
+from reconcilers.rows.evidence import ContentFound, by_content, heard_since_written
+from reconcilers.rows.memory import Memory, merged
+from reconcilers.rows.seen import Seen
+from reconcilers.words.errors import ReadFailed, Refused
+from reconcilers.words.model import (
     KeyValue,
     Kind,
     Micros,
@@ -26,7 +27,6 @@ from reconcilers.model import (
     Slot,
     Verdict,
 )
-from reconcilers.seen import Seen
 from streaming.settings import CassandraSettings
 from streaming.steps.contents import Contents
 from streaming.tables.contents import ContentTables

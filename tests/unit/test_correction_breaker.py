@@ -8,12 +8,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.memory import MemoryJournal
-from reconcilers.ceiling import MINUTE
-from reconcilers.errors import Deferred
-from reconcilers.finding import State
-from reconcilers.model import Kind, Micros
-from reconcilers.policy import OF_ROWS, Breaker, BreakerLimits
-from reconcilers.tally import Sum
+from reconcilers.declared.tally import Sum
+from reconcilers.limits.breakers import OF_ROWS, Breaker, BreakerLimits
+from reconcilers.limits.ceiling import MINUTE
+from reconcilers.rows.finding import State
+from reconcilers.words.errors import Deferred
+from reconcilers.words.model import Kind, Micros
 from streaming.counters.correct import Conclusion
 from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.monitoring.metrics import Metrics

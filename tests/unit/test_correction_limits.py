@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.correction_limit import above_limit
-from reconcilers.decision import accepted
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind
-from reconcilers.tally import Sum
+from reconcilers.counters.correction_limit import above_limit
+from reconcilers.declared.tally import Sum
+from reconcilers.rows.decision import accepted
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Kind
 from streaming.counters.correct import Conclusion
 from streaming.counters.counter_row import CounterRow
 from tests.builders.counters import AGAIN, OF_BOB, OF_MAILBOX, Bench, K

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reconcilers.drift import LIST_MAY_LACK_ROWS, raising
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Micros
-from reconcilers.tally import Sum
+from reconcilers.counters.drift import LIST_MAY_LACK_ROWS, raising
+from reconcilers.declared.tally import Sum
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Kind, Micros
 from tests.builders.counters import OF_BOB, OF_MAILBOX, OTHER, Bench, K, message, truth_of
 from tests.builders.rows import DELAY, LONG_AGO, MAILBOX, NOW
 from tests.property.mail import time_uuid

@@ -5,7 +5,7 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reconcilers.tallies import MAILBOX_TALLIES
+from reconcilers.declared.tallies import MAILBOX_TALLIES
 from streaming.counters.progress import STANDSTILL, CounterProgress
 from streaming.monitoring.metrics import Metrics
 

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reconcilers.errors import Unreachable
+from reconcilers.words.errors import Unreachable
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.thread import FIRST_PAUSE, LIVES, LONGEST_PAUSE, CountingThread
 from streaming.monitoring.metrics import Metrics

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from reconcilers.errors import NotGuarded
-from reconcilers.model import Slot
-from reconcilers.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.words.errors import NotGuarded
+from reconcilers.words.model import Slot
 from streaming.tables.cql import as_cql
 from tests.builders.indexes import APPLICABLE, DELETED, LISTS, RECENT
 

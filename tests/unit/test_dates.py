@@ -14,7 +14,7 @@ from cassandra.cqltypes import DateType
 from cassandra.protocol import ColumnMetadata, ProtocolHandler
 from cassandra.query import PreparedStatement
 
-from reconcilers.millis import Millis
+from reconcilers.words.millis import Millis
 from streaming.tables.dates import read_dates_as_numbers
 from streaming.tables.statement_cache import StatementCache
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from reconcilers.errors import EndedItself
+from reconcilers.words.errors import EndedItself
 from streaming.pipeline.deaths import DIES_FOR, Deaths
 from streaming.pipeline.failures import ALONE_FOR
 
 SPARKS = "java.nio.file.NoSuchFileException: /var/lib/reconciler/temporary/blockmgr-1"
 OF_SERVERS = [
-    "reconcilers.errors.Unreachable: reading lineage: no host answered",
-    "reconcilers.errors.Overloaded: not now",
-    "reconcilers.errors.ReadFailed: too many tombstones",
-    "reconcilers.errors.Refused: reading the truth: Unauthorized",
+    "reconcilers.words.errors.Unreachable: reading lineage: no host answered",
+    "reconcilers.words.errors.Overloaded: not now",
+    "reconcilers.words.errors.ReadFailed: too many tombstones",
+    "reconcilers.words.errors.Refused: reading the truth: Unauthorized",
     "kafka.errors.NoBrokersAvailable: NoBrokersAvailable",
     "Caused by: org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired",
 ]

@@ -15,7 +15,7 @@ from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS
 from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.indexes import INDEX_PROJECTIONS
-from reconcilers.projections import MESSAGE_PROJECTIONS
+from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from streaming.settings import load
 
 STACK: Sections = {

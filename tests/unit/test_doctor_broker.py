@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import cast
 
-from reconcilers.families.message import MESSAGE
+from reconcilers.declared.families.message import MESSAGE
 from streaming.commands.checks.broker import topics
 from streaming.commands.checks.check import KafkaContext, Level
 from streaming.settings import Settings

@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 
 from checkpoints.bookmarks import Bookmark
-from reconcilers.family import Schema
-from reconcilers.model import Micros
+from reconcilers.declared.family import Schema
+from reconcilers.words.model import Micros
 from streaming.commands.checks import canary
 from streaming.commands.checks.check import CassandraContext, Check, Level
 from streaming.settings import Settings

@@ -12,11 +12,11 @@ import pytest
 
 from checkpoints.schema.upgrade import upgrade
 from deploy.mailserver import james
-from reconcilers.errors import NewerSchema, Refused
-from reconcilers.family import Schema
-from reconcilers.live_table import Choice, choose, use_of
-from reconcilers.projections import MESSAGE_PROJECTIONS
-from reconcilers.tally import Tally
+from reconcilers.counters.live_table import Choice, choose, use_of
+from reconcilers.declared.family import Schema
+from reconcilers.declared.projections import MESSAGE_PROJECTIONS
+from reconcilers.declared.tally import Tally
+from reconcilers.words.errors import NewerSchema, Refused
 from streaming.commands.checks import capture
 from streaming.commands.checks import schema as structure
 from streaming.commands.checks.check import CassandraContext, Check, Level

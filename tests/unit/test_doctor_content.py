@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcilers.family import Schema
+from reconcilers.declared.family import Schema
 from streaming.commands.checks import permissions as rights
 from streaming.commands.checks.check import Level
 from streaming.commands.checks.content import content_readable

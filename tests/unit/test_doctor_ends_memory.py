@@ -13,7 +13,7 @@ from checkpoints.losses import Loss
 from checkpoints.memory import MemoryLineage
 from checkpoints.memory_losses import MemoryLosses
 from checkpoints.schema.upgrade import upgrade
-from reconcilers.errors import Refused, Unreachable
+from reconcilers.words.errors import Refused, Unreachable
 from streaming import app
 from streaming.commands import doctor
 from streaming.commands.checks.check import Check, Level

@@ -6,8 +6,8 @@ from typing import Any, cast
 import pytest
 
 from checkpoints.cassandra import Store
-from reconcilers.errors import Refused
-from reconcilers.exit_codes import ExitCode
+from reconcilers.words.errors import Refused
+from reconcilers.words.exit_codes import ExitCode
 from streaming.commands.checks.check import Level
 from streaming.commands.checks.guardrails import guardrails
 from streaming.tables.guardrails import refuse_guardrails

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from reconcilers.live_table import APART, WRITTEN
+from reconcilers.counters.live_table import APART, WRITTEN
 from streaming.commands.checks import permissions, quotas
 from streaming.commands.checks import schema as structure
 from streaming.commands.checks.check import Check, Level

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconcilers.family import Schema
-from reconcilers.model import NEVER_WRITTEN
+from reconcilers.declared.family import Schema
+from reconcilers.words.model import NEVER_WRITTEN
 from streaming.commands.checks import permissions as rights
 from streaming.commands.checks.check import Level
 from streaming.settings import Settings

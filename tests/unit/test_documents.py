@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from reconcilers import glance, plan
-from reconcilers.projections import messages
+from reconcilers.declared.projections import messages
+from reconcilers.rows import glance, plan
 
 PAGE = Path(__file__).resolve().parents[2] / "ARCHITECTURE.md"
 RULE = re.compile(r"=+(  +=+)+")

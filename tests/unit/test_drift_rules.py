@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcilers.drift import (
+from reconcilers.counters.drift import (
     Evidence,
     Interval,
     Observation,
@@ -17,7 +17,7 @@ from reconcilers.drift import (
     remembered,
     whole_count_is_due,
 )
-from reconcilers.tally import Sum, Sums
+from reconcilers.declared.tally import Sum, Sums
 
 K3 = Evidence(looks=3, of=6)
 COUNT, UNSEEN, SIZE = Sum.COUNT, Sum.UNSEEN, Sum.SIZE

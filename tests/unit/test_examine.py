@@ -9,17 +9,17 @@ from datetime import UTC, datetime
 import pytest
 
 from checkpoints.memory import MemoryJournal, MemoryLineage
-from reconcilers.decision import accepted
-from reconcilers.deletes import ProjectionDelete, TruthDelete
-from reconcilers.errors import Refused
-from reconcilers.finding import Action, Attempts, Finding, State
-from reconcilers.gate import Admission
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.memory import Entry
-from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
-from reconcilers.open_message import open_message
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.writes import SetCells, Write
+from reconcilers.counters.open_message import open_message
+from reconcilers.declared.writes import SetCells, Write
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.decision import accepted
+from reconcilers.rows.deletes import ProjectionDelete, TruthDelete
+from reconcilers.rows.finding import Action, Attempts, Finding, State
+from reconcilers.rows.memory import Entry
+from reconcilers.words.errors import Refused
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.outcome import Outcome

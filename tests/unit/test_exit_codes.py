@@ -12,8 +12,8 @@ from threading import Event, Thread
 
 import pytest
 
-from reconcilers.errors import ReconcilerError, Refused
-from reconcilers.exit_codes import MEANINGS, ExitCode
+from reconcilers.words.errors import ReconcilerError, Refused
+from reconcilers.words.exit_codes import MEANINGS, ExitCode
 from streaming import app
 from streaming.commands import status
 from streaming.commands.stopping import stopped_by_signals
@@ -113,7 +113,7 @@ def test_what_nobody_expected_is_one_line_and_a_traceback_in_the_log() -> None:
 
 
 def test_an_error_of_ours_that_should_have_been_handled_is_a_defect_too() -> None:
-    raised = "from reconcilers.errors import Soon; raise Soon('later')"
+    raised = "from reconcilers.words.errors import Soon; raise Soon('later')"
     code, (logged, line) = ended(started(raised))
     assert (code, "why='later'" in line) == (70, True)
     assert "in run" in json.loads(logged)["traceback"]

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.errors import Misconfigured, NotGuarded
-from reconcilers.families import FAMILIES
-from reconcilers.families.message import MESSAGE
-from reconcilers.families.user_tally import USER_TALLY
-from reconcilers.family import Projection, Schema, bind, keeping
-from reconcilers.model import NEVER_WRITTEN, Value
-from reconcilers.projections.messages import every_truth_row
-from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
-from reconcilers.tally import Tally
-from reconcilers.writes import AddToCounter, SetCells
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.families.user_tally import USER_TALLY
+from reconcilers.declared.family import Projection, Schema, bind, keeping
+from reconcilers.declared.projections.messages import every_truth_row
+from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
+from reconcilers.declared.tally import Tally
+from reconcilers.declared.writes import AddToCounter, SetCells
+from reconcilers.words.errors import Misconfigured, NotGuarded
+from reconcilers.words.model import NEVER_WRITTEN, Value
 from tests.builders.rows import CELLS, MESSAGE_ID, NOW, PROJECTION, SCHEMA, SLOT, row, truth
 
 LISTED = keeping(MESSAGE, ())

@@ -13,15 +13,15 @@ from checkpoints.memory import MemoryJournal, MemoryLineage
 from checkpoints.memory_tables import MemoryTables as OwnTables
 from checkpoints.schema import STEPS
 from checkpoints.schema.step import made_by, statements
-from reconcilers.deletes import ProjectionDelete, TruthDelete
-from reconcilers.families import FAMILIES
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family
-from reconcilers.finding import Action, Attempts, Finding, State
-from reconcilers.key import text_of
-from reconcilers.memory import Entry
-from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
-from reconcilers.writes import DeleteRow, SetCells
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family
+from reconcilers.declared.writes import DeleteRow, SetCells
+from reconcilers.rows.deletes import ProjectionDelete, TruthDelete
+from reconcilers.rows.finding import Action, Attempts, Finding, State
+from reconcilers.rows.memory import Entry
+from reconcilers.words.key import text_of
+from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from streaming.commands.deciding import RETRY, Desk
 from streaming.commands.finding_filter import FindingFilter
 from streaming.commands.orders import Orders

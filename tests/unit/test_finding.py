@@ -6,8 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.decision import accepted, retried
-from reconcilers.finding import (
+from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.declared.tally import Sum
+from reconcilers.declared.writes import (
+    AddToCounter,
+    AddToSet,
+    DeleteRow,
+    RemoveFromSet,
+    SetCells,
+    Write,
+)
+from reconcilers.rows.decision import accepted, retried
+from reconcilers.rows.finding import (
     Action,
     Attempts,
     Finding,
@@ -17,11 +27,17 @@ from reconcilers.finding import (
     advance,
     newer_than_ours,
 )
-from reconcilers.model import Consistent, Difference, Kind, LookAgain, Repair, Report, Row, Verdict
-from reconcilers.seen import Seen
-from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
-from reconcilers.tally import Sum
-from reconcilers.writes import AddToCounter, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import (
+    Consistent,
+    Difference,
+    Kind,
+    LookAgain,
+    Repair,
+    Report,
+    Row,
+    Verdict,
+)
 from tests.builders.indexes import APPLICABLE, gathered
 from tests.builders.rows import FAMILY, LONG_AGO, MAILBOX, NOW, PROJECTION, SLOT, row, seen, truth
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from reconcilers.finding import Action, Attempts, Finding, Now, State, Step, advance
-from reconcilers.model import Consistent, Kind, Micros, Report
-from reconcilers.writes import SetCells, Write
+from reconcilers.declared.writes import SetCells, Write
+from reconcilers.rows.finding import Action, Attempts, Finding, Now, State, Step, advance
+from reconcilers.words.model import Consistent, Kind, Micros, Report
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row, seen, truth
 
 OURS = SetCells(PROJECTION, SLOT, LONG_AGO + 1, {"flagseen": True})

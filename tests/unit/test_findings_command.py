@@ -11,13 +11,13 @@ import pytest
 
 from checkpoints.codec import finding_to_json
 from checkpoints.memory import MemoryJournal
-from reconcilers.decision import ACCEPTABLE, OF_MANY_ROWS
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.key import WHOLE_TABLE, text_of
-from reconcilers.lost_rows import LostRows, together
-from reconcilers.model import Kind, Slot, Wake
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family
+from reconcilers.rows.decision import ACCEPTABLE, OF_MANY_ROWS
+from reconcilers.rows.finding import Finding, State
+from reconcilers.sweep.lost_rows import LostRows, together
+from reconcilers.words.key import WHOLE_TABLE, text_of
+from reconcilers.words.model import Kind, Slot, Wake
 from streaming.commands.dead_letters import place_of
 from streaming.commands.deciding import ACCEPT, RETRY, Desk
 from streaming.commands.finding_filter import FindingFilter

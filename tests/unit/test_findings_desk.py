@@ -13,18 +13,18 @@ import pytest
 
 from checkpoints.codec import Json, finding_to_json
 from checkpoints.memory import MemoryJournal
-from reconcilers.errors import Misconfigured
-from reconcilers.families import FAMILIES
-from reconcilers.families.mailbox_tally import MAILBOX_TALLY
-from reconcilers.families.message import MESSAGE
-from reconcilers.families.user_tally import USER_TALLY
-from reconcilers.family import Family
-from reconcilers.finding import State
-from reconcilers.key import text_of
-from reconcilers.model import Kind, Slot, Wake
-from reconcilers.tallies.current_quota import CURRENT_QUOTA
-from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
-from reconcilers.waiting import RULES, Wait, Waiting
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.families.user_tally import USER_TALLY
+from reconcilers.declared.family import Family
+from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
+from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.rows.finding import State
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.key import text_of
+from reconcilers.words.model import Kind, Slot, Wake
+from reconcilers.words.waiting import RULES, Wait, Waiting
 from streaming.commands import finding_filter
 from streaming.commands import findings as command
 from streaming.commands.deciding import ACCEPT, RETRY, Desk

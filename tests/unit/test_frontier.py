@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.chain import NONE, Chain
-from reconcilers.frontier import (
+from reconcilers.capture.chain import NONE, Chain
+from reconcilers.capture.frontier import (
     MISSING,
     UNWATCHED,
     Canary,

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.frontier import Canary, Echo, Frontier, FrontierRules
+from reconcilers.capture.frontier import Canary, Echo, Frontier, FrontierRules
 from tests.builders.canaries import RULES, TOPIC
 from tests.builders.one_by_one import PlainFrontier
 

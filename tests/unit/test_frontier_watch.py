@@ -7,8 +7,8 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reconcilers.errors import Unreachable
-from reconcilers.model import Micros
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Micros
 from streaming.canary.watch import FrontierWatch
 from streaming.monitoring.metrics import Metrics
 from tests.builders.canaries import RULES, TOPIC, echo, frontier_watch, reached

@@ -5,9 +5,9 @@ from itertools import combinations
 
 import pytest
 
-from reconcilers.ceiling import Ceiling
-from reconcilers.gate import Admission, Answers, admit
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.limits.ceiling import Ceiling
+from reconcilers.limits.gate import Admission, Answers, admit
+from reconcilers.words.waiting import Wait, Waiting
 
 IN_ORDER = {
     "clocks": Waiting(Wait.CLOCKS, "clocks"),

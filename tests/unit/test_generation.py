@@ -19,9 +19,9 @@ from checkpoints.memory_generations import MemoryGenerations
 from checkpoints.memory_losses import MemoryLosses
 from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.pauses import Resumed
-from reconcilers.errors import Refused, Unreachable
-from reconcilers.gate import Admission
-from reconcilers.generation import (
+from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
+from reconcilers.limits.gate import Admission
+from reconcilers.limits.generation import (
     GENERATIONS,
     GUARDS,
     OWNER,
@@ -31,12 +31,12 @@ from reconcilers.generation import (
     note_of,
     noted,
 )
-from reconcilers.model import Kind, Micros
-from reconcilers.pause import PILOT, Pause
-from reconcilers.pilot import Pilot
-from reconcilers.tallies.current_quota import CURRENT_QUOTA
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.write_target import ALL, EVERYTHING, correction_of, repair_of
+from reconcilers.limits.pause import PILOT, Pause
+from reconcilers.limits.pilot import Pilot
+from reconcilers.limits.write_target import ALL, EVERYTHING, correction_of, repair_of
+from reconcilers.words.errors import Refused, Unreachable
+from reconcilers.words.model import Kind, Micros
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.canary.memory_watch import MemoryReport, MemoryWatch
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline import repair_task

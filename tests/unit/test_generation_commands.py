@@ -12,11 +12,11 @@ from checkpoints.memory import MemoryLineage
 from checkpoints.memory_generations import MemoryGenerations
 from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.pauses import Resumed
-from reconcilers.errors import Overloaded, Unreachable
-from reconcilers.generation import GENERATIONS, Generations, doubt, note_of
-from reconcilers.model import Micros
-from reconcilers.pause import PILOT, Pause
-from reconcilers.pilot import Pilot
+from reconcilers.limits.generation import GENERATIONS, Generations, doubt, note_of
+from reconcilers.limits.pause import PILOT, Pause
+from reconcilers.limits.pilot import Pilot
+from reconcilers.words.errors import Overloaded, Unreachable
+from reconcilers.words.model import Micros
 from streaming import app
 from streaming.commands import generations as command
 from streaming.commands import pause, undoing

@@ -13,15 +13,15 @@ import pytest
 
 from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
 from checkpoints.memory_tallies import MemoryTallies
-from reconcilers import belonging as belonging_module
-from reconcilers.belonging import MOST_ANSWERS, Belonging
-from reconcilers.errors import Refused, Unreachable
-from reconcilers.families.mailbox_tally import MAILBOX_TALLY
-from reconcilers.family import Projection, bind
-from reconcilers.key import KeyColumn
-from reconcilers.memory import Entry
-from reconcilers.model import Row, Slot, Value, Wake
-from reconcilers.raw import RawCell, RawKey, raw_shape
+from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.declared.family import Projection, bind
+from reconcilers.declared.raw import RawCell, RawKey, raw_shape
+from reconcilers.rows import belonging as belonging_module
+from reconcilers.rows.belonging import MOST_ANSWERS, Belonging
+from reconcilers.rows.memory import Entry
+from reconcilers.words.errors import Refused, Unreachable
+from reconcilers.words.key import KeyColumn
+from reconcilers.words.model import Row, Slot, Value, Wake
 from streaming.pipeline.worker import BatchLook, Connections, Job, look_task
 from streaming.settings import Settings
 from tests.builders.clocks import OneNode

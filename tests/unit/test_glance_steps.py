@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.belonging import Belonging
-from reconcilers.family import Projection
-from reconcilers.glance import Asked, collected, indexed, listed, remembered, true
-from reconcilers.model import Micros
-from reconcilers.raw import BIGINT, RawCell, RawKey, RawRow, RawShape
+from reconcilers.declared.family import Projection
+from reconcilers.declared.raw import BIGINT, RawCell, RawKey, RawRow, RawShape
+from reconcilers.rows.belonging import Belonging
+from reconcilers.rows.glance import Asked, collected, indexed, listed, remembered, true
+from reconcilers.words.model import Micros
 from tests.builders.indexes import INDEXED
 from tests.fakes.raw_tables import shape_of
 

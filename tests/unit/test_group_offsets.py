@@ -19,7 +19,7 @@ from kafka.errors import (
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from reconcilers.errors import Unreachable
+from reconcilers.words.errors import Unreachable
 from streaming.settings import KafkaSettings
 from streaming.topics import Watcher
 

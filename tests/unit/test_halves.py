@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from reconcilers.errors import Overloaded, ReadFailed, Refused, Unreachable
-from reconcilers.halves import MOST_UNREADABLE, in_halves
+from reconcilers.rows.halves import MOST_UNREADABLE, in_halves
+from reconcilers.words.errors import Overloaded, ReadFailed, Refused, Unreachable
 
 
 class Server:

@@ -8,11 +8,11 @@ import pytest
 
 from checkpoints.bookmarks import Bookmark, Positions
 from checkpoints.memory import MemoryJournal
-from reconcilers.errors import Unreachable
-from reconcilers.families.message import MESSAGE
-from reconcilers.finding import Finding, State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind, Micros, Slot, Suspect, Wake
 from streaming.again.hand_over import (
     COMES_BACK_WITHIN,
     GONE,

@@ -12,8 +12,8 @@ from checkpoints.bookmarks import Bookmark, Offsets
 from checkpoints.clock import now_micros
 from checkpoints.memory import MemoryLineage
 from checkpoints.memory_progress import MemoryBookmarks, MemoryFailingSlices
-from reconcilers.families.message import MESSAGE
-from reconcilers.model import Kind, Slot, Wake, look_again
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.words.model import Kind, Slot, Wake, look_again
 from streaming.again.sweep import SweepMark
 from streaming.commands.handing import observes, waiting
 from streaming.commands.sweep import wait_until_it_counts

@@ -11,7 +11,7 @@ import pytest
 
 from checkpoints.lease import Holder, Lease
 from checkpoints.memory_lease import MemoryLease
-from reconcilers.errors import AlreadyRunning, EndedItself, Unreachable
+from reconcilers.words.errors import AlreadyRunning, EndedItself, Unreachable
 from streaming.commands import holding
 from streaming.commands.threads import Threads
 from streaming.settings import Mode

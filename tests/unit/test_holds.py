@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from checkpoints.pauses import Resumed
-from reconcilers.family import Family
-from reconcilers.finding import Action, State
-from reconcilers.gate import Admission
-from reconcilers.hold import Hold
-from reconcilers.model import Kind, Slot
-from reconcilers.waiting import Wait
+from reconcilers.declared.family import Family
+from reconcilers.limits.gate import Admission
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.finding import Action, State
+from reconcilers.words.model import Kind, Slot
+from reconcilers.words.waiting import Wait
 from streaming.pipeline.worker import BatchLook
 from tests.builders.rows import FAMILY, MAILBOX, NOW, PROJECTION, SLOT, truth
 from tests.unit.test_admission import MOST, look, suspects

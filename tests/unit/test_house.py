@@ -108,12 +108,12 @@ def test_a_vague_name_is_found(path: str) -> None:
 
 
 def test_a_projection_is_shorter_than_other_files() -> None:
-    assert rules("reconcilers/projections/messages.py", "x = 1\n" * 121) == ["file-length"]
-    assert rules("reconcilers/plan.py", "x = 1\n" * 121) == []
+    assert rules("reconcilers/declared/projections/messages.py", "x = 1\n" * 121) == ["file-length"]
+    assert rules("reconcilers/rows/plan.py", "x = 1\n" * 121) == []
 
 
 def test_reconcilers_have_no_clock() -> None:
-    assert rules("reconcilers/confirm.py", "at = datetime.now(UTC)") == ["clock"]
+    assert rules("reconcilers/rows/confirm.py", "at = datetime.now(UTC)") == ["clock"]
 
 
 def test_tests_are_only_measured() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reconcilers.finding import State
-from reconcilers.tally import Sum
+from reconcilers.declared.tally import Sum
+from reconcilers.rows.finding import State
 from tests.builders.counters import OF_BOB, OF_MAILBOX, Bench, K, message, truth_of
 from tests.builders.rows import MAILBOX
 

@@ -6,13 +6,22 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.compare import compare
-from reconcilers.confirm import judge
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Projection, keeping
-from reconcilers.memory import Memory
-from reconcilers.model import Consistent, Difference, Kind, LookAgain, Repair, Report, Row, Verdict
-from reconcilers.seen import Seen
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Projection, keeping
+from reconcilers.rows.compare import compare
+from reconcilers.rows.confirm import judge
+from reconcilers.rows.memory import Memory
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import (
+    Consistent,
+    Difference,
+    Kind,
+    LookAgain,
+    Repair,
+    Report,
+    Row,
+    Verdict,
+)
 from tests.builders.indexes import (
     APPLICABLE,
     DELETED,

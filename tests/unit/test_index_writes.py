@@ -7,13 +7,13 @@ import json
 import pytest
 
 from checkpoints import codec
-from reconcilers.errors import Misconfigured
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Projection, keeping
-from reconcilers.model import Difference, Kind, Report
-from reconcilers.plan import plan
-from reconcilers.seen import Seen
-from reconcilers.writes import AddRow, AddToSet, DeleteRow, Write
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Projection, keeping
+from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, Write
+from reconcilers.rows.plan import plan
+from reconcilers.rows.seen import Seen
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.model import Difference, Kind, Report
 from streaming.tables.cql import as_cql
 from tests.builders.indexes import (
     APPLICABLE,

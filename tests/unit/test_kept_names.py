@@ -13,16 +13,16 @@ import pytest
 
 from checkpoints import clock, expiries, lease, lineage, tallies
 from checkpoints.schema import upgrade
-from reconcilers.ceiling import MINUTE
-from reconcilers.drift import Evidence
-from reconcilers.families import FAMILIES
-from reconcilers.families.message import MESSAGE
-from reconcilers.families.user_tally import USER_TALLY
-from reconcilers.finding import Action, Attempts, State
-from reconcilers.memory import UUID_EPOCH_100NS
-from reconcilers.model import NEVER_WRITTEN, NO_PROJECTION, PUBLISHED, SECOND, Kind
-from reconcilers.policy import Breaker, BreakerLimits
-from reconcilers.tally import NOTHING, Sum
+from reconcilers.counters.drift import Evidence
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.families.user_tally import USER_TALLY
+from reconcilers.declared.tally import NOTHING, Sum
+from reconcilers.limits.breakers import Breaker, BreakerLimits
+from reconcilers.limits.ceiling import MINUTE
+from reconcilers.rows.finding import Action, Attempts, State
+from reconcilers.rows.memory import UUID_EPOCH_100NS
+from reconcilers.words.model import NEVER_WRITTEN, NO_PROJECTION, PUBLISHED, SECOND, Kind
 from streaming.commands.listing import COLUMNS, TIMES
 from streaming.counters import correct, loop
 from streaming.monitoring import report

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.errors import Misconfigured, NotGuarded
-from reconcilers.families import FAMILIES
-from reconcilers.families.mailbox_tally import MAILBOX_TALLY
-from reconcilers.families.message import MESSAGE
-from reconcilers.families.user_tally import USER_TALLY
-from reconcilers.family import Family
-from reconcilers.key import (
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.families.user_tally import USER_TALLY
+from reconcilers.declared.family import Family
+from reconcilers.declared.projections import MESSAGE_PROJECTIONS
+from reconcilers.words.errors import Misconfigured, NotGuarded
+from reconcilers.words.key import (
     WHOLE_TABLE,
     KeyColumn,
     named,
@@ -26,8 +27,7 @@ from reconcilers.key import (
     slot_of,
     text_of,
 )
-from reconcilers.model import PUBLISHED, WAKE_FIELDS, Kind, Slot, Suspect, Wake, look_again
-from reconcilers.projections import MESSAGE_PROJECTIONS
+from reconcilers.words.model import PUBLISHED, WAKE_FIELDS, Kind, Slot, Suspect, Wake, look_again
 from tests.builders.rights import BOB, EVE, RIGHTS, SHARED, place
 from tests.builders.rows import MAILBOX, SLOT
 
@@ -168,7 +168,7 @@ def test_slots_are_what_their_keys_are() -> None:
 def test_a_slot_s_hash_is_the_same_in_the_next_process() -> None:
     """`scheduled.spread` rests on it: several workers ask for the same look."""
     code = (
-        "from uuid import UUID; from reconcilers.model import Slot;"
+        "from uuid import UUID; from reconcilers.words.model import Slot;"
         f"print(hash(Slot({BOB!r}, UUID({str(SHARED)!r}))))"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

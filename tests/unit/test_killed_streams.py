@@ -11,8 +11,8 @@ import pytest
 from checkpoints.bookmarks import Place
 from checkpoints.failing import FailingSlice
 from checkpoints.memory_progress import MemoryFailingSlices
-from reconcilers.errors import Refused, Unreachable
-from reconcilers.model import Micros
+from reconcilers.words.errors import Refused, Unreachable
+from reconcilers.words.model import Micros
 from streaming.commands import workers
 from streaming.pipeline import query as module
 from streaming.pipeline.failures import ALONE_FOR, TRIES, TRIES_ALONE, SliceFailures

@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import Place
 from checkpoints.clock import to_micros
-from reconcilers.errors import Unreachable
-from reconcilers.model import Micros
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Micros
 from streaming.monitoring.lag import LagWatch, PartitionLag, lags, longest
 from streaming.monitoring.metrics import Metrics
 

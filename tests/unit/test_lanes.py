@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.errors import Unreachable
+from reconcilers.words.errors import Unreachable
 from streaming.topics.lanes import (
     KNOWN_AFTER,
     PARTITIONS_EVERY,

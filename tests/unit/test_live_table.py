@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from checkpoints.codec import write_from_json, write_to_json
-from reconcilers.errors import ReadFailed, Refused
-from reconcilers.families.user_tally import USER_TALLY
-from reconcilers.finding import State
-from reconcilers.live_table import (
+from reconcilers.counters.live_table import (
     APART,
     WRITTEN,
     Choice,
@@ -24,13 +21,16 @@ from reconcilers.live_table import (
     choose_again,
     use_of,
 )
-from reconcilers.model import Slot
-from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
-from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
-from reconcilers.tally import Sum, Tally
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.write_target import correction_of
-from reconcilers.writes import AddToCounter
+from reconcilers.declared.families.user_tally import USER_TALLY
+from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
+from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.declared.tally import Sum, Tally
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.limits.write_target import correction_of
+from reconcilers.rows.finding import State
+from reconcilers.words.errors import ReadFailed, Refused
+from reconcilers.words.model import Slot
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands.kept import chosen, one_table_each
 from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.live_table import READ_EVERY, LiveTables

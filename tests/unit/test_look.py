@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.memory import Entry, born_at
-from reconcilers.model import Kind, Micros, Slot, Wake
+from reconcilers.rows.memory import Entry, born_at
+from reconcilers.words.model import Kind, Micros, Slot, Wake
 from streaming.steps.look import Look, LookResult
 from tests.builders.rows import (
     FAMILY,

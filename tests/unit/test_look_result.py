@@ -10,8 +10,8 @@ import pytest
 
 from checkpoints.expiries import Expiry
 from checkpoints.memory import MemoryLineage
-from reconcilers.memory import Entry
-from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.rows.memory import Entry
+from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from streaming.pipeline.scheduled import scheduled_wake
 from streaming.steps.look import Look, LookResult
 from streaming.steps.look_state import LookState, Target

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.errors import ReadFailed
-from reconcilers.family import Projection
-from reconcilers.memory import Entry
-from reconcilers.model import KeyValue, Kind, Row, Slot, Suspect, Wake
+from reconcilers.declared.family import Projection
+from reconcilers.rows.memory import Entry
+from reconcilers.words.errors import ReadFailed
+from reconcilers.words.model import KeyValue, Kind, Row, Slot, Suspect, Wake
 from streaming.steps import looks
 from streaming.steps.look import Look, LookResult
 from streaming.steps.looks import Looks

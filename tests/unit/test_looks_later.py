@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from reconcilers.finding import State
-from reconcilers.gate import Admission
-from reconcilers.memory import Entry
-from reconcilers.model import Kind, Micros
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.finding import State
+from reconcilers.rows.memory import Entry
+from reconcilers.words.model import Kind, Micros
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.steps.recorder import LONGEST
 from tests.builders.rows import LONG_AGO, MESSAGE_ID, SLOT, row
 from tests.unit.test_examine import OPEN, RULES, Stream, stream

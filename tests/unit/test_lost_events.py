@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from checkpoints.bookmarks import Bookmark, KafkaIds, Place
-from reconcilers.errors import EventsLost, Unreachable
+from reconcilers.words.errors import EventsLost, Unreachable
 from streaming.pipeline import supervisor
 from streaming.pipeline.starting import COMPARE
 from tests.unit.test_supervisor import HERE, LOST, OURS, TOPIC, Bench

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.decision import ACCEPTABLE, accepted
-from reconcilers.finding import Finding, State
-from reconcilers.lost_rows import (
+from reconcilers.rows.decision import ACCEPTABLE, accepted
+from reconcilers.rows.finding import Finding, State
+from reconcilers.sweep.lost_rows import (
     COVERED,
     LostRow,
     LostRows,
@@ -17,7 +17,7 @@ from reconcilers.lost_rows import (
     reason_at,
     together,
 )
-from reconcilers.model import Kind
+from reconcilers.words.model import Kind
 from tests.builders.rows import FAMILY, LONG_AGO, NOW, SECOND, SLOT
 
 AMBIGUOUS, ABSENT = Kind.AMBIGUOUS_RANGE_DELETE, Kind.ABSENT_WITHOUT_DELETE

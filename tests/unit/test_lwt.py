@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.lwt import (
+from reconcilers.lwt.cost import PAXOS, Cost, Range, cost_of, sentence
+from reconcilers.lwt.statements import (
     BY_JMX,
     Compaction,
     Counts,
@@ -20,7 +21,6 @@ from reconcilers.lwt import (
     between,
     together,
 )
-from reconcilers.lwt_cost import PAXOS, Cost, Range, cost_of, sentence
 
 MAIL: Table = ("james", "imapuidtable")
 LIST: Table = ("james", "messageidtable")

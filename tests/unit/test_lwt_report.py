@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reconcilers.errors import Unreachable
-from reconcilers.lwt import Counts, Gauges, Metric, NodeSnapshot, Table
-from reconcilers.lwt_cost import PAXOS, cost_of
+from reconcilers.lwt.cost import PAXOS, cost_of
+from reconcilers.lwt.statements import Counts, Gauges, Metric, NodeSnapshot, Table
+from reconcilers.words.errors import Unreachable
 from streaming import app
 from streaming.commands.lwt_report import Ask, Beans, Reader, asking, measured
 from streaming.commands.lwt_shown import Shown, as_json, as_table, as_text

@@ -6,12 +6,12 @@ import pytest
 
 from checkpoints.memory import MemoryJournal
 from checkpoints.memory_lost_rows import MemoryLostRows
-from reconcilers.decision import accepted
-from reconcilers.errors import Misconfigured
-from reconcilers.families.message import MESSAGE
-from reconcilers.key import text_of
-from reconcilers.lost_rows import LostRow, LostRows, place_of, together
-from reconcilers.model import Kind, Slot
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.rows.decision import accepted
+from reconcilers.sweep.lost_rows import LostRow, LostRows, place_of, together
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.key import text_of
+from reconcilers.words.model import Kind, Slot
 from streaming.commands.finding_filter import FindingFilter
 from streaming.commands.listing import FORMATS
 from streaming.commands.members import members

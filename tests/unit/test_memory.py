@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.deletes import Deletes, RowDeletes, deletes_of
-from reconcilers.evidence import evidence_for_removal, heard_since_written
-from reconcilers.memory import (
+from reconcilers.rows.deletes import Deletes, RowDeletes, deletes_of
+from reconcilers.rows.evidence import evidence_for_removal, heard_since_written
+from reconcilers.rows.memory import (
     NOTHING_REMEMBERED,
     UUID_EPOCH_100NS,
     Entry,
@@ -23,8 +23,8 @@ from reconcilers.memory import (
     memory_of,
     merged,
 )
-from reconcilers.model import Micros, Slot
-from reconcilers.seen import Seen
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import Micros, Slot
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SLOT, row
 from tests.builders.slots import slots
 

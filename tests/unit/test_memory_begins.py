@@ -13,10 +13,10 @@ from prometheus_client import CollectorRegistry
 from checkpoints.losses import Loss
 from checkpoints.memory import MemoryLineage
 from checkpoints.memory_losses import MemoryLosses
-from reconcilers.capture import text_of, unchanged
-from reconcilers.errors import Unreachable
-from reconcilers.memory import Watching
-from reconcilers.model import Micros
+from reconcilers.declared.capture import text_of, unchanged
+from reconcilers.rows.memory import Watching
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Micros
 from streaming.canary.memory_watch import BEGIN_EVERY, CHECK_EVERY, MemoryReport, MemoryWatch
 from streaming.monitoring.metrics import Metrics
 from tests.builders.canaries import CapturedAs

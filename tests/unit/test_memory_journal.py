@@ -7,12 +7,12 @@ from checkpoints.memory import MemoryJournal, MemoryLineage
 from checkpoints.memory_progress import MemoryBookmarks
 from checkpoints.memory_tallies import MemoryTallies
 from checkpoints.tallies import Chunk
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import keeping
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind
-from reconcilers.policy import Breaker
-from reconcilers.tally import NOTHING, Sum
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import keeping
+from reconcilers.declared.tally import NOTHING, Sum
+from reconcilers.limits.breakers import Breaker
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Kind
 from tests.builders.rows import MAILBOX, NOW, SLOT
 
 

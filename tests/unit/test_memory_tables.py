@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from checkpoints.memory_tables import MemoryTables, equal, marks, names
 from checkpoints.schema.step import statements
-from reconcilers.families.message import MESSAGE
+from reconcilers.declared.families.message import MESSAGE
 from tests.builders.rights import RIGHTS
 
 NINETY_DAYS = 7_776_000

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from reconcilers.errors import EndedItself
-from reconcilers.exit_codes import ExitCode
+from reconcilers.words.errors import EndedItself
+from reconcilers.words.exit_codes import ExitCode
 from streaming.commands import canary
 from streaming.settings import CassandraSettings
 from streaming.tables import connect, disconnect, moved

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from reconcilers.errors import Unreachable
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.nodes import NodesWatch
 
 PAUSE = 600.0

@@ -9,10 +9,10 @@ import pytest
 
 from checkpoints.bookmarks import Bookmark, KafkaIds, Place
 from checkpoints.memory_progress import MemoryBookmarks
-from reconcilers.errors import EventsLost, Unreachable
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import Family, keeping
-from reconcilers.frontier import CANARY_TABLE
+from reconcilers.capture.frontier import CANARY_TABLE
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family, keeping
+from reconcilers.words.errors import EventsLost, Unreachable
 from streaming.pipeline.starting import OtherStream, StartingPoint
 from streaming.pipeline.table_topics import TableTopics
 from streaming.settings import CassandraSettings, KafkaSettings, Settings

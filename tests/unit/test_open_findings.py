@@ -9,12 +9,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.memory import MemoryJournal
-from reconcilers.decision import accepted
-from reconcilers.finding import Finding, State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.lost_rows import LostRows, together
-from reconcilers.model import Kind, Micros, Slot, Wake
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.rows.decision import accepted
+from reconcilers.rows.finding import Finding, State
+from reconcilers.sweep.lost_rows import LostRows, together
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind, Micros, Slot, Wake
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_finding import opened

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconcilers.decision import OF_MANY_ROWS
-from reconcilers.finding import AND, Finding, State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Kind, Micros, Slot
-from reconcilers.open_message import OpenMessage, open_message
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.counters.open_message import OpenMessage, open_message
+from reconcilers.rows.decision import OF_MANY_ROWS
+from reconcilers.rows.finding import AND, Finding, State
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind, Micros, Slot
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.open_messages import MOST
 from streaming.pipeline import open_index
 from streaming.pipeline.open_finding import OpenFinding

@@ -8,10 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from reconcilers.errors import ReadFailed
-from reconcilers.finding import AND, Finding, State
-from reconcilers.model import KeyValue, Kind, Row, Slot
-from reconcilers.open_message import (
+from reconcilers.counters.open_message import (
     ANY_SIZE,
     Margin,
     OpenMessage,
@@ -20,7 +17,10 @@ from reconcilers.open_message import (
     open_message,
     standing_of,
 )
-from reconcilers.tally import Listed, Sum
+from reconcilers.declared.tally import Listed, Sum
+from reconcilers.rows.finding import AND, Finding, State
+from reconcilers.words.errors import ReadFailed
+from reconcilers.words.model import KeyValue, Kind, Row, Slot
 from streaming.counters.open_messages import MOST
 from tests.builders.counters import OF_BOB, OF_MAILBOX, OTHER, Bench, K, message, truth_of
 from tests.builders.rows import MAILBOX, NOW

@@ -12,10 +12,10 @@ from checkpoints.bookmarks import Bookmark, KafkaIds, Place
 from checkpoints.memory import MemoryLineage
 from checkpoints.memory_losses import MemoryLosses
 from checkpoints.memory_progress import MemoryBookmarks
-from reconcilers.errors import EventsLost
-from reconcilers.families.message import MESSAGE
-from reconcilers.memory import Watching
-from reconcilers.model import Micros
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.rows.memory import Watching
+from reconcilers.words.errors import EventsLost
+from reconcilers.words.model import Micros
 from streaming.canary.memory_watch import MemoryReport, MemoryWatch
 from streaming.commands.driver import other_stream
 from streaming.commands.mode import StreamNames

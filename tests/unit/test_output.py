@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from reconcilers.exit_codes import ExitCode
+from reconcilers.words.exit_codes import ExitCode
 
 MANY = """
 import sys

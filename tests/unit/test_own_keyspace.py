@@ -13,8 +13,8 @@ from cassandra.cluster import Session
 from checkpoints.cassandra import Store
 from checkpoints.memory_owner import MemoryOwner
 from checkpoints.schema.upgrade import upgrade
-from reconcilers.errors import Misconfigured, Overloaded, Refused
-from reconcilers.exit_codes import ExitCode
+from reconcilers.words.errors import Misconfigured, Overloaded, Refused
+from reconcilers.words.exit_codes import ExitCode
 from streaming import app
 from streaming.commands import doctor
 from streaming.settings import CassandraSettings, Settings

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from checkpoints.memory_lease import MemoryLease
-from reconcilers.errors import AlreadyRunning, Misconfigured
+from reconcilers.words.errors import AlreadyRunning, Misconfigured
 from streaming.commands import own_stream
 from streaming.commands.mode import StreamNames
 from streaming.commands.own_stream import OwnStream

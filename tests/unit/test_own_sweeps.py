@@ -8,7 +8,7 @@ from unittest.mock import Mock, patch
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reconcilers.errors import Unreachable
+from reconcilers.words.errors import Unreachable
 from streaming.again.sweep import Interrupted
 from streaming.commands.sweeping import LONGEST_PAUSE, LOOKS_EVERY, OwnSweeps
 from streaming.monitoring.metrics import Metrics

@@ -13,7 +13,7 @@ import pytest
 from checkpoints.cassandra import CassandraOwner, Store
 from checkpoints.memory_owner import MemoryOwner
 from checkpoints.schema.upgrade import upgrade
-from reconcilers.errors import Misconfigured, Refused, Unreachable
+from reconcilers.words.errors import Misconfigured, Refused, Unreachable
 from streaming import app
 from streaming.commands import canary, doctor
 from streaming.commands.canary import warn_of_another

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.ceiling import Ceiling
-from reconcilers.errors import Unreachable
-from reconcilers.finding import Action, Finding, State
-from reconcilers.gate import Admission
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Kind, Row
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.limits.ceiling import Ceiling
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.finding import Action, Finding, State
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind, Row
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import Parking
 from streaming.steps.repair import WAITS

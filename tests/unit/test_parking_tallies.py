@@ -11,15 +11,15 @@ import pytest
 
 from checkpoints.memory import MemoryJournal
 from checkpoints.memory_tallies import MemoryRounds
-from reconcilers.errors import Deferred, Refused
-from reconcilers.families.mailbox_tally import MAILBOX_TALLY
-from reconcilers.finding import Finding, State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import Kind, Micros
-from reconcilers.open_message import NO_MARGIN, Margin
-from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
-from reconcilers.tally import Sum, Sums, Tally
-from reconcilers.writes import AddToCounter
+from reconcilers.counters.open_message import NO_MARGIN, Margin
+from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.declared.tally import Sum, Sums, Tally
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.errors import Deferred, Refused
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import Kind, Micros
 from streaming.counters.correct import Conclusion, Corrector
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings

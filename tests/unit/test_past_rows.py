@@ -12,16 +12,16 @@ import pytest
 
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from checkpoints.memory_lost_rows import MemoryLostRows
-from reconcilers.decision import accepted
-from reconcilers.deletes import ProjectionDelete, TruthDelete
-from reconcilers.errors import ReadFailed
-from reconcilers.family import Projection
-from reconcilers.finding import Action, Finding, State
-from reconcilers.hold import Hold
-from reconcilers.lost_rows import LostRow, LostRows, place_of, together
-from reconcilers.memory import Entry
-from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
-from reconcilers.tokens import token_ranges
+from reconcilers.declared.family import Projection
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.decision import accepted
+from reconcilers.rows.deletes import ProjectionDelete, TruthDelete
+from reconcilers.rows.finding import Action, Finding, State
+from reconcilers.rows.memory import Entry
+from reconcilers.sweep.lost_rows import LostRow, LostRows, place_of, together
+from reconcilers.words.errors import ReadFailed
+from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.words.tokens import token_ranges
 from streaming.again.past import PastRows, SiftedRows
 from streaming.again.scan import Piece, SweptPiece
 from streaming.steps.accepted_together import AcceptedTogether

@@ -9,8 +9,8 @@ import pytest
 
 from checkpoints.memory import MemoryJournal
 from checkpoints.memory_pauses import MemoryPauses
-from reconcilers.policy import Breaker
-from reconcilers.write_target import ALL, REMOVALS
+from reconcilers.limits.breakers import Breaker
+from reconcilers.limits.write_target import ALL, REMOVALS
 from streaming import app
 from streaming.commands import pause as command
 from tests.builders.rows import NOW, SECOND

@@ -13,16 +13,12 @@ from prometheus_client import CollectorRegistry
 from checkpoints.memory import MemoryJournal
 from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.pauses import Resumed
-from reconcilers.errors import Unreachable
-from reconcilers.family import Projection
-from reconcilers.finding import Action, Finding, State
-from reconcilers.gate import Admission
-from reconcilers.model import Kind, Suspect
-from reconcilers.pause import Pause, why_paused
-from reconcilers.policy import Breaker
-from reconcilers.tallies.current_quota import CURRENT_QUOTA
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.write_target import (
+from reconcilers.declared.family import Projection
+from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
+from reconcilers.limits.breakers import Breaker
+from reconcilers.limits.gate import Admission
+from reconcilers.limits.pause import Pause, why_paused
+from reconcilers.limits.write_target import (
     ALL,
     EVERYTHING,
     REMOVALS,
@@ -30,6 +26,10 @@ from reconcilers.write_target import (
     correction_of,
     repair_of,
 )
+from reconcilers.rows.finding import Action, Finding, State
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Kind, Suspect
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.app import _parser
 from streaming.commands.pause import ResumeDesk, listed, pausable
 from streaming.monitoring.metrics import Metrics

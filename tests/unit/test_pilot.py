@@ -14,16 +14,16 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.pauses import Resumed
-from reconcilers.errors import Refused, Unreachable
-from reconcilers.gate import Admission
-from reconcilers.model import Kind, Slot
-from reconcilers.pause import PILOT, Pause, why_paused
-from reconcilers.pilot import Pilot
-from reconcilers.tallies.current_quota import CURRENT_QUOTA
-from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
-from reconcilers.tally import QuotaRoot
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.write_target import EVERYTHING, WriteTarget, correction_of, repair_of
+from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
+from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.declared.tally import QuotaRoot
+from reconcilers.limits.gate import Admission
+from reconcilers.limits.pause import PILOT, Pause, why_paused
+from reconcilers.limits.pilot import Pilot
+from reconcilers.limits.write_target import EVERYTHING, WriteTarget, correction_of, repair_of
+from reconcilers.words.errors import Refused, Unreachable
+from reconcilers.words.model import Kind, Slot
+from reconcilers.words.waiting import Wait, Waiting
 from streaming import app
 from streaming.commands import pause as pause_command
 from streaming.commands import pilot as command

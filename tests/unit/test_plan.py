@@ -1,4 +1,4 @@
-"""Step 6 as decisions: the table of `reconcilers.plan`, line by line."""
+"""Step 6 as decisions: the table of `reconcilers.rows.plan`, line by line."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.model import NEVER_WRITTEN, Difference, Kind, Report, Row
-from reconcilers.plan import plan
-from reconcilers.seen import Seen
-from reconcilers.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.declared.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.rows.plan import plan
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import NEVER_WRITTEN, Difference, Kind, Report, Row
 from tests.builders.rows import (
     LONG_AGO,
     MESSAGE_ID,

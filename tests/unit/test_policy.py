@@ -6,14 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.ceiling import MINUTE
-from reconcilers.family import Projection
-from reconcilers.finding import State
-from reconcilers.gate import Admission
-from reconcilers.model import Difference, Kind, Repair, Slot, Suspect
-from reconcilers.policy import Breaker, BreakerLimits, BreakerState, Count, after_batch, count_of
-from reconcilers.refusal import OBSERVED, Refusal, refusal
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.declared.family import Projection
+from reconcilers.limits.breakers import (
+    Breaker,
+    BreakerLimits,
+    BreakerState,
+    Count,
+    after_batch,
+    count_of,
+)
+from reconcilers.limits.ceiling import MINUTE
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.finding import State
+from reconcilers.rows.refusal import OBSERVED, Refusal, refusal
+from reconcilers.words.model import Difference, Kind, Repair, Slot, Suspect
+from reconcilers.words.waiting import Wait, Waiting
 from tests.builders.indexes import DELETED, INDEXED, LISTS
 from tests.builders.rows import MAILBOX
 

@@ -14,13 +14,23 @@ import pytest
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from deploy import captured, roles
 from deploy.mailserver import james
-from reconcilers.confirm import Moment, judge
-from reconcilers.families import FAMILIES
-from reconcilers.finding import Action, Attempts, State
-from reconcilers.model import Difference, Kind, Repair, Row, Slot, Suspect, Value, Wake, look_again
-from reconcilers.plan import plan
-from reconcilers.seen import Seen
-from reconcilers.writes import AddRow, DeleteRow
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.writes import AddRow, DeleteRow
+from reconcilers.rows.confirm import Moment, judge
+from reconcilers.rows.finding import Action, Attempts, State
+from reconcilers.rows.plan import plan
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import (
+    Difference,
+    Kind,
+    Repair,
+    Row,
+    Slot,
+    Suspect,
+    Value,
+    Wake,
+    look_again,
+)
 from streaming import settings_page
 from streaming.commands.checks import permissions as rights
 from streaming.commands.checks import schema as structure

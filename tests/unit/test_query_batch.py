@@ -13,11 +13,11 @@ from pyspark.sql import Row
 
 from checkpoints.bookmarks import Place, nested
 from checkpoints.clock import to_micros
-from reconcilers.errors import Unreachable
-from reconcilers.finding import Action
-from reconcilers.gate import Admission
-from reconcilers.model import Micros, Slot, Suspect, Wake
-from reconcilers.waiting import Wait, Waiting
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.finding import Action
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Micros, Slot, Suspect, Wake
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands import workers
 from streaming.pipeline import query as module
 from streaming.pipeline.failures import ALONE_FOR, TRIES_ALONE
@@ -356,8 +356,8 @@ def test_after_an_outage_it_is_looked_at_before_it_would_be_given_up(failing: Fa
     "error",
     [
         "Job 7 cancelled because the query was stopped",
-        "PythonException\nreconcilers.errors.Overloaded: reading the truth: Unavailable: code=1000",
-        "PythonException\nreconcilers.errors.Refused: reading the truth: Unauthorized: code=2100",
+        "PythonException\nreconcilers.words.errors.Overloaded: reading the truth: Unavailable: code=1000",
+        "PythonException\nreconcilers.words.errors.Refused: reading the truth: Unauthorized: code=2100",
     ],
 )
 def test_what_is_no_error_of_a_look_gives_nothing_up(failing: Failing, error: str) -> None:

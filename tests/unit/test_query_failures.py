@@ -4,6 +4,7 @@ import pytest
 
 from streaming.pipeline.spark_errors import cause_of, is_of_a_record
 
+OURS = "reconcilers.words.errors"
 THROUGH_OUR_BATCH = """An exception was raised by the Python Proxy. Return Message: Traceback:
   File "query.py", line 120, in _batch
     look = self._look(settled)
@@ -13,12 +14,12 @@ THROUGH_OUR_BATCH = """An exception was raised by the Python Proxy. Return Messa
 Current State: ACTIVE
 """
 UNREACHABLE = THROUGH_OUR_BATCH.format(
-    reason="reconcilers.errors.Unreachable: reading lineage: no host answered"
+    reason=f"{OURS}.Unreachable: reading lineage: no host answered"
 )
 IN_A_WORKER = THROUGH_OUR_BATCH.format(
     reason="py4j.protocol.Py4JJavaError: An error occurred while calling o1.collect.\n"
     ": org.apache.spark.SparkException: Job aborted: Traceback (most recent call last):\n"
-    "reconcilers.errors.Overloaded: repairing a projection row: not now\n"
+    f"{OURS}.Overloaded: repairing a projection row: not now\n"
     "\tat org.apache.spark.api.python.BasePythonRunner.read(PythonRunner.scala:645)"
 )
 OF_OUR_OWN = THROUGH_OUR_BATCH.format(reason="AttributeError: 'Share' object has no attribute 'a'")
@@ -33,8 +34,8 @@ OFFSETS = "java.lang.IllegalStateException: batch 5 doesn't exist (latest: 4)"
 @pytest.mark.parametrize(
     ("told", "line"),
     [
-        (UNREACHABLE, "reconcilers.errors.Unreachable: reading lineage: no host answered"),
-        (IN_A_WORKER, "reconcilers.errors.Overloaded: repairing a projection row: not now"),
+        (UNREACHABLE, f"{OURS}.Unreachable: reading lineage: no host answered"),
+        (IN_A_WORKER, f"{OURS}.Overloaded: repairing a projection row: not now"),
         (OF_OUR_OWN, "AttributeError: 'Share' object has no attribute 'a'"),
         (STATE_STORE, ": org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE] unreadable"),
         (OFFSETS, OFFSETS),
@@ -51,12 +52,12 @@ BY_A_WORKER = "pyspark.errors.PythonException: {reason}"
 @pytest.mark.parametrize(
     ("reason", "blamed"),
     [
-        ("reconcilers.errors.Unreachable: reading the truth: ReadTimeout: no answer in time", True),
-        ("reconcilers.errors.Overloaded: reading lineage: WriteFailure: code=1500", True),
-        ("reconcilers.errors.Overloaded: reading the truth: Unavailable: code=1000", False),
-        ("reconcilers.errors.Overloaded: x: NoHostAvailable: {'n1': Unavailable('code')}", False),
-        ("reconcilers.errors.Refused: reading James's tables: Unauthorized: code=2100", False),
-        ("reconcilers.errors.Refused: preparing: InvalidRequest: Undefined column name", False),
+        (f"{OURS}.Unreachable: reading the truth: ReadTimeout: no answer in time", True),
+        (f"{OURS}.Overloaded: reading lineage: WriteFailure: code=1500", True),
+        (f"{OURS}.Overloaded: reading the truth: Unavailable: code=1000", False),
+        (OURS + ".Overloaded: x: NoHostAvailable: {'n1': Unavailable('code')}", False),
+        (f"{OURS}.Refused: reading James's tables: Unauthorized: code=2100", False),
+        (f"{OURS}.Refused: preparing: InvalidRequest: Undefined column name", False),
         ("ValueError: a fault of ours", True),
     ],
 )

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from reconcilers.gate import Admission
-from reconcilers.model import Slot, Suspect
+from reconcilers.limits.gate import Admission
+from reconcilers.words.model import Slot, Suspect
 from streaming.pipeline import query as module
 from streaming.pipeline.query import FEW, STOPPING, FamilyQuery
 from streaming.pipeline.reading import FEW_RECORDS, RangeReader

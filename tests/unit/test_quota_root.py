@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.families.user_tally import USER_TALLY
-from reconcilers.key import slot_from_text, slot_of
-from reconcilers.model import Kind, Slot
-from reconcilers.pilot import Pilot
-from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
-from reconcilers.tally import QuotaRoot
-from reconcilers.write_target import correction_of
+from reconcilers.declared.families.user_tally import USER_TALLY
+from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
+from reconcilers.declared.tally import QuotaRoot
+from reconcilers.limits.pilot import Pilot
+from reconcilers.limits.write_target import correction_of
+from reconcilers.words.key import slot_from_text, slot_of
+from reconcilers.words.model import Kind, Slot
 from streaming.commands.finding_filter import FindingFilter, TheirPlaces
 from streaming.counters.counter_row import CounterRow, CounterRows, Owners
 from tests.builders.counters import CounterTables

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.drift import Observation
-from reconcilers.model import Micros
-from reconcilers.stillness import GRAIN, MOST_GRAINS, Stillness, stillness_after
-from reconcilers.tally import Sum
+from reconcilers.counters.drift import Observation
+from reconcilers.counters.stillness import GRAIN, MOST_GRAINS, Stillness, stillness_after
+from reconcilers.declared.tally import Sum
+from reconcilers.words.model import Micros
 from tests.builders.counters import BOB, GATHER, OF_BOB, OF_MAILBOX, OTHER, Bench, K, message
 from tests.builders.rows import MAILBOX, NOW, SECOND
 

@@ -10,9 +10,9 @@ import pytest
 
 from checkpoints.lineage import Delete
 from checkpoints.memory import MemoryLineage
-from reconcilers.deletes import ProjectionDelete, TruthDelete
-from reconcilers.memory import Entry
-from reconcilers.model import EXPIRED, Micros, Slot, Wake
+from reconcilers.rows.deletes import ProjectionDelete, TruthDelete
+from reconcilers.rows.memory import Entry
+from reconcilers.words.model import EXPIRED, Micros, Slot, Wake
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder
 from tests.builders.rows import (

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from reconcilers.errors import Deferred, Unfinished, Unreachable
-from reconcilers.tally import Listed, Sum
+from reconcilers.declared.tally import Listed, Sum
+from reconcilers.words.errors import Deferred, Unfinished, Unreachable
 from streaming.counters import count, recount
 from streaming.counters.recount import Recount
 from tests.builders.counters import (

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.memory import Entry
-from reconcilers.model import Micros, Slot, Wake
+from reconcilers.rows.memory import Entry
+from reconcilers.words.model import Micros, Slot, Wake
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder
 from tests.builders.rows import FAMILY, LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID

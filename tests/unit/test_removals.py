@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from reconcilers.model import KeyValue, Row, Slot
+from reconcilers.words.model import KeyValue, Row, Slot
 from streaming.steps.removals import Removals
 from tests.builders.rows import FAMILY, MAILBOX, PROJECTION, row, truth
 from tests.fakes.memory_tables import MemoryTables

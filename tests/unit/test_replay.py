@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 
 from checkpoints.bookmarks import Place
-from reconcilers.errors import Refused, SparkDied, Unreachable
-from reconcilers.model import Kind, Slot, Suspect
+from reconcilers.words.errors import Refused, SparkDied, Unreachable
+from reconcilers.words.model import Kind, Slot, Suspect
 from streaming.again.replay import Replay, Replayable, replayable
 from streaming.again.sweep import GIVES_UP_AFTER, Interrupted
 from streaming.pipeline.worker import BatchLook

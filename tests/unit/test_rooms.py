@@ -1,4 +1,4 @@
-"""`streaming` has few rooms, few arrows, and none of them runs back up."""
+"""`streaming` and `reconcilers` have few rooms, few arrows, and none of them runs back up."""
 
 import re
 from pathlib import Path
@@ -7,22 +7,28 @@ import pytest
 
 from tests import rooms
 
-ROOMS = 12
-ARROWS = 27
-FOUND = rooms.arrows()
+FOUND = rooms.arrows("streaming")
+CORE = rooms.arrows("reconcilers")
 ARCHITECTURE = Path(__file__).resolve().parents[2] / "ARCHITECTURE.md"
+LIMITS = pytest.mark.parametrize(
+    ("found", "most_rooms", "most_arrows"),
+    [(FOUND, 12, 27), (CORE, 8, 16)],
+    ids=["streaming", "reconcilers"],
+)
 
 
-def test_there_are_few_rooms() -> None:
-    assert len(FOUND) <= ROOMS, sorted(FOUND)
+@LIMITS
+def test_there_are_few_rooms_and_arrows_and_none_runs_back_up(
+    found: rooms.Arrows, most_rooms: int, most_arrows: int
+) -> None:
+    assert len(found) <= most_rooms, sorted(found)
+    assert sum(map(len, found.values())) <= most_arrows, rooms.told(found)
+    assert len(rooms.floors(found)) >= 2
 
 
-def test_there_are_few_arrows() -> None:
-    assert sum(map(len, FOUND.values())) <= ARROWS, rooms.told(FOUND)
-
-
-def test_no_arrow_runs_back_up() -> None:
-    assert len(rooms.floors(FOUND)) >= 2
+def test_every_module_of_the_core_is_in_a_room() -> None:
+    core = ARCHITECTURE.parent / "reconcilers"
+    assert [each.name for each in core.glob("*.py")] == ["__init__.py"]
 
 
 def test_steps_import_nothing_else_of_streaming() -> None:

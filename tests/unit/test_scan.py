@@ -12,12 +12,12 @@ from uuid import UUID
 import pytest
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.errors import ReadFailed
-from reconcilers.families.message import MESSAGE
-from reconcilers.memory import Entry
-from reconcilers.model import KeyValue, Micros, Slot, Suspect, Wake
-from reconcilers.raw import RawCell, RawRow
-from reconcilers.tokens import TokenRange, range_of
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.raw import RawCell, RawRow
+from reconcilers.rows.memory import Entry
+from reconcilers.words.errors import ReadFailed
+from reconcilers.words.model import KeyValue, Micros, Slot, Suspect, Wake
+from reconcilers.words.tokens import TokenRange, range_of
 from streaming.again import scan as module
 from streaming.again.compared import Compared
 from streaming.again.past import PastRows, SiftedRows

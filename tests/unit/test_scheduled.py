@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from checkpoints.expiries import Expiry
-from reconcilers.model import EXPIRED, NO_PROJECTION, Micros, Slot, Wake
+from reconcilers.words.model import EXPIRED, NO_PROJECTION, Micros, Slot, Wake
 from streaming.pipeline.scheduled import looks_after_expiry, scheduled_wake, spread
 from tests.builders.rows import DELAY, MAILBOX, MESSAGE_ID, NOW, SECOND, SLOT
 

@@ -13,11 +13,11 @@ import pytest
 from checkpoints import codec
 from checkpoints.cassandra.journal import bucket_of
 from checkpoints.schema.step_002 import copy, taken_over
-from reconcilers.families.mailbox_tally import MAILBOX_TALLY
-from reconcilers.families.user_tally import USER_TALLY
-from reconcilers.key import WHOLE_TABLE, slot_from_text
-from reconcilers.model import Slot
-from reconcilers.writes import AddToCounter
+from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.declared.families.user_tally import USER_TALLY
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.words.key import WHOLE_TABLE, slot_from_text
+from reconcilers.words.model import Slot
 from tests.builders.rows import MAILBOX, MESSAGE_ID
 
 AT = 1_700_000_000_000_000

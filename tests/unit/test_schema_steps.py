@@ -13,7 +13,7 @@ from checkpoints import schema
 from checkpoints.schema import STEPS
 from checkpoints.schema.step import RowStore, SchemaStep, made_by, statements
 from checkpoints.schema.upgrade import RECORDS, gap_of, product_version, read_gap, upgrade
-from reconcilers.errors import AlreadyRunning, Misconfigured, NewerSchema, Refused
+from reconcilers.words.errors import AlreadyRunning, Misconfigured, NewerSchema, Refused
 from tests.fakes.schema_store import Killed, MemorySchemaStore
 
 TAKEOVER = Path(__file__).resolve().parents[1] / "stack" / "takeover"

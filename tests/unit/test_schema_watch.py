@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from reconcilers.errors import EndedItself, Refused, Unreachable
-from reconcilers.family import Schema
+from reconcilers.declared.family import Schema
+from reconcilers.words.errors import EndedItself, Refused, Unreachable
 from streaming.commands.schema_watch import SchemaWatch, bound
 from streaming.settings import Settings
 from tests.unit.test_doctor_checks import JAMES

@@ -6,9 +6,16 @@ from uuid import UUID
 
 import pytest
 
-from reconcilers.memory import NOTHING_REMEMBERED, Entry, Memory
-from reconcilers.model import Kind, Micros, Row, Slot, Suspect
-from reconcilers.seen import Seen, SlotRows, claimants, is_one_sided, outlived_its_delete, seen_at
+from reconcilers.rows.memory import NOTHING_REMEMBERED, Entry, Memory
+from reconcilers.rows.seen import (
+    Seen,
+    SlotRows,
+    claimants,
+    is_one_sided,
+    outlived_its_delete,
+    seen_at,
+)
+from reconcilers.words.model import Kind, Micros, Row, Slot, Suspect
 from tests.builders.rows import (
     FAMILY,
     LONG_AGO,

@@ -3,7 +3,7 @@
 import pytest
 from cassandra.cluster import Cluster, NoHostAvailable
 
-from reconcilers.errors import Unreachable
+from reconcilers.words.errors import Unreachable
 from streaming.settings import CassandraSettings
 from streaming.tables import open_session
 

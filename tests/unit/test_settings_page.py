@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcilers.errors import Misconfigured
+from reconcilers.words.errors import Misconfigured
 from streaming import settings_page
 from streaming.settings import LISTS, RENAMED, Settings, load
 

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from reconcilers.frontier import Canary, Echo
-from reconcilers.glance import Keys
-from reconcilers.model import Kind, Wake
+from reconcilers.capture.frontier import Canary, Echo
+from reconcilers.rows.glance import Keys
+from reconcilers.words.model import Kind, Wake
 from streaming.pipeline.arrow import SettledKeys
 from tests.builders.rows import FAMILY
 from tests.fakes.raw_tables import shape_of

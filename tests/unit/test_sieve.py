@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from checkpoints.memory import MemoryJournal
 from checkpoints.memory_lost_rows import MemoryLostRows
 from checkpoints.sweeps import Place, SweepRecord, SweptRange
-from reconcilers import systematic as rule
-from reconcilers.decision import accepted
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import keeping
-from reconcilers.finding import Finding, State
-from reconcilers.key import text_of
-from reconcilers.model import Kind, Micros, Slot, Suspect
-from reconcilers.tokens import token_ranges
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import keeping
+from reconcilers.rows.decision import accepted
+from reconcilers.rows.finding import Finding, State
+from reconcilers.sweep import systematic as rule
+from reconcilers.words.key import text_of
+from reconcilers.words.model import Kind, Micros, Slot, Suspect
+from reconcilers.words.tokens import token_ranges
 from streaming.again.scan import Piece, SweptPiece
 from streaming.again.sieve import Sieve
 from tests.builders.sieves import sieve

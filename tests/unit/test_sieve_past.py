@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.sweeps import Place, SweptRange
-from reconcilers.decision import accepted
-from reconcilers.finding import Finding, State
-from reconcilers.lost_rows import LostRow, place_of
-from reconcilers.model import Kind, Slot, Suspect
+from reconcilers.rows.decision import accepted
+from reconcilers.rows.finding import Finding, State
+from reconcilers.sweep.lost_rows import LostRow, place_of
+from reconcilers.words.model import Kind, Slot, Suspect
 from streaming.again.past import LeftRows
 from streaming.again.scan import SweptPiece
 from tests.builders.sieves import FEW

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from checkpoints.bookmarks import Place
 from checkpoints.memory_progress import MemoryFailingSlices
-from reconcilers.model import Micros
+from reconcilers.words.model import Micros
 from streaming.pipeline.failures import ALONE_FOR, PARTS, TRIES, TRIES_ALONE, SliceFailures
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Closed, Slice

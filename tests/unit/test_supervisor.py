@@ -11,10 +11,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import Bookmark, KafkaIds, Offsets, Place, Positions
-from reconcilers.chain import Reached
-from reconcilers.errors import AlreadyRunning, EndedItself, EventsLost, Unreachable
-from reconcilers.frontier import Lane
-from reconcilers.model import Wake
+from reconcilers.capture.chain import Reached
+from reconcilers.capture.frontier import Lane
+from reconcilers.words.errors import AlreadyRunning, EndedItself, EventsLost, Unreachable
+from reconcilers.words.model import Wake
 from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
 from streaming.monitoring.metrics import Metrics

@@ -8,7 +8,7 @@ import pytest
 from checkpoints.memory import MemoryLineage
 from checkpoints.memory_sweeps import MemorySweeps
 from checkpoints.sweeps import SweepRecord
-from reconcilers.errors import Misconfigured
+from reconcilers.words.errors import Misconfigured
 from streaming.again.sweep import SweepMark
 from streaming.commands.sweep import record_of
 from streaming.settings import Settings

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from checkpoints.sweeps import SweepRecord
-from reconcilers.memory import Watching
+from reconcilers.rows.memory import Watching
 from streaming.again.schedule import DAY, NOT_WHOLE, TIME_HAS_COME, SweepSchedule
 
 DELAY, NOW = 5_000_000, 1_800_000_000_000_000

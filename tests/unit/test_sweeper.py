@@ -9,11 +9,11 @@ import pytest
 from checkpoints.memory import MemoryJournal, MemoryLineage
 from checkpoints.memory_sweeps import MemorySweeps
 from checkpoints.sweeps import SweepRecord
-from reconcilers.errors import Unreachable
-from reconcilers.families.message import MESSAGE
-from reconcilers.family import bind, keeping
-from reconcilers.key import text_of
-from reconcilers.model import Kind, Micros, Slot, Suspect
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import bind, keeping
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.key import text_of
+from reconcilers.words.model import Kind, Micros, Slot, Suspect
 from streaming.again.scan import Piece, SweptPiece, tables_of
 from streaming.again.sweep import AT_FIRST, GIVES_UP_AFTER, Sweeper, SweepMark, SweepResult
 from streaming.commands.sweeper import told_of

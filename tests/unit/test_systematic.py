@@ -6,11 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from reconcilers.decision import ACCEPTABLE
-from reconcilers.finding import State
-from reconcilers.key import slot_from_text, text_of
-from reconcilers.model import Kind, Slot, Suspect
-from reconcilers.systematic import (
+from reconcilers.rows.decision import ACCEPTABLE
+from reconcilers.rows.finding import State
+from reconcilers.sweep.systematic import (
     EXAMPLES,
     LEAST_ROWS,
     ONE_IN,
@@ -23,6 +21,8 @@ from reconcilers.systematic import (
     place_of,
     systematic,
 )
+from reconcilers.words.key import slot_from_text, text_of
+from reconcilers.words.model import Kind, Slot, Suspect
 from tests.builders.rows import FAMILY, MAILBOX, NOW, SLOT
 
 THREAD = Pattern("messages", Kind.DIFFERING_CELLS, "threadid")

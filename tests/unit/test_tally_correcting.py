@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.decision import retried
-from reconcilers.errors import Refused, Retryable, Unreachable
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Row
-from reconcilers.tally import Sum
-from reconcilers.waiting import Wait, Waiting
-from reconcilers.writes import AddToCounter
+from reconcilers.declared.tally import Sum
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.rows.decision import retried
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.errors import Refused, Retryable, Unreachable
+from reconcilers.words.model import Kind, Row
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.correct import Conclusion
 from streaming.counters.counter_findings import CounterFindings
 from tests.builders.counters import (

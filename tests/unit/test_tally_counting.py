@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from reconcilers.errors import Deferred
-from reconcilers.tally import NOTHING, Listed, Sum, Sums, by_chunk, summed, total
+from reconcilers.declared.tally import NOTHING, Listed, Sum, Sums, by_chunk, summed, total
+from reconcilers.words.errors import Deferred
 from streaming.counters.count import IDS_A_READ
 from tests.builders.counters import BOB, OTHER, WIDTH, Bench, message, truth_of
 from tests.builders.rows import DELAY, MAILBOX, SECOND

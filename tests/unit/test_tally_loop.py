@@ -14,10 +14,10 @@ from uuid import UUID
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reconcilers.decision import retried
-from reconcilers.errors import ReadFailed, ReconcilerError, Refused, Unreachable
-from reconcilers.finding import State
-from reconcilers.policy import Breaker
+from reconcilers.limits.breakers import Breaker
+from reconcilers.rows.decision import retried
+from reconcilers.rows.finding import State
+from reconcilers.words.errors import ReadFailed, ReconcilerError, Refused, Unreachable
 from streaming.counters import loop as loop_module
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.loop import (

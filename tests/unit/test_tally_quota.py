@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.finding import State
-from reconcilers.model import Kind
-from reconcilers.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
-from reconcilers.tally import Sum
-from reconcilers.writes import AddToCounter
+from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
+from reconcilers.declared.tally import Sum
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.rows.finding import State
+from reconcilers.words.model import Kind
 from streaming.counters.correct import Conclusion
 from tests.builders.counters import A_NODE_IS_DOWN, BOB, FAMILIES, OF_BOB, OTHER, Bench, K, message
 from tests.builders.rows import MAILBOX

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
-from reconcilers.decision import accepted
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind
-from reconcilers.tally import Listed, Sum
+from reconcilers.declared.tally import Listed, Sum
+from reconcilers.rows.decision import accepted
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Kind
 from tests.builders.counters import (
     A_NODE_IS_DOWN,
     OF_BOB,

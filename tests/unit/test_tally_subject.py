@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pytest
 
-from reconcilers.errors import Deferred, Unreachable
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Slot
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.errors import Deferred, Unreachable
+from reconcilers.words.model import Kind, Slot
 from streaming.counters.counter_row import CounterRow, CounterRows, Owners
 from tests.builders.counters import (
     BOB,

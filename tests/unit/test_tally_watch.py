@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from reconcilers.errors import Unreachable
-from reconcilers.finding import State
-from reconcilers.tally import Sums, Tally
+from reconcilers.declared.tally import Sums, Tally
+from reconcilers.rows.finding import State
+from reconcilers.words.errors import Unreachable
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.schedule import CHECK_EVERY
 from tests.builders.counters import BOB, GATHER, NODE, OF_BOB, OF_MAILBOX, OTHER, Bench, K, message

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reconcilers.finding import Finding, State
-from reconcilers.model import Kind, Slot
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Kind, Slot
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.report import report_change, report_end, report_looks_again
 from tests.builders.rows import MAILBOX, NOW

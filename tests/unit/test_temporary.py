@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcilers.errors import EndedItself, Misconfigured
+from reconcilers.words.errors import EndedItself, Misconfigured
 from streaming.pipeline.temporary import SparksFolders, temporary_folder
 from streaming.settings import StreamSettings
 

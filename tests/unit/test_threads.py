@@ -15,8 +15,8 @@ import pytest
 
 from checkpoints.lease import Lease
 from checkpoints.memory_lease import MemoryLease
-from reconcilers.errors import AlreadyRunning, EndedItself, ReconcilerError, Unreachable
-from reconcilers.exit_codes import ExitCode
+from reconcilers.words.errors import AlreadyRunning, EndedItself, ReconcilerError, Unreachable
+from reconcilers.words.exit_codes import ExitCode
 from streaming.canary.writer import CanaryKeeper
 from streaming.commands import canary, holding, own_stream, stream, workers
 from streaming.commands.mode import StreamNames

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.tokens import FIRST, LAST, TokenRange, token_ranges
+from reconcilers.words.tokens import FIRST, LAST, TokenRange, token_ranges
 
 TOKENS = st.integers(FIRST + 1, LAST)
 

@@ -11,7 +11,7 @@ from kafka.structs import TopicPartition
 
 from checkpoints.bookmarks import Bookmark
 from checkpoints.memory_progress import MemoryBookmarks
-from reconcilers.errors import Unreachable
+from reconcilers.words.errors import Unreachable
 from streaming.pipeline.table_topics import READ_TO_END, TableTopics
 from streaming.settings import KafkaSettings
 from streaming.topics import Watcher, watcher

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from checkpoints.pauses import Resumed
-from reconcilers.errors import Refused, Unreachable
-from reconcilers.families.mailbox_tally import MAILBOX_TALLY
-from reconcilers.finding import Finding, State
-from reconcilers.hold import Hold
-from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
-from reconcilers.tally import Sum, Tally
-from reconcilers.undo import NO_REPAIR, last_repair
-from reconcilers.writes import AddToCounter
+from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.declared.tally import Sum, Tally
+from reconcilers.declared.writes import AddToCounter
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.undo import NO_REPAIR, last_repair
+from reconcilers.words.errors import Refused, Unreachable
 from streaming.counters.undo import AGAIN, GONE, NOT_KNOWN, CounterUndo
 from streaming.steps.undo import Undoing
 from tests.builders.counters import OF_MAILBOX, Bench, K

@@ -12,17 +12,17 @@ from uuid import UUID
 import pytest
 
 from checkpoints.memory import MemoryJournal
-from reconcilers.errors import Misconfigured
-from reconcilers.families.message import MESSAGE
-from reconcilers.families.user_tally import USER_TALLY
-from reconcilers.family import Family
-from reconcilers.finding import Finding, State
-from reconcilers.hold import Hold
-from reconcilers.key import text_of
-from reconcilers.model import Kind, Slot, Wake
-from reconcilers.tally import QuotaRoot
-from reconcilers.undo import UNDO
-from reconcilers.waiting import Wait
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.families.user_tally import USER_TALLY
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import QuotaRoot
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.undo import UNDO
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.key import text_of
+from reconcilers.words.model import Kind, Slot, Wake
+from reconcilers.words.waiting import Wait
 from streaming.commands import findings
 from streaming.commands.deciding import RETRY, Desk
 from streaming.commands.finding_filter import (

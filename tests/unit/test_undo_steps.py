@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 import pytest
 
 from checkpoints.memory import MemoryJournal, MemoryLineage
-from reconcilers.errors import Refused, Unreachable
-from reconcilers.family import Projection
-from reconcilers.finding import Finding, State
-from reconcilers.hold import Hold
-from reconcilers.model import Kind, Row, Slot
-from reconcilers.undo import AS_BEFORE, NO_REPAIR, UNDO, last_repair, undo
-from reconcilers.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.declared.family import Projection
+from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.undo import AS_BEFORE, NO_REPAIR, UNDO, last_repair, undo
+from reconcilers.words.errors import Refused, Unreachable
+from reconcilers.words.model import Kind, Row, Slot
 from streaming.steps.undo import RowUndo, Undoing
 from tests.builders.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row
 

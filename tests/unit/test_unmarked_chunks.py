@@ -10,9 +10,9 @@ import pytest
 
 from checkpoints.memory import MemoryLineage
 from checkpoints.memory_tallies import MemoryTallies
-from reconcilers.errors import Unreachable
-from reconcilers.model import Micros
-from reconcilers.tally import Sum, Sums
+from reconcilers.declared.tally import Sum, Sums
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Micros
 from streaming.counters.unmarked import MOST_DOUBTS, LossRules, WatchedTallies
 from tests.builders.counters import Bench, CanariesByHand, message
 from tests.builders.rows import DELAY, MAILBOX, NOW

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.errors import Refused, Unreachable
-from reconcilers.finding import Action, State
-from reconcilers.key import WHOLE_TABLE
-from reconcilers.model import NO_PROJECTION, Kind, Slot, Wake
+from reconcilers.rows.finding import Action, State
+from reconcilers.words.errors import Refused, Unreachable
+from reconcilers.words.key import WHOLE_TABLE
+from reconcilers.words.model import NO_PROJECTION, Kind, Slot, Wake
 from streaming.pipeline.scheduled import spread
 from streaming.steps.look import Look, LookResult
 from tests.builders.indexes import DELETED, INDEXED, LISTS, UNSEEN

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from reconcilers.decision import retried
-from reconcilers.deletes import ProjectionDelete
-from reconcilers.errors import ReadFailed, Refused
-from reconcilers.family import Projection
-from reconcilers.finding import Action, State
-from reconcilers.model import KeyValue, Kind, Row, Slot, Suspect
+from reconcilers.declared.family import Projection
+from reconcilers.rows.decision import retried
+from reconcilers.rows.deletes import ProjectionDelete
+from reconcilers.rows.finding import Action, State
+from reconcilers.words.errors import ReadFailed, Refused
+from reconcilers.words.model import KeyValue, Kind, Row, Slot, Suspect
 from streaming.steps.outcome import Outcome
 from tests.builders.indexes import DELETED, INDEXED, LISTS
 from tests.builders.permits import permit

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from checkpoints.memory import MemoryLineage
-from reconcilers.deletes import TruthDelete
-from reconcilers.memory import Entry
-from reconcilers.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
+from reconcilers.rows.deletes import TruthDelete
+from reconcilers.rows.memory import Entry
+from reconcilers.words.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
 from streaming.steps.look import Look, LookResult
 from tests.builders.rows import (
     FAMILY,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconcilers.errors import Misconfigured
+from reconcilers.words.errors import Misconfigured
 from streaming import app
 from streaming.settings import Mode, Settings, load, refuse_unsafe
 

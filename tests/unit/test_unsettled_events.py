@@ -8,8 +8,8 @@ from uuid import UUID, uuid1
 import pytest
 
 from checkpoints.bookmarks import Bookmark
-from reconcilers.errors import Unreachable
-from reconcilers.model import Slot
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Slot
 from streaming.commands import unsettled
 from streaming.commands.unsettled import UnsettledEvents, names
 from streaming.topics import Record

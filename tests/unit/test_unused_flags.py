@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reconcilers.finding import State
-from reconcilers.model import Kind, Slot
+from reconcilers.rows.finding import State
+from reconcilers.words.model import Kind, Slot
 from streaming.commands.unused_flags import unused_flags
 from tests.builders.rows import MAILBOX, NOW
 

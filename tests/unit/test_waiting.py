@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from checkpoints.memory import MemoryJournal
 from checkpoints.pauses import Resumed
-from reconcilers.decision import ACCEPTABLE
-from reconcilers.finding import Finding, State
-from reconcilers.gate import Admission
-from reconcilers.hold import Hold
-from reconcilers.model import Kind
-from reconcilers.pause import PILOT, Pause, in_doubt
-from reconcilers.pilot import Pilot
-from reconcilers.waiting import RULES, Ends, Wait, Waiting
-from reconcilers.write_target import ALL
+from reconcilers.limits.gate import Admission
+from reconcilers.limits.hold import Hold
+from reconcilers.limits.pause import PILOT, Pause, in_doubt
+from reconcilers.limits.pilot import Pilot
+from reconcilers.limits.write_target import ALL
+from reconcilers.rows.decision import ACCEPTABLE
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Kind
+from reconcilers.words.waiting import RULES, Ends, Wait, Waiting
 from streaming.commands.deciding import ACCEPT
 from streaming.commands.orders import Orders
 from tests.builders.rows import FAMILY, NOW, SLOT, truth
@@ -164,14 +164,14 @@ def test_a_reason_that_changes_leaves_one_line_and_a_number_none() -> None:
 # --- where waits are made ------------------------------------------------------------------------
 
 PLACES = {
-    "reconcilers/behind.py": {Wait.BEHIND},
-    "reconcilers/decision.py": {Wait.LOOK},
-    "reconcilers/drift.py": {Wait.LISTING_INCOMPLETE},
-    "reconcilers/errors.py": {Wait.CHANGES},
-    "reconcilers/hold.py": {Wait.HOLD},
-    "reconcilers/pause.py": {Wait.OWN_KEYSPACE, Wait.PAUSE, Wait.PILOT},
-    "reconcilers/refusal.py": {Wait.OBSERVING},
-    "reconcilers/systematic.py": {Wait.DECISION},
+    "reconcilers/limits/behind.py": {Wait.BEHIND},
+    "reconcilers/rows/decision.py": {Wait.LOOK},
+    "reconcilers/counters/drift.py": {Wait.LISTING_INCOMPLETE},
+    "reconcilers/words/errors.py": {Wait.CHANGES},
+    "reconcilers/limits/hold.py": {Wait.HOLD},
+    "reconcilers/limits/pause.py": {Wait.OWN_KEYSPACE, Wait.PAUSE, Wait.PILOT},
+    "reconcilers/rows/refusal.py": {Wait.OBSERVING},
+    "reconcilers/sweep/systematic.py": {Wait.DECISION},
     "streaming/commands/counters.py": {Wait.LEASE},
     "streaming/counters/correct.py": {Wait.DECISION},
     "streaming/counters/correction_breaker.py": {Wait.CEILING},

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.finding import Action, State
-from reconcilers.gate import Admission
-from reconcilers.model import Kind, LookAgain, Repair, Row, Slot
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.finding import Action, State
+from reconcilers.words.model import Kind, LookAgain, Repair, Row, Slot
 from tests.builders.rows import (
     DELAY,
     FAMILY,

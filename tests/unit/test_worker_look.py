@@ -14,8 +14,8 @@ from pyspark import cloudpickle
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
 from checkpoints.memory_tallies import MemoryTallies
-from reconcilers.family import Family, Projection
-from reconcilers.model import KeyValue, Micros, Slot, Wake
+from reconcilers.declared.family import Family, Projection
+from reconcilers.words.model import KeyValue, Micros, Slot, Wake
 from streaming.again.replay import DryReplayJob, ReplayJob
 from streaming.commands import workers
 from streaming.pipeline import worker

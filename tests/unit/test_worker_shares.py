@@ -10,10 +10,10 @@ from typing import cast
 
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.memory import MemoryExpiries
-from reconcilers.family import Family, Projection
-from reconcilers.finding import Action, Finding, State
-from reconcilers.gate import Admission
-from reconcilers.model import Kind, Slot, Suspect
+from reconcilers.declared.family import Family, Projection
+from reconcilers.limits.gate import Admission
+from reconcilers.rows.finding import Action, Finding, State
+from reconcilers.words.model import Kind, Slot, Suspect
 from streaming.pipeline.repair_task import repair_task
 from streaming.pipeline.worker import (
     BatchLook,

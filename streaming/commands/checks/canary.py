@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from checkpoints.bookmarks import Bookmark
 from checkpoints.cassandra import CassandraBookmarks
 from checkpoints.clock import now_micros, to_micros, to_seconds
-from reconcilers.frontier import CANARY_TABLE, newest_of
-from reconcilers.model import Micros
+from reconcilers.capture.frontier import CANARY_TABLE, newest_of
+from reconcilers.words.model import Micros
 from streaming.commands.checks.capture import turn_on
 from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem
 from streaming.commands.mode import StreamNames

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 
-from reconcilers.errors import Refused
+from reconcilers.words.errors import Refused
 from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem, warning
 from streaming.monitoring.agents import unwell
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from reconcilers.family import Family, Schema
+from reconcilers.declared.family import Family, Schema
 from streaming.commands.kept import Chosen
 from streaming.settings import Settings
 from streaming.tables import Cluster

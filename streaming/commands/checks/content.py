@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconcilers.errors import Refused
-from reconcilers.family import contents_in, unknown_contents
+from reconcilers.declared.family import contents_in, unknown_contents
+from reconcilers.words.errors import Refused
 from streaming.commands.checks.check import CassandraContext, Check, fine, warning
 from streaming.commands.checks.permissions import ROLES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from reconcilers.errors import Refused
+from reconcilers.words.errors import Refused
 from streaming.commands.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.settings import CassandraSettings
 

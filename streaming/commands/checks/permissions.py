@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from reconcilers.errors import Refused
-from reconcilers.family import Family, Projection, Schema, contents_in, tallies_in
-from reconcilers.model import NEVER_WRITTEN
-from reconcilers.tally import Tally
+from reconcilers.declared.family import Family, Projection, Schema, contents_in, tallies_in
+from reconcilers.declared.tally import Tally
+from reconcilers.words.errors import Refused
+from reconcilers.words.model import NEVER_WRITTEN
 from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem, warning
 from streaming.settings import Settings
 

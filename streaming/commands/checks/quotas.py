@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from reconcilers.errors import ReconcilerError, Refused
-from reconcilers.family import tallies_in
-from reconcilers.live_table import WRITTEN, Choice, is_read
-from reconcilers.tally import Tally
+from reconcilers.counters.live_table import WRITTEN, Choice, is_read
+from reconcilers.declared.family import tallies_in
+from reconcilers.declared.tally import Tally
+from reconcilers.words.errors import ReconcilerError, Refused
 from streaming.commands.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.commands.checks.permissions import ROLES
 from streaming.commands.kept import Chosen, chosen, one_table_each

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconcilers.errors import Misconfigured
-from reconcilers.family import Family, Projection, bind
+from reconcilers.declared.family import Family, Projection, bind
+from reconcilers.words.errors import Misconfigured
 from streaming.commands.checks.check import CassandraContext, Check, Level, fine, problem, warning
 from streaming.tables.own_keyspace import gap_in
 from streaming.tables.replication import copies, data_centres, why_levels_are_guessed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconcilers.errors import Refused
-from reconcilers.family import TruthTable
+from reconcilers.declared.family import TruthTable
+from reconcilers.words.errors import Refused
 from streaming.commands.checks.check import CassandraContext, Check, fine, warning
 from streaming.tables.replication import copies
 

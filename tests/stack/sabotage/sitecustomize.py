@@ -42,7 +42,7 @@ def strike_once(done: Path) -> None:
     except FileExistsError:
         return
     if os.environ.get("SABOTAGE_DEED") == "time out":
-        errors = importlib.import_module("reconcilers.errors")
+        errors = importlib.import_module("reconcilers.words.errors")
         raise errors.Unreachable("no answer came in time")
     os.killpg(int(os.environ["SABOTAGE_DRIVER"]), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,1 @@
+"""What an installation declares: tables, projections, tallies, and the writes to them. Pure."""

@@ -1,0 +1,13 @@
+"""Every family of truth and projections. To add one: its file, and a line here."""
+
+from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.families.user_tally import USER_TALLY
+from reconcilers.declared.family import Family
+
+FAMILIES: tuple[Family, ...] = (MESSAGE, MAILBOX_TALLY, USER_TALLY)
+
+
+def family_named(name: str) -> Family:
+    """The family with this name. Raises KeyError when there is none."""
+    return {each.name: each for each in FAMILIES}[name]

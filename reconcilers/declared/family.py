@@ -1,0 +1,297 @@
+"""The shapes that are declared: a family (a truth and its key) and its projections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from reconcilers.declared.tally import Tally
+from reconcilers.words.errors import Misconfigured, NotGuarded
+from reconcilers.words.key import KeyColumn
+from reconcilers.words.model import NEVER_WRITTEN, WAKE_FIELDS, KeyValue, Row, Slot, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A table that repeats a truth row for row, or (an index) says something of it by its key.
+
+    ``key`` names its primary key in the order of the family's ``slot``; ``belongs`` says whether a
+    truth row has a row here; ``identity`` is the column that leads back to the truth, None in an
+    index; ``write_time_of_sets`` is the column written with every change of a set column, whose
+    write time stands for the set's (Cassandra 4 cannot read that of a set). ``collects`` names the
+    set column of an index that has one row a mailbox, where the elements of all its messages are;
+    it only grows. ``optional`` says in a word what the table holds where some installations keep
+    none of it. ``columns`` (all but the key) and ``sets`` come from the cluster's schema, see
+    `bind`: James never alters a table, so installations differ.
+    """
+
+    name: str
+    table: str
+    key: tuple[str, ...]
+    belongs: Callable[[Row], bool]
+    identity: str | None = None
+    write_time_of_sets: str | None = None
+    collects: str | None = None
+    optional: str | None = None
+    columns: tuple[str, ...] = ()
+    sets: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """A truth table can never be declared a projection (promise 1)."""
+        if self.table in NEVER_WRITTEN:
+            raise NotGuarded(f"projection {self.name} names the truth table {self.table}")
+
+    @property
+    def is_index(self) -> bool:
+        """Whether its rows name no message: they follow the family's first projection."""
+        return self.identity is None
+
+    def source_of(self, row: Row | None) -> KeyValue | None:
+        """The source (a message) that a row names, None when it names none."""
+        if row is None or self.identity is None:
+            return None
+        return as_part(row.get(self.identity))
+
+
+def as_part(value: Value) -> KeyValue | None:
+    """A cell as a part of a key, None for what cannot be one."""
+    return value if isinstance(value, PARTS) else None
+
+
+PARTS = (UUID, int, str)
+"""What a `KeyValue` may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class TruthTable:
+    """A table that holds the truth.
+
+    ``source`` is its partition key: what a row comes from (a message). ``slot`` are the columns
+    that lead from a row to its projection rows. ``required`` are those without which a row is
+    incomplete: reported, written nowhere. ``summed`` are those that counters need: without them an
+    incomplete row is not counted. ``contents`` are the tables that hold a source's content by its
+    id, in the order in which newer ones take over from older ones; see `bind`.
+    """
+
+    table: str
+    source: KeyColumn
+    slot: tuple[str, ...]
+    required: tuple[str, ...] = ()
+    summed: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
+
+    def slot_of(self, row: Row) -> Slot:
+        """Where a row of it has its projection rows. Raises ValueError without a whole key."""
+        cells = [row.cells.get(column) for column in self.slot]
+        parts = [cell for cell in cells if isinstance(cell, PARTS)]
+        if len(parts) < len(cells):
+            raise ValueError(f"a row of {self.table} without {', '.join(self.slot)}")
+        return Slot(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A truth, a key, what wakes it, and what is kept true to it.
+
+    ``key`` declares what its slots and findings are named by: in a family with projections the
+    columns of the truth's ``slot``, under names of its own. ``wakes_on`` are the tables whose
+    events wake a key. The first projection lists the sources; the others are indexes, which follow
+    it. A family of tallies has no projections: it is woken by what the other families examine.
+    ``reads`` are further tables. ``suffix`` ends the names of its tables of memory in our keyspace.
+
+    Raises `NotGuarded` where it would write what it reads as truth (promise 1), `Misconfigured`
+    for names that could not be told apart.
+    """
+
+    name: str
+    truth: TruthTable
+    key: tuple[KeyColumn, ...]
+    wakes_on: tuple[str, ...]
+    projections: tuple[Projection, ...]
+    tallies: tuple[Tally, ...] = ()
+    reads: tuple[str, ...] = ()
+    suffix: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a family that could not be kept."""
+        for each in self.repaired:
+            if each.table in (self.truth.table, *self.reads):
+                raise NotGuarded(f"family {self.name} reads {each.table}: it must not write it")
+        names = [*(column.name for column in self.named), *WAKE_FIELDS]
+        if len(set(names)) < len(names):
+            raise Misconfigured(f"family {self.name}: two names alike among {', '.join(names)}")
+        for projection in self.projections:
+            if len(projection.key) != len(self.key) and projection.collects is None:
+                raise Misconfigured(f"projection {projection.name} has another key than its family")
+
+    @property
+    def named(self) -> tuple[KeyColumn, ...]:
+        """Its key's columns and its source's, in the order in which records name them."""
+        return (self.key[0], self.truth.source, *self.key[1:])
+
+    @property
+    def group(self) -> KeyColumn:
+        """The key's first column: by it work is shared and projections are partitioned."""
+        return self.key[0]
+
+    def key_of(self, table: str) -> tuple[str, ...] | None:
+        """The columns of a table that hold this key, in its order; None for another table."""
+        if table == self.truth.table:
+            return self.truth.slot
+        keys = (each.key for each in self.projections if each.table == table)
+        return next(keys, None)
+
+    def whole_group(self, group: KeyValue | None) -> Slot:
+        """Where the finding of a whole group (mailbox) stands that cannot be read; no row's."""
+        first, *rest = self.key
+        return Slot(first.of_no_row if group is None else group, *(e.none_named for e in rest))
+
+    def is_whole_group(self, slot: Slot) -> bool:
+        """Whether it is such a place."""
+        if len(self.key) < 2 or slot.key[-1] != self.key[-1].none_named:
+            return False  # as nearly always: this is asked of each key
+        return slot == self.whole_group(slot.group)
+
+    def place_of_number(self, number: int) -> Slot:
+        """One of the places, by their number, where findings of many rows stand; no row's."""
+        *first, last = self.key
+        return Slot(*(each.of_no_row for each in first), last.of_no_row_numbered(number))
+
+    @property
+    def nowhere(self) -> Slot:
+        """A place that no row has, to find out whether a table can be read at all."""
+        return Slot(*(column.of_no_row for column in self.key))
+
+    def place(self, slot: Slot) -> str:
+        """A slot as a sentence names it: ``mailbox … UID 7``."""
+        if slot.key and self.is_whole_group(slot):
+            return f"{self.group.label} {slot.group} as a whole"
+        parts = zip(self.key, slot.key, strict=False)
+        return " ".join(f"{column.label} {value}" for column, value in parts)
+
+    @property
+    def repaired(self) -> tuple[Projection | Tally, ...]:
+        """All that it may write."""
+        return (*self.projections, *self.tallies)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of those; two shapes of a tally have one name."""
+        return tuple(dict.fromkeys(each.name for each in self.repaired))
+
+    @property
+    def listing(self) -> Projection:
+        """The one that lists the sources: its rows lead back to the truth."""
+        return self.projections[0]
+
+
+def keeping(family: Family, names: Collection[str]) -> Family:
+    """The family with those projections or tallies only. A first projection always stays.
+
+    The tables of indexes wake it too, but for one that collects: which message a change of its row
+    came from cannot be told.
+    """
+    if family.tallies:
+        kept_tallies = tuple(each for each in family.tallies if each.name in names)
+        return replace(family, tallies=kept_tallies)
+    first, *others = family.projections
+    kept = [each for each in others if each.name in names]
+    tables = [each.table for each in kept if each.collects is None]
+    return replace(family, projections=(first, *kept), wakes_on=(*family.wakes_on, *tables))
+
+
+Schema = dict[str, dict[str, str]]
+"""Column types by table and column, as the cluster has them: ``{"imapuidtable": {"uid": …}}``."""
+
+
+def bind(family: Family, schema: Schema) -> Family:
+    """The family with its columns as this cluster has them.
+
+    A projection copies every column that both tables have; required columns that the truth lacks
+    (older or newer James) are not required. A tally whose table the keyspace lacks is left out: it
+    has its other shape, or none. Raises `Misconfigured` naming a missing table or key.
+    """
+    truth = family.truth
+    columns = _columns(schema, truth.table, (truth.source.name, *truth.slot))
+    required = tuple(column for column in truth.required if column in columns)
+    tallies = tallies_in(family, schema)
+    for tally in tallies:
+        _columns(schema, tally.table, tuple(sorted(tally.columns)))
+    return replace(
+        family,
+        tallies=tallies,
+        truth=replace(truth, required=required, contents=contents_in(truth, schema)),
+        projections=tuple(_bind(each, columns, schema) for each in family.projections),
+    )
+
+
+def contents_in(truth: TruthTable, schema: Schema) -> tuple[str, ...]:
+    """The tables of content that a keyspace has; none where it has one that is not declared.
+
+    That one is of a newer James: a source may have its content there, and in no other.
+    """
+    if unknown_contents(truth, schema):
+        return ()
+    return tuple(table for table in truth.contents if table in schema)
+
+
+def unknown_contents(truth: TruthTable, schema: Schema) -> tuple[str, ...]:
+    """Tables that are named like those of content, by another number, and are not declared."""
+    stems = {table.rstrip("0123456789") for table in truth.contents}
+    return tuple(
+        table
+        for table in sorted(schema.keys() - set(truth.contents))
+        if any(table.startswith(stem) for stem in stems)
+    )
+
+
+def tallies_in(family: Family, schema: Schema) -> tuple[Tally, ...]:
+    """The tallies that a keyspace has a table for; of two shapes perhaps both.
+
+    Which of them James writes `reconcilers.counters.live_table` tells.
+    """
+    return tuple(each for each in family.tallies if each.table in schema)
+
+
+def _bind(projection: Projection, truth: dict[str, str], schema: Schema) -> Projection:
+    named = (projection.identity, projection.collects)
+    needed = (*projection.key, *(column for column in named if column is not None))
+    own = _columns(schema, projection.table, needed)
+    if projection.is_index:
+        collected = needed[len(projection.key) :]
+        return replace(projection, columns=collected, sets=frozenset(collected))
+    copied = tuple(
+        sorted(column for column in own if column in truth and column not in projection.key)
+    )
+    for column in copied:
+        _refuse_unknown_type(projection.table, column, own[column])
+    sets = frozenset(column for column in copied if own[column].startswith("set<"))
+    return replace(projection, columns=copied, sets=sets)
+
+
+COPIED = frozenset(
+    {
+        *("ascii", "text", "varchar", "uuid", "timeuuid", "boolean", "timestamp"),
+        *("tinyint", "smallint", "int", "bigint", "varint"),
+        *("set<text>", "set<ascii>", "set<varchar>"),
+    }
+)
+"""The CQL types of cells that can be copied, compared, and kept in the journal."""
+
+
+def _refuse_unknown_type(table: str, column: str, cql_type: str) -> None:
+    if cql_type not in COPIED:
+        raise Misconfigured(
+            f"column {table}.{column} is of type {cql_type}, which this version cannot copy:"
+            " a newer James needs a newer version"
+        )
+
+
+def _columns(schema: Schema, table: str, needed: tuple[str, ...]) -> dict[str, str]:
+    if table not in schema:
+        raise Misconfigured(f"table {table} does not exist in the keyspace: is the name right?")
+    missing = [column for column in needed if column not in schema[table]]
+    if missing:
+        raise Misconfigured(f"table {table} has no column {', '.join(missing)}: not a James table?")
+    return schema[table]

@@ -1,0 +1,41 @@
+"""S5: what a user's mailboxes hold together: messages, and their octets.
+
+James up to 3.8 keeps both in one row of `currentQuota`: `CassandraCurrentQuotaManagerV1` names the
+row by `QuotaRoot.getValue()`. James 3.9 and later keep a row for each in `quotaCurrentValue`:
+`CassandraCurrentQuotaManagerV2`, through `CassandraQuotaCurrentValueDao`, names it by
+`QuotaRoot.asString()`, which has the domain twice, by `QuotaComponent.MAILBOX` ("MAILBOX") and by
+`QuotaType.COUNT` or `SIZE` ("count", "size"). Upper and lower case differ. Rows of other components
+there (SIEVE, JMAP_UPLOADS) are no quotas of mail.
+
+A row that does not exist is not made: James makes it with the first message.
+"""
+
+from uuid import UUID
+
+from reconcilers.declared.tally import Cell, QuotaRoot, Sum, Tally
+
+
+def identifier_of(key: UUID | str) -> str:
+    """The `identifier` of a quota root of ours."""
+    return QuotaRoot.of(str(key)).with_domain_again
+
+
+CURRENT_QUOTA = Tally(
+    name="current_quota",
+    table="currentquota",
+    key="quotaroot",
+    cells={Sum.COUNT: Cell("messagecount"), Sum.SIZE: Cell("storage")},
+    per_quota_root=True,
+)
+
+QUOTA_CURRENT_VALUE = Tally(
+    name="current_quota",
+    table="quotacurrentvalue",
+    key="identifier",
+    cells={
+        Sum.COUNT: Cell("currentvalue", {"quotacomponent": "MAILBOX", "quotatype": "count"}),
+        Sum.SIZE: Cell("currentvalue", {"quotacomponent": "MAILBOX", "quotatype": "size"}),
+    },
+    per_quota_root=True,
+    row_key=identifier_of,
+)

@@ -1,0 +1,14 @@
+"""The truths that families share."""
+
+from reconcilers.declared.family import TruthTable
+from reconcilers.words.key import KeyColumn
+
+IMAP_UIDS = TruthTable(
+    table="imapuidtable",
+    source=KeyColumn("messageid", "timeuuid", "message"),
+    slot=("mailboxid", "uid"),
+    required=("modseq", "internaldate", "bodystartoctet", "fullcontentoctets", "headercontent"),
+    summed=("flagseen", "fullcontentoctets"),
+    contents=("messagev2", "messagev3"),
+)
+"""A row for a message's UID in a mailbox; all of a message's rows are one partition."""

@@ -1,0 +1,113 @@
+"""A pause of repairs that a person asked for: what it covers, until when, who and why. Pure.
+
+A pilot (`reconcilers.limits.pilot`) is a pause of everything but what it names. Two pauses are the
+product's own, and are derived, not kept: while our keyspace is in doubt (`in_doubt`), and while no
+pilot stands though only a pilot may repair (`without_pilot`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from reconcilers.limits.pilot import OwnerOf, Pilot
+from reconcilers.limits.write_target import ALL, WriteTarget
+from reconcilers.words.iso import iso
+from reconcilers.words.model import Micros
+from reconcilers.words.waiting import Wait, Waiting
+
+PILOT = "pilot"
+"""What a pilot's pause is of."""
+PAUSED, OUTSIDE = "paused by", "outside the pilot of"
+OURSELVES = "the reconciler itself"
+ONLY_PILOT = "the setting repair.only_pilot"
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Repairs of ``what`` wait ``until`` that time (µs), None: until a person resumes them.
+
+    With a ``pilot`` those wait that it does not take.
+    """
+
+    what: str
+    asked_at: Micros
+    who: str
+    reason: str
+    until: Micros | None = None
+    pilot: Pilot | None = None
+
+    def stands(self, now: Micros) -> bool:
+        """Whether its time has not come yet."""
+        return self.until is None or now < self.until
+
+    def covers(self, target: WriteTarget, owner: OwnerOf) -> bool:
+        """Whether this is not to be written. Raises what ``owner`` raises."""
+        if self.pilot is not None:
+            return not self.pilot.takes(target, owner)
+        return self.what in target.names
+
+    @property
+    def is_doubt(self) -> bool:
+        """Whether it stands while our own keyspace is in doubt."""
+        return self.who == OURSELVES and not self.asked_at
+
+    @property
+    def subject(self) -> str:
+        """What waits."""
+        return "repairs outside the pilot" if self.pilot is not None else f"repairs of {self.what}"
+
+    @property
+    def told(self) -> str:
+        """That it stands, as a sentence of its own."""
+        if self.pilot is not None:
+            return f"only {self.pilot} is repaired: pilot of {self._who_and_why}"
+        return f"{self.subject} are {self}"
+
+    @property
+    def _who_and_why(self) -> str:
+        time = "" if self.until is None else f" until {iso(self.until)}"
+        return f"{self.who}{time}: {self.reason}"
+
+    def __str__(self) -> str:
+        """Who paused, until when and why; the same as long as it stands."""
+        if self.pilot is not None:
+            return f"{OUTSIDE} {self._who_and_why} (only {self.pilot})"
+        return f"{PAUSED} {self._who_and_why}"
+
+    @property
+    def waiting(self) -> Waiting:
+        """What the findings that it covers wait for."""
+        if self.is_doubt:
+            return Waiting(Wait.OWN_KEYSPACE, str(self))
+        only_pilot = self.pilot is not None or self == NO_PILOT
+        return Waiting(Wait.PILOT if only_pilot else Wait.PAUSE, str(self))
+
+
+def in_doubt(why: str) -> Pause:
+    """Everything waits while our own keyspace is not as it was left."""
+    return Pause(ALL, 0, OURSELVES, f"our keyspace is not as it was left: {why}")
+
+
+NO_PILOT = Pause(ALL, 0, ONLY_PILOT, "no pilot stands")
+
+
+def without_pilot(pauses: Iterable[Pause], now: Micros) -> Iterator[Pause]:
+    """The pauses that stand, and `NO_PILOT` while no pilot is among them."""
+    standing = [each for each in pauses if each.stands(now)]
+    yield from standing
+    if all(each.pilot is None for each in standing):
+        yield NO_PILOT
+
+
+def why_paused(
+    pauses: Iterable[Pause], target: WriteTarget, now: Micros, owner: OwnerOf
+) -> Waiting | None:
+    """What this waits for by the first that stands and covers it; None when it is not paused.
+
+    Pilots are asked last: they may have to read whose a mailbox is.
+    """
+    in_order = sorted(pauses, key=lambda each: (each.pilot is not None, each.asked_at, each.what))
+    found = (each for each in in_order if each.stands(now) and each.covers(target, owner))
+    first = next(found, None)
+    return None if first is None else first.waiting

@@ -1,0 +1,86 @@
+"""Whether an undecoded truth row belongs in a projection, as its declaration decides it. Pure.
+
+A declaration (`Projection.belongs`) reads cells by name. It is asked once for each combination of
+the cells that it reads: the first that it reads is always the same, the second depends on that
+one's value, and so on. So its answers form a tree, which is known after a few rows of a table of
+flags, and gives the declaration's own answer for every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reconcilers.declared.family import Projection
+from reconcilers.declared.raw import RawCell, RawRow
+from reconcilers.words.model import Row, Value
+
+Decode = Callable[[str, RawCell], Value]
+"""The value of a cell of the truth, by its column."""
+MOST_ANSWERS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A place that is read next, and what follows by the cell that is there."""
+
+    at: int
+    then: dict[RawCell, _Read | bool] = field(default_factory=dict)
+
+
+class Belonging:
+    """The answers of one projection, for rows with these columns of the truth."""
+
+    def __init__(self, projection: Projection, columns: Sequence[str], decode: Decode) -> None:
+        self._belongs = projection.belongs
+        self._places = {column: at for at, column in enumerate(columns)}
+        self._decode = decode
+        self._first: _Read | bool | None = None
+        self._answers = 0
+
+    def of(self, row: RawRow) -> bool:
+        """Whether this row belongs there."""
+        node = self._first
+        while isinstance(node, _Read):
+            node = node.then.get(row[node.at])
+        return self._asked(row) if node is None else node
+
+    def _asked(self, row: RawRow) -> bool:
+        cells = _Cells(row, self._places, self._decode)
+        answer = bool(self._belongs(Row(cells)))
+        if self._answers >= MOST_ANSWERS:
+            self._first, self._answers = None, 0
+        self._answers += 1
+        node: _Read | bool = answer
+        if not cells.read:
+            self._first = node
+            return answer
+        if self._first is None:
+            self._first = _Read(cells.read[0])
+        known = self._first
+        for at, following in zip(cells.read, cells.read[1:], strict=False):
+            assert isinstance(known, _Read)
+            known = known.then.setdefault(row[at], _Read(following))
+        assert isinstance(known, _Read)
+        known.then[row[cells.read[-1]]] = answer
+        return answer
+
+
+class _Cells(Mapping[str, Value]):
+    """A raw row by the names of its columns; ``read`` are the places that were read, in order."""
+
+    def __init__(self, row: RawRow, places: Mapping[str, int], decode: Decode) -> None:
+        self._row, self._places, self._decode = row, places, decode
+        self.read: list[int] = []
+
+    def __getitem__(self, column: str) -> Value:
+        at = self._places[column]
+        if at not in self.read:
+            self.read.append(at)
+        return self._decode(column, self._row[at])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)

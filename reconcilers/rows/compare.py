@@ -1,0 +1,89 @@
+"""Step 4: expected against actual, for one slot. Pure, and the only comparison in the product."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reconcilers.declared.family import Family, Projection
+from reconcilers.rows.seen import Seen, is_incomplete
+from reconcilers.words.model import Difference, Kind, Row
+
+
+def compare(family: Family, projection: Projection, seen: Seen) -> Difference | None:
+    """What is wrong at this slot, None when both sides agree.
+
+    Modseq is compared like any cell and proves nothing about the others. Write times are not looked
+    at: truth and projection are stamped by different clocks.
+    """
+    if projection.is_index:
+        return _compare_index(family, projection, seen)
+    if any(is_incomplete(family, truth) for truth in seen.truths):
+        alike = _is_listed_alike(projection, seen) and is_countable(family, seen.truths[0])
+        kind = Kind.INCOMPLETE_IN_BOTH if alike else Kind.INCOMPLETE_TRUTH_ROW
+        return Difference(kind, lacking_columns(family, seen.truths))
+    wanted = [truth for truth in seen.truths if projection.belongs(truth)]
+    if len(wanted) > 1:
+        return Difference(Kind.DUPLICATE_UID)
+    if not wanted:
+        return None if seen.actual is None else Difference(Kind.EXTRA_ROW)
+    if seen.actual is None:
+        return Difference(Kind.MISSING_ROW)
+    columns = differing_columns(projection, wanted[0], seen.actual)
+    return Difference(Kind.DIFFERING_CELLS, columns) if columns else None
+
+
+def _is_listed_alike(projection: Projection, seen: Seen) -> bool:
+    """Whether one truth row claims the slot, and the projection has it in every column."""
+    if len(seen.truths) != 1 or seen.actual is None or not projection.belongs(seen.truths[0]):
+        return False
+    return not differing_columns(projection, seen.truths[0], seen.actual)
+
+
+def _compare_index(family: Family, projection: Projection, seen: Seen) -> Difference | None:
+    """An index says of a listed message whether it belongs, and of no other message anything.
+
+    Where truth and list disagree, or a truth row is incomplete, that is settled first: its repair
+    wakes the key again.
+    """
+    if bool(seen.truths) != seen.listed or any(is_incomplete(family, each) for each in seen.truths):
+        return None
+    wanted = [truth for truth in seen.truths if projection.belongs(truth)]
+    if projection.collects is not None:
+        missing = not_collected(projection.collects, wanted, seen.actual)
+        return Difference(Kind.DIFFERING_CELLS, (projection.collects,)) if missing else None
+    if bool(wanted) == (seen.actual is not None):
+        return None
+    return Difference(Kind.MISSING_ROW if wanted else Kind.EXTRA_ROW)
+
+
+def not_collected(column: str, truths: Iterable[Row], actual: Row | None) -> frozenset[str]:
+    """The elements of these truth rows that the row of their mailbox lacks."""
+    there = elements(actual, column) if actual is not None else frozenset()
+    return frozenset[str]().union(*(elements(truth, column) for truth in truths)) - there
+
+
+def elements(row: Row, column: str) -> frozenset[str]:
+    """A set column's elements; none where it is null."""
+    value = row.get(column)
+    return value if isinstance(value, frozenset) else frozenset()
+
+
+def differing_columns(projection: Projection, truth: Row, actual: Row) -> tuple[str, ...]:
+    """The copied columns whose cells are not equal, in schema order."""
+    expected, found = truth.cells.get, actual.cells.get
+    return tuple([column for column in projection.columns if expected(column) != found(column)])
+
+
+def lacking_columns(family: Family, truths: Iterable[Row]) -> tuple[str, ...]:
+    """The required columns that any of these truth rows lacks, in the order of the family's."""
+    rows = list(truths)
+    return tuple(
+        column for column in family.truth.required if any(row.get(column) is None for row in rows)
+    )
+
+
+def is_countable(family: Family, truth: Row) -> bool:
+    """Whether counters can count a truth row: they need fewer cells than James's readers."""
+    if not is_incomplete(family, truth):
+        return True
+    return None not in [truth.cells.get(column) for column in family.truth.summed]

@@ -1,0 +1,283 @@
+"""Step 5: what may be judged, and what is reported instead of repaired. Pure.
+
+`judge` is given a slot as the confirming reads saw it (projection with write times first, truth at
+serial consistency second) and the moment they began, and says what to do. Each reported class is a
+counterexample that was run: writing there would fight the mail server or undo a user.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconcilers.declared.family import Family, Projection
+from reconcilers.rows.compare import compare
+from reconcilers.rows.deletes import separate
+from reconcilers.rows.evidence import (
+    evidence_for_removal,
+    heard_since_written,
+    its_delete_was_heard,
+    may_be_unheard,
+    without_evidence,
+)
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import (
+    SECOND,
+    Consistent,
+    Difference,
+    Kind,
+    LookAgain,
+    Micros,
+    Repair,
+    Report,
+    Slot,
+    Verdict,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a confirmation began (µs, our clock), and the delay D.
+
+    ``frontier`` (µs): every event of before it was looked at. None: those of before the
+    confirmation were.
+    """
+
+    began: Micros
+    delay: Micros
+    frontier: Micros | None = None
+
+    @property
+    def heard_until(self) -> Micros:
+        """Of what was written before this every event has come: a write arrives within D."""
+        frontier = self.began if self.frontier is None else min(self.frontier, self.began)
+        return frontier - self.delay
+
+    def after(self, passes: Micros) -> Moment:
+        """The moment a while later (µs), the stream no farther behind."""
+        frontier = None if self.frontier is None else self.frontier + passes
+        return Moment(self.began + passes, self.delay, frontier)
+
+    @property
+    def horizon(self) -> Micros:
+        """C − D: what was written up to here has arrived (promise 2's assumption)."""
+        return self.began - self.delay
+
+
+def judge(
+    family: Family,
+    projection: Projection,
+    seen: Seen,
+    moment: Moment,
+    accepted: frozenset[Kind] = frozenset(),
+) -> Verdict:
+    """Consistent, look again, report, or repair.
+
+    ``accepted`` are the held classes that a person has decided to carry out for this slot.
+    """
+    difference = compare(family, projection, seen)
+    if difference is None:
+        return Consistent()
+    newest = _newest(seen)
+    if newest > moment.began + moment.delay:
+        ahead = (newest - moment.began) // SECOND
+        return Report(
+            Kind.FUTURE_WRITE_TIME,
+            f"{difference.kind}, but a cell was written {ahead} s in the future: a clock is wrong",
+        )
+    if (why := _too_early(family, projection, seen, difference, moment)) is not None:
+        return LookAgain(difference, why)
+    report = _reported_class(family, projection, seen, difference, moment)
+    if report is None and difference.kind is Kind.MISSING_ROW and not projection.is_index:
+        report = _shadowed_delete(seen, moment)
+    if report is not None and report.kind not in accepted:
+        return report
+    by_evidence = _is_by_evidence(projection, seen)
+    on_memory = by_evidence and _rests_on_memory(family, seen, difference, moment, accepted)
+    sentence = describe(family, projection, seen, difference, moment)
+    return Repair(difference, sentence, on_memory)
+
+
+def once_heard(seen: Seen, verdict: Verdict, moment: Moment) -> Verdict:
+    """The verdict, unless events of a delete that a removal rests on may be on their way.
+
+    Events of one moment come some time apart: that of another row's end, or of a copy that the same
+    delete took, may come later than the truth's.
+    """
+    if not isinstance(verdict, Repair) or not verdict.rests_on_memory or not seen.consulted:
+        return verdict
+    late = max(seen.memory.range_deletes, default=0) > moment.heard_until
+    if verdict.difference.kind is not Kind.EXTRA_ROW or not late:
+        return verdict
+    return LookAgain(verdict.difference, "what else its delete took may be on its way")
+
+
+def _rests_on_memory(
+    family: Family, seen: Seen, difference: Difference, moment: Moment, accepted: frozenset[Kind]
+) -> bool:
+    """Whether it is right only if no event of this source is still to come.
+
+    That a delete meant this very row is known by its own event; what else speaks for a removal is
+    that memory holds no other row, or no other delete. A row near a delete is re-added because
+    memory holds no delete of the truth that meant it. What a person has accepted rests on that.
+    """
+    match difference.kind:
+        case Kind.EXTRA_ROW:
+            decided = {Kind.AMBIGUOUS_RANGE_DELETE, Kind.ABSENT_WITHOUT_DELETE} & accepted
+            return not decided and not its_delete_was_heard(family, seen, moment.delay)
+        case Kind.MISSING_ROW:
+            near = bool(seen.memory.projection_deletes) or _is_near_a_delete(seen, moment)
+            return near and Kind.SHADOWED_DELETE not in accepted
+        case _:
+            return False
+
+
+def cannot_be_read(family: Family, projection: Projection, slot: Slot, why: str) -> Report:
+    """The server reads others and not this: it is read by itself again, later."""
+    place = f"{projection.name}: {family.place(slot)}"
+    return Report(Kind.UNREADABLE, f"{place} cannot be read, and is not judged: {why}")
+
+
+def cannot_be_found(family: Family) -> Report:
+    """A deleted row names no source, and memory knows none: only a full comparison tells."""
+    source, group = family.truth.source.label, family.group.label
+    return Report(
+        Kind.UNRESOLVED,
+        f"a projection row was deleted, its {source} is not remembered and no truth delete"
+        f" of its {group} came near; a full comparison is needed: `reconcile"
+        " sweep`",
+    )
+
+
+def _newest(seen: Seen) -> Micros:
+    """When the newest cell of both sides was written."""
+    rows = seen.truths if seen.actual is None else (seen.actual, *seen.truths)
+    return max((at for row in rows for at in row.written.values()), default=0)
+
+
+def _is_by_evidence(projection: Projection, seen: Seen) -> bool:
+    """An index follows its truth; only of whom a row of nobody is, memory tells."""
+    return not projection.is_index or not seen.consulted
+
+
+def _too_early(
+    family: Family, projection: Projection, seen: Seen, difference: Difference, moment: Moment
+) -> str | None:
+    """Why it cannot be judged yet: what explains it may be on its way."""
+    if _newest(seen) > moment.horizon:
+        return "young: written within the delay"
+    if difference.kind is not Kind.EXTRA_ROW or seen.truths:
+        return None
+    if not _absence_is_settled(family, seen, moment):
+        return "absent from the truth, and no delete heard of: it may be on its way"
+    if not _is_by_evidence(projection, seen):
+        return None
+    if may_be_unheard(family, seen, moment.heard_until, moment.delay):
+        return "unknown to the truth: its event may be on its way"
+    return None
+
+
+def _absence_is_settled(family: Family, seen: Seen, moment: Moment) -> bool:
+    """A tombstone's time cannot be read: its event was heard, or the absence is a delay old."""
+    return heard_since_written(family, seen, moment.delay) or seen.suspected is Kind.EXTRA_ROW
+
+
+def _reported_class(
+    family: Family, projection: Projection, seen: Seen, difference: Difference, moment: Moment
+) -> Report | None:
+    if projection.is_index:
+        return None if seen.consulted or seen.swept else names_no_source(family)
+    source = family.truth.source
+    match difference.kind:
+        case Kind.INCOMPLETE_TRUTH_ROW:
+            every = f"that every {source.label} has"
+            return Report(difference.kind, f"the truth row lacks cells {every}")
+        case Kind.INCOMPLETE_IN_BOTH:
+            lacking = ", ".join(difference.columns)
+            fact = f"both tables lack {lacking}, which every {source.label} has: nothing to repair"
+            return Report(difference.kind, fact)
+        case Kind.DUPLICATE_UID:
+            ids = ", ".join(sorted(str(truth.get(source.name)) for truth in seen.truths))
+            same = " and ".join(column.label for column in family.key)
+            return Report(difference.kind, f"{source.plural} {ids} claim the same {same}")
+        case Kind.EXTRA_ROW:
+            return _removal_without_evidence(family, seen, moment)
+        case _:
+            return None
+
+
+def _shadowed_delete(seen: Seen, moment: Moment) -> Report | None:
+    """A truth row that a delete missed only because two clocks differ: its user deleted it."""
+    if not _is_near_a_delete(seen, moment) or _meant_others(seen, moment.delay):
+        return None
+    return Report(
+        Kind.SHADOWED_DELETE,
+        "the truth row outlived a delete of its own by less than a clock difference:"
+        " its user deleted it, so it is not re-added",
+    )
+
+
+def _is_near_a_delete(seen: Seen, moment: Moment) -> bool:
+    """Whether a delete of the truth was received that the row may have outlived by two clocks.
+
+    Each differs from ours by less than D/2 while repairs go on, so they differ by less than D.
+    """
+    return any(
+        abs(written - deleted) <= moment.delay
+        for deleted in seen.memory.range_deletes | seen.memory.row_deletes
+        for written in seen.truths[0].written.values()
+    )
+
+
+def _meant_others(seen: Seen, delay: Micros) -> bool:
+    """Whether every delete of the source here has taken a row, and nothing says it meant this one.
+
+    So it is when a message was moved away and comes back within seconds, under a new UID.
+    """
+    memory = seen.memory
+    if memory.heard_of_its_delete:
+        return False
+    gone = memory.known - seen.present - {seen.slot}
+    return separate(memory.range_deletes, delay) <= len(gone)
+
+
+def _removal_without_evidence(family: Family, seen: Seen, moment: Moment) -> Report | None:
+    """An orphan is removed only if it is known that a delete meant this very row.
+
+    Or, if it is of no source, that the truth has none here: all of it is remembered.
+    """
+    if not seen.consulted:
+        return None if seen.swept else names_no_source(family)
+    if evidence_for_removal(family, seen, moment.delay) is not None:
+        return None
+    return without_evidence(family, seen, moment.delay)
+
+
+def names_no_source(family: Family) -> Report:
+    """A row of which nobody knows what it is of, and not all of the truth is remembered."""
+    source, row = family.truth.source.label, family.key[-1].label
+    sentence = f"the row names no {source} and none is remembered for its {row}"
+    return Report(Kind.UNRESOLVED, sentence)
+
+
+def describe(
+    family: Family, projection: Projection, seen: Seen, difference: Difference, moment: Moment
+) -> str:
+    """One human sentence: what was seen, what was expected."""
+    where = f"{projection.name}: {family.place(seen.slot)}"
+    source = family.truth.source
+    match difference.kind:
+        case Kind.MISSING_ROW:
+            held = f"{source.label} {seen.truths[0].get(source.name)}"
+            return f"{where} is missing; the truth holds {held}"
+        case Kind.EXTRA_ROW if not seen.consulted:
+            return (
+                f"{where} is of no {source.label}: the whole truth is remembered, and has none here"
+            )
+        case Kind.EXTRA_ROW if projection.is_index:
+            state = "has no place here" if seen.truths else "is gone"
+            return f"{where} is for a {source.label} that {state}"
+        case Kind.EXTRA_ROW:
+            why = evidence_for_removal(family, seen, moment.delay) or "accepted"
+            return f"{where} is not in the truth; {why}"
+        case _:
+            return f"{where} differs in {', '.join(difference.columns)}"

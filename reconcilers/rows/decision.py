@@ -1,0 +1,80 @@
+"""What a person decides on a finding, and what that covers. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Kind, Micros
+from reconcilers.words.waiting import Wait, Waiting
+
+LOOKED_AT_NEXT = Waiting(Wait.LOOK, "")
+"""Of a finding that a person has let go: its sentence says who and why."""
+
+
+def retried(finding: Finding, now: Micros) -> Finding:
+    """The finding as `findings --retry` leaves it: judged anew at the next look.
+
+    One that is only reported stays so, and is looked at now.
+    """
+    if finding.state is State.REPORTED and finding.kind is not Kind.UNREADABLE:
+        return replace(finding, next_look=now)
+    return replace(
+        finding,
+        state=State.HELD,
+        waits=LOOKED_AT_NEXT,
+        attempts=0,
+        writes=(),
+        before=None,
+        next_look=now,
+    )
+
+
+REMOVALS = frozenset(
+    {
+        Kind.EXTRA_ROW,
+        Kind.AMBIGUOUS_RANGE_DELETE,
+        Kind.ABSENT_WITHOUT_DELETE,
+        Kind.CONTENT_LOST,
+        Kind.MAILBOX_WITHOUT_TRUTH,
+    }
+)
+ADDITIONS = frozenset({Kind.MISSING_ROW, Kind.SHADOWED_DELETE})
+
+
+ACCEPTABLE = frozenset(
+    {
+        Kind.AMBIGUOUS_RANGE_DELETE,
+        Kind.ABSENT_WITHOUT_DELETE,
+        Kind.CONTENT_LOST,
+        Kind.SHADOWED_DELETE,
+        Kind.MAILBOX_WITHOUT_TRUTH,
+        Kind.LARGE_CORRECTION,
+        Kind.SYSTEMATIC,
+        Kind.TRUTH_LOST_ROWS,
+        Kind.PAST_ROWS,
+    }
+)
+"""The classes that a person may decide with ``findings --accept``."""
+OF_MANY_ROWS = frozenset({Kind.SYSTEMATIC, Kind.TRUTH_LOST_ROWS, Kind.PAST_ROWS})
+"""Findings of a sweep that stand for many rows: no key is looked at for them."""
+
+
+def decided(finding: Finding | None) -> frozenset[Kind]:
+    """The kinds that a person's word on an open finding covers; none where nobody has accepted it.
+
+    Who let a row be removed has not let it be added, nor the other way round, whatever is found
+    there before the finding ends. Its kind is by and by that of the repair.
+    """
+    if finding is None or not finding.accepted:
+        return frozenset()
+    return next((each for each in (REMOVALS, ADDITIONS) if finding.kind in each), frozenset())
+
+
+def accepted(finding: Finding, now: Micros) -> Finding:
+    """The finding as `findings --accept` leaves it: what was held is carried out next.
+
+    One that stands for many rows covers those that a sweep had counted when it was told.
+    """
+    at = finding.tried_at if finding.kind in OF_MANY_ROWS else now
+    return replace(finding, accepted=True, next_look=at)

@@ -1,0 +1,253 @@
+"""A finding and its life: found, repaired, seen to hold. Pure.
+
+::
+
+    (difference) ──▶ intended ──▶ verified            equal at the next look, whoever did it
+                        │  ▲
+                        │  └──── not held: differs, nothing newer than our write: next attempt
+                        ├──────▶ superseded           a newer user write: judged anew
+                        ├──────▶ parked               its table refuses writes: one finding for all
+                        └──────▶ stuck                after the last attempt; `findings --retry`
+    (reported class) ─▶ reported ─▶ healed            for a person; equal at a later look
+    (limits)         ─▶ held     ─▶ judged anew       `Finding.waits` says for what
+    (observe mode)   ─▶ observed ─▶ healed
+    (systematic)     ─▶ held     ─▶ healed           one for many rows; swept, once it is accepted
+    (rows of the past)▶ reported ─▶ healed           one for many rows; the same
+    (a person)       ─▶ undoing  ─▶ undone            the before-image stands; its key is on hold
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from reconcilers.declared.writes import AddToCounter, AddToSet, RemoveFromSet, SetCells, Write
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import (
+    Consistent,
+    Difference,
+    Kind,
+    LookAgain,
+    Micros,
+    Repair,
+    Report,
+    Row,
+    Slot,
+    Verdict,
+)
+from reconcilers.words.waiting import Wait, Waiting
+
+
+class State(StrEnum):
+    """Where a finding stands. From *verified* on they are ends: it is closed and logged."""
+
+    INTENDED = "intended"
+    STUCK = "stuck"
+    REPORTED = "reported"
+    HELD = "held"
+    OBSERVED = "observed"
+    VERIFIED = "verified"
+    SUPERSEDED = "superseded"
+    HEALED = "healed"
+    PARKED = "parked"
+    UNDOING = "undoing"
+    UNDONE = "undone"
+
+
+WAITING = frozenset({State.HELD, State.OBSERVED})
+
+
+def with_reason(sentence: str, state: str, why: str) -> str:
+    """What differs, and why nothing is done about it, in one sentence."""
+    held = "would be held" if state == State.OBSERVED else "held"
+    return f"{sentence}; {held}: {why}" if why else sentence
+
+
+AND = ", "
+"""Between the sources of a finding, where several may claim its row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One difference at one slot of one projection, as the journal keeps it.
+
+    ``source`` names what it is about (a message), as far as is known: of a row that several may
+    claim all of them, see ``sources``. Times are µs. ``oldest`` is the write time of the oldest
+    change that led here; ``batch`` names the batch that last wrote, so that its re-execution is not
+    counted as another attempt; ``tried_at`` says when; ``writes`` and ``before`` are the last
+    repair and its before-image; ``next_look`` is when the key is published again, None when only an
+    event or a person wakes it. ``sentence`` says what differs, ``waits`` what a held or observed
+    finding waits for; in any other state it means nothing.
+    """
+
+    family: str
+    projection: str
+    slot: Slot
+    source: str | None
+    kind: Kind
+    state: State
+    sentence: str
+    found_at: Micros
+    oldest: Micros | None = None
+    attempts: int = 0
+    batch: str = ""
+    tried_at: Micros = 0
+    before: Row | None = None
+    writes: tuple[Write | AddToCounter, ...] = ()
+    next_look: Micros | None = None
+    accepted: bool = False
+    truth: tuple[Row, ...] = ()
+    waits: Waiting | None = None
+
+    @property
+    def told(self) -> str:
+        """The sentence, and what the finding waits for: for people."""
+        waits = self.waits if self.state in WAITING else None
+        return with_reason(self.sentence, self.state, str(waits or ""))
+
+    @property
+    def wait(self) -> Wait | None:
+        """What it waits for, without the words; None unless it is held or observed."""
+        return self.waits.wait if self.waits is not None and self.state in WAITING else None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What it is about, one by one; nothing where that is not known."""
+        return tuple(self.source.split(AND)) if self.source else ()
+
+    def without_rows(self) -> Finding:
+        """The same without rows and writes, to be kept in memory by the thousand."""
+        return replace(self, before=None, writes=(), truth=())
+
+
+class Action(StrEnum):
+    """What to do with a slot now, from its past and the verdict."""
+
+    NOTHING = "nothing"
+    LOOK_AGAIN = "look_again"
+    LOOK_LATER = "look_later"
+    CLOSE = "close"
+    KEEP = "keep"
+    REPORT = "report"
+    REPAIR = "repair"
+    STICK = "stick"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An action, the attempt it is (from 0), and how the previous finding ends, if it does.
+
+    ``reason`` says why it is to be looked at again, else it is empty.
+    """
+
+    action: Action
+    attempt: int = 0
+    ends_as: State | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """How often a repair is tried before it is stuck, and how far (µs) attempts are apart."""
+
+    most: int = 3
+    apart: Micros = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The batch that looks, and when (µs) its confirmation began."""
+
+    batch: str
+    at: Micros
+
+
+def advance(
+    previous: Finding | None, verdict: Verdict, seen: Seen, now: Now, attempts: Attempts
+) -> Step:
+    """The next step in a finding's life. An infrastructure failure is never an attempt."""
+    match verdict:
+        case Consistent():
+            return _agreed(previous, now, attempts)
+        case LookAgain(reason=reason):
+            return Step(Action.LOOK_AGAIN, reason=reason)
+        case Report(kind=kind):
+            if previous is None:
+                return Step(Action.REPORT)
+            same = previous.kind == kind and previous.state is State.REPORTED
+            tried = previous.state in {State.INTENDED, State.STUCK}
+            unsaid = tried and kind is Kind.UNREADABLE  # it says nothing of the repair
+            return Step(Action.KEEP if same or unsaid else Action.REPORT)
+        case Repair():
+            return _differs(previous, verdict, seen, now, attempts)
+
+
+def _agreed(previous: Finding | None, now: Now, attempts: Attempts) -> Step:
+    if previous is None:
+        return Step(Action.NOTHING)
+    ours = previous.state in {State.INTENDED, State.STUCK} and previous.writes
+    if ours and _just_tried(previous, now, attempts):
+        return Step(Action.LOOK_AGAIN, reason="its repair must hold for a delay")
+    return Step(Action.CLOSE, ends_as=State.VERIFIED if ours else State.HEALED)
+
+
+def _differs(
+    previous: Finding | None, verdict: Repair, seen: Seen, now: Now, attempts: Attempts
+) -> Step:
+    if previous is None or not previous.writes:
+        return Step(Action.REPAIR)
+    if newer_than_ours(previous, verdict.difference, seen):
+        return Step(Action.REPAIR, ends_as=State.SUPERSEDED)
+    if previous.batch == now.batch:
+        return Step(Action.REPAIR, attempt=max(previous.attempts - 1, 0))
+    return _did_not_hold(previous, now, attempts)
+
+
+def _did_not_hold(previous: Finding, now: Now, attempts: Attempts) -> Step:
+    if _just_tried(previous, now, attempts):
+        return Step(Action.LOOK_AGAIN, reason="its repair was tried less than a delay ago")
+    if previous.state is State.STUCK:
+        return Step(Action.KEEP)
+    if previous.attempts >= attempts.most:
+        return Step(Action.STICK, attempt=previous.attempts)
+    return Step(Action.REPAIR, attempt=previous.attempts)
+
+
+def _just_tried(previous: Finding, now: Now, attempts: Attempts) -> bool:
+    """Less than a delay after our own write nothing is verified, and nothing is an attempt."""
+    return now.at < previous.tried_at + attempts.apart
+
+
+def newer_than_ours(previous: Finding, difference: Difference, seen: Seen) -> bool:
+    """Whether what differs now was written after our last write to it, or never by us."""
+    writes = tuple(write for write in previous.writes if isinstance(write, Write))
+    if previous.kind != difference.kind:
+        return True
+    if difference.kind is Kind.MISSING_ROW or seen.actual is None:
+        return False
+    if difference.kind is Kind.EXTRA_ROW:
+        return (seen.actual.newest or 0) > max(write.at for write in writes)
+    ours = _write_times_by_column(writes)
+    return any(
+        column not in ours or _written(seen.actual, column, writes[0]) > ours[column]
+        for column in difference.columns
+    )
+
+
+def _written(row: Row, column: str, write: Write) -> Micros:
+    """When a cell was written; a set's time is that of its guard; 0 when not known."""
+    projection = write.projection
+    if column in projection.sets and projection.write_time_of_sets is not None:
+        column = projection.write_time_of_sets
+    return row.written.get(column, 0)
+
+
+def _write_times_by_column(writes: tuple[Write, ...]) -> dict[str, Micros]:
+    times: dict[str, Micros] = {}
+    for write in writes:
+        match write:
+            case SetCells():
+                times |= dict.fromkeys(write.cells, write.at)
+            case AddToSet() | RemoveFromSet():
+                times[write.column] = write.at
+    return times

@@ -1,0 +1,148 @@
+"""What one look knows of one slot, made of what was read. Pure.
+
+The reads themselves are `streaming.steps.confirm`'s: the projection first, the truth second, and
+what is remembered only where one side lacks the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from reconcilers.declared.family import Family
+from reconcilers.rows.memory import NOTHING_REMEMBERED, Entry, Memory
+from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything one look knows of one slot: the projection's row and all truth rows claiming it.
+
+    ``consulted`` are the sources whose truth partition was read for it, ``present`` the slots
+    that the truth holds now for them in this group (without rows that lack a required cell or only
+    outlived their own delete). ``suspected`` is what a look at least one delay ago found here.
+    ``listed`` tells, for an index, whether the row of the family's first projection is there.
+    ``swept`` tells, where nothing was consulted, whether memory holds every row of the truth: then
+    it has none here.
+    ``others_listed`` are the remembered rows of its sources in this group that the listing has.
+    """
+
+    slot: Slot
+    actual: Row | None
+    truths: tuple[Row, ...]
+    consulted: frozenset[KeyValue] = frozenset()
+    memory: Memory = NOTHING_REMEMBERED
+    present: frozenset[Slot] = frozenset()
+    suspected: Kind | None = None
+    listed: bool = False
+    swept: bool = False
+    others_listed: frozenset[Slot] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRows:
+    """What the confirming reads found at one slot, with write times.
+
+    ``actual`` is the projection's row and ``listed`` that of the family's listing (the same where
+    the listing itself is confirmed). ``truths`` are all rows of the truth partitions of the
+    ``claimants``, whatever group they are in.
+    """
+
+    actual: Row | None
+    listed: Row | None
+    claimants: frozenset[KeyValue]
+    truths: tuple[Row, ...]
+
+
+def claimants(
+    family: Family, suspect: Suspect, listed: Row | None, remembered: Iterable[Entry]
+) -> frozenset[KeyValue]:
+    """The sources that may claim the suspect's slot.
+
+    Those that its events named, those that were ever seen there, and the one that the listing's row
+    names: it may name a wrong one, so each is asked.
+    """
+    source = family.listing.source_of(listed)
+    named = () if source is None else (source,)
+    return suspect.sources.union((entry.source for entry in remembered), named)
+
+
+def is_one_sided(family: Family, slot: Slot, rows: SlotRows) -> bool:
+    """Whether only one side has the row: what is remembered then decides, else nobody asks."""
+    return (rows.actual is None) != (not _claiming(family, slot, rows))
+
+
+def seen_at(
+    family: Family, suspect: Suspect, rows: SlotRows, memory: Memory, delay: Micros
+) -> Seen:
+    """The suspect's slot as the confirming reads saw it, and what is remembered of its claimants.
+
+    ``delay``, D (µs), is how far a truth row may be written from a range delete and yet have only
+    outlived it by the difference of two clocks.
+    """
+    slot, slot_of = suspect.slot, family.truth.slot_of
+    there = tuple(_in_group(family, slot, rows))
+    present = frozenset(
+        slot_of(row)
+        for row in there
+        if not is_incomplete(family, row) and not outlived_its_delete(row, memory, delay)
+    )
+    restored = {
+        each: taken
+        for each, row in zip(map(slot_of, there), there, strict=True)
+        if (taken := took(row, each, memory, delay))
+    }
+    return Seen(
+        slot,
+        rows.actual,
+        _claiming(family, slot, rows),
+        consulted=rows.claimants,
+        memory=_with_restored(memory, restored),
+        present=present,
+        suspected=suspect.suspected,
+        listed=rows.listed is not None,
+    )
+
+
+def is_incomplete(family: Family, truth: Row) -> bool:
+    """Whether a column is null without which James cannot read this truth row."""
+    return None in [truth.cells.get(column) for column in family.truth.required]
+
+
+def outlived_its_delete(truth: Row, memory: Memory, delay: Micros) -> bool:
+    """Whether its user deleted it, and only the clocks differ: by less than ``delay``, D (µs)."""
+    return any(
+        abs(written - deleted) <= delay
+        for deleted in memory.range_deletes
+        for written in truth.written.values()
+    )
+
+
+def took(truth: Row, slot: Slot, memory: Memory, delay: Micros) -> frozenset[Micros]:
+    """The range deletes that took a row which is there all the same, so somebody restored it.
+
+    They are newer than the row, or than a read that had found it before: by two clocks, which
+    differ by less than D/2 (``delay`` is D, µs).
+    """
+    newest, read = max(truth.written.values(), default=None), memory.read.get(slot)
+    since = [*([newest] if newest is not None else ()), *([read - delay // 2] if read else ())]
+    return frozenset(each for each in memory.range_deletes if any(at <= each for at in since))
+
+
+def _with_restored(memory: Memory, restored: Mapping[Slot, frozenset[Micros]]) -> Memory:
+    """A row that came back so accounts for one delete, as if that of the listing had been heard."""
+    if not restored:
+        return memory
+    heard = memory.sibling_deletes
+    back = {each: heard.get(each) or frozenset({max(at)}) for each, at in restored.items()}
+    return replace(memory, sibling_deletes={**heard, **back})
+
+
+def _in_group(family: Family, slot: Slot, rows: SlotRows) -> Iterator[Row]:
+    column = family.truth.slot[0]
+    return (row for row in rows.truths if row.get(column) == slot.group)
+
+
+def _claiming(family: Family, slot: Slot, rows: SlotRows) -> tuple[Row, ...]:
+    here = _in_group(family, slot, rows)
+    return tuple(row for row in here if family.truth.slot_of(row) == slot)

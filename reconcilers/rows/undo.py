@@ -1,0 +1,218 @@
+"""Undoing a repair: what it left must still stand, then its before-image comes back. Pure.
+
+The guard is that of every repair, the write timestamp: each cell comes back at our write's time
++ 1, so whatever anybody has written since is newer and stays. And what stands there must be what
+the repair left, cell by cell with its write time: else a person is told what has changed.
+
+====================================  ===========================================================
+the repair                            what undoes it, one microsecond later
+====================================  ===========================================================
+added a row                           the row is deleted
+corrected cells, elements of a set    the cells and elements as they were
+removed a row                         all its cells and elements as they were
+added or removed an index row         the index row is removed, or added
+added gathered elements               those that were not there are removed
+====================================  ===========================================================
+
+An index row has no write time that could be read. That it is there, or is not, is all that is asked
+before; whether the undo stands is seen after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.iso import iso
+from reconcilers.words.model import Micros, Row, Value
+
+UNDO = "undo"
+"""The batch of what a person undoes: so the log tells it from a repair."""
+NO_REPAIR = "the log has no repair of it: it was none of ours, or is older than the log"
+AS_BEFORE = "it is as it was before the repair: undone already, or never written"
+NOTHING: frozenset[str] = frozenset()
+
+
+def last_repair(history: Iterable[Finding]) -> Finding | str:
+    """The repair that a key's log tells of last, from its newest line on; or why there is none.
+
+    What a crash has left half undone is taken again: what stands there decides.
+    """
+    newer: Finding | None = None
+    for each in history:
+        if each.batch == UNDO:
+            if each.state is State.UNDONE:
+                return f"it was undone already: {each.sentence}"
+            continue
+        if each.writes and not _was_not_sent(each, newer):
+            return each
+        newer = each
+    return NO_REPAIR
+
+
+def _was_not_sent(intended: Finding, newer: Finding | None) -> bool:
+    """Whether an intent was held back at the last moment: then nothing is kept of its writes."""
+    return (
+        intended.state is State.INTENDED
+        and newer is not None
+        and newer.state is State.HELD
+        and not newer.writes
+        and newer.found_at == intended.found_at
+    )
+
+
+def undo(repair: Finding, now: Row | None) -> tuple[Write, ...] | str:
+    """The writes that undo a repair of a row, given the row as it is now; or why it is refused."""
+    writes = tuple(each for each in repair.writes if isinstance(each, Write))
+    if not writes:
+        return NO_REPAIR
+    changed = _changed(repair, writes, now)
+    return changed if changed is not None else tuple(_inverse(repair.before, writes))
+
+
+def stands(repair: Finding, now: Row | None) -> bool:
+    """Whether the row is as it was before the repair, whatever its write times."""
+    for write in repair.writes:
+        if isinstance(write, AddToSet) and write.projection.collects is not None:
+            return not _added(write, repair.before) & _elements(now, write.column)
+    return _same_cells(repair.before, now)
+
+
+def told(repair: Finding, hold: Hold, what: str, now: Micros) -> Finding:
+    """A line of the log (µs): who undoes the repair, why, and what became of it."""
+    sentence = f"undo by {hold.who}: {hold.reason}; {what}; the repair was: {repair.sentence}"
+    return replace(repair, sentence=sentence, batch=UNDO, tried_at=now, next_look=None)
+
+
+# --- what stands there
+
+
+def _changed(repair: Finding, writes: tuple[Write, ...], now: Row | None) -> str | None:
+    """What has changed since the repair, None where all is as it left it."""
+    first = writes[0]
+    if stands(repair, now):
+        return AS_BEFORE
+    if isinstance(first, AddToSet) and first.projection.collects is not None:
+        return None
+    left = _left_by(repair.before, writes)
+    if left is None:
+        return None if now is None else "the row is there again: somebody has written it since"
+    if now is None:
+        return "the row is not there any more: somebody has deleted it since"
+    if first.projection.is_index:
+        return None
+    return _difference(left, now, first.projection.key)
+
+
+def _left_by(before: Row | None, writes: Iterable[Write]) -> Row | None:
+    """The row as a repair leaves it, None where it removes it."""
+    cells: dict[str, Value] = {} if before is None else dict(before.cells)
+    written = {} if before is None else dict(before.written)
+    for write in writes:
+        match write:
+            case DeleteRow():
+                return None
+            case SetCells():
+                cells |= write.cells
+                written |= dict.fromkeys(write.cells, write.at)
+            case AddToSet(column=column, elements=elements):
+                cells[column] = _set(cells.get(column)) | elements
+            case RemoveFromSet(column=column, elements=elements):
+                cells[column] = _set(cells.get(column)) - elements
+    times = {column: at for column, at in written.items() if cells.get(column) is not None}
+    return Row(cells, times)
+
+
+def _difference(left: Row, now: Row, key: tuple[str, ...]) -> str | None:
+    columns = sorted(
+        column
+        for column in (left.cells.keys() | now.cells.keys()) - set(key)
+        if not _same(left.get(column), now.get(column))
+        or left.written.get(column) != now.written.get(column)
+    )
+    if not columns:
+        return None
+    newest = max((now.written.get(column, 0) for column in columns), default=0)
+    told = f", at {iso(newest)}" if newest > 0 else ""
+    return f"{', '.join(columns)} changed since the repair{told}: that is newer, and stays"
+
+
+def _same_cells(one: Row | None, other: Row | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    columns = one.cells.keys() | other.cells.keys()
+    return all(_same(one.get(column), other.get(column)) for column in columns)
+
+
+def _same(one: Value, other: Value) -> bool:
+    """A set without elements is none."""
+    return (one or None) == (other or None) if _is_set(one) or _is_set(other) else one == other
+
+
+def _is_set(value: Value) -> bool:
+    return isinstance(value, frozenset)
+
+
+def _set(value: Value) -> frozenset[str]:
+    return value if isinstance(value, frozenset) else NOTHING
+
+
+def _elements(row: Row | None, column: str) -> frozenset[str]:
+    return NOTHING if row is None else _set(row.get(column))
+
+
+# --- what undoes it
+
+
+def _inverse(before: Row | None, writes: tuple[Write, ...]) -> Iterable[Write]:
+    """One microsecond after each of our writes."""
+    first, latest = writes[0], max(each.at for each in writes) + 1
+    if isinstance(first, AddRow) or (before is None and not first.projection.is_index):
+        yield DeleteRow(first.projection, first.slot, latest)
+        return
+    for write in writes:
+        if isinstance(write, DeleteRow):
+            yield from _restored(write, before)
+        else:
+            yield from _as_before(write, before)
+
+
+def _restored(removed: DeleteRow, before: Row | None) -> Iterable[Write]:
+    projection, slot, at = removed.projection, removed.slot, removed.at + 1
+    if projection.is_index or before is None:
+        yield AddRow(projection, slot, at)
+        return
+    cells = {
+        column: value
+        for column, value in before.cells.items()
+        if value is not None and not _is_set(value) and column not in projection.key
+    }
+    if cells:
+        yield SetCells(projection, slot, at, cells)
+    for column, value in before.cells.items():
+        if isinstance(value, frozenset) and value:
+            yield AddToSet(projection, slot, at, column, value)
+
+
+def _as_before(write: Write, before: Row | None) -> Iterable[Write]:
+    projection, slot, at = write.projection, write.slot, write.at + 1
+    match write:
+        case SetCells(cells=cells):
+            old = {column: None if before is None else before.get(column) for column in cells}
+            yield SetCells(projection, slot, at, old)
+        case AddToSet(column=column):
+            added = _added(write, before)
+            if added:
+                yield RemoveFromSet(projection, slot, at, column, added)
+        case RemoveFromSet(column=column, elements=elements):
+            removed = elements & _elements(before, column)
+            if removed:
+                yield AddToSet(projection, slot, at, column, removed)
+
+
+def _added(write: AddToSet, before: Row | None) -> frozenset[str]:
+    """Those of its elements that were not there."""
+    return write.elements - _elements(before, write.column)

@@ -1,0 +1,1 @@
+"""What a sweep finds in many rows at once. Pure."""

@@ -1,0 +1,1 @@
+"""The words that everything else speaks: keys, kinds, waits, errors. Pure."""
