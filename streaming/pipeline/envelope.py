@@ -3,7 +3,7 @@
 An event is never believed as state: it only says which key may have changed. From each record come
 the ids that it names, its write time, and whether it was shaped like a delete. What cannot be
 decoded gets a reason and goes on to the dead letters; what is of no table of ours is left out.
-Shapes of the events: Debezium's Cassandra connector, captured (see ARCHITECTURE.md, "Events").
+Shapes of the events: Debezium's Cassandra connector, captured (see docs/stream.md, "Events").
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from streaming.pipeline.query import (
 )
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Closed, Slice
+from streaming.pipeline.spark_errors import OURS
 from streaming.pipeline.window import LONG_BATCH, how_often, wait_for
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import KafkaSettings, Settings, StreamSettings
@@ -356,8 +357,8 @@ def test_after_an_outage_it_is_looked_at_before_it_would_be_given_up(failing: Fa
     "error",
     [
         "Job 7 cancelled because the query was stopped",
-        "PythonException\nreconcilers.words.errors.Overloaded: reading the truth: Unavailable: code=1000",
-        "PythonException\nreconcilers.words.errors.Refused: reading the truth: Unauthorized: code=2100",
+        f"PythonException\n{OURS}.Overloaded: reading the truth: Unavailable: code=1000",
+        f"PythonException\n{OURS}.Refused: reading the truth: Unauthorized: code=2100",
     ],
 )
 def test_what_is_no_error_of_a_look_gives_nothing_up(failing: Failing, error: str) -> None:
