@@ -58,7 +58,7 @@ class Bookmarks(Protocol):
         """Keep it as the stream's newest (one writer a stream); returns it with its time."""
 
     def newest(self, stream: str) -> Bookmark | None:
-        """The one recorded last; None also where only an older version has recorded any."""
+        """The bookmark recorded last, None if the stream has recorded none."""
 
     def name(self, bookmark: Bookmark, name: str) -> Bookmark:
         """Keep it under a name, for good; an older one of that name is replaced."""

@@ -159,15 +159,12 @@ def write_from_json(write: Json, family: Family) -> Write | AddToCounter:
 
 
 def _sent_to(kept: Tally, write: Json) -> Tally:
-    """The tally of the table that was written: another one of that name may be kept by now.
-
-    Records of before name none: only the oldest table of a name was ever written then.
-    """
-    table = write.get("table")
+    """The tally of the table that was written: another one of that name may be kept by now."""
+    table = write["table"]
     if table == kept.table:
         return kept
     tallies = (each for family in FAMILIES for each in family.tallies if each.name == kept.name)
-    return next((each for each in tallies if table in (None, each.table)), kept)
+    return next((each for each in tallies if each.table == table), kept)
 
 
 Declared = TypeVar("Declared", Projection, Tally)

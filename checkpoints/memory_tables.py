@@ -47,7 +47,7 @@ class MemoryTables:
 
     @property
     def expiries(self) -> str:
-        """When cells expire, by hour."""
+        """When cells expire, by minute."""
         return self._named("expiries")
 
     @property
@@ -56,7 +56,7 @@ class MemoryTables:
         source, group, *rest = self.family.truth.source, *self.family.key
         key, deleted_at = self.family.key, KeyColumn("deleted_at", "bigint", "")
         seen = ("seen boolean", "in_truth boolean", "recorded_at bigint", "had_at bigint")
-        when = ("hour int", "due bigint")
+        when = ("minute int", "due bigint")
         by_source, by_row = [source, *key], [*key, source]
         return "\n".join(
             (
@@ -74,7 +74,7 @@ class MemoryTables:
                     ("sent_at bigint",),
                 ),
                 _of_deletes(self.group_deletes, [group, deleted_at], names([group, deleted_at])),
-                _table(self.expiries, by_row, f"hour, due, {names(key)}", when),
+                _table(self.expiries, by_row, f"minute, due, {names(key)}", when),
             )
         )
 

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from datetime import UTC, date, datetime, timedelta
-from typing import Any
 
 from checkpoints import codec
-from checkpoints.batch_bookmarks import BatchBookmark
 from checkpoints.bookmarks import Bookmark, KafkaIds, after, flat, nested, numbered
 from checkpoints.cassandra.store import Store
-from checkpoints.clock import MICROS_A_MILLI, now_micros
+from checkpoints.clock import now_micros
 from reconcilers.capture.chain import Mark, Reached
 from reconcilers.words.model import Micros
 
 COLUMNS = "recorded_at, offsets, ids, heard"
-OF_BATCHES = "checkpoint, batch_id, batch_time, watermark, offsets"
 
 
 class CassandraBookmarks:
-    """`checkpoints.bookmarks.Bookmarks`, and what versions up to 0.2 have left."""
+    """`checkpoints.bookmarks.Bookmarks`."""
 
     def __init__(self, store: Store, clock: Callable[[], Micros] = now_micros) -> None:
         self._store = store
@@ -42,10 +38,6 @@ class CassandraBookmarks:
         )
         self._forget = store.prepare(
             "DELETE FROM $ks.named_bookmarks WHERE stream = ? AND name = ?"
-        )
-        self._head = store.prepare("SELECT recorded_at FROM $ks.bookmark_heads WHERE stream = ?")
-        self._of_day = store.prepare(
-            f"SELECT {OF_BATCHES} FROM $ks.bookmarks WHERE stream = ? AND day = ?"
         )
 
     def record(self, bookmark: Bookmark) -> Bookmark:
@@ -87,35 +79,6 @@ class CassandraBookmarks:
         """Remove the one with this name."""
         self._store.run("removing a bookmark", [(self._forget, (stream, name))])
 
-    # --- what versions up to 0.2 have left
-
-    def of_batches(self, stream: str) -> list[BatchBookmark]:
-        """Those of the newest's day and the day before, in the order they were recorded."""
-        heads = self._store.rows("reading the newest bookmark", self._head, stream)
-        at = next((recorded_at for (recorded_at,) in heads), None)
-        if at is None:
-            return []
-        days = (_day(at) - timedelta(days=1), _day(at))
-        return [each for day in days for each in reversed(list(self._of(stream, day)))]
-
-    def _of(self, stream: str, day: date) -> Iterator[BatchBookmark]:
-        for row in self._store.rows("reading bookmarks", self._of_day, stream, day):
-            checkpoint, batch_id, began, watermark, text = row
-            offsets = json.loads(text)
-            yield BatchBookmark(
-                stream,
-                checkpoint,
-                batch_id,
-                began * MICROS_A_MILLI,
-                watermark * MICROS_A_MILLI,
-                numbered(offsets["start"]),
-                numbered(offsets["end"]),
-            )
-
-
-def _day(at: Micros) -> date:
-    return datetime.fromtimestamp(at // 1_000_000, UTC).date()
-
 
 def _fields(bookmark: Bookmark) -> tuple[object, ...]:
     ids = codec.text_of(asdict(bookmark.ids))
@@ -126,17 +89,10 @@ def _fields(bookmark: Bookmark) -> tuple[object, ...]:
 def _bookmark(
     stream: str, recorded_at: Micros, offsets: str, ids: str | None, heard: str | None
 ) -> Bookmark:
-    stored = json.loads(offsets)
-    if "start" in stored and "end" in stored:  # named by a version up to 0.2
-        stored = stored["end"]
     known = KafkaIds(**json.loads(ids)) if ids else KafkaIds()
     lanes = {
-        (node, topic, place): Reached(Mark(number, at or 0), since)
-        for node, topic, place, number, at, since in map(_whole, json.loads(heard or "[]"))
+        (node, topic, place): Reached(Mark(number, at), since)
+        for node, topic, place, number, at, since in json.loads(heard or "[]")
     }
-    return Bookmark(stream, flat(numbered(stored)), known, recorded_at, heard=lanes)
-
-
-def _whole(lane: list[Any]) -> list[Any]:
-    """What is kept of a lane; a version before kept nothing after the canary's number."""
-    return [*lane, None, None][:6]
+    settled = flat(numbered(json.loads(offsets)))
+    return Bookmark(stream, settled, known, recorded_at, heard=lanes)

@@ -1,8 +1,7 @@
 """Expiries in Cassandra: a partition for each minute, of each family in a table of its own.
 
-The column is called ``hour``, as in version 0.1, and holds minutes: an index that cannot be read
-for a day leaves millions of rows, too many for the replicas of 24 partitions. What was written by
-hours is read until it has left; no hour of this century is as large as a minute.
+By the minute, because an index that cannot be read for a day leaves millions of rows: too many for
+the replicas of 24 partitions.
 """
 
 from __future__ import annotations
@@ -36,11 +35,12 @@ class CassandraExpiries:
         self._clock = clock
         table, columns = MemoryTables(family).expiries, [*family.key, family.truth.source]
         self._insert = store.prepare(
-            f"INSERT INTO $ks.{table} (hour, due, {names(columns)})"
+            f"INSERT INTO $ks.{table} (minute, due, {names(columns)})"
             f" VALUES (?, ?, {marks(columns)}) USING TTL ?"
         )
         self._select = store.prepare(
-            f"SELECT due, {names(columns)} FROM $ks.{table} WHERE hour = ? AND due > ? AND due <= ?"
+            f"SELECT due, {names(columns)} FROM $ks.{table}"
+            " WHERE minute = ? AND due > ? AND due <= ?"
         )
 
     def expect(self, expiries: Iterable[Expiry]) -> None:
@@ -50,12 +50,12 @@ class CassandraExpiries:
         self._store.run("remembering what expires", requests)
 
     def between(self, after: Micros, until: Micros) -> Iterator[Expiry]:
-        """Those due in between, minute by minute; of each hour first what was written by hours."""
+        """Those due in between, in order. An hour's minutes are read at the same time."""
         for hour in range(after // HOUR, until // HOUR + 1):
             first = max(after // MINUTE, hour * HOUR // MINUTE)
             last = min(until // MINUTE, (hour + 1) * HOUR // MINUTE - 1)
-            parts = (hour, *range(first, last + 1))
-            requests = ((self._select, (part, after, until)) for part in parts)
+            minutes = range(first, last + 1)
+            requests = ((self._select, (minute, after, until)) for minute in minutes)
             found = self._store.gather("reading what expires", requests)
             rows = sorted(found, key=itemgetter(0))
             for due, *key, source in rows:

@@ -13,6 +13,7 @@ Rules that every step keeps, so that it may be run again, and by two processes a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -77,3 +78,9 @@ def made_by(statement: str) -> tuple[str, Columns]:
         case ["ALTER", "TABLE", table, "ADD", "IF", "NOT", "EXISTS", column, *kind]:
             return table.partition(".")[2], {column: " ".join(kind)}
     raise ValueError(f"not a statement of a step: {statement}")
+
+
+def key_of(statement: str) -> frozenset[str]:
+    """The columns of the primary key that a statement gives a table; none if it adds a column."""
+    _, _, key = statement.partition("PRIMARY KEY (")
+    return frozenset(re.findall(r"\w+", key.partition("\n")[0]))

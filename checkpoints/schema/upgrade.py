@@ -1,4 +1,4 @@
-"""Runs the steps that a keyspace has not finished, and refuses one that is newer than we are.
+"""Runs the steps that a keyspace has not finished, and refuses one of other steps than ours.
 
 Killed anywhere and run again, it ends the same: what is there is not made again, a step is recorded
 after all of it is done, and until then it is done once more. For the same reason two processes may
@@ -11,16 +11,16 @@ with the tables that it knows, and what it found after the copy would be lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from itertools import takewhile
 from typing import Protocol
 
 from checkpoints.schema import STEPS
-from checkpoints.schema.step import Columns, RowStore, SchemaStep, made_by, statements
+from checkpoints.schema.step import Columns, RowStore, SchemaStep, key_of, made_by, statements
 from reconcilers.declared.family import Schema
-from reconcilers.words.errors import AlreadyRunning, NewerSchema
+from reconcilers.words.errors import AlreadyRunning, OtherSchema
 
 SEQUENCE = "own"
 """The partition of `schema_steps` that holds the steps of this keyspace."""
@@ -85,10 +85,15 @@ def gap_of(
     keyspace: str,
     replication: Mapping[str, str],
     schema: Schema,
-    finished: Collection[int],
+    finished: Mapping[int, str],
     steps: tuple[SchemaStep, ...] = STEPS,
 ) -> SchemaGap:
-    """What is to be done, in order. Raises `NewerSchema` for a step that we do not know."""
+    """What is to be done, in order. ``finished`` are the names of the finished steps by number.
+
+    Raises `OtherSchema` for a step that this product does not have, and for tables that no step of
+    it can make from those that exist.
+    """
+    _refuse_older(keyspace, schema, finished, steps)
     _refuse_newer(keyspace, finished, steps)
     have: Schema = {table: dict(columns) for table, columns in schema.items()}
     what: list[str] = []
@@ -114,13 +119,12 @@ def read_gap(
     replication: Mapping[str, str] = ONE_COPY,
     steps: tuple[SchemaStep, ...] = STEPS,
 ) -> SchemaGap:
-    """What this keyspace has not got. Raises `NewerSchema`, `Unreachable`, `Refused`."""
+    """What this keyspace has not got. Raises `OtherSchema`, `Unreachable`, `Refused`."""
     schema = store.tables()
-    finished: frozenset[int] = frozenset()
+    finished: dict[int, str] = {}
     if RECORDS_TABLE in schema:
-        read = store.prepare("SELECT number FROM $ks.schema_steps WHERE sequence = ?")
-        rows = store.rows("reading the finished steps", read, SEQUENCE)
-        finished = frozenset(number for (number,) in rows)
+        read = store.prepare("SELECT number, name FROM $ks.schema_steps WHERE sequence = ?")
+        finished = dict(store.rows("reading the finished steps", read, SEQUENCE))
     return gap_of(store.keyspace, replication, schema, finished, steps)
 
 
@@ -132,7 +136,7 @@ def upgrade(
 ) -> None:
     """Finish every step, ``told`` in one line of each thing done; at once when all are finished.
 
-    Raises `NewerSchema`, `AlreadyRunning` when rows must be copied beside a live stream, `Refused`
+    Raises `OtherSchema`, `AlreadyRunning` when rows must be copied beside a live stream, `Refused`
     without the rights, `Unreachable`.
     """
     for action in read_gap(store, replication, steps).todo:
@@ -153,10 +157,30 @@ def product_version() -> str:
         return "not installed"
 
 
-def _refuse_newer(keyspace: str, finished: Collection[int], steps: tuple[SchemaStep, ...]) -> None:
+def _refuse_older(
+    keyspace: str, schema: Schema, finished: Mapping[int, str], steps: tuple[SchemaStep, ...]
+) -> None:
+    """Refuse what was made before the first release: its tables have other keys than ours."""
+    ours = {step.number: step.name for step in steps}
+    other = [number for number, name in finished.items() if ours.get(number, name) != name]
+    created = [each for step in steps for each in statements(step.cql, keyspace)]
+    keys = [(made_by(each)[0], key_of(each)) for each in created]
+    lacking = [table for table, key in keys if table in schema and key - schema[table].keys()]
+    if other or lacking:
+        named = f"step {min(other)} ({finished[min(other)]})" if other else f"table {min(lacking)}"
+        raise OtherSchema(
+            f"keyspace {keyspace} was made by a version before the first release, as its {named}"
+            f" shows: back up what you need of it, run DROP KEYSPACE {keyspace}, then start"
+            " `reconcile stream` (deploy/runbook.md, *Our keyspace was lost or restored*)"
+        )
+
+
+def _refuse_newer(
+    keyspace: str, finished: Mapping[int, str], steps: tuple[SchemaStep, ...]
+) -> None:
     known = {step.number for step in steps}
     if not known.issuperset(finished):
-        raise NewerSchema(
+        raise OtherSchema(
             f"keyspace {keyspace} is at version {max(finished)}, this product"
             f" ({product_version()}) knows versions up to {max(known)}: use the product that"
             " upgraded it, or a newer one; there is no way back"

@@ -15,7 +15,7 @@
     ├── EndedItself            5  only a new process can go on: its supervisor starts it
     │   └── SparkDied             the JVM is gone
     └── Misconfigured          2  settings, arguments or tables are wrong: one clear line
-        ├── NewerSchema        3  a newer product has upgraded our own keyspace
+        ├── OtherSchema        3  another version of the product has made our own keyspace
         ├── EventsLost         3  retention has passed over changes that were not examined
         └── AlreadyRunning     3  another live stream holds the lease
 
@@ -99,8 +99,8 @@ class EventsLost(Misconfigured):
     exit_code: ClassVar[ExitCode] = ExitCode.REFUSED
 
 
-class NewerSchema(Misconfigured):
-    """Our own keyspace has a step that this product does not know: a newer one upgraded it."""
+class OtherSchema(Misconfigured):
+    """Our own keyspace was made by a version whose steps this product does not have."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.REFUSED
 

@@ -86,7 +86,7 @@ def start_canaries(settings: Settings, store: Store, threads: Threads) -> None:
 
 
 def has_table(settings: Settings) -> bool:
-    """Whether canaries have a table, of this version. Raises `Unreachable`."""
+    """Whether canaries have a table with all columns. Raises `Unreachable`."""
     return not _lacking(settings)
 
 
@@ -96,7 +96,7 @@ def _lacking(settings: Settings) -> str:
     if columns is None:
         return f"there is no table {keyspace}.{CANARY_TABLE}"
     missing = ", ".join(lacking(columns))
-    told = f"table {keyspace}.{CANARY_TABLE} is of an older version: no column {missing}"
+    told = f"table {keyspace}.{CANARY_TABLE} lacks the columns {missing}"
     return told if missing else ""
 
 

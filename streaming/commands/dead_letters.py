@@ -9,17 +9,11 @@ decoded again makes another letter.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streaming.settings import KafkaSettings, Settings
-from streaming.topics import (
-    SHARED_GROUP,
-    Record,
-    Watcher,
-    publish_again,
-    shared_dead_letters,
-)
+from streaming.topics import Record, Watcher, publish_again
 
 AT_ONCE = 500
 COMPARE = "a full comparison is needed: `reconcile sweep`"
@@ -57,30 +51,25 @@ def show(settings: Settings) -> int:
 def _through(settings: Settings, way: type[DeadLetterRetry]) -> tuple[int, int]:
     watcher = Watcher(settings.kafka)
     try:
-        return way(watcher, settings.kafka, shared_dead_letters(settings)).all()
+        return way(watcher, settings.kafka).all()
     finally:
         watcher.close()
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterRetry:
-    """One call's way through the topic of dead letters, and the ``shared`` one of before."""
+    """One call's way through the topic of dead letters."""
 
     watcher: Watcher
     kafka: KafkaSettings
-    shared: tuple[str, ...] = ()
 
     def all(self) -> tuple[int, int]:
         """How many letters were tried, and of how many the record is gone."""
-        topics = (self.kafka.dead_letters_topic, *self.shared)
-        there = [each for each in topics if not self.watcher.missing([each])]
-        counts = [self._of_topic(each) for each in there]
-        return sum(tried for tried, _ in counts), sum(gone for _, gone in counts)
-
-    def _of_topic(self, topic: str) -> tuple[int, int]:
+        topic = self.kafka.dead_letters_topic
+        if self.watcher.missing([topic]):
+            return 0, 0
         tried = gone = 0
-        before = self._done(SHARED_GROUP, topic) if topic in self.shared else {}
-        done = {**before, **self._done(self.kafka.group, topic)}
+        done = self.watcher.committed(group_of(self.kafka.group)).get(topic, {})
         oldest = self.watcher.beginning_offsets([topic])[topic]
         for partition, end in self.watcher.end_offsets([topic])[topic].items():
             at = max(done.get(partition, 0), oldest[partition])
@@ -96,9 +85,6 @@ class DeadLetterRetry:
     def _tried(self, topic: str, partition: int, upto: int) -> None:
         """Those below are not tried again."""
         self.watcher.commit(group_of(self.kafka.group), {topic: {partition: upto}})
-
-    def _done(self, group: str, topic: str) -> Mapping[int, int]:
-        return self.watcher.committed(group_of(group)).get(topic, {})
 
     def _published(self, letter: Record) -> bool:
         place = place_of(letter)

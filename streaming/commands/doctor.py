@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from reconcilers.words.errors import (
     Misconfigured,
-    NewerSchema,
+    OtherSchema,
     ReconcilerError,
     Refused,
     Retryable,
@@ -57,7 +57,7 @@ def add_command(commands: Any) -> None:
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Check; fix or switch off when asked. Returns 1 while there is any problem.
 
-    Raises `NewerSchema` where a newer product has upgraded our own keyspace: its doctor checks it;
+    Raises `OtherSchema` if another version of the product has made our own keyspace;
     `Misconfigured` where it is another installation's.
     """
     admin = _admin(settings.cassandra, arguments)
@@ -83,7 +83,7 @@ def examine(settings: Settings) -> Iterator[Check]:
     try:
         with logged_in(settings.cassandra) as cluster:
             yield from _each(ON_CASSANDRA, context_of(settings, cluster))
-    except NewerSchema:
+    except OtherSchema:
         raise
     except ReconcilerError as failed:
         yield problem(str(failed), "is it up; are cassandra.hosts, port, username, password right?")
@@ -103,7 +103,7 @@ def _each(checks: Iterable[Callable[[S], Iterator[Check]]], context: S) -> Itera
     for check in checks:
         try:
             yield from check(context)
-        except NewerSchema:
+        except OtherSchema:
             raise
         except ReconcilerError as failed:
             yield problem(str(failed), "could not be checked; try again")

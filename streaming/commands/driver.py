@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from functools import partial
 
-from checkpoints.batch_bookmarks import safe_start
 from checkpoints.bookmarks import Bookmarks, Place
 from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices, CassandraLosses
 from checkpoints.clock import now_micros, to_micros
@@ -46,7 +45,7 @@ from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
 from streaming.pipeline.temporary import sparks_folders
 from streaming.settings import Mode, RepairSettings, Settings
 from streaming.tables import Nodes, connect
-from streaming.topics import SHARED_SUSPECTS, FewRecords, came_astray
+from streaming.topics import FewRecords, came_astray
 
 TakeSummary = Callable[[BatchSummary], None]
 
@@ -92,12 +91,10 @@ def _starting_point(
     memory: MemoryWatch,
 ) -> StartingPoint:
     names, family = opened.names, opened.job.family
-    name, window = names.bookmarks(family), to_micros(opened.settings.stream.window)
     return StartingPoint(
         opened.watcher,
         opened.topics,
-        bookmark=partial(bookmarks.newest, name),
-        before_upgrade=lambda: safe_start(bookmarks.of_batches(name), window),
+        bookmark=partial(bookmarks.newest, names.bookmarks(family)),
         other=other_stream(opened.settings, names.mode, family, bookmarks, frontier),
         events_lost=partial(_records_lost, frontier, memory),
         accept_loss=opened.accept_loss,
@@ -110,8 +107,8 @@ def other_stream(
     """That of this installation in the mode that is not ``mode``."""
     others = Mode.OBSERVE if mode is Mode.REPAIR else Mode.REPAIR
     names = StreamNames.of(settings, others)
-    suspects = (names.suspects_topic, SHARED_SUSPECTS[others])
-    return OtherStream(partial(bookmarks.newest, names.bookmarks(family)), suspects, frontier.begin)
+    newest = partial(bookmarks.newest, names.bookmarks(family))
+    return OtherStream(newest, (names.suspects_topic,), frontier.begin)
 
 
 def batches(

@@ -34,7 +34,7 @@ from streaming.steps.explain import Explainer
 from streaming.steps.ports import GroupTables
 from streaming.tables import ContentTables, connect, schema_of
 from streaming.tables.own_keyspace import OwnStores, open_own
-from streaming.topics import Watcher, event_topics
+from streaming.topics import Watcher
 
 MOST_PLACES = 50
 """Of a message, told one by one."""
@@ -85,7 +85,7 @@ def _desk(settings: Settings) -> ExplainDesk:
     newest = partial(_newest, settings, family, CassandraBookmarks(own.store))
     unsettled = UnsettledEvents(
         partial(Watcher, settings.kafka),
-        lambda watcher: event_topics(settings, family, watcher.missing),
+        (settings.kafka.topic_prefix,),
         newest,
     )
     counters = counter_explainer(settings, family, own, schema)

@@ -80,10 +80,8 @@ def as_csv(findings: Iterable[Json]) -> Iterator[str]:
 
 
 def _key(finding: Json) -> str:
-    """As it is typed to decide on it. A line of the log may be of an older version."""
+    """As it is typed to decide on it."""
     columns = family_named(finding["family"]).key
-    if any(column.name not in finding for column in columns):
-        return "?"
     return text_of(slot_of(columns, finding)) or "whole table"
 
 

@@ -42,7 +42,7 @@ from streaming.pipeline.worker import Job
 from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
-from streaming.topics import Watcher, event_topics
+from streaming.topics import Watcher
 
 
 def add_command(commands: Any) -> None:
@@ -91,7 +91,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     job = workers.job(settings, family, names.suspects_topic)
     bookmarks, stream = CassandraBookmarks(own.store), names.bookmarks(family)
     with closing(Watcher(settings.kafka)) as watcher:
-        topics = event_topics(settings, family, watcher.missing)
+        topics = (settings.kafka.topic_prefix,)
         wanted = AskedOffsets(watcher, topics, bookmarks, stream).of(arguments)
         print("\n".join(_asked(wanted)))
         if not wanted.records:

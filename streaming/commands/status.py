@@ -35,7 +35,7 @@ from streaming.commands.mode import StreamNames
 from streaming.monitoring.lag import PartitionLag, lags, longest
 from streaming.settings import Mode, Settings
 from streaming.tables.own_keyspace import OwnStores, open_own
-from streaming.topics import Watcher, event_topics, shared_suspects
+from streaming.topics import Watcher
 
 MOST_LOSSES = 3
 """Told one by one."""
@@ -185,9 +185,7 @@ def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Ite
                 continue
             lag: tuple[PartitionLag, ...] = ()
             if watcher is not None:
-                events = event_topics(settings, family, watcher.missing)
-                shared = shared_suspects(settings, mode, watcher.missing)
-                topics = (*events, names.suspects_topic, *shared)
+                topics = (settings.kafka.topic_prefix, names.suspects_topic)
                 lag = tuple(lags(watcher, topics, nested(newest.settled) if newest else {}))
             yield stream_status(mode, newest, holder, lag)
 

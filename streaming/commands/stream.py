@@ -16,7 +16,6 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from checkpoints.cassandra import CassandraBookmarks
 from reconcilers.declared.family import Family
 from reconcilers.words.errors import Misconfigured
 from streaming.commands import workers
@@ -34,13 +33,12 @@ from streaming.commands.threads import Threads
 from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
 from streaming.monitoring.metrics import Metrics, serve
-from streaming.pipeline.table_topics import TableTopics
 from streaming.settings import Mode, Settings, refuse_unsafe
 from streaming.tables import connect, schema_of, watch_addresses
 from streaming.tables.guardrails import refuse_guardrails
 from streaming.tables.own_keyspace import end_memory, make_own
 from streaming.tables.replication import refuse_guessed_levels
-from streaming.topics import Watcher, event_topics, own_topics, shared_suspects
+from streaming.topics import Watcher, own_topics
 
 log = logging.getLogger("reconciler")
 
@@ -51,9 +49,6 @@ def add_command(commands: Any) -> None:
         "stream", help="find, and in repair mode repair, continuously"
     )
     parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.OBSERVE.value)
-    parser.add_argument(
-        "--fresh-checkpoint", action="store_true", help="needless: every start begins afresh"
-    )
     parser.add_argument(
         "--accept-loss", action="store_true", help="go on though Kafka's retention has passed"
     )
@@ -96,7 +91,7 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
     families = bound(settings, james())
     family = families[0]
     watcher = Watcher(settings.kafka)
-    topics = _topics(settings, family, names, watcher)
+    topics = _topics(settings, names, watcher)
     threads = Threads(stop)
     with Holding(names, store, threads, clocks_apart(settings.stream)) as lease:
         metrics = Metrics(CollectorRegistry())
@@ -111,7 +106,6 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
         job = workers.job(settings, family, names.suspects_topic)
         opened = OpenedStream(job, names, store, watcher, topics, lease, metrics, lost.accepted)
         begin_generation(opened)
-        before = _table_topics(opened)
         start_canaries(settings, store, threads)
         counting = _counters(opened, families[1:])
         watch = SchemaWatch(settings, families, james)
@@ -123,7 +117,6 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
             keeper.run(stop)
         finally:
             threads.check()  # what ended a thread is why all else failed
-        before.note_ends()
     watcher.close()
 
 
@@ -142,9 +135,7 @@ def _counters(opened: OpenedStream, kept: tuple[Family, ...]) -> CountingThread 
     return CountingThread(build, opened.metrics)
 
 
-def _topics(
-    settings: Settings, family: Family, names: StreamNames, watcher: Watcher
-) -> tuple[str, ...]:
+def _topics(settings: Settings, names: StreamNames, watcher: Watcher) -> tuple[str, ...]:
     watcher.create(own_topics(settings.kafka))
     agents = settings.kafka.topic_prefix
     if watcher.missing([agents]):
@@ -153,17 +144,4 @@ def _topics(
             " write all events to one topic? `reconcile doctor --fix` makes it (deploy/runbook.md,"
             " *One topic for all tables*)"
         )
-    events = event_topics(settings, family, watcher.missing)
-    shared = shared_suspects(settings, names.mode, watcher.missing)
-    return (*events, names.suspects_topic, *shared)
-
-
-def _table_topics(opened: OpenedStream) -> TableTopics:
-    """Those that agents wrote before they wrote one; what of them was deleted is forgotten."""
-    stream, kafka = opened.names.bookmarks(opened.job.family), opened.settings.kafka
-    found = TableTopics(
-        opened.watcher, CassandraBookmarks(opened.store), stream, kafka.topic_prefix
-    )
-    found.forget_deleted()
-    found.note_ends()
-    return found
+    return agents, names.suspects_topic

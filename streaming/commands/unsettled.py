@@ -21,7 +21,7 @@ class UnsettledEvents:
     """Reads the tails of these topics once. ``newest`` is what the stream has settled."""
 
     watcher: Callable[[], Watcher]
-    topics: Callable[[Watcher], tuple[str, ...]]
+    topics: tuple[str, ...]
     newest: Callable[[], Bookmark | None]
     _told: list[str] = field(default_factory=list)
     _records: list[Record] | None = None
@@ -49,7 +49,7 @@ class UnsettledEvents:
             return []
 
     def _tails(self, watcher: Watcher) -> Iterator[Record]:
-        ranges = unsettled(watcher, self.topics(watcher), self.newest())
+        ranges = unsettled(watcher, self.topics, self.newest())
         for (topic, number), (begin, end) in ranges.items():
             if end - begin > MOST:
                 searched = f"of {end - begin} events of {topic}/{number} the newest {MOST}"

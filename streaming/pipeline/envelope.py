@@ -18,7 +18,6 @@ from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import INTEGERS, TIMED, UUIDS, KeyColumn
 from reconcilers.words.model import PUBLISHED, Kind
 from streaming.pipeline.sources import echo, is_wanted, once
-from streaming.topics import SHARED_SUSPECTS
 
 BAD_RECORD_BYTES = 65_536
 _UUID = "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$"
@@ -100,7 +99,7 @@ def decoder(
         *_PLACE,
         "key",
         "value",
-        F.col("topic").isin(suspects_topic, *SHARED_SUSPECTS.values()).alias("looked_again"),
+        (F.col("topic") == suspects_topic).alias("looked_again"),
         F.from_json(F.col("key").cast("string"), key_schema(family), _OPTIONS).alias("k"),
         once(F.from_json(F.col("value").cast("string"), value_schema(family), _OPTIONS)).alias("v"),
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from checkpoints.bookmarks import Bookmark, KafkaIds, Offsets, Place, flat
+from checkpoints.bookmarks import Bookmark, KafkaIds, Place, flat
 from reconcilers.capture.chain import Reached
 from reconcilers.capture.frontier import Lane
 from reconcilers.words.errors import EventsLost, Unreachable
@@ -69,15 +69,13 @@ class OtherStream:
 class StartingPoint:
     """Finds where one stream begins; ``topics`` are all that it reads.
 
-    ``bookmark`` gives its newest, ``before_upgrade`` where it was safe to begin when a version that
-    kept no settled offsets last ran. ``events_lost`` is told the partitions whose events are known
-    to be lost, in both modes, which only ``accept_loss`` allows.
+    ``bookmark`` gives its newest. ``events_lost`` is called with the partitions whose events are
+    known to be lost, in both modes, which only ``accept_loss`` allows.
     """
 
     kafka: KafkaPositions
     topics: tuple[str, ...]
     bookmark: Callable[[], Bookmark | None]
-    before_upgrade: Callable[[], Offsets | None]
     other: OtherStream
     events_lost: Callable[[Collection[Place]], None]
     accept_loss: bool = False
@@ -139,7 +137,7 @@ class StartingPoint:
         self, beginnings: Mapping[Place, int], ids: KafkaIds
     ) -> tuple[Bookmark | None, Mapping[Place, str]]:
         """After what the stream goes on, and what was not settled there and is gone, with why."""
-        own = self.bookmark() or self._before_upgrade()
+        own = self.bookmark()
         gone = dict(self._gone(own, beginnings, ids)) if own is not None else {}
         if own is not None and not gone:
             return own, gone
@@ -156,13 +154,6 @@ class StartingPoint:
             self.events_lost(beginnings.keys())
         return own, gone
 
-    def _before_upgrade(self) -> Bookmark | None:
-        offsets = self.before_upgrade()
-        if offsets is None:
-            return None
-        log.warning("no settled offsets yet: going on where the version before was safe")
-        return Bookmark("", flat(offsets))
-
     def _gone(
         self, known: Bookmark, beginnings: Mapping[Place, int], ids: KafkaIds
     ) -> Iterator[tuple[Place, str]]:
@@ -170,7 +161,6 @@ class StartingPoint:
         ends = flat(self.kafka.end_offsets(self.topics))
         anew = other_than(known.ids, ids)
         topics = {topic for topic, _ in known.settled}
-        topics |= {each for each in self.topics if _of_tables(each, topics)}  # the agent switched
         new = {place: 0 for place in beginnings if place[0] in topics}  # partitions added since
         for place, settled in sorted({**new, **known.settled}.items()):
             topic, number = place
@@ -193,8 +183,6 @@ class StartingPoint:
             yield place, f"{topic}/{number}: the partition is gone, {settled} were settled"
         elif self.kafka.missing([topic]):
             yield place, f"{topic}/{number} from {settled} on: the topic is gone"
-        elif any(_of_tables(each, [topic]) for each in self.topics):
-            log.warning("%s/%s is no longer read: its table is not kept any more", topic, number)
         else:
             end = self.kafka.end_offsets([topic]).get(topic, {}).get(number, settled)
             if self.kafka.holds_records(place, settled, end):
@@ -214,8 +202,3 @@ def other_than(before: KafkaIds, now: KafkaIds) -> list[str]:
     topics = (topic for topic, each in now.topics.items() if before.topics.get(topic, each) != each)
     cluster = [now.cluster] if before.cluster and now.cluster not in {"", before.cluster} else []
     return [*sorted(topics), *cluster]
-
-
-def _of_tables(topic: str, others: Iterable[str]) -> bool:
-    """Whether any of the others is one of a single table, which this one has taken the place of."""
-    return any(each.startswith(f"{topic}.") for each in others)

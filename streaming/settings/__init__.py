@@ -6,7 +6,7 @@ the descriptions in `servers` and `work`.
 """
 
 from streaming.settings.model import Settings
-from streaming.settings.read import LISTS, PREFIX, RENAMED, load
+from streaming.settings.read import LISTS, PREFIX, load
 from streaming.settings.section import SECONDS, Section
 from streaming.settings.servers import (
     CanarySettings,
@@ -26,7 +26,6 @@ from streaming.settings.work import (
 __all__ = [
     "LISTS",
     "PREFIX",
-    "RENAMED",
     "SECONDS",
     "CanarySettings",
     "CassandraSettings",

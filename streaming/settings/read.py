@@ -24,23 +24,11 @@ LISTS = frozenset(
 )
 """Settings that are several values: comma-separated in the environment."""
 
-RENAMED = {
-    ("stream", "restart_most"): "restart_backoff_max",
-    ("repair", "report_again"): "recheck_interval",
-    ("repair", "share_needs_keys"): "share_min_keys",
-    ("repair", "held_mailbox_rows"): "empty_truth_min_rows",
-    ("tally", "latest"): "max_update_lag",
-    ("tally", "first_messages"): "correction_max_messages",
-    ("tally", "first_octets"): "correction_max_octets",
-}
-"""Settings of version 0.1 by section and old name; see CHANGELOG.md."""
-
 
 def load(path: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a file and the environment. Raises `Misconfigured` in one clear line."""
     values = _from_file(path) if path is not None else {}
     _overlay(values, environment)
-    _refuse_old_names(values)
     try:
         return Settings.model_validate(values)
     except ValidationError as wrong:
@@ -56,13 +44,6 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise Misconfigured(f"cannot read settings {path}: {unreadable.strerror}") from unreadable
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
         raise Misconfigured(f"settings {path} is not TOML: {broken}") from broken
-
-
-def _refuse_old_names(values: Mapping[str, Any]) -> None:
-    for (section, old), new in RENAMED.items():
-        given = values.get(section)
-        if isinstance(given, Mapping) and old in given:
-            raise Misconfigured(f"setting {section}.{old} is now called {section}.{new}")
 
 
 def _overlay(values: dict[str, Any], environment: Mapping[str, str]) -> None:

@@ -30,8 +30,8 @@ CREATE TABLE IF NOT EXISTS $ks.canary (
 """
 
 ADDED = {"idle_us": "bigint", "written_ms": "bigint", "partitions": "int"}
-"""Columns that a table of an older version lacks: how long before a canary none was sent, when its
-node took it, in ms as Cassandra's ``now()`` tells, and for how many partitions it has lanes."""
+"""Columns that can be added to a table without them: how long before a canary none was sent, when
+its node took it (ms, by Cassandra's ``now()``), and for how many partitions it has lanes."""
 
 
 def create(session: Session, keyspace: str) -> None:
@@ -51,7 +51,7 @@ def lacking(columns: Collection[str]) -> list[str]:
 
 
 def add(keyspace: str, columns: Iterable[str]) -> str:
-    """The CQL that gives a table of an older version the columns that it lacks."""
+    """The CQL that gives a table the columns that it lacks."""
     typed = ", ".join(f"{each} {ADDED[each]}" for each in columns)
     return f"ALTER TABLE {keyspace}.{CANARY_TABLE} ADD ({typed})"
 

@@ -41,7 +41,7 @@ def open_own(settings: Settings) -> OwnStores:
     """Open it as it is.
 
     Raises `Misconfigured` when a step of the schema is not finished or it is another
-    installation's, `NewerSchema`, `Unreachable`, `Refused`.
+    installation's, `OtherSchema`, `Unreachable`, `Refused`.
     """
     cassandra = settings.cassandra
     store = _store(cassandra)
@@ -61,7 +61,7 @@ def make_own(settings: CassandraSettings) -> Store:
     """Open it as this installation's, first finishing every step of its schema.
 
     Raises `Misconfigured` without the rights to, and where it is another installation's,
-    `NewerSchema`, `AlreadyRunning` when rows must be copied and another stream runs, `Unreachable`.
+    `OtherSchema`, `AlreadyRunning` when rows must be copied and another stream runs, `Unreachable`.
     """
     store = _store(settings)
     refuse_another(store, settings)
@@ -77,7 +77,7 @@ def make_own(settings: CassandraSettings) -> Store:
 
 
 def refuse_another(store: Store, settings: CassandraSettings) -> None:
-    """Raises `Misconfigured` where it is another installation's; one of no version has no owner."""
+    """Raises `Misconfigured` if it is another installation's; an empty one has no owner."""
     with suppress(Refused):  # there is no such table yet
         _refuse(CassandraOwner(store).owner(), settings)
 
@@ -97,7 +97,7 @@ def end_memory(store: Store, why: str) -> None:
     Raises `Unreachable`, `Refused`.
     """
     log.error("changes may have been missed: %s; memory begins anew", why)
-    with suppress(Refused):  # a keyspace that is yet to be upgraded has no table of losses
+    with suppress(Refused):  # an empty keyspace has no table of losses
         CassandraLosses(store).record(Loss(now_micros(), why))
     CassandraLineage(store).stop_watching()  # last: what rests on no memory is not ended again
 

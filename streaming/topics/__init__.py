@@ -6,17 +6,10 @@ Nothing else of ours imports the Kafka client.
 from streaming.topics.few import FewRecords
 from streaming.topics.lanes import Lanes, came_astray
 from streaming.topics.names import (
-    SHARED_DEAD_LETTERS,
-    SHARED_GROUP,
-    SHARED_SUSPECTS,
     batch_options,
-    event_topics,
     own_topics,
-    shared_dead_letters,
-    shared_suspects,
     stream_options,
     suspects_of,
-    table_topics,
 )
 from streaming.topics.publishing import (
     projection_of,
@@ -31,26 +24,19 @@ from streaming.topics.watcher import NOT_COMPACTED, Watcher
 
 __all__ = [
     "NOT_COMPACTED",
-    "SHARED_DEAD_LETTERS",
-    "SHARED_GROUP",
-    "SHARED_SUSPECTS",
     "FewRecords",
     "Lanes",
     "Record",
     "Watcher",
     "batch_options",
     "came_astray",
-    "event_topics",
     "own_topics",
     "projection_of",
     "publish_again",
     "publish_dead_letters",
     "publish_wakes",
-    "shared_dead_letters",
-    "shared_suspects",
     "stream_options",
     "suspect_key",
     "suspect_record",
     "suspects_of",
-    "table_topics",
 ]

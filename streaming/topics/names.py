@@ -1,42 +1,12 @@
-"""Which topics a family is read from, which are ours, and how Spark is to read them."""
+"""Which topics are ours, and how Spark is to read topics."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from checkpoints.bookmarks import Place, nested
-from reconcilers.declared.family import Family
-from streaming.settings import KafkaSettings, Mode, Settings
-
-SHARED_SUSPECTS = {
-    Mode.REPAIR: "reconciler.suspects",
-    Mode.OBSERVE: "reconciler.suspects.observe",
-}
-SHARED_DEAD_LETTERS = "reconciler.dead-letters"
-SHARED_GROUP = "reconciler"
-"""The defaults of before version 0.2, which named no keyspace: what is left there is read, too."""
-
-
-def shared_suspects(
-    settings: Settings, mode: Mode, missing: Callable[[Iterable[str]], list[str]]
-) -> tuple[str, ...]:
-    """The topic that every installation published keys to before version 0.2, if it is there.
-
-    Only where our own is named as by default: else it was named before, too.
-    """
-    by_default = KafkaSettings().of(settings.cassandra.keyspace)
-    if suspects_of(settings.kafka, mode) != suspects_of(by_default, mode):
-        return ()
-    shared = SHARED_SUSPECTS[mode]
-    return () if missing([shared]) else (shared,)
-
-
-def shared_dead_letters(settings: Settings) -> tuple[str, ...]:
-    """The topic of every installation's dead letters of before version 0.2, in the same way."""
-    by_default = KafkaSettings().of(settings.cassandra.keyspace)
-    ours = settings.kafka.dead_letters_topic
-    return (SHARED_DEAD_LETTERS,) if ours == by_default.dead_letters_topic else ()
+from streaming.settings import KafkaSettings, Mode
 
 
 def suspects_of(settings: KafkaSettings, mode: Mode) -> str:
@@ -47,25 +17,6 @@ def suspects_of(settings: KafkaSettings, mode: Mode) -> str:
 def own_topics(settings: KafkaSettings) -> tuple[str, ...]:
     """The topics that the reconciler publishes to."""
     return (settings.suspects_topic, settings.observe_suspects_topic, settings.dead_letters_topic)
-
-
-def event_topics(
-    settings: Settings, family: Family, missing: Callable[[Iterable[str]], list[str]]
-) -> tuple[str, ...]:
-    """The agent's one topic, and those of a family's tables that are still there.
-
-    Before version 0.2 the agent wrote a topic for each table: what is left there is read, too.
-    ``missing`` says which topics do not exist (`Watcher.missing`).
-    """
-    of_tables = table_topics(settings, family)
-    gone = set(missing(of_tables))
-    return (settings.kafka.topic_prefix, *(each for each in of_tables if each not in gone))
-
-
-def table_topics(settings: Settings, family: Family) -> tuple[str, ...]:
-    """The names that the topics of a family's tables had before version 0.2."""
-    prefix = f"{settings.kafka.topic_prefix}.{settings.cassandra.keyspace}"
-    return tuple(f"{prefix}.{table}" for table in family.wakes_on)
 
 
 def stream_options(settings: KafkaSettings, topics: Iterable[str]) -> dict[str, str]:

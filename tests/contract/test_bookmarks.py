@@ -12,7 +12,6 @@ from reconcilers.capture.chain import Mark, Reached
 
 DAY = 86_400_000_000
 NOON = 20_000 * DAY + DAY // 2
-OLDER = "UPDATE $ks.settled_offsets USING TIMESTAMP 9000000000000000 SET heard = ? WHERE stream = ?"
 
 
 class Clock:
@@ -121,13 +120,3 @@ def test_how_far_canaries_were_heard_comes_back(bookmarks: Bookmarks, stream: st
     found = bookmarks.newest(stream)
     assert found is not None
     assert found.heard == heard
-
-
-def test_what_a_version_heard_that_kept_the_numbers_alone(store: Store, stream: str) -> None:
-    found = CassandraBookmarks(store)
-    found.record(a_bookmark(stream))
-    older = '[["n1", "events", 0, 7]]'
-    store.run("recording as before", [(store.prepare(OLDER), (older, stream))])
-    newest = found.newest(stream)
-    assert newest is not None
-    assert newest.heard == {("n1", "events", 0): Reached(Mark(7))}

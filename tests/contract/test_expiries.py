@@ -42,29 +42,12 @@ def test_what_is_due_comes_once_in_order(expiries: Expiries, soon: int) -> None:
     assert list(expiries.between(soon + HOUR, soon + HOUR)) == []
 
 
-def test_what_an_older_version_has_written_by_the_hour_is_read_too(
-    kind: str, request: pytest.FixtureRequest, soon: int
-) -> None:
-    if kind == "memory":
-        pytest.skip("the fake has no partitions")
-    store = request.getfixturevalue("store")
-    older, newer = expiry(soon + 61 * SECOND), expiry(soon + 60 * SECOND)
-    insert = store.prepare(
-        "INSERT INTO $ks.expiries (hour, due, mailboxid, uid, messageid) VALUES (?, ?, ?, ?, ?)"
-    )
-    values = (older.due // HOUR, older.due, *older.slot.key, older.source)
-    store.run("as before", [(insert, values)])
-    expiries = CassandraExpiries(store)
-    expiries.expect([newer])
-    assert list(expiries.between(soon, soon + HOUR)) == [newer, older]
-
-
 def test_an_hour_is_many_partitions(kind: str, request: pytest.FixtureRequest, soon: int) -> None:
     if kind == "memory":
         pytest.skip("the fake has no partitions")
     store = request.getfixturevalue("store")
     CassandraExpiries(store).expect([expiry(soon + minute * 60 * SECOND) for minute in range(60)])
-    counting = store.prepare("SELECT count(*) FROM $ks.expiries WHERE hour = ?")
+    counting = store.prepare("SELECT count(*) FROM $ks.expiries WHERE minute = ?")
     found = [
         next(store.rows("counting", counting, soon // (60 * SECOND) + minute))[0]
         for minute in range(60)

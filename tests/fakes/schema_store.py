@@ -49,7 +49,7 @@ class MemorySchemaStore:
             assert "schema_steps" in self.schema, "there is no such table"
             self._one_more(statement)
             _, number, name, *_ = statement.partition("VALUES (")[2].split(", ")
-            self.records[int(number)] = name.strip("'")
+            self.records[int(number)] = name[1:-1].replace("''", "'")
             return
         if not self.may_create:
             raise Refused("Unauthorized: no CREATE permission")
@@ -71,7 +71,7 @@ class MemorySchemaStore:
     def rows(self, doing: str, statement: Any, *values: object) -> Iterator[Any]:
         table = statement.partition("FROM $ks.")[2].split()[0]
         if table == "schema_steps":
-            return iter([(number,) for number in self.records])
+            return iter(self.records.items())
         if table == "lease":
             return iter(self.leases)
         return iter([(key, value, at) for key, (value, at) in self.cells[table].items()])

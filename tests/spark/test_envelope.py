@@ -131,12 +131,11 @@ def test_what_is_looked_at_again_without_a_projection_is_of_the_first(spark: Spa
     ("topic", "again"),
     [
         (SUSPECTS, True),
-        ("reconciler.suspects", True),
-        ("reconciler.suspects.observe", True),
+        ("reconciler.suspects", False),
         ("reconciler.other.suspects", False),
     ],
 )
-def test_keys_on_our_topic_and_on_those_of_before_are_looked_at_again(
+def test_keys_on_our_topic_alone_are_looked_at_again(
     spark: SparkSession, topic: str, again: bool
 ) -> None:
     value = {"family": "message", "wake": {"mailboxid": MAILBOX, "uid": 7}}

@@ -37,7 +37,7 @@ from streaming.commands.mode import StreamNames
 from streaming.commands.threads import Threads
 from streaming.settings import Mode, Settings, load
 from streaming.tables import disconnect
-from streaming.topics import Watcher, event_topics, own_topics, publish_dead_letters
+from streaming.topics import Watcher, own_topics, publish_dead_letters
 from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
@@ -202,7 +202,7 @@ def test_doctor_fixes_with_an_admins_credentials_and_leads_the_way_out(
     code, said = reconcile("doctor", "--fix", file=file)
     assert code == 1
     assert f"{turn_on};" in said.splitlines()
-    assert f"CREATE TABLE IF NOT EXISTS {own}.open_findings" in said
+    assert f"CREATE TABLE IF NOT EXISTS {own}.findings" in said
     assert f"--topic {own}.dead-letters" in said
     assert captured(cassandra, keyspace) == {"imapuidtable": False, "messageidtable": False}
 
@@ -218,8 +218,7 @@ def test_doctor_fixes_with_an_admins_credentials_and_leads_the_way_out(
     assert captured(cassandra, keyspace) == {"imapuidtable": True, "messageidtable": True}
     assert captured(cassandra, f"{own}_canary") == {"canary": True}
     watcher = Watcher(settings.kafka)
-    events = event_topics(settings, MESSAGE, watcher.missing)
-    assert not watcher.missing((*events, *own_topics(settings.kafka)))
+    assert not watcher.missing((settings.kafka.topic_prefix, *own_topics(settings.kafka)))
     watcher.close()
 
     code, said = reconcile("doctor", "--off", file=file)

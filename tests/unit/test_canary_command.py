@@ -92,7 +92,7 @@ def test_while_others_are_written_that_is_refused(keeper: Keeper) -> None:
         ({}, "there is no table reconciler_canary.canary"),
         (
             {"canary": {"place": "text"}},
-            "canary is of an older version: no column idle_us, written_ms, partitions",
+            "canary lacks the columns idle_us, written_ms, partitions",
         ),
     ],
 )

@@ -26,3 +26,20 @@ def test_settings_of_topics_that_are_not_told_are_not_taken_for_right() -> None:
     assert len(said) == 1
     assert "is not told" in said[0]
     assert "DescribeConfigs" in said[0]
+
+
+class Split(Silent):
+    """An agent with the connector's default names has written a topic for each table."""
+
+    def missing(self, topics: Iterable[str]) -> list[str]:
+        return [each for each in topics if not each.endswith("table") and each.startswith("james.")]
+
+
+def test_topics_of_single_tables_are_a_problem_for_no_stream_reads_them() -> None:
+    context = KafkaContext(Settings(), (MESSAGE,), cast(Watcher, Split()))
+    (only,) = (each for each in topics(context) if each.level is Level.PROBLEM)
+    assert only.what == (
+        "2 topics of single tables exist, which no stream reads,"
+        " james.apache_james.imapuidtable among them"
+    )
+    assert "the topic.* lines of deploy/agent/agent.properties at every agent" in str(only)

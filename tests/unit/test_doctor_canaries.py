@@ -73,7 +73,7 @@ def test_a_table_of_an_older_version_gets_its_column_by_fix() -> None:
     cluster.tables = {"canary": {"place": "text"}}
     check = of_table(cluster)
     assert check.level is Level.PROBLEM
-    assert "reconciler_canary.canary is of an older version" in str(check)
+    assert "reconciler_canary.canary lacks the columns" in str(check)
     added = "idle_us bigint, written_ms bigint, partitions int"
     assert check.cql == (f"ALTER TABLE reconciler_canary.canary ADD ({added})",)
 

@@ -16,7 +16,7 @@ from reconcilers.counters.live_table import Choice, choose, use_of
 from reconcilers.declared.family import Schema
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from reconcilers.declared.tally import Tally
-from reconcilers.words.errors import NewerSchema, Refused
+from reconcilers.words.errors import OtherSchema, Refused
 from streaming.commands.checks import capture
 from streaming.commands.checks import schema as structure
 from streaming.commands.checks.check import CassandraContext, Check, Level
@@ -224,12 +224,12 @@ def test_a_missing_keyspace_is_one_problem() -> None:
 def test_what_our_own_keyspace_lacks_is_a_problem_with_its_cql() -> None:
     cluster = FakeCluster()
     assert levels(looked(structure.own_keyspace, cluster)) == {Level.OK}
-    del cluster.own.schema["open_findings"]["accepted"]
+    del cluster.own.schema["findings"]["accepted"]
     (only,) = looked(structure.own_keyspace, cluster)
     assert only.level is Level.PROBLEM
-    assert "column open_findings.accepted" in only.what
+    assert "column findings.accepted" in only.what
     (added,) = only.cql
-    assert added == "ALTER TABLE reconciler.open_findings ADD IF NOT EXISTS accepted boolean"
+    assert added == "ALTER TABLE reconciler.findings ADD IF NOT EXISTS accepted boolean"
     del cluster.own.schema["lease"]
     (only,) = looked(structure.own_keyspace, cluster)
     assert "keyspace reconciler lacks" in only.what
@@ -288,7 +288,7 @@ def test_a_step_that_is_not_finished_is_a_problem_that_fix_finishes() -> None:
     cluster = FakeCluster(own=MemorySchemaStore("reconciler"))
     (only,) = looked(structure.own_keyspace, cluster)
     assert only.level is Level.PROBLEM
-    assert "lacks step 1 (the first tables)" in only.what
+    assert "lacks step 1 (the tables of the first release)" in only.what
     assert only.own_keyspace
     assert only.cql[0].startswith("CREATE KEYSPACE IF NOT EXISTS reconciler")
     upgrade(cluster.own)
@@ -298,7 +298,14 @@ def test_a_step_that_is_not_finished_is_a_problem_that_fix_finishes() -> None:
 def test_a_newer_keyspace_is_not_checked_by_an_older_doctor() -> None:
     cluster = FakeCluster()
     cluster.own.records[1_000] = "what we do not know"
-    with pytest.raises(NewerSchema, match="is at version 1000"):
+    with pytest.raises(OtherSchema, match="is at version 1000"):
+        looked(structure.own_keyspace, cluster)
+
+
+def test_a_keyspace_of_an_older_shape_is_refused_by_doctor() -> None:
+    cluster = FakeCluster()
+    cluster.own.records[1] = "the first tables"
+    with pytest.raises(OtherSchema, match="run DROP KEYSPACE reconciler"):
         looked(structure.own_keyspace, cluster)
 
 

@@ -34,7 +34,7 @@ CODES = {
     "EndedItself": 5,
     "SparkDied": 5,
     "Misconfigured": 2,
-    "NewerSchema": 3,
+    "OtherSchema": 3,
     "EventsLost": 3,
     "AlreadyRunning": 3,
 }

@@ -306,16 +306,14 @@ def test_a_quota_is_held_when_james_has_begun_to_write_the_other_table() -> None
     assert [each.tally for each in bench.tables.added] == [MAILBOX_COUNTERS]
 
 
-# --- corrections of before -----------------------------------------------------------------------
+# --- corrections of the other table ---------------------------------------------------------------
 
 
-def sent_to(tally: Tally, kept: Tally, **changes: str | None) -> AddToCounter:
+def sent_to(tally: Tally, kept: Tally) -> AddToCounter:
     """As it is read from the journal, where another table may be kept by now."""
     family = replace(USER_TALLY, tallies=(tally,))
     write = AddToCounter(tally, Slot(ROOT), ROOT, round=1, deltas={Sum.COUNT: 2})
-    kept_as = {**write_to_json(write, family), **changes}
-    told = {name: value for name, value in kept_as.items() if value is not None}
-    read = write_from_json(told, replace(USER_TALLY, tallies=(kept,)))
+    read = write_from_json(write_to_json(write, family), replace(USER_TALLY, tallies=(kept,)))
     assert isinstance(read, AddToCounter)
     return read
 
@@ -324,12 +322,6 @@ def sent_to(tally: Tally, kept: Tally, **changes: str | None) -> AddToCounter:
 @pytest.mark.parametrize("tally", SHAPES)
 def test_a_correction_stays_one_of_the_table_that_it_was_sent_to(tally: Tally, kept: Tally) -> None:
     assert sent_to(tally, kept).tally == tally
-
-
-@pytest.mark.parametrize("kept", SHAPES)
-def test_a_correction_that_names_no_table_was_sent_to_the_older(kept: Tally) -> None:
-    """The version before wrote the newer table under names that no row has."""
-    assert sent_to(CURRENT_QUOTA, kept, table=None).tally == CURRENT_QUOTA
 
 
 def test_a_correction_of_the_other_table_is_not_undone_in_this() -> None:

@@ -132,15 +132,6 @@ def test_a_topic_that_is_no_longer_read_and_was_read_to_its_end_is_no_loss(bench
     assert bench.lost == 0
 
 
-def test_the_topic_of_a_table_that_is_not_kept_any_more_is_no_loss(bench: Bench) -> None:
-    dropped = f"{TOPIC}.messagedeleted"
-    bench.settled(40, dropped)
-    bench.kafka.others = {dropped: 90}
-    bench.run()
-    assert bench.query.started == [{HERE: 0}]
-    assert bench.lost == 0
-
-
 def test_a_topic_of_which_kafka_tells_no_partitions_right_now_is_no_loss(bench: Bench) -> None:
     bench.settled(40)
     bench.kafka.beginning_offsets = lambda topics: {}  # type: ignore[method-assign]

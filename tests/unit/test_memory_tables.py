@@ -39,7 +39,7 @@ def test_each_table_has_the_key_by_which_it_is_read() -> None:
         "truth_deletes": "PRIMARY KEY ((messageid, mailboxid), uid, deleted_at)",
         "projection_deletes": "PRIMARY KEY ((mailboxid, uid), deleted_at)",
         "mailbox_deletes": "PRIMARY KEY (mailboxid, deleted_at)",
-        "expiries": "PRIMARY KEY (hour, due, mailboxid, uid)",
+        "expiries": "PRIMARY KEY (minute, due, mailboxid, uid)",
     }
 
 

@@ -22,7 +22,6 @@ from streaming.commands.mode import StreamNames
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.starting import OtherStream, StartingPoint
 from streaming.settings import Mode, Settings
-from streaming.topics import SHARED_SUSPECTS
 from tests.builders.canaries import CapturedAs, echo, frontier_watch, reached
 from tests.builders.rows import NOW, SECOND
 from tests.unit.test_lost_events import LOSSES
@@ -81,12 +80,6 @@ def test_of_a_topic_that_was_made_anew_since_the_tail_is_lost(bench: Bench) -> N
     bench.others = others(40, KafkaIds("ours", {TOPIC: "another"}))
     with pytest.raises(EventsLost, match="from 40 on: the topic was made anew"):
         bench.run()
-
-
-def test_what_an_older_version_has_kept_in_this_mode_comes_first(bench: Bench) -> None:
-    bench.others, bench.before = others(40), {TOPIC: {0: 30}}
-    bench.run()
-    assert bench.query.started == [{HERE: 30}]
 
 
 # --- later ---------------------------------------------------------------------------------------
@@ -162,8 +155,7 @@ def test_the_first_stream_in_a_mode_leaves_memory_as_it_is(mode: str, before: st
     """What the other mode has left is found under its names; the rest is the driver's."""
     settings, bookmarks, lineage = Settings(), MemoryBookmarks(), MemoryLineage()
     other = StreamNames.of(settings, Mode(before))
-    shared = SHARED_SUSPECTS[Mode(before)]
-    left = {HERE: 40, (other.suspects_topic, 0): 3, (shared, 0): 2}
+    left = {HERE: 40, (other.suspects_topic, 0): 3}
     bookmarks.record(Bookmark(other.bookmarks(MESSAGE), left, OURS, heard=HEARD))
     lineage.watch_from(NOW - SECOND, "tables")
     memory = MemoryWatch(
@@ -174,9 +166,8 @@ def test_the_first_stream_in_a_mode_leaves_memory_as_it_is(mode: str, before: st
         MemoryReport(Metrics(CollectorRegistry())),
     )
     starting = StartingPoint(
-        Kafka(beginning=5, others={other.suspects_topic: 9, shared: 9}),
+        Kafka(beginning=5, others={other.suspects_topic: 9}),
         (TOPIC,),
-        lambda: None,
         lambda: None,
         other_stream(settings, Mode(mode), MESSAGE, bookmarks, frontier_watch()),
         lambda _places: memory.lost_until_now("Kafka no longer holds unread records"),
@@ -190,9 +181,7 @@ def test_a_canary_that_is_missing_where_one_mode_follows_the_other_is_noticed() 
     watch = frontier_watch(events_lost=lambda at, _why: lost.append(at), nodes=lambda: ("n1",))
     settled = Bookmark("other", {("james", 0): 40}, OURS, heard={("n1", "james", 0): reached(NOW)})
     other = OtherStream(lambda: settled, (), watch.begin)
-    StartingPoint(
-        Kafka(), ("james",), lambda: None, lambda: None, other, lambda _places: None
-    ).positions()
+    StartingPoint(Kafka(), ("james",), lambda: None, other, lambda _places: None).positions()
     after = NOW + 2 * SECOND  # the one between was acknowledged, and neither mode has heard it
     watch.hear([echo(after, previous=NOW + SECOND)], [("james", 0)], after)
     watch.hear([], [("james", 0)], after + 61 * SECOND)

@@ -119,8 +119,8 @@ def test_without_the_right_to_create_one_line_says_what_to_do(kept: MemorySchema
     with pytest.raises(Misconfigured) as refused:
         own_keyspace.make_own(CassandraSettings())
     said = str(refused.value)
-    assert said.startswith("keyspace reconciler lacks step 1 (the first tables), step 2 (")
-    assert ": have an admin run" in said
+    assert said.startswith("keyspace reconciler lacks step 1 (the tables of the first release): ")
+    assert "have an admin run" in said
     assert "`reconcile doctor --fix`" in said
     assert "\n" not in said
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from checkpoints.bookmarks import Bookmark, Offsets
-from checkpoints.memory_progress import MemoryBookmarks
+from checkpoints.bookmarks import Offsets
 from streaming.commands.dead_letters import DeadLetterRetry
 from streaming.commands.mode import StreamNames
-from streaming.pipeline.table_topics import TableTopics
 from streaming.settings import CassandraSettings, KafkaSettings, Mode, Settings
-from streaming.topics import Record, own_topics, shared_dead_letters, shared_suspects
+from streaming.topics import Record, own_topics
 
 ONE, OTHER = (Settings(cassandra=CassandraSettings(keyspace=each)) for each in ("one", "other"))
 NAMED = Settings(kafka=KafkaSettings(suspects_topic="mine", dead_letters_topic="letters"))
@@ -48,29 +46,6 @@ def test_each_mode_has_its_own(mode: Mode, topic: str, group: str) -> None:
     assert (names.suspects_topic, names.group) == (topic, group)
 
 
-# --- what is left of before -----------------------------------------------------------------------
-
-
-def none_missing(topics: Iterable[str]) -> list[str]:
-    return []
-
-
-def all_missing(topics: Iterable[str]) -> list[str]:
-    return list(topics)
-
-
-def test_the_shared_topic_is_read_while_it_is_there() -> None:
-    assert shared_suspects(ONE, Mode.REPAIR, none_missing) == ("reconciler.suspects",)
-    assert shared_suspects(ONE, Mode.OBSERVE, none_missing) == ("reconciler.suspects.observe",)
-    assert shared_suspects(ONE, Mode.REPAIR, all_missing) == ()
-
-
-def test_who_has_named_a_topic_has_left_nothing_in_the_shared_one() -> None:
-    assert shared_suspects(NAMED, Mode.REPAIR, none_missing) == ()
-    assert shared_dead_letters(NAMED) == ()
-    assert shared_dead_letters(ONE) == ("reconciler.dead-letters",)
-
-
 @dataclass
 class Kafka:
     """Positions of topics; those not in ``ends`` are missing."""
@@ -95,31 +70,18 @@ class Kafka:
         for topic, at in offsets.items():
             self.committed_of.setdefault(group, {})[topic] = dict(at)
 
-    def holds_records(self, _place: tuple[str, int], begin: int, end: int) -> bool:
-        return begin < end
-
     def records(self, topic: str, partition: int, begin: int, end: int) -> Iterator[Record]:
         for offset in range(begin, end):
             self.read.append((topic, offset))
             yield Record(topic, partition, offset, None, None)
 
 
-def test_the_shared_topic_may_be_deleted_when_it_was_read_to_its_end() -> None:
-    kafka, bookmarks = Kafka({"reconciler.suspects": {0: 7}, "james": {0: 9}}), MemoryBookmarks()
-    topics = TableTopics(kafka, bookmarks, "stream", "james")  # type: ignore[arg-type]
-    bookmarks.record(Bookmark("stream", {("reconciler.suspects", 0): 7, ("james", 0): 9}))
-    topics.note_ends()
-    del kafka.ends["reconciler.suspects"]
-    topics.forget_deleted()
-    newest = bookmarks.newest("stream")
-    assert newest is not None
-    assert newest.settled == {("james", 0): 9}
-
-
-def test_letters_of_before_are_tried_once() -> None:
-    old, new = "reconciler.dead-letters", "reconciler.one.dead-letters"
-    kafka = Kafka({old: {0: 5}, new: {0: 2}}, {"reconciler.dead-letters": {old: {0: 3}}})
-    retry = DeadLetterRetry(kafka, ONE.kafka, shared_dead_letters(ONE))  # type: ignore[arg-type]
-    assert retry.all() == (4, 4)
-    assert kafka.read == [(new, 0), (new, 1), (old, 3), (old, 4)]
+def test_a_letter_is_tried_once_and_none_of_another_installation_is() -> None:
+    ours, theirs = "reconciler.one.dead-letters", "reconciler.other.dead-letters"
+    committed = {"reconciler.one.dead-letters": {ours: {0: 3}}}
+    kafka = Kafka({theirs: {0: 2}, ours: {0: 5}}, committed)
+    retry = DeadLetterRetry(kafka, ONE.kafka)  # type: ignore[arg-type]
+    assert retry.all() == (2, 2)
+    assert kafka.read == [(ours, 3), (ours, 4)]
     assert retry.all() == (0, 0)
+    assert DeadLetterRetry(Kafka({}), ONE.kafka).all() == (0, 0)  # type: ignore[arg-type]

@@ -41,7 +41,6 @@ from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look
 from streaming.tables import Cluster
 from streaming.tables.cql import as_cql
-from streaming.topics import table_topics
 from tests.builders.answered import ANSWERED, ANSWERED_SCHEMA, WITH_ANSWERED
 from tests.builders.permits import permit
 from tests.builders.rows import (
@@ -157,7 +156,6 @@ def test_its_finding_lives_in_the_journal_until_the_repair_is_seen_to_hold() -> 
 
 def test_its_events_are_read() -> None:
     assert ANSWERED.table in WITH_ANSWERED.wakes_on
-    assert "james.apache_james.messageanswered" in table_topics(Settings(), WITH_ANSWERED)
 
 
 def test_the_role_must_be_given_its_table() -> None:

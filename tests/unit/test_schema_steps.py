@@ -5,18 +5,16 @@ import pkgutil
 import re
 from collections.abc import Callable
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 
 from checkpoints import schema
 from checkpoints.schema import STEPS
-from checkpoints.schema.step import RowStore, SchemaStep, made_by, statements
+from checkpoints.schema.step import RowStore, SchemaStep, key_of, made_by, statements
 from checkpoints.schema.upgrade import RECORDS, gap_of, product_version, read_gap, upgrade
-from reconcilers.words.errors import AlreadyRunning, Misconfigured, NewerSchema, Refused
+from reconcilers.declared.family import Schema
+from reconcilers.words.errors import AlreadyRunning, Misconfigured, OtherSchema, Refused
 from tests.fakes.schema_store import Killed, MemorySchemaStore
-
-TAKEOVER = Path(__file__).resolve().parents[1] / "stack" / "takeover"
 
 
 def copy_old(store: RowStore) -> None:
@@ -41,8 +39,8 @@ THIRD = SchemaStep(
 THREE = (FIRST, SECOND, THIRD)
 
 
-def taken_over() -> MemorySchemaStore:
-    """What a product without steps left behind: the first tables, rows, no record."""
+def unrecorded() -> MemorySchemaStore:
+    """The first tables with rows and no record, as of a process that was killed before it."""
     store = MemorySchemaStore()
     for statement in statements(FIRST.cql, store.keyspace):
         store.change(statement)
@@ -59,7 +57,7 @@ def test_the_steps_run_in_order_and_each_is_recorded_when_it_is_done() -> None:
     made, recorded = "CREATE TABLE IF", "INSERT INTO mine.schema_steps"
     third = ["ALTER TABLE mine.new", made, recorded]
     assert kinds == ["CREATE KEYSPACE IF", made, made, made, recorded, made, recorded, *third]
-    assert store.records == {step.number: step.name.replace("'", "''") for step in THREE}
+    assert store.records == {step.number: step.name for step in THREE}
     assert set(store.schema) == {"schema_steps", "old", "new", "lease", "last"}
     assert store.schema["new"] == {"key": "text", "value": "text", "why": "text"}
 
@@ -73,15 +71,15 @@ def test_a_finished_keyspace_is_only_read() -> None:
     assert read_gap(store, steps=THREE).todo == ()
 
 
-def test_a_keyspace_without_steps_is_taken_over_with_its_rows() -> None:
-    store = taken_over()
+def test_tables_without_a_record_are_not_made_again_and_keep_their_rows() -> None:
+    store = unrecorded()
     upgrade(store, steps=THREE)
     assert store.records.keys() == {1, 2, 3}
     assert store.cells["new"] == store.cells["old"] != {}
     assert not [line for line in store.log if ".old" in line and line.startswith("CREATE")]
 
 
-@pytest.mark.parametrize("begin", [MemorySchemaStore, taken_over])
+@pytest.mark.parametrize("begin", [MemorySchemaStore, unrecorded])
 def test_killed_anywhere_and_run_again_it_ends_the_same(
     begin: Callable[[], MemorySchemaStore],
 ) -> None:
@@ -104,7 +102,7 @@ def test_killed_anywhere_and_run_again_it_ends_the_same(
 
 
 def test_two_processes_at_once_do_each_other_no_harm() -> None:
-    store = taken_over()
+    store = unrecorded()
     slow = copy.deepcopy(read_gap(store, steps=THREE))
     upgrade(store, steps=THREE)
     end = copy.deepcopy(store.end())
@@ -120,7 +118,7 @@ def test_two_processes_at_once_do_each_other_no_harm() -> None:
 
 
 def test_rows_are_not_copied_beside_a_live_stream() -> None:
-    store = taken_over()
+    store = unrecorded()
     store.leases = [("mail/repair", "host:1", None), ("mail/repair", "host:2", "a stream")]
     with pytest.raises(AlreadyRunning, match="a live stream on host host:2 holds the lease mail"):
         upgrade(store, steps=THREE)
@@ -132,7 +130,7 @@ def test_rows_are_not_copied_beside_a_live_stream() -> None:
 
 
 def test_what_copies_nothing_is_done_beside_a_live_stream() -> None:
-    store = taken_over()
+    store = unrecorded()
     store.leases = [("mail/repair", "host:2", "a stream")]
     upgrade(store, steps=(FIRST,))
     assert store.records.keys() == {1}
@@ -142,7 +140,7 @@ def test_a_newer_schema_is_refused_in_one_line_and_nothing_is_changed() -> None:
     store = MemorySchemaStore()
     upgrade(store, steps=THREE)
     store.log.clear()
-    with pytest.raises(NewerSchema) as refused:
+    with pytest.raises(OtherSchema) as refused:
         upgrade(store, steps=THREE[:2])
     assert isinstance(refused.value, Misconfigured)
     assert str(refused.value) == (
@@ -152,8 +150,38 @@ def test_a_newer_schema_is_refused_in_one_line_and_nothing_is_changed() -> None:
     assert store.log == []
 
 
+OTHER_KEY = {"old": {"number": "int", "value": "text"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "records", "shows"),
+    [
+        ({}, {1: "the first tables"}, "step 1 (the first tables)"),
+        ({}, {number: f"step {number}" for number in range(1, 16)}, "step 1 (step 1)"),
+        (OTHER_KEY, {}, "table old"),
+        (OTHER_KEY, {1: FIRST.name}, "table old"),
+    ],
+)
+def test_a_keyspace_of_an_older_shape_is_refused_in_one_line_and_nothing_is_changed(
+    schema: Schema, records: dict[int, str], shows: str
+) -> None:
+    store = MemorySchemaStore()
+    upgrade(store, steps=())
+    store.schema |= schema
+    store.records |= records
+    store.log.clear()
+    with pytest.raises(OtherSchema) as refused:
+        upgrade(store, steps=THREE)
+    assert str(refused.value) == (
+        f"keyspace mine was made by a version before the first release, as its {shows} shows: back"
+        " up what you need of it, run DROP KEYSPACE mine, then start `reconcile stream`"
+        " (deploy/runbook.md, *Our keyspace was lost or restored*)"
+    )
+    assert store.log == []
+
+
 def test_without_the_right_to_create_nothing_is_recorded() -> None:
-    store = taken_over()
+    store = unrecorded()
     store.may_create = False
     with pytest.raises(Refused):
         upgrade(store, steps=THREE)
@@ -161,7 +189,7 @@ def test_without_the_right_to_create_nothing_is_recorded() -> None:
 
 
 def test_where_an_admin_has_made_the_tables_the_role_copies_and_records() -> None:
-    store = taken_over()
+    store = unrecorded()
     todo = read_gap(store, steps=THREE)
     assert todo.copies == (SECOND,)
     assert todo.cql[-1].startswith("CREATE TABLE IF NOT EXISTS mine.new"), "no further than rows"
@@ -178,7 +206,7 @@ def test_where_an_admin_has_made_the_tables_the_role_copies_and_records() -> Non
 
 
 def test_what_somebody_dropped_is_named_and_made_again() -> None:
-    store = taken_over()
+    store = unrecorded()
     upgrade(store, steps=THREE)
     end = copy.deepcopy(store.schema)
     del store.schema["old"]
@@ -194,7 +222,7 @@ def test_what_somebody_dropped_is_named_and_made_again() -> None:
 
 def test_replication_and_names_are_quoted() -> None:
     odd = SchemaStep(1, "it's", "")
-    create, *_, record = gap_of("mine", {"class": "it's", "paris": "3"}, {}, (), (odd,)).cql
+    create, *_, record = gap_of("mine", {"class": "it's", "paris": "3"}, {}, {}, (odd,)).cql
     assert create == (
         "CREATE KEYSPACE IF NOT EXISTS mine WITH replication = {'class': 'it''s', 'paris': '3'}"
     )
@@ -207,7 +235,7 @@ def test_replication_and_names_are_quoted() -> None:
 def test_a_column_that_two_steps_add_is_added_once() -> None:
     added = "ALTER TABLE $ks.new ADD IF NOT EXISTS why text;\n"
     twice = (SchemaStep(1, "one", table("new") + added), SchemaStep(2, "other", added))
-    todo = gap_of("mine", {}, {}, (), twice).todo
+    todo = gap_of("mine", {}, {}, {}, twice).todo
     assert sum(str(each).startswith("ALTER TABLE mine.new") for each in todo) == 1
 
 
@@ -248,13 +276,6 @@ def test_the_steps_are_numbered_without_a_gap_and_each_file_is_listed() -> None:
     assert numbered == [f"step_{step.number:03}" for step in STEPS]
 
 
-def test_the_first_step_makes_what_the_first_version_made() -> None:
-    frozen = (TAKEOVER / "schema.cql").read_text(encoding="utf-8").replace("$keyspace", "$ks")
-    keyspace, *tables = statements(frozen, "mine")
-    assert keyspace.startswith("CREATE KEYSPACE")
-    assert list(statements(STEPS[0].cql, "mine")) == tables
-
-
 @pytest.mark.parametrize("step", STEPS, ids=str)
 def test_every_statement_may_be_run_again_and_names_its_columns(step: SchemaStep) -> None:
     for statement in statements(step.cql, "mine"):
@@ -269,7 +290,7 @@ def test_every_statement_may_be_run_again_and_names_its_columns(step: SchemaStep
 )
 def test_a_statement_that_is_not_of_the_two_kinds_is_no_statement_of_a_step(cql: str) -> None:
     with pytest.raises(ValueError, match="not a statement of a step"):
-        gap_of("mine", {}, {}, (), (SchemaStep(1, "wrong", cql),))
+        gap_of("mine", {}, {}, {}, (SchemaStep(1, "wrong", cql),))
 
 
 def test_a_column_s_type_may_have_several_words() -> None:
@@ -280,6 +301,14 @@ def test_a_column_s_type_may_have_several_words() -> None:
     assert made_by(made) == ("kept", columns)
     added = "ALTER TABLE mine.kept ADD IF NOT EXISTS cells map<text, bigint>"
     assert made_by(added) == ("kept", {"cells": "map<text, bigint>"})
+
+
+def test_a_primary_key_has_the_columns_of_its_partition_and_its_rows() -> None:
+    created = (
+        "CREATE TABLE IF NOT EXISTS mine.kept (\n    a text,\n    PRIMARY KEY ((a, b), c_d)\n)"
+    )
+    assert key_of(f"{created} WITH default_time_to_live = 5") == {"a", "b", "c_d"}
+    assert key_of("ALTER TABLE mine.kept ADD IF NOT EXISTS why text") == frozenset()
 
 
 def test_the_records_are_a_table_of_their_own() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from reconcilers.words.errors import Misconfigured
 from streaming import settings_page
-from streaming.settings import LISTS, RENAMED, Settings, load
+from streaming.settings import LISTS, Settings, load
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 EVERY = [
@@ -56,7 +56,6 @@ def test_the_environment_comes_before_the_file(tmp_path: Path) -> None:
         ("[stream]\ndelay = 1\nwindow = 2\n", "window must not be longer"),
         ("[stream]\nwindow = 1\ntrigger = 2\n", "trigger must not be longer"),
         ("[cassandra]\nprot = 9042\n", "cassandra.prot"),
-        ("[tally]\nlatest = 5\n", "tally.latest is now called tally.max_update_lag"),
         ("[tally]\nmax_update_lag = 0\n", "tally.max_update_lag"),
         ("[cassandra\n", "is not TOML"),
         ('[stream]\nmaster = "spark://m:7077"\n', "stream.master: .* no master of this host"),
@@ -83,14 +82,3 @@ def test_a_list_in_the_environment_can_be_empty() -> None:
 def test_counters_may_be_written_much_later_than_the_delay() -> None:
     settings = Settings.model_validate({"stream": {"delay": 20}})
     assert settings.tally.max_update_lag == 1800.0
-
-
-def test_an_old_name_in_the_environment_is_answered_with_the_new_one() -> None:
-    with pytest.raises(Misconfigured, match=r"repair\.recheck_interval"):
-        load(None, {"RECONCILE_REPAIR__REPORT_AGAIN": "5"})
-
-
-def test_each_renamed_setting_exists_under_its_new_name_only() -> None:
-    names = {(section, setting) for section, setting, _ in EVERY}
-    assert not names & RENAMED.keys()
-    assert {(section, new) for (section, _), new in RENAMED.items()} <= names

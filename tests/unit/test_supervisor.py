@@ -168,7 +168,6 @@ class Bench:
     decisions: Decisions = field(default_factory=Decisions)
     bookmark: Bookmark | None = None
     others: Bookmark | None = None
-    before: Offsets | None = None
     accept_loss: bool = False
     lost: int = 0
     lost_places: set[Place] = field(default_factory=set)
@@ -192,7 +191,6 @@ class Bench:
             self.kafka,
             (TOPIC,),
             bookmark=lambda: self.bookmark,
-            before_upgrade=lambda: self.before,
             other=OtherStream(lambda: self.others, (OTHERS,), self.heard.append),
             events_lost=self.lose,
             accept_loss=self.accept_loss,
@@ -268,15 +266,6 @@ def test_it_begins_after_what_is_settled(bench: Bench, beginning: int) -> None:
     bench.kafka.beginning = beginning
     bench.run()
     assert bench.query.started == [{HERE: 40}]
-
-
-def test_the_first_start_after_an_upgrade_begins_where_the_version_before_was_safe(
-    bench: Bench,
-) -> None:
-    bench.before = {TOPIC: {0: 30}}
-    bench.kafka.known = KafkaIds("any", {TOPIC: "any"})  # that version knew no ids
-    bench.run()
-    assert bench.query.started == [{HERE: 30}]
 
 
 def test_a_partition_that_came_since_is_read_from_its_beginning(bench: Bench) -> None:

@@ -146,7 +146,6 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
         (stream, "Watcher", lambda _: anything),
         (stream, "_topics", lambda *_: ()),
         (stream, "begin_generation", lambda _: None),
-        (stream, "_table_topics", lambda _: SimpleNamespace(note_ends=lambda: None)),
         (workers, "job", lambda *_: SimpleNamespace(settings=SETTINGS)),
         (stream, "supervisor", lambda *_: made),
         (stream, "build_counter_loop", lambda *_: SimpleNamespace(run=until_told, take=broken)),

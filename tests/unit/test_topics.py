@@ -9,10 +9,7 @@ import pytest
 from kafka.errors import TopicAlreadyExistsError
 from kafka.structs import TopicPartition
 
-from checkpoints.bookmarks import Bookmark
-from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.words.errors import Unreachable
-from streaming.pipeline.table_topics import READ_TO_END, TableTopics
 from streaming.settings import KafkaSettings
 from streaming.topics import Watcher, watcher
 
@@ -148,18 +145,6 @@ def test_what_kafka_has_dropped_unread_may_have_been_a_record(
 ) -> None:
     kafka = watching(Retained(0), monkeypatch)
     assert kafka.holds_records(("james.imapuidtable", 0), settled, 100) is held
-
-
-@pytest.mark.parametrize(("settled", "held"), HELD)
-def test_a_topic_of_which_kafka_has_dropped_unread_records_is_not_read_to_its_end(
-    settled: int, held: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kafka, bookmarks = watching(Retained(0), monkeypatch), MemoryBookmarks()
-    place = ("james.imapuidtable", 0)
-    bookmarks.record(Bookmark("stream", {place: settled}))
-    TableTopics(kafka, bookmarks, "stream", "james").note_ends()
-    noted = bookmarks.named("stream", READ_TO_END)
-    assert (noted is None or place not in noted.settled) is held
 
 
 def test_of_a_topic_that_has_dropped_all_what_was_not_settled_may_have_been_a_record(

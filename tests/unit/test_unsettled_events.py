@@ -70,9 +70,7 @@ class Tail:
 def told(tail: Tail, settled: int) -> list[str]:
     made: Any = tail
     bookmark = Bookmark("s", {("james", 0): settled})
-    return list(
-        UnsettledEvents(lambda: made, lambda _: ("james",), lambda: bookmark).of(PLACE, [MESSAGE])
-    )
+    return list(UnsettledEvents(lambda: made, ("james",), lambda: bookmark).of(PLACE, [MESSAGE]))
 
 
 def test_only_what_is_not_settled_is_read() -> None:
@@ -99,5 +97,5 @@ def test_where_kafka_does_not_answer_it_says_so() -> None:
     def nobody() -> Any:
         raise Unreachable("no broker")
 
-    found = UnsettledEvents(nobody, lambda _: ("james",), lambda: None).of(PLACE, [])
+    found = UnsettledEvents(nobody, ("james",), lambda: None).of(PLACE, [])
     assert list(found) == ["whether Kafka has more of it is not known: no broker"]

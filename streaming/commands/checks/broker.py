@@ -6,19 +6,16 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from streaming.commands.checks.check import Check, KafkaContext, Level, fine, problem, warning
-from streaming.topics import event_topics, own_topics
+from streaming.topics import own_topics
 
 KEPT_AT_LEAST = timedelta(hours=24)
 
 
 def topics(broker: KafkaContext) -> Iterator[Check]:
     """Event topics and our own exist, and their retention bridges a day."""
-    gone, events = broker.watcher.missing, broker.settings.kafka.topic_prefix
-    of_agent = [
-        topic for family in broker.families for topic in event_topics(broker.settings, family, gone)
-    ]
-    wanted = tuple(dict.fromkeys((*of_agent, *own_topics(broker.settings.kafka))))
-    missing = gone(wanted)
+    events = broker.settings.kafka.topic_prefix
+    wanted = (events, *own_topics(broker.settings.kafka))
+    missing = broker.watcher.missing(wanted)
     for topic in missing:
         whose = "the agent's, for all tables: is it the topic.prefix of every agent?"
         yield Check(
@@ -30,17 +27,23 @@ def topics(broker: KafkaContext) -> Iterator[Check]:
     present = [topic for topic in wanted if topic not in missing]
     if present:
         yield fine(f"{len(present)} topics are there")
-        yield from _of_tables(set(present).intersection(of_agent) - {events})
+        yield from _of_single_tables(broker)
         yield from _retention(broker, present)
         yield from _compaction(broker, present)
 
 
-def _of_tables(topics: set[str]) -> Iterator[Check]:
-    """Topics that an agent of before version 0.2 wrote, or one that is not switched writes."""
+def _of_single_tables(broker: KafkaContext) -> Iterator[Check]:
+    """Topics as an agent writes them by default, one for each table: the stream reads none."""
+    prefix = f"{broker.settings.kafka.topic_prefix}.{broker.settings.cassandra.keyspace}"
+    tables = {table for family in broker.families for table in family.wakes_on}
+    possible = {f"{prefix}.{table}" for table in tables}
+    topics = possible.difference(broker.watcher.missing(sorted(possible)))
     if topics:
-        yield warning(
-            f"{len(topics)} topics of single tables are there, {min(topics)} among them",
-            "they are read to their end; switch every agent to one topic (deploy/runbook.md)",
+        yield problem(
+            f"{len(topics)} topics of single tables exist, which no stream reads, {min(topics)}"
+            " among them",
+            "set the topic.* lines of deploy/agent/agent.properties at every agent, delete these"
+            " topics, then run `reconcile sweep`",
         )
 
 

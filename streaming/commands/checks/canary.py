@@ -47,8 +47,7 @@ def canary_table(context: CassandraContext) -> Iterator[Check]:
     elif missing := lacking(columns):
         yield Check(
             Level.PROBLEM,
-            f"table {name} is of an older version, without {', '.join(missing)}: no canary is"
-            " written",
+            f"table {name} lacks the columns {', '.join(missing)}: no canary is written",
             "an admin adds them: --fix",
             cql=(add(keyspace, missing),),
         )
