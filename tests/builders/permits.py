@@ -1,10 +1,10 @@
 """What a worker may write where its own clock stands."""
 
-from checkpoints.memory_pauses import MemoryPauses
 from reconcilers.policy import Admission
 from reconcilers.write_target import WriteTarget
 from streaming.steps.pauses import PauseWatch
 from streaming.steps.permit import Permit
+from tests.fakes.checkpoints.pauses import MemoryPauses
 
 OPEN = Admission()
 

@@ -15,12 +15,12 @@ from checkpoints.cassandra import (
     create_schema,
 )
 from checkpoints.generations import GenerationStore
-from checkpoints.memory_generations import MemoryGenerations
 from reconcilers.families.message import MESSAGE
 from reconcilers.generation import GENERATIONS, GUARDS, OWNER, doubt
 from reconcilers.pause import Pause
 from reconcilers.policy import Breaker
 from reconcilers.write_target import ALL
+from tests.fakes.checkpoints.generations import MemoryGenerations
 
 NONE = dict.fromkeys(GENERATIONS)
 FIRST, SECOND = (

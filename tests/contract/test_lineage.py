@@ -9,11 +9,11 @@ import pytest
 from checkpoints.cassandra import CassandraLineage
 from checkpoints.clock import now_micros
 from checkpoints.lineage import Lineage
-from checkpoints.memory import MemoryLineage
 from reconcilers.deletes import Deletes, OwnDelete, ProjectionDelete, RowDeletes, TruthDelete
 from reconcilers.memory import Entry, Watching
 from reconcilers.model import KeyValue, Micros, Slot
 from tests.builders.slots import mailbox_of, uid_of
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.stack.streams import until
 
 AT = 1_700_000_000_000_000

@@ -18,12 +18,12 @@ from cassandra.cqltypes import (
     UTF8Type,
 )
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.family import Family, Projection, Schema
 from reconcilers.key import KeyColumn
 from reconcilers.model import KeyValue, Row, Slot, Value
 from reconcilers.raw import BIGINT, RawCell, RawKey, RawRow, RawShape, raw_shape
 from streaming.tables.dates import _Milliseconds
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
 PROTOCOL = 5

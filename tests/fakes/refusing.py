@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
-from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.family import Projection
 from reconcilers.finding import Attempts, Finding, State
@@ -22,6 +21,7 @@ from tests.builders.indexes import DELETED, INDEXED, LISTS
 from tests.builders.permits import permit
 from tests.builders.rows import DELAY, LONG_AGO, MAILBOX, NOW, SECOND, row, truth
 from tests.builders.slots import mailbox_of, uid_of
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
 RULES = Rules(

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from checkpoints.lineage import Delete
-from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.errors import Unreachable
 from reconcilers.family import Family, Projection
 from reconcilers.finding import Finding, State
 from reconcilers.memory import Entry
 from reconcilers.model import KeyValue, Kind, Micros, Row, Slot, Wake
 from reconcilers.writes import Write
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.property.cells import statement_of
 from tests.property.faults import Outcome
 from tests.property.mail import FAMILY, Event, World

@@ -20,8 +20,6 @@ from functools import partial
 from itertools import count
 from uuid import UUID
 
-from checkpoints.memory import MemoryLineage
-from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.families.user_tally import USER_TALLY
 from reconcilers.frontier import Canary, Echo, Frontier, FrontierRules, Node
@@ -31,6 +29,8 @@ from reconcilers.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.tally import Listed, QuotaRoot, Sum, Sums, Tally, summed
 from streaming.counters.batch_summary import BatchSummary
+from tests.fakes.checkpoints.memory import MemoryLineage
+from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.property.mail import MAILBOXES, MILLISECOND, SECOND, START, time_uuid
 
 HOUR: Micros = 3_600 * SECOND

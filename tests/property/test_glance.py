@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.family import Family, Projection, Schema
 from reconcilers.glance import can_expect, scanned
 from reconcilers.memory import Entry
@@ -26,6 +25,7 @@ from reconcilers.raw import RawRow
 from streaming.steps.look import Look, LookResult
 from tests.builders import indexes, rights, rows
 from tests.builders.glances import WakesGlance, glance_of
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.raw_tables import (
     RawCells,
     RawMemoryLineage,

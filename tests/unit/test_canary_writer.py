@@ -11,7 +11,6 @@ from threading import Event
 import pytest
 
 from checkpoints.lease import Holder, Lease
-from checkpoints.memory_lease import MemoryLease
 from reconcilers.chain import Mark
 from reconcilers.errors import AlreadyRunning, Refused, Unreachable
 from reconcilers.frontier import Canary, Node
@@ -24,6 +23,7 @@ from streaming.canary.writer import (
     PlacedCanaries,
 )
 from tests.builders.rows import NOW, SECOND
+from tests.fakes.checkpoints.lease import MemoryLease
 
 
 def in_lanes(number: int, at: Micros) -> dict[int, Mark]:

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.clock import to_seconds
-from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.ceiling import MINUTE, Ceiling, Written
 from reconcilers.finding import Action, Finding, State
 from reconcilers.model import Kind, Micros, Slot, Suspect, Wake
@@ -35,6 +34,7 @@ from tests.builders.rows import (
     SECOND,
     truth,
 )
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 from tests.unit.test_batches import MemoryPorts, batches
 from tests.unit.test_examine import RULES

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.deletes import ProjectionDelete, TruthDelete
 from reconcilers.errors import Refused
 from reconcilers.finding import Action, Attempts, Finding, State, accepted
@@ -38,6 +37,7 @@ from tests.builders.rows import (
     truth,
 )
 from tests.builders.slots import uid_of
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
 SHADOW = 10 * SECOND

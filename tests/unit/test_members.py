@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from checkpoints.memory import MemoryJournal
-from checkpoints.memory_lost_rows import MemoryLostRows
 from reconcilers.errors import Misconfigured
 from reconcilers.families.message import MESSAGE
 from reconcilers.finding import accepted
@@ -16,6 +14,8 @@ from streaming.commands.finding_filter import FindingFilter
 from streaming.commands.listing import FORMATS
 from streaming.commands.members import members
 from tests.builders.rows import MAILBOX, NOW, OTHER_ID
+from tests.fakes.checkpoints.lost_rows import MemoryLostRows
+from tests.fakes.checkpoints.memory import MemoryJournal
 
 KEY = text_of(place_of(MESSAGE, Kind.ABSENT_WITHOUT_DELETE))
 

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from checkpoints.losses import Loss
-from checkpoints.memory import MemoryLineage
-from checkpoints.memory_losses import MemoryLosses
 from reconcilers.capture import text_of, unchanged
 from reconcilers.errors import Unreachable
 from reconcilers.memory import Watching
@@ -20,6 +18,8 @@ from reconcilers.model import Micros
 from streaming.canary.memory_watch import BEGIN_EVERY, CHECK_EVERY, MemoryReport, MemoryWatch
 from streaming.monitoring.metrics import Metrics
 from tests.builders.canaries import CapturedAs
+from tests.fakes.checkpoints.losses import MemoryLosses
+from tests.fakes.checkpoints.memory import MemoryLineage
 
 HOUR: Micros = 3_600_000_000
 NOW: Micros = 500 * HOUR

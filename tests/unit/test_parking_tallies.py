@@ -9,8 +9,6 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints.memory import MemoryJournal
-from checkpoints.memory_tallies import MemoryRounds
 from reconcilers.errors import Deferred, Refused
 from reconcilers.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.finding import Finding, State
@@ -28,6 +26,8 @@ from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import correction_breaker
 from tests.builders.permits import nothing_paused
 from tests.builders.rows import NOW, SECOND
+from tests.fakes.checkpoints.memory import MemoryJournal
+from tests.fakes.checkpoints.tallies import MemoryRounds
 
 AGAIN = 600 * SECOND
 MAILBOXES = tuple(UUID(int=number) for number in (1, 2, 3))

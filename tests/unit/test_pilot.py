@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.pauses import Resumed
 from reconcilers.errors import Refused, Unreachable
 from reconcilers.model import Kind, Slot
@@ -32,6 +31,7 @@ from streaming.steps.pauses import OWNERS_FOR, PauseWatch
 from streaming.steps.permit import Permit
 from tests.builders.indexes import DELETED, LISTS
 from tests.builders.rows import NOW
+from tests.fakes.checkpoints.pauses import MemoryPauses
 
 OF_BOB, OF_ALICE, GONE = uuid1(), uuid1(), uuid1()
 OWNERS = {OF_BOB: QuotaRoot("#private", "bob"), OF_ALICE: QuotaRoot("#private", "alice")}

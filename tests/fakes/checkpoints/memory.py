@@ -16,7 +16,6 @@ from checkpoints.clock import now_micros
 from checkpoints.expiries import Expiry
 from checkpoints.holds import Holds
 from checkpoints.lineage import Delete, SourceInGroup
-from checkpoints.memory_holds import MemoryHolds
 from reconcilers.deletes import (
     Deletes,
     OwnDelete,
@@ -31,6 +30,7 @@ from reconcilers.finding import Finding, State
 from reconcilers.memory import Entry, Watching
 from reconcilers.model import KeyValue, Micros, Slot
 from reconcilers.policy import Breaker
+from tests.fakes.checkpoints.holds import MemoryHolds
 
 Place = tuple[str, str, Slot]
 
