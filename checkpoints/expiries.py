@@ -1,6 +1,7 @@
 """Expiries: when a cell written with a TTL is gone, no event tells; a look is due then (the port).
 
-Implementations: `checkpoints.cassandra.CassandraExpiries` and `checkpoints.memory.MemoryExpiries`.
+Implementations: `checkpoints.cassandra.CassandraExpiries`, and the fake
+`tests.fakes.checkpoints.memory.MemoryExpiries`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The generations of our own keyspace (the port; `reconcilers.limits.generation` has the rules).
 
 Implementations: `checkpoints.cassandra.CassandraGenerations` (the real one) and
-`checkpoints.memory_generations.MemoryGenerations` (the fake); one contract test runs on both.
+`tests.fakes.checkpoints.generations.MemoryGenerations` (the fake); one contract test runs on both.
 """
 
 from __future__ import annotations

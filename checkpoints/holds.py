@@ -1,7 +1,7 @@
 """The holds that persons have put on keys: which stand, and how others ended (the port).
 
 Implementations: `checkpoints.cassandra.CassandraHolds` (the real one) and
-`checkpoints.memory_holds.MemoryHolds` (the fake); one contract test runs against both.
+`tests.fakes.checkpoints.holds.MemoryHolds` (the fake); one contract test runs against both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The journal: what was found, what was done, and what must be looked at again (the port).
 
 Implementations: `checkpoints.cassandra.CassandraJournal` (the real one) and
-`checkpoints.memory.MemoryJournal` (the fake); one contract test runs against both.
+`tests.fakes.checkpoints.memory.MemoryJournal` (the fake); one contract test runs against both.
 
 Rules that every implementation keeps:
 

@@ -1,7 +1,7 @@
 """When changes may have been missed, and why: told until a sweep makes it good (the port).
 
 Implementations: `checkpoints.cassandra.CassandraLosses` (the real one) and
-`checkpoints.memory_losses.MemoryLosses` (the fake); one contract test runs against both.
+`tests.fakes.checkpoints.losses.MemoryLosses` (the fake); one contract test runs against both.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rows of the listing that are left together, as members of one finding a reason (the port).
 
-Implementations: `checkpoints.cassandra.CassandraLostRows` and `checkpoints.memory_lost_rows`.
+Implementations: `checkpoints.cassandra.CassandraLostRows` and `tests.fakes.checkpoints.lost_rows`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The pauses that persons asked for: which stand, and all that ever were (the port).
 
 Implementations: `checkpoints.cassandra.CassandraPauses` (the real one) and
-`checkpoints.memory_pauses.MemoryPauses` (the fake); one contract test runs against both.
+`tests.fakes.checkpoints.pauses.MemoryPauses` (the fake); one contract test runs against both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sweeps: which were begun, how far each has come (the port).
 
 Implementations: `checkpoints.cassandra.CassandraSweeps` (the real one) and
-`checkpoints.memory_sweeps.MemorySweeps` (the fake); one contract test runs against both.
+`tests.fakes.checkpoints.sweeps.MemorySweeps` (the fake); one contract test runs against both.
 """
 
 from __future__ import annotations

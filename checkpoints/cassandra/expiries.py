@@ -12,7 +12,7 @@ from operator import itemgetter
 from checkpoints.cassandra.store import Store
 from checkpoints.clock import HOUR, now_micros
 from checkpoints.expiries import KEPT_AFTER_DUE, Expiry
-from checkpoints.memory_tables import MemoryTables, marks, names
+from checkpoints.lineage_tables import LineageTables, marks, names
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import Family
 from reconcilers.words.model import Micros, Slot
@@ -33,7 +33,7 @@ class CassandraExpiries:
     ) -> None:
         self._store = store
         self._clock = clock
-        table, columns = MemoryTables(family).expiries, [*family.key, family.truth.source]
+        table, columns = LineageTables(family).expiries, [*family.key, family.truth.source]
         self._insert = store.prepare(
             f"INSERT INTO $ks.{table} (minute, due, {names(columns)})"
             f" VALUES (?, ?, {marks(columns)}) USING TTL ?"

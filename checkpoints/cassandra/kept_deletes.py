@@ -9,7 +9,7 @@ from cassandra.query import UNSET_VALUE, PreparedStatement
 
 from checkpoints.cassandra.store import Request, Store
 from checkpoints.lineage import SourceInGroup
-from checkpoints.memory_tables import MemoryTables, equal, marks, names
+from checkpoints.lineage_tables import LineageTables, equal, marks, names
 from reconcilers.declared.family import Family
 from reconcilers.words.key import KeyColumn
 from reconcilers.words.model import Slot
@@ -23,7 +23,7 @@ class KeptDeletes:
     """Reads them, and writes each again as it stands, without a time to live."""
 
     def __init__(self, store: Store, family: Family) -> None:
-        tables, self._store = MemoryTables(family), store
+        tables, self._store = LineageTables(family), store
         source, group, *rest = self._truth = [family.truth.source, *family.key]
         self._listed = list(family.key)
         read = partial(_read, store)

@@ -17,7 +17,7 @@ from checkpoints.cassandra.lineage_writes import prepared_writes, request_of
 from checkpoints.cassandra.store import Request, Store, in_groups
 from checkpoints.cassandra.watches import Watches
 from checkpoints.lineage import KEPT_AFTER_LOSS, Delete, SourceInGroup
-from checkpoints.memory_tables import MemoryTables, equal, marks, names
+from checkpoints.lineage_tables import LineageTables, equal, marks, names
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import Family
 from reconcilers.rows.deletes import (
@@ -60,14 +60,14 @@ class CassandraLineage:
         self._store = store
         self._key = family.key
         self._deletes_kept = int(deletes_kept.total_seconds())
-        tables, place = MemoryTables(family), [family.truth.source, *family.key]
+        tables, place = LineageTables(family), [family.truth.source, *family.key]
         self._prepare_reads(store, tables, family.truth.source)
         self._prepare_deletes(store, tables, family.truth.source)
         self._kept_deletes, self._watches = KeptDeletes(store, family), Watches(store)
         self._by_source_writes = prepared_writes(store, tables.by_source, place)
         self._by_row_writes = prepared_writes(store, tables.by_row, place)
 
-    def _prepare_reads(self, store: Store, tables: MemoryTables, source: KeyColumn) -> None:
+    def _prepare_reads(self, store: Store, tables: LineageTables, source: KeyColumn) -> None:
         key, (group, *rest) = self._key, self._key
         entry = f"{names([source, *key])}, in_truth, recorded_at, TTL(seen), had_at"
         leading = "".join(f"{column.name} = ? AND " for column in key[:-1])
@@ -93,7 +93,7 @@ class CassandraLineage:
             f" WHERE {equal([group])} AND deleted_at >= ? AND deleted_at <= ? LIMIT 1"
         )
 
-    def _prepare_deletes(self, store: Store, tables: MemoryTables, source: KeyColumn) -> None:
+    def _prepare_deletes(self, store: Store, tables: LineageTables, source: KeyColumn) -> None:
         def insert(table: str, columns: Sequence[KeyColumn]) -> PreparedStatement:
             return store.prepare(
                 f"INSERT INTO $ks.{table} ({names(columns)}, deleted_at)"

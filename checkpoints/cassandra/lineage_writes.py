@@ -8,7 +8,7 @@ from itertools import combinations
 from cassandra.query import PreparedStatement
 
 from checkpoints.cassandra.store import Request, Store
-from checkpoints.memory_tables import equal
+from checkpoints.lineage_tables import equal
 from reconcilers.rows.memory import Entry
 from reconcilers.words.key import KeyColumn
 

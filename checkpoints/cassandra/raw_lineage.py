@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from checkpoints.cassandra.raw_select import RawReads
-from checkpoints.memory_tables import MemoryTables, names
+from checkpoints.lineage_tables import LineageTables, names
 from reconcilers.declared.family import Family
 from reconcilers.declared.raw import RawKey, RawRow
 
@@ -21,7 +21,7 @@ class CassandraRawLineage:
         leading = "".join(f"{column.name} = ? AND " for column in key[:-1])
         self._entries = reads.select(
             f"SELECT {names([*key, source])}, in_truth, recorded_at, TTL(seen)"
-            f" FROM {keyspace}.{MemoryTables(family).by_row} WHERE {leading}{key[-1].name} IN ?"
+            f" FROM {keyspace}.{LineageTables(family).by_row} WHERE {leading}{key[-1].name} IN ?"
         )
         self._types = (*(column.own_type for column in (*key, source)), *ENTRY)
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 
 from checkpoints.bookmarks import Place, Positions
 from checkpoints.failing import FailingSlice, FailingSlices
-from checkpoints.memory_progress import MemoryFailingSlices
 from reconcilers.words.errors import Refused, Retryable
 from reconcilers.words.model import Micros
 from streaming.pipeline.slices import Slice
@@ -40,8 +39,8 @@ class SliceFailures:
     Where the store does not answer, this process counts by itself.
     """
 
-    store: FailingSlices = field(default_factory=MemoryFailingSlices)
-    stream: str = ""
+    store: FailingSlices
+    stream: str
     _known: FailingSlice = field(default_factory=FailingSlice)
     _suspected: bool = False
     _before: FailingSlice | None = None

@@ -24,7 +24,7 @@ class Ranges:
     what could not be looked at.
     """
 
-    failures: SliceFailures = field(default_factory=SliceFailures)
+    failures: SliceFailures
     settled: dict[Place, int] = field(default_factory=dict)
     closed_until: Micros = 0
     _closed: list[Closed] = field(default_factory=list)

@@ -16,8 +16,6 @@ from typing import Any
 import pyarrow as pa
 
 from checkpoints.cassandra import CassandraLineage, Store
-from checkpoints.memory import MemoryExpiries, MemoryJournal
-from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.declared.family import Family, Projection, bind
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from streaming.commands import workers
@@ -31,6 +29,8 @@ from streaming.tables import Nodes, Tables, schema_of
 from streaming.tables.session import open_session
 from tests.builders.mail_rows import MailRow
 from tests.builders.permits import unpaused
+from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryJournal
+from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.fakes.recording_session import RecordingSession
 from tests.unit.test_settled import SCHEMA
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.declared.family import Family, bind
 from reconcilers.rows.memory import Entry
 from streaming.commands import workers
@@ -31,6 +30,7 @@ from streaming.settings import Settings
 from streaming.tables import connect, schema_of
 from streaming.topics import stream_options
 from tests.bench.backlog import topics_of
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.stack.streams import until
 
 Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]

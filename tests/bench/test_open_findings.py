@@ -12,7 +12,6 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints.memory import MemoryJournal
 from reconcilers.declared.family import Family
 from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.words.model import Kind, Micros, Slot
@@ -24,6 +23,7 @@ from streaming.pipeline.worker import BatchLook
 from streaming.steps.outcome import Outcome
 from tests.bench.report import publish, table
 from tests.builders.rows import FAMILY, NOW, SECOND
+from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.unit.test_batches import MemoryPorts, batches
 
 pytestmark = pytest.mark.bench

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from checkpoints.memory import MemoryJournal, MemoryLineage
-from checkpoints.memory_tallies import MemoryRounds, MemoryTallies
 from reconcilers.capture.frontier import Marks, Proven
 from reconcilers.counters.drift import Evidence
 from reconcilers.counters.open_message import OpenMessage
@@ -40,6 +38,8 @@ from streaming.counters.whole import WholeMailboxes
 from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import NOTHING_OPENS, correction_breaker
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND, truth
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
+from tests.fakes.checkpoints.tallies import MemoryRounds, MemoryTallies
 
 L: Micros = 10 * SECOND
 GATHER: Micros = 60 * SECOND

@@ -1,11 +1,11 @@
 """What a worker may write where its own clock stands."""
 
-from checkpoints.memory_pauses import MemoryPauses
 from reconcilers.limits.gate import Admission
 from reconcilers.limits.write_target import WriteTarget
 from reconcilers.words.waiting import Waiting
 from streaming.steps.pauses import PauseWatch
 from streaming.steps.permit import Permit
+from tests.fakes.checkpoints.pauses import MemoryPauses
 
 OPEN = Admission()
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from checkpoints.memory import MemoryJournal
-from checkpoints.memory_lost_rows import MemoryLostRows
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import Family, keeping
 from reconcilers.words.model import Micros
 from streaming.again.sieve import Sieve, SuspectSink
 from streaming.again.together import PastTogether, Systematic, Told
+from tests.fakes.checkpoints.lost_rows import MemoryLostRows
+from tests.fakes.checkpoints.memory import MemoryJournal
 
 OF_MESSAGES = keeping(MESSAGE, ["messages"])
 FEW = 3

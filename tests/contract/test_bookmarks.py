@@ -7,8 +7,8 @@ import pytest
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, KafkaIds, Place
 from checkpoints.cassandra import CassandraBookmarks, Store
-from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.capture.chain import Mark, Reached
+from tests.fakes.checkpoints.progress import MemoryBookmarks
 
 DAY = 86_400_000_000
 NOON = 20_000 * DAY + DAY // 2

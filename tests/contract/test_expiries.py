@@ -7,9 +7,9 @@ import pytest
 
 from checkpoints.cassandra import CassandraExpiries
 from checkpoints.expiries import Expiries, Expiry
-from checkpoints.memory import MemoryExpiries
 from reconcilers.words.model import Slot
 from tests.contract.making import days_of_its_own
+from tests.fakes.checkpoints.memory import MemoryExpiries
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND

@@ -7,7 +7,7 @@ import pytest
 
 from checkpoints.cassandra import CassandraFailingSlices
 from checkpoints.failing import FailingSlice, FailingSlices
-from checkpoints.memory_progress import MemoryFailingSlices
+from tests.fakes.checkpoints.progress import MemoryFailingSlices
 
 PARTS = FailingSlice(
     name="a2490b2227371a40",

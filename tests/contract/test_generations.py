@@ -15,12 +15,12 @@ from checkpoints.cassandra import (
     create_schema,
 )
 from checkpoints.generations import GenerationStore
-from checkpoints.memory_generations import MemoryGenerations
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.limits.breakers import Breaker
 from reconcilers.limits.generation import GENERATIONS, GUARDS, OWNER, doubt
 from reconcilers.limits.pause import Pause
 from reconcilers.limits.write_target import ALL
+from tests.fakes.checkpoints.generations import MemoryGenerations
 
 NONE = dict.fromkeys(GENERATIONS)
 FIRST, SECOND = (

@@ -8,11 +8,11 @@ import pytest
 
 from checkpoints.cassandra import CassandraHolds
 from checkpoints.holds import Holds
-from checkpoints.memory_holds import MemoryHolds
 from checkpoints.pauses import Resumed
 from reconcilers.declared.family import Family
 from reconcilers.limits.hold import Hold
 from tests.contract.making import a_family, a_slot
+from tests.fakes.checkpoints.holds import MemoryHolds
 
 AT = 1_800_000_000_000_000
 BY = Resumed(AT + 5, "carol", "it was right")

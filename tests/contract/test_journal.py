@@ -11,7 +11,6 @@ from checkpoints.cassandra import CassandraJournal
 from checkpoints.cassandra.journal import bucket_of
 from checkpoints.clock import now_micros
 from checkpoints.journal import Journal
-from checkpoints.memory import MemoryJournal
 from reconcilers.declared.family import Family
 from reconcilers.limits.breakers import Breaker
 from reconcilers.rows.finding import State
@@ -20,6 +19,7 @@ from reconcilers.words.model import Kind, Slot
 from reconcilers.words.waiting import Wait, Waiting
 from tests.builders.slots import mailbox_of
 from tests.contract.making import DAY, a_family, a_finding, a_slot, days_of_its_own
+from tests.fakes.checkpoints.memory import MemoryJournal
 
 
 class Clock:

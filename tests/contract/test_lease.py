@@ -10,9 +10,9 @@ import pytest
 
 from checkpoints.cassandra import CassandraLease
 from checkpoints.lease import Holder, Lease, LeaseStore
-from checkpoints.memory_lease import MemoryLease
 from deploy.embedded.waiting import HANG_S
 from reconcilers.words.errors import AlreadyRunning, Unreachable
+from tests.fakes.checkpoints.lease import MemoryLease
 
 LONG = timedelta(seconds=60)
 SHORT = timedelta(seconds=5)

@@ -9,11 +9,11 @@ import pytest
 from checkpoints.cassandra import CassandraLineage
 from checkpoints.clock import now_micros
 from checkpoints.lineage import Lineage
-from checkpoints.memory import MemoryLineage
 from reconcilers.rows.deletes import Deletes, OwnDelete, ProjectionDelete, RowDeletes, TruthDelete
 from reconcilers.rows.memory import Entry, Watching
 from reconcilers.words.model import KeyValue, Micros, Slot
 from tests.builders.slots import mailbox_of, uid_of
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.stack.streams import until
 
 AT = 1_700_000_000_000_000

@@ -6,7 +6,7 @@ import pytest
 
 from checkpoints.cassandra import CassandraLosses
 from checkpoints.losses import Loss, Losses
-from checkpoints.memory_losses import MemoryLosses
+from tests.fakes.checkpoints.losses import MemoryLosses
 
 AT = 1_800_000_000_000_000
 OLD, SPAN = Loss(AT, "CDC is off for a watched table"), Loss(AT + 9, "node a, james/1: 95 s it's")

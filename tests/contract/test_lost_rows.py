@@ -9,11 +9,11 @@ import pytest
 
 from checkpoints.cassandra.lost_rows import CassandraLostRows
 from checkpoints.lost_rows import LostRowsStore
-from checkpoints.memory_lost_rows import MemoryLostRows
 from reconcilers.declared.family import Family
 from reconcilers.sweep.lost_rows import LostRow
 from reconcilers.words.model import Kind, Slot
 from tests.contract.making import a_family
+from tests.fakes.checkpoints.lost_rows import MemoryLostRows
 
 AT = 1_800_000_000_000_000
 

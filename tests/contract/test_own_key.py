@@ -12,8 +12,7 @@ from checkpoints.cassandra import CassandraExpiries, CassandraJournal, Cassandra
 from checkpoints.expiries import Expiries, Expiry
 from checkpoints.journal import Journal
 from checkpoints.lineage import Lineage
-from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
-from checkpoints.memory_tables import MemoryTables
+from checkpoints.lineage_tables import LineageTables
 from checkpoints.schema.step import statements
 from reconcilers.declared.family import Family
 from reconcilers.declared.writes import SetCells
@@ -23,6 +22,7 @@ from reconcilers.rows.memory import Entry
 from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import Kind, Micros, Row, Slot
 from tests.builders.rights import EVE, LISTING, RIGHTS
+from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
 
 AT: Micros = 1_700_000_000_000_000
 BOB = "bob/Smith%20é@example.com"
@@ -44,7 +44,7 @@ def rights_store(request: pytest.FixtureRequest) -> Store:
     """Our keyspace, with the tables that follow from the family's declaration."""
     session = request.getfixturevalue("cassandra")
     store = Store(session, request.getfixturevalue("reconciler_keyspace"))
-    for statement in statements(MemoryTables(RIGHTS).cql, store.keyspace):
+    for statement in statements(LineageTables(RIGHTS).cql, store.keyspace):
         store.change(statement)
     return store
 

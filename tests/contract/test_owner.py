@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from checkpoints.cassandra import CassandraGenerations, CassandraOwner, Store, create_schema
-from checkpoints.memory_owner import MemoryOwner
 from checkpoints.owner import OwnerStore
 from reconcilers.limits.generation import GENERATIONS
+from tests.fakes.checkpoints.owner import MemoryOwner
 
 
 @pytest.fixture

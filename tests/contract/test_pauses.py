@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from checkpoints.cassandra import CassandraPauses
-from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.pauses import Pauses, Resumed
 from reconcilers.limits.pause import PILOT, Pause
 from reconcilers.limits.pilot import Pilot
 from reconcilers.limits.write_target import ALL, REMOVALS
+from tests.fakes.checkpoints.pauses import MemoryPauses
 from tests.fakes.dying_store import DyingStore
 from tests.fakes.schema_store import Killed
 

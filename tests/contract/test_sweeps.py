@@ -5,8 +5,8 @@ import uuid
 import pytest
 
 from checkpoints.cassandra import CassandraSweeps
-from checkpoints.memory_sweeps import MemorySweeps
 from checkpoints.sweeps import SweepRecord, Sweeps, SweptRange
+from tests.fakes.checkpoints.sweeps import MemorySweeps
 
 AT = 1_800_000_000_000_000
 SWEEP = SweepRecord(AT, "alice", "after an outage; it's odd", ("messages", "recent_uids"), 8)

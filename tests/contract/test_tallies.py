@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 
 from checkpoints.cassandra import CassandraRounds, CassandraTallies, Store
-from checkpoints.memory_tallies import MemoryRounds, MemoryTallies
 from checkpoints.tallies import Chunk, ChunkSums, Rounds, Tallies
 from reconcilers.declared.tally import NOTHING, Sum, Sums
 from reconcilers.words.errors import Retryable
 from tests.contract.making import days_of_its_own
+from tests.fakes.checkpoints.tallies import MemoryRounds, MemoryTallies
 
 HOUR = 3_600_000_000
 AT = 1_700_000_000_000_000

@@ -13,7 +13,6 @@ from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraLineage, CassandraRawLineage, RawReads, Store, levels
 from checkpoints.lineage import Lineage, RawLineage
-from checkpoints.memory import MemoryLineage
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import Family, Schema, bind
 from reconcilers.declared.raw import BIGINT, RawKey, RawRow
@@ -25,6 +24,7 @@ from streaming.tables import UndecodedTables
 from streaming.tables.rate_limit import RateLimiter
 from tests.builders.glances import WakesGlance, glance_of
 from tests.builders.indexes import INDEX_SCHEMA
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.raw_tables import (
     RawMemoryLineage,
     RawMemoryTables,

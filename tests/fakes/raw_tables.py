@@ -18,12 +18,12 @@ from cassandra.cqltypes import (
     UTF8Type,
 )
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.declared.family import Family, Projection, Schema
 from reconcilers.declared.raw import BIGINT, RawCell, RawKey, RawRow, RawShape, raw_shape
 from reconcilers.words.key import KeyColumn
 from reconcilers.words.model import KeyValue, Row, Slot, Value
 from streaming.tables.dates import _Milliseconds
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
 PROTOCOL = 5

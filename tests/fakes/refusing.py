@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
-from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.declared.family import Projection
 from reconcilers.declared.writes import Write
 from reconcilers.limits.gate import Admission
@@ -22,6 +21,7 @@ from tests.builders.indexes import DELETED, INDEXED, LISTS
 from tests.builders.permits import permit
 from tests.builders.rows import DELAY, LONG_AGO, MAILBOX, NOW, SECOND, row, truth
 from tests.builders.slots import mailbox_of, uid_of
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
 RULES = Rules(

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from checkpoints.lineage import Delete
-from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.declared.family import Family, Projection
 from reconcilers.declared.writes import Write
 from reconcilers.rows.finding import Finding, State
 from reconcilers.rows.memory import Entry
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Wake
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.property.cells import statement_of
 from tests.property.faults import Outcome
 from tests.property.mail import FAMILY, Event, World

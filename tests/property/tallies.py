@@ -20,8 +20,6 @@ from functools import partial
 from itertools import count
 from uuid import UUID
 
-from checkpoints.memory import MemoryLineage
-from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.capture.frontier import Canary, Echo, Frontier, FrontierRules, Node
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.user_tally import USER_TALLY
@@ -31,6 +29,8 @@ from reconcilers.declared.tally import Listed, QuotaRoot, Sum, Sums, Tally, summ
 from reconcilers.rows.memory import Entry
 from reconcilers.words.model import Micros, Slot
 from streaming.counters.batch_summary import BatchSummary
+from tests.fakes.checkpoints.memory import MemoryLineage
+from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.property.mail import MAILBOXES, MILLISECOND, SECOND, START, time_uuid
 
 HOUR: Micros = 3_600 * SECOND

@@ -12,8 +12,6 @@ from queue import Empty
 from threading import Event
 from uuid import UUID
 
-from checkpoints.memory import MemoryJournal
-from checkpoints.memory_tallies import MemoryRounds
 from checkpoints.tallies import ChunkSums
 from reconcilers.capture.frontier import Marks
 from reconcilers.counters.drift import Interval
@@ -23,6 +21,8 @@ from reconcilers.rows.finding import Finding
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import KeyValue, Micros, Row
 from streaming.counters.batch_summary import BatchSummary
+from tests.fakes.checkpoints.memory import MemoryJournal
+from tests.fakes.checkpoints.tallies import MemoryRounds
 from tests.property.faults import Outcome
 from tests.property.mail import DATE, MILLISECOND
 from tests.property.tallies import NODE, ROOT, RowKey, World

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.counters.late import MANY, Past, under_way
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.declared.tally import Sum, Sums
@@ -26,6 +25,7 @@ from streaming.counters.open_messages import OpenMessages
 from streaming.counters.recent_changes import RecentChanges
 from tests.builders.counters import NODE, OF_MAILBOX, Bench, K
 from tests.builders.rows import DELAY, MAILBOX, NOW, SECOND
+from tests.fakes.checkpoints.tallies import MemoryTallies
 
 L = 1800.0
 WINDOW = 5

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.rows.deletes import ProjectionDelete, TruthDelete
 from reconcilers.rows.finding import State
 from reconcilers.rows.memory import Entry
 from reconcilers.words.model import Slot
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.property.cells import Delete
 from tests.property.mail import MAILBOXES, SECOND, Climate, Fate
 from tests.property.races import Run

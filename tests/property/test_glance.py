@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.declared.family import Family, Projection, Schema
 from reconcilers.declared.raw import RawRow
 from reconcilers.rows.glance import can_expect, scanned
@@ -26,6 +25,7 @@ from reconcilers.words.model import KeyValue, Kind, Micros, Slot, Wake
 from streaming.steps.look import Look, LookResult
 from tests.builders import indexes, rights, rows
 from tests.builders.glances import WakesGlance, glance_of
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.raw_tables import (
     RawCells,
     RawMemoryLineage,

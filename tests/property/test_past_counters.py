@@ -13,9 +13,9 @@ from unittest.mock import patch
 
 import pytest
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.declared.tally import Sums
 from reconcilers.words.model import Micros
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.property import tally_runs
 from tests.property.mail import SECOND
 from tests.property.tallies import CLIMATES, ROOT, RowKey, Weather, World

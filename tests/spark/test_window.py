@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from checkpoints.bookmarks import Place
 from checkpoints.clock import now_micros
+from streaming.pipeline.failures import SliceFailures
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Closed
 from streaming.pipeline.supervisor import _sum
@@ -26,6 +27,7 @@ from streaming.pipeline.window import (
     wait_for,
 )
 from streaming.settings import StreamSettings
+from tests.fakes.checkpoints.progress import MemoryFailingSlices
 
 DELAY, WINDOW = 10.0, 1.0
 MIDNIGHT = datetime(2026, 11, 22, tzinfo=UTC)
@@ -51,7 +53,7 @@ class Out:
 
     def ranges_after(self, settled: dict[Place, int]) -> dict[Place, tuple[int, int]]:
         """What a stream looks at that had settled so far."""
-        ranges = Ranges()
+        ranges = Ranges(SliceFailures(MemoryFailingSlices(), "s"))
         ranges.begin(settled)
         ranges.close(self.closed)
         return {

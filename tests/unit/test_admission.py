@@ -13,9 +13,6 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.lease import Holder, Lease
-from checkpoints.memory import MemoryJournal
-from checkpoints.memory_lease import MemoryLease
-from checkpoints.memory_pauses import MemoryPauses
 from reconcilers.declared.projections.deleted_uids import DELETED_UIDS
 from reconcilers.limits.breakers import OF_ROWS, Breaker, BreakerLimits
 from reconcilers.limits.gate import Admission, admit
@@ -35,6 +32,9 @@ from streaming.settings import Mode
 from streaming.steps.pauses import PauseWatch
 from tests.builders.rows import FAMILY as ONE_PROJECTION
 from tests.builders.rows import MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND
+from tests.fakes.checkpoints.lease import MemoryLease
+from tests.fakes.checkpoints.memory import MemoryJournal
+from tests.fakes.checkpoints.pauses import MemoryPauses
 
 FAMILY = replace(ONE_PROJECTION, projections=(PROJECTION, DELETED_UIDS))
 MOST, MOST_REMOVALS = 5, 3

@@ -10,7 +10,6 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import KafkaIds, Offsets, Place
-from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Micros, Suspect
 from streaming.monitoring.metrics import Metrics
@@ -21,6 +20,7 @@ from tests.builders.canaries import TOPIC as CANARIES
 from tests.builders.canaries import echo, frontier_watch, reached
 from tests.builders.rows import NOW, SECOND
 from tests.contract.making import a_slot
+from tests.fakes.checkpoints.progress import MemoryBookmarks
 
 STREAM, TOPIC = "james/message/repair", "james.mail.imapuidtable"
 BEGIN: dict[Place, int] = {(TOPIC, 0): 30, (TOPIC, 1): 7}

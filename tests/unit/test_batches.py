@@ -13,11 +13,6 @@ from prometheus_client import CollectorRegistry
 from checkpoints.bookmarks import Bookmark, KafkaIds
 from checkpoints.expiries import KEPT_AFTER_DUE, Expiry
 from checkpoints.lease import Holder, Lease
-from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
-from checkpoints.memory_lease import MemoryLease
-from checkpoints.memory_losses import MemoryLosses
-from checkpoints.memory_pauses import MemoryPauses
-from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.limits.breakers import OF_ROWS, Breaker, BreakerLimits
 from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.rows.memory import Watching
@@ -49,6 +44,11 @@ from streaming.topics import came_astray
 from tests.builders.canaries import TOPIC, CapturedAs, echo, frontier_watch
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
 from tests.builders.slots import uid_of
+from tests.fakes.checkpoints.lease import MemoryLease
+from tests.fakes.checkpoints.losses import MemoryLosses
+from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
+from tests.fakes.checkpoints.pauses import MemoryPauses
+from tests.fakes.checkpoints.progress import MemoryBookmarks
 
 HOUR: Micros = 3600 * SECOND
 STREAM = "message"

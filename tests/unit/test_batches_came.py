@@ -11,8 +11,6 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import KafkaIds, Place
-from checkpoints.memory import MemoryJournal
-from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.capture.frontier import Echo
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Slot
@@ -26,6 +24,8 @@ from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from tests.builders.canaries import TOPIC, echo, frontier_watch
 from tests.builders.rows import DELAY, FAMILY, MAILBOX, NOW, SLOT
+from tests.fakes.checkpoints.memory import MemoryJournal
+from tests.fakes.checkpoints.progress import MemoryBookmarks
 from tests.unit.test_batches import held
 
 ONE_PARTITION: Mapping[Place, int] = {(TOPIC, 0): 1}

@@ -7,7 +7,6 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry
 
-from checkpoints.memory import MemoryJournal
 from reconcilers.capture.frontier import Times
 from reconcilers.limits.behind import Heard, longest_age, why_behind
 from reconcilers.limits.breakers import BreakerLimits
@@ -20,6 +19,7 @@ from streaming.pipeline.slices import Slice
 from streaming.settings import Settings
 from tests.builders.canaries import TOPIC, echo, frontier_watch
 from tests.builders.rows import NOW, PROJECTION, SECOND, SLOT
+from tests.fakes.checkpoints.memory import MemoryJournal
 
 LONGEST: Micros = 100 * SECOND
 NODES = ("n1", "n2")

@@ -3,9 +3,9 @@
 import pytest
 
 from checkpoints.bookmarks import Bookmark
-from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.words.errors import Misconfigured
 from streaming.commands.bookmark import BookmarkDesk
+from tests.fakes.checkpoints.progress import MemoryBookmarks
 
 NOW = 1_800_000_000_000_000
 STREAM = "mail/message/repair"

@@ -9,12 +9,12 @@ from unittest.mock import MagicMock
 import pytest
 
 from checkpoints.bookmarks import Bookmark
-from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.words.errors import AlreadyRunning, Misconfigured
 from streaming.commands import canary
 from streaming.commands.mode import StreamNames
 from streaming.settings import Mode, Settings
 from tests.builders.canaries import reached
+from tests.fakes.checkpoints.progress import MemoryBookmarks
 
 SETTINGS = Settings()
 TABLE = {

@@ -11,7 +11,6 @@ from threading import Event
 import pytest
 
 from checkpoints.lease import Holder, Lease
-from checkpoints.memory_lease import MemoryLease
 from reconcilers.capture.chain import Mark
 from reconcilers.capture.frontier import Canary, Node
 from reconcilers.words.errors import AlreadyRunning, Refused, Unreachable
@@ -24,6 +23,7 @@ from streaming.canary.writer import (
     PlacedCanaries,
 )
 from tests.builders.rows import NOW, SECOND
+from tests.fakes.checkpoints.lease import MemoryLease
 
 
 def in_lanes(number: int, at: Micros) -> dict[int, Mark]:

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.clock import to_seconds
-from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.limits.breakers import BreakerLimits
 from reconcilers.limits.ceiling import MINUTE, Ceiling, Written
 from reconcilers.limits.gate import Admission
@@ -37,6 +36,7 @@ from tests.builders.rows import (
     SECOND,
     truth,
 )
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 from tests.unit.test_batches import MemoryPorts, batches
 from tests.unit.test_examine import RULES

@@ -11,12 +11,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from checkpoints.memory import (
-    MemoryExpiries,
-    MemoryJournal,
-    MemoryLineage,
-)
-from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.declared.family import Family, Projection
 from reconcilers.declared.writes import Write
 from reconcilers.limits.gate import Admission
@@ -42,6 +36,12 @@ from tests.builders.rows import (
     SECOND,
     truth,
 )
+from tests.fakes.checkpoints.memory import (
+    MemoryExpiries,
+    MemoryJournal,
+    MemoryLineage,
+)
+from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.fakes.memory_tables import MemoryTables
 from tests.unit.test_examine import RULES
 

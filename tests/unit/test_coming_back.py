@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.memory import MemoryJournal
 from checkpoints.pauses import Resumed
 from reconcilers.limits.breakers import OF_ROWS, Breaker, BreakerLimits
 from reconcilers.limits.ceiling import MINUTE, Allowance
@@ -28,6 +27,7 @@ from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.permit import ABOVE
 from tests.builders.rows import FAMILY, MAILBOX, NOW, PROJECTION, SECOND, SLOT
+from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.unit.test_batches import HOUR, MemoryPorts, batches
 
 NAME = PROJECTION.name

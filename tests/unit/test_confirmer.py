@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.declared.family import Family, Projection
 from reconcilers.rows.deletes import ProjectionDelete, TruthDelete
 from reconcilers.rows.memory import NOTHING_REMEMBERED, Entry
@@ -32,6 +31,7 @@ from tests.builders.rows import (
     truth,
 )
 from tests.builders.slots import slots
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import pytest
 from prometheus_client import CollectorRegistry
 
-from checkpoints.memory import MemoryJournal
 from reconcilers.declared.tally import Sum
 from reconcilers.limits.breakers import OF_ROWS, Breaker, BreakerLimits
 from reconcilers.limits.ceiling import MINUTE
@@ -21,6 +20,7 @@ from streaming.pipeline.breakers import BreakerWatch
 from tests.builders.counter_breakers import correction_breaker
 from tests.builders.counters import AGAIN, OF_BOB, OF_MAILBOX, Bench, K
 from tests.builders.rows import MAILBOX, NOW, SECOND
+from tests.fakes.checkpoints.memory import MemoryJournal
 
 LIMITS = BreakerLimits(5, 0.1, share_min_keys=100, opens=Breaker.CORRECTIONS, keys="counters")
 

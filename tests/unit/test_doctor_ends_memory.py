@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from checkpoints.losses import Loss
-from checkpoints.memory import MemoryLineage
-from checkpoints.memory_losses import MemoryLosses
 from checkpoints.schema.upgrade import upgrade
 from reconcilers.words.errors import Refused, Unreachable
 from streaming import app
 from streaming.commands import doctor
 from streaming.commands.checks.check import Check, Level
 from streaming.tables import own_keyspace
+from tests.fakes.checkpoints.losses import MemoryLosses
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.schema_store import MemorySchemaStore
 
 OFF = "ALTER TABLE apache_james.imapuidtable WITH cdc = false"

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.counters.open_message import open_message
 from reconcilers.declared.writes import SetCells, Write
 from reconcilers.limits.gate import Admission
@@ -40,6 +39,7 @@ from tests.builders.rows import (
     truth,
 )
 from tests.builders.slots import uid_of
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
 SHADOW = 10 * SECOND

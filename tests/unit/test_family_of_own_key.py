@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from checkpoints.memory import MemoryJournal, MemoryLineage
-from checkpoints.memory_tables import MemoryTables as OwnTables
+from checkpoints.lineage_tables import LineageTables
 from checkpoints.schema import STEPS
 from checkpoints.schema.step import made_by, statements
 from reconcilers.declared.families import FAMILIES
@@ -35,6 +34,7 @@ from streaming.topics.publishing import suspect_record
 from tests.builders.permits import permit
 from tests.builders.rights import BOB, EVE, LISTING, RIGHTS, SHARED, granted, place, shown
 from tests.builders.rows import DELAY, LONG_AGO, MOMENT, NOW, SECOND
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
 RULES = Rules(DELAY, 0, 3600 * SECOND, Attempts(3, apart=DELAY), 10)
@@ -245,7 +245,7 @@ def test_a_person_decides_by_the_text_of_the_key(filtered: FindingFilter) -> Non
 
 
 def test_its_tables_of_memory_follow_from_its_declaration() -> None:
-    made = dict(made_by(each) for each in statements(OwnTables(RIGHTS).cql, "mine"))
+    made = dict(made_by(each) for each in statements(LineageTables(RIGHTS).cql, "mine"))
     key = {"username": "text", "mailboxid": "uuid"}
     entry = {"id": "uuid", **key, "seen": "boolean", "in_truth": "boolean"}
     entry |= {"recorded_at": "bigint", "had_at": "bigint"}
@@ -264,7 +264,7 @@ def test_every_family_that_is_remembered_has_its_tables_by_some_step() -> None:
     made = {made_by(each)[0] for step in STEPS for each in statements(step.cql, "mine")}
     for family in FAMILIES:
         if family.projections:
-            wanted = {made_by(each)[0] for each in statements(OwnTables(family).cql, "mine")}
+            wanted = {made_by(each)[0] for each in statements(LineageTables(family).cql, "mine")}
             assert wanted <= made, f"a step has to make the tables of {family.name}"
 
 
@@ -274,5 +274,5 @@ def test_the_tables_of_messages_are_those_that_their_declaration_names() -> None
         for step in STEPS
         for name, columns in map(made_by, statements(step.cql, "mine"))
     }
-    ours = dict(made_by(each) for each in statements(OwnTables(MESSAGE).cql, "mine"))
+    ours = dict(made_by(each) for each in statements(LineageTables(MESSAGE).cql, "mine"))
     assert {name: made[name] for name in ours} == ours

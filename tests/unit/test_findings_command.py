@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 
 from checkpoints.codec import finding_to_json
-from checkpoints.memory import MemoryJournal
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import Family
 from reconcilers.rows.decision import ACCEPTABLE, OF_MANY_ROWS
@@ -26,6 +25,7 @@ from streaming.commands.orders import Orders
 from streaming.topics import Record
 from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import a_finding, a_slot
+from tests.fakes.checkpoints.memory import MemoryJournal
 
 NOW = 1_800_000_000_000_000
 ORDERS = Orders("ana", "a test")

@@ -12,7 +12,6 @@ from uuid import UUID
 import pytest
 
 from checkpoints.codec import Json, finding_to_json
-from checkpoints.memory import MemoryJournal
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.message import MESSAGE
@@ -32,6 +31,7 @@ from streaming.commands.finding_filter import FindingFilter
 from streaming.commands.listing import as_csv, as_table
 from streaming.commands.orders import Orders
 from tests.contract.making import a_finding
+from tests.fakes.checkpoints.memory import MemoryJournal
 
 MAILBOX = UUID("11111111-0000-1000-8000-000000000001")
 SLOT = Slot(MAILBOX, 7)

@@ -14,10 +14,6 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import Offsets
 from checkpoints.losses import Loss
-from checkpoints.memory import MemoryLineage
-from checkpoints.memory_generations import MemoryGenerations
-from checkpoints.memory_losses import MemoryLosses
-from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.pauses import Resumed
 from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.limits.gate import Admission
@@ -48,6 +44,10 @@ from streaming.steps.pauses import OLDEST, PauseWatch
 from tests.builders.canaries import CapturedAs
 from tests.builders.indexes import LISTS
 from tests.builders.rows import NOW, SECOND
+from tests.fakes.checkpoints.generations import MemoryGenerations
+from tests.fakes.checkpoints.losses import MemoryLosses
+from tests.fakes.checkpoints.memory import MemoryLineage
+from tests.fakes.checkpoints.pauses import MemoryPauses
 
 PAUSE = Pause(ALL, NOW, "alice", "a look")
 MINUTE = 60 * SECOND

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from checkpoints.memory import MemoryLineage
-from checkpoints.memory_generations import MemoryGenerations
-from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.pauses import Resumed
 from reconcilers.limits.generation import GENERATIONS, Generations, doubt, note_of
 from reconcilers.limits.pause import PILOT, Pause
@@ -23,6 +20,9 @@ from streaming.commands import pause, undoing
 from streaming.commands.orders import Orders
 from streaming.settings import Settings
 from tests.builders.rows import NOW, SECOND
+from tests.fakes.checkpoints.generations import MemoryGenerations
+from tests.fakes.checkpoints.memory import MemoryLineage
+from tests.fakes.checkpoints.pauses import MemoryPauses
 
 BY = Resumed(NOW + 60 * SECOND, "bob", "pauses are set again")
 ONLY_PILOT = Settings.model_validate({"repair": {"only_pilot": True}})

@@ -11,8 +11,6 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
-from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.family import Projection, bind
 from reconcilers.declared.raw import RawCell, RawKey, raw_shape
@@ -30,6 +28,8 @@ from tests.builders.indexes import APPLICABLE, DELETED, INDEX_SCHEMA, INDEXED, L
 from tests.builders.permits import unpaused
 from tests.builders.rights import RIGHTS, is_of_a_user
 from tests.builders.rows import COMPLETE, LONG_AGO, MAILBOX, MESSAGE_ID, OTHER_ID
+from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
+from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.fakes.memory_tables import MemoryTables
 from tests.fakes.raw_tables import RawMemoryLineage, RawMemoryTables, encoded, shape_of
 from tests.unit.test_settled import SCHEMA as SETTLED

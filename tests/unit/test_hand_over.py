@@ -7,7 +7,6 @@ from uuid import UUID
 import pytest
 
 from checkpoints.bookmarks import Bookmark, Positions
-from checkpoints.memory import MemoryJournal
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.errors import Unreachable
@@ -23,6 +22,7 @@ from streaming.again.hand_over import (
     Place,
     SuspectPace,
 )
+from tests.fakes.checkpoints.memory import MemoryJournal
 
 MAILBOX = UUID(int=1)
 NOW = 1_800_000_000_000_000

@@ -10,8 +10,6 @@ import pytest
 
 from checkpoints.bookmarks import Bookmark, Offsets
 from checkpoints.clock import now_micros
-from checkpoints.memory import MemoryLineage
-from checkpoints.memory_progress import MemoryBookmarks, MemoryFailingSlices
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.words.model import Kind, Slot, Wake, look_again
 from streaming.again.sweep import SweepMark
@@ -20,6 +18,8 @@ from streaming.commands.sweep import wait_until_it_counts
 from streaming.pipeline.failures import SliceFailures
 from streaming.topics import Record, suspect_record
 from tests.builders.rows import SECOND
+from tests.fakes.checkpoints.memory import MemoryLineage
+from tests.fakes.checkpoints.progress import MemoryBookmarks, MemoryFailingSlices
 
 MAILBOX = UUID(int=1)
 TOPIC = "suspects"

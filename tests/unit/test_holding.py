@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from checkpoints.lease import Holder, Lease
-from checkpoints.memory_lease import MemoryLease
 from reconcilers.words.errors import AlreadyRunning, EndedItself, Unreachable
 from streaming.commands import holding
 from streaming.commands.threads import Threads
 from streaming.settings import Mode
+from tests.fakes.checkpoints.lease import MemoryLease
 from tests.stack.streams import until
 
 

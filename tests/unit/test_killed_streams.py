@@ -10,7 +10,6 @@ import pytest
 
 from checkpoints.bookmarks import Place
 from checkpoints.failing import FailingSlice
-from checkpoints.memory_progress import MemoryFailingSlices
 from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.model import Micros
 from streaming.commands import workers
@@ -22,6 +21,7 @@ from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import KafkaSettings, Settings
 from tests.builders.rows import FAMILY
+from tests.fakes.checkpoints.progress import MemoryFailingSlices
 from tests.unit.test_query_batch import ONE, ZERO, Decisions, Query, closed
 
 STREAM = "message"

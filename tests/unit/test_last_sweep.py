@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from checkpoints.memory_sweeps import MemorySweeps
 from checkpoints.sweeps import AHEAD, SweepRecord, SweptRange
 from streaming.again.last_sweep import NOT_SWEPT, compared_since, last_sweep
+from tests.fakes.checkpoints.sweeps import MemorySweeps
 
 AT, HOUR = 1_800_000_000_000_000, 3_600_000_000
 SYSTEMS = ("messages", "deleted_uids")

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from checkpoints import lease as lease_module
 from checkpoints.lease import Holder, Lease, time_awake_or_asleep
-from checkpoints.memory_lease import MemoryLease
 from reconcilers.words.errors import AlreadyRunning, ReconcilerError, Refused, Unreachable
+from tests.fakes.checkpoints.lease import MemoryLease
 
 MINUTE = timedelta(seconds=60)
 ME, OTHER = Holder("me", "mail-1"), Holder("other", "mail-2")

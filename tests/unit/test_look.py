@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.rows.memory import Entry, born_at
 from reconcilers.words.model import Kind, Micros, Slot, Wake
 from streaming.steps.look import Look, LookResult
@@ -24,6 +23,7 @@ from tests.builders.rows import (
     truth,
 )
 from tests.builders.slots import uid_of
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
 WATCHED_SINCE = LONG_AGO

@@ -9,7 +9,6 @@ from uuid import UUID
 import pytest
 
 from checkpoints.expiries import Expiry
-from checkpoints.memory import MemoryLineage
 from reconcilers.rows.memory import Entry
 from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from streaming.pipeline.scheduled import scheduled_wake
@@ -28,6 +27,7 @@ from tests.builders.rows import (
     row,
     truth,
 )
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")

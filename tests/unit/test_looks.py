@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.declared.family import Projection
 from reconcilers.rows.memory import Entry
 from reconcilers.words.errors import ReadFailed
@@ -28,6 +27,7 @@ from tests.builders.rows import (
     truth,
 )
 from tests.builders.slots import uid_of
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 from tests.fakes.refusing import message_at
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from checkpoints.memory import MemoryJournal
-from checkpoints.memory_lost_rows import MemoryLostRows
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.rows.decision import accepted
 from reconcilers.sweep.lost_rows import LostRow, LostRows, place_of, together
@@ -16,6 +14,8 @@ from streaming.commands.finding_filter import FindingFilter
 from streaming.commands.listing import FORMATS
 from streaming.commands.members import members
 from tests.builders.rows import MAILBOX, NOW, OTHER_ID
+from tests.fakes.checkpoints.lost_rows import MemoryLostRows
+from tests.fakes.checkpoints.memory import MemoryJournal
 
 KEY = text_of(place_of(MESSAGE, Kind.ABSENT_WITHOUT_DELETE))
 

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from checkpoints.losses import Loss
-from checkpoints.memory import MemoryLineage
-from checkpoints.memory_losses import MemoryLosses
 from reconcilers.declared.capture import text_of, unchanged
 from reconcilers.rows.memory import Watching
 from reconcilers.words.errors import Unreachable
@@ -20,6 +18,8 @@ from reconcilers.words.model import Micros
 from streaming.canary.memory_watch import BEGIN_EVERY, CHECK_EVERY, MemoryReport, MemoryWatch
 from streaming.monitoring.metrics import Metrics
 from tests.builders.canaries import CapturedAs
+from tests.fakes.checkpoints.losses import MemoryLosses
+from tests.fakes.checkpoints.memory import MemoryLineage
 
 HOUR: Micros = 3_600_000_000
 NOW: Micros = 500 * HOUR

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from checkpoints.bookmarks import Bookmark, KafkaIds
-from checkpoints.memory import MemoryJournal, MemoryLineage
-from checkpoints.memory_progress import MemoryBookmarks
-from checkpoints.memory_tallies import MemoryTallies
 from checkpoints.tallies import Chunk
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import keeping
@@ -14,6 +11,9 @@ from reconcilers.limits.breakers import Breaker
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import Kind
 from tests.builders.rows import MAILBOX, NOW, SLOT
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
+from tests.fakes.checkpoints.progress import MemoryBookmarks
+from tests.fakes.checkpoints.tallies import MemoryTallies
 
 
 def finding(projection: str) -> Finding:

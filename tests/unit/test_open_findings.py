@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 from prometheus_client import CollectorRegistry
 
-from checkpoints.memory import MemoryJournal
 from reconcilers.rows.decision import accepted
 from reconcilers.rows.finding import Finding, State
 from reconcilers.sweep.lost_rows import LostRows, together
@@ -20,6 +19,7 @@ from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_finding import opened
 from streaming.pipeline.open_findings import OpenFindings
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND, SLOT
+from tests.fakes.checkpoints.memory import MemoryJournal
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 FOUND = Finding(

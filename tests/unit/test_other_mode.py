@@ -9,9 +9,6 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import Bookmark, KafkaIds, Place
-from checkpoints.memory import MemoryLineage
-from checkpoints.memory_losses import MemoryLosses
-from checkpoints.memory_progress import MemoryBookmarks
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.rows.memory import Watching
 from reconcilers.words.errors import EventsLost
@@ -24,6 +21,9 @@ from streaming.pipeline.starting import OtherStream, StartingPoint
 from streaming.settings import Mode, Settings
 from tests.builders.canaries import CapturedAs, echo, frontier_watch, reached
 from tests.builders.rows import NOW, SECOND
+from tests.fakes.checkpoints.losses import MemoryLosses
+from tests.fakes.checkpoints.memory import MemoryLineage
+from tests.fakes.checkpoints.progress import MemoryBookmarks
 from tests.unit.test_lost_events import LOSSES
 from tests.unit.test_supervisor import HERE, OTHERS, OURS, TOPIC, Bench, Kafka
 

@@ -11,7 +11,6 @@ from cassandra import Unauthorized
 from cassandra.cluster import Session
 
 from checkpoints.cassandra import Store
-from checkpoints.memory_owner import MemoryOwner
 from checkpoints.schema.upgrade import upgrade
 from reconcilers.words.errors import Misconfigured, Overloaded, Refused
 from reconcilers.words.exit_codes import ExitCode
@@ -19,6 +18,7 @@ from streaming import app
 from streaming.commands import doctor
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import own_keyspace
+from tests.fakes.checkpoints.owner import MemoryOwner
 from tests.fakes.schema_store import MemorySchemaStore
 
 A_TABLE = "CREATE TABLE IF NOT EXISTS mine.a (\n    b text PRIMARY KEY\n)"

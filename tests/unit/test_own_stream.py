@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from checkpoints.memory_lease import MemoryLease
 from reconcilers.words.errors import AlreadyRunning, Misconfigured
 from streaming.commands import own_stream
 from streaming.commands.mode import StreamNames
 from streaming.commands.own_stream import OwnStream
 from streaming.settings import Mode, Settings
+from tests.fakes.checkpoints.lease import MemoryLease
 
 SETTINGS = Settings()
 REPAIRING = StreamNames.of(SETTINGS, Mode.REPAIR)

@@ -11,7 +11,6 @@ from unittest.mock import MagicMock
 import pytest
 
 from checkpoints.cassandra import CassandraOwner, Store
-from checkpoints.memory_owner import MemoryOwner
 from checkpoints.schema.upgrade import upgrade
 from reconcilers.words.errors import Misconfigured, Refused, Unreachable
 from streaming import app
@@ -19,6 +18,7 @@ from streaming.commands import canary, doctor
 from streaming.commands.canary import warn_of_another
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import own_keyspace
+from tests.fakes.checkpoints.owner import MemoryOwner
 from tests.fakes.schema_store import MemorySchemaStore
 
 OTHER = Settings(cassandra=CassandraSettings(keyspace="james_two"))

@@ -9,8 +9,6 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints.memory import MemoryJournal
-from checkpoints.memory_tallies import MemoryRounds
 from reconcilers.counters.open_message import NO_MARGIN, Margin
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
@@ -28,6 +26,8 @@ from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import correction_breaker
 from tests.builders.permits import nothing_paused
 from tests.builders.rows import NOW, SECOND
+from tests.fakes.checkpoints.memory import MemoryJournal
+from tests.fakes.checkpoints.tallies import MemoryRounds
 
 AGAIN = 600 * SECOND
 MAILBOXES = tuple(UUID(int=number) for number in (1, 2, 3))

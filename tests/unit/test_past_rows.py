@@ -10,8 +10,6 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints.memory import MemoryJournal, MemoryLineage
-from checkpoints.memory_lost_rows import MemoryLostRows
 from reconcilers.declared.family import Projection
 from reconcilers.limits.hold import Hold
 from reconcilers.rows.decision import accepted
@@ -30,6 +28,8 @@ from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
 from tests.builders.permits import permit
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, PROJECTION, SECOND, row
+from tests.fakes.checkpoints.lost_rows import MemoryLostRows
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 from tests.unit.test_examine import RULES
 

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from checkpoints.memory import MemoryJournal
-from checkpoints.memory_pauses import MemoryPauses
 from reconcilers.limits.breakers import Breaker
 from reconcilers.limits.write_target import ALL, REMOVALS
 from streaming import app
 from streaming.commands import pause as command
 from tests.builders.rows import NOW, SECOND
+from tests.fakes.checkpoints.memory import MemoryJournal
+from tests.fakes.checkpoints.pauses import MemoryPauses
 
 IN_AN_HOUR = "2027-01-15T09:00:00"
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 import pytest
 from prometheus_client import CollectorRegistry
 
-from checkpoints.memory import MemoryJournal
-from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.pauses import Resumed
 from reconcilers.declared.family import Projection
 from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
@@ -40,6 +38,8 @@ from streaming.steps.permit import Permit
 from tests.builders.counters import OF_BOB, OF_MAILBOX, Bench, K
 from tests.builders.indexes import DELETED, LISTS, UNSEEN
 from tests.builders.rows import LONG_AGO, NOW, SECOND
+from tests.fakes.checkpoints.memory import MemoryJournal
+from tests.fakes.checkpoints.pauses import MemoryPauses
 from tests.fakes.refusing import SLOTS, Stream, message_at
 
 PAUSE = Pause(ALL, NOW, "alice", "a look")

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from checkpoints.memory_pauses import MemoryPauses
 from checkpoints.pauses import Resumed
 from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
@@ -33,6 +32,7 @@ from streaming.steps.pauses import OWNERS_FOR, PauseWatch
 from streaming.steps.permit import Permit
 from tests.builders.indexes import DELETED, LISTS
 from tests.builders.rows import NOW
+from tests.fakes.checkpoints.pauses import MemoryPauses
 
 OF_BOB, OF_ALICE, GONE = uuid1(), uuid1(), uuid1()
 OWNERS = {OF_BOB: QuotaRoot("#private", "bob"), OF_ALICE: QuotaRoot("#private", "alice")}

@@ -11,7 +11,6 @@ from typing import cast
 
 import pytest
 
-from checkpoints.memory import MemoryJournal, MemoryLineage
 from deploy import captured, roles
 from deploy.mailserver import james
 from reconcilers.declared.families import FAMILIES
@@ -54,6 +53,7 @@ from tests.builders.rows import (
     row,
     truth,
 )
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
 BOUND = WITH_ANSWERED.projections[-1]

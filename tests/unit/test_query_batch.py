@@ -20,7 +20,7 @@ from reconcilers.words.model import Micros, Slot, Suspect, Wake
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands import workers
 from streaming.pipeline import query as module
-from streaming.pipeline.failures import ALONE_FOR, TRIES_ALONE
+from streaming.pipeline.failures import ALONE_FOR, TRIES_ALONE, SliceFailures
 from streaming.pipeline.query import (
     EARLIEST,
     GIVEN_UP,
@@ -34,6 +34,7 @@ from streaming.pipeline.worker import BatchLook
 from streaming.settings import KafkaSettings, Settings, StreamSettings
 from streaming.steps.outcome import Outcome
 from tests.builders.rows import FAMILY, MESSAGE_ID, PROJECTION, SLOT
+from tests.fakes.checkpoints.progress import MemoryFailingSlices
 
 LOOK = BatchLook([Suspect(SLOT, frozenset({MESSAGE_ID}), None, PROJECTION.name)], examined=1)
 ADMITTED = Admission(repairs_wait=Waiting(Wait.PAUSE, "not now"))
@@ -131,7 +132,14 @@ def a_query() -> Query:
     settings = Settings(kafka=KafkaSettings(max_offsets_per_batch=MOST))
     job, decisions = workers.job(settings, FAMILY, "suspects"), Decisions()
     nowhere: Any = None
-    made = Query(nowhere, job, nowhere, decisions, lambda topic: [0, 1, 2], Ranges())
+    made = Query(
+        nowhere,
+        job,
+        nowhere,
+        decisions,
+        lambda topic: [0, 1, 2],
+        Ranges(SliceFailures(MemoryFailingSlices(), "s")),
+    )
     made.told = decisions.told
     made.begin(SETTLED)
     return made

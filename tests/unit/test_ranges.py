@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.bookmarks import Place
+from streaming.pipeline.failures import SliceFailures
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Closed, Slice, slices
+from tests.fakes.checkpoints.progress import MemoryFailingSlices
 
 A: Place = ("james.mail.imapuidtable", 0)
 B: Place = ("james.mail.imapuidtable", 1)
@@ -93,7 +95,7 @@ def test_a_slice_is_named_by_where_it_begins() -> None:
 
 
 def begun(**offsets: int) -> Ranges:
-    ranges = Ranges()
+    ranges = Ranges(SliceFailures(MemoryFailingSlices(), "s"))
     ranges.begin({A: offsets.get("a", 0), B: offsets.get("b", 0)})
     return ranges
 

@@ -9,7 +9,6 @@ from uuid import UUID
 import pytest
 
 from checkpoints.lineage import Delete
-from checkpoints.memory import MemoryLineage
 from reconcilers.rows.deletes import ProjectionDelete, TruthDelete
 from reconcilers.rows.memory import Entry
 from reconcilers.words.model import EXPIRED, Micros, Slot, Wake
@@ -26,6 +25,7 @@ from tests.builders.rows import (
     row,
     truth,
 )
+from tests.fakes.checkpoints.memory import MemoryLineage
 
 TRUTH, LIST = "imapuidtable", "messageidtable"
 WATCHED_SINCE = LONG_AGO

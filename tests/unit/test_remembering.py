@@ -7,13 +7,13 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.rows.memory import Entry
 from reconcilers.words.model import Micros, Slot, Wake
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder
 from tests.builders.rows import FAMILY, LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID
 from tests.builders.slots import uid_of
+from tests.fakes.checkpoints.memory import MemoryLineage
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 

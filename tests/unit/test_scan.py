@@ -11,7 +11,6 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.raw import RawCell, RawRow
 from reconcilers.rows.memory import Entry
@@ -24,6 +23,7 @@ from streaming.again.past import PastRows, SiftedRows
 from streaming.again.scan import Piece, Scanner, Scanning, SweptPiece, sweep_task
 from tests.builders.glances import glance_of
 from tests.builders.rows import COMPLETE, FAMILY, SCHEMA
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.raw_tables import RawMemoryLineage, RawMemoryTables, shape_of
 
 TOKENS = TokenRange(0, 2**54)

@@ -11,8 +11,6 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.memory import MemoryJournal
-from checkpoints.memory_lost_rows import MemoryLostRows
 from checkpoints.sweeps import Place, SweepRecord, SweptRange
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import keeping
@@ -25,6 +23,8 @@ from reconcilers.words.tokens import token_ranges
 from streaming.again.scan import Piece, SweptPiece
 from streaming.again.sieve import Sieve
 from tests.builders.sieves import sieve
+from tests.fakes.checkpoints.lost_rows import MemoryLostRows
+from tests.fakes.checkpoints.memory import MemoryJournal
 
 FAMILY = keeping(MESSAGE, ["messages"])
 TRUTH, LISTING = FAMILY.truth.table, FAMILY.listing.table

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.bookmarks import Place
-from checkpoints.memory_progress import MemoryFailingSlices
 from reconcilers.words.model import Micros
 from streaming.pipeline.failures import ALONE_FOR, PARTS, TRIES, TRIES_ALONE, SliceFailures
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Closed, Slice
+from tests.fakes.checkpoints.progress import MemoryFailingSlices
 
 A, B = ("a", 0), ("b", 0)
 MINUTE: Micros = 60_000_000
@@ -26,7 +26,7 @@ def piece(first: int = 0, last: int = 100) -> Slice:
 
 def failing(times: int, of: Slice | None = None) -> SliceFailures:
     """It was asked for, and failed, so many times; and is asked for once more."""
-    failures = SliceFailures()
+    failures = SliceFailures(MemoryFailingSlices(), "s")
     for number in range(times):
         failures.failed(of or piece(), number * MINUTE)
     list(failures.parts(of or piece(), 0))
@@ -93,7 +93,7 @@ def test_when_all_of_it_is_settled_slices_are_whole_again() -> None:
 def test_one_record_is_given_up_when_it_failed_often_and_for_long(
     times: int, after: Micros, hopeless: bool
 ) -> None:
-    one, failures = piece(7, 8), SliceFailures()
+    one, failures = piece(7, 8), SliceFailures(MemoryFailingSlices(), "s")
     for _ in range(times):
         failures.failed(one, 1)
     assert failures.is_hopeless(one, 1 + after) == hopeless
@@ -108,7 +108,7 @@ class Stream:
     """Settles what it can: a slice with one of the ``bad`` records fails, until it is given up."""
 
     def __init__(self, ends: dict[Place, int], bad: set[tuple[Place, int]]) -> None:
-        self.ranges, self.bad, self.now = Ranges(), bad, 0
+        self.ranges, self.bad, self.now = Ranges(SliceFailures(MemoryFailingSlices(), "s")), bad, 0
         self.looked: list[tuple[Place, int]] = []
         self.given_up: list[tuple[Place, int]] = []
         self.ranges.begin(dict.fromkeys(ends, 0))

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from checkpoints.memory import MemoryLineage
-from checkpoints.memory_sweeps import MemorySweeps
 from checkpoints.sweeps import SweepRecord
 from reconcilers.words.errors import Misconfigured
 from streaming.again.sweep import SweepMark
 from streaming.commands.sweep import record_of
 from streaming.settings import Settings
 from tests.builders.rows import DELAY, FAMILY, NOW, SECOND
+from tests.fakes.checkpoints.memory import MemoryLineage
+from tests.fakes.checkpoints.sweeps import MemorySweeps
 
 LEFT = SweepRecord(NOW, "alice", "a test", FAMILY.names, 16)
 RESUME = Namespace(resume=True)

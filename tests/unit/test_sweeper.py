@@ -6,8 +6,6 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints.memory import MemoryJournal, MemoryLineage
-from checkpoints.memory_sweeps import MemorySweeps
 from checkpoints.sweeps import SweepRecord
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import bind, keeping
@@ -19,6 +17,8 @@ from streaming.again.sweep import AT_FIRST, GIVES_UP_AFTER, Sweeper, SweepMark, 
 from streaming.commands.sweeper import told_of
 from tests.builders.indexes import INDEX_SCHEMA
 from tests.builders.sieves import sieve
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
+from tests.fakes.checkpoints.sweeps import MemorySweeps
 
 FAMILY = bind(keeping(MESSAGE, ["messages", "deleted_uids"]), INDEX_SCHEMA)
 TABLES = ("imapuidtable", "messageidtable", "messagedeleted")

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from checkpoints.lease import Lease
-from checkpoints.memory_lease import MemoryLease
 from reconcilers.words.errors import AlreadyRunning, EndedItself, ReconcilerError, Unreachable
 from reconcilers.words.exit_codes import ExitCode
 from streaming.canary.writer import CanaryKeeper
@@ -26,6 +25,7 @@ from streaming.commands.threads import Threads
 from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
 from streaming.settings import Mode, Settings
+from tests.fakes.checkpoints.lease import MemoryLease
 
 pytestmark = pytest.mark.filterwarnings(  # of pytest's own hook: Python's says nothing of them
     "ignore::pytest.PytestUnhandledThreadExceptionWarning"

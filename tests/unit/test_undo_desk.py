@@ -11,7 +11,6 @@ from uuid import UUID
 
 import pytest
 
-from checkpoints.memory import MemoryJournal
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.families.user_tally import USER_TALLY
 from reconcilers.declared.family import Family
@@ -37,6 +36,7 @@ from streaming.commands.undoing import Planned, UndoDesk
 from streaming.steps.undo import Undoing, Undone
 from streaming.tables.rate_limit import RateLimiter
 from tests.contract.making import a_finding, a_slot
+from tests.fakes.checkpoints.memory import MemoryJournal
 
 NOW = 1_800_000_000_000_000
 HOUR = 3_600_000_000

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from checkpoints.memory import MemoryJournal, MemoryLineage
 from reconcilers.declared.family import Projection
 from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 from reconcilers.limits.hold import Hold
@@ -18,6 +17,7 @@ from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.model import Kind, Row, Slot
 from streaming.steps.undo import RowUndo, Undoing
 from tests.builders.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row
+from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 
 AT = LONG_AGO + 1
 HOLD = Hold(FAMILY.name, PROJECTION.name, SLOT, NOW, "ana", "it was right")

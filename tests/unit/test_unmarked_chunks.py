@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from checkpoints.memory import MemoryLineage
-from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.declared.tally import Sum, Sums
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Micros
 from streaming.counters.unmarked import MOST_DOUBTS, LossRules, WatchedTallies
 from tests.builders.counters import Bench, CanariesByHand, message
 from tests.builders.rows import DELAY, MAILBOX, NOW
+from tests.fakes.checkpoints.memory import MemoryLineage
+from tests.fakes.checkpoints.tallies import MemoryTallies
 
 SLACK = DELAY // 2
 EXPIRIES = 4 * DELAY

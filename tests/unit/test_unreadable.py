@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.rows.finding import Action, State
 from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.key import WHOLE_TABLE
@@ -13,6 +12,7 @@ from streaming.pipeline.scheduled import spread
 from streaming.steps.look import Look, LookResult
 from tests.builders.indexes import DELETED, INDEXED, LISTS, UNSEEN
 from tests.builders.rows import NOW, SECOND
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.refusing import SLOTS, Stream, message_at
 
 

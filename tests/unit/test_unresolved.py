@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from checkpoints.memory import MemoryLineage
 from reconcilers.rows.deletes import TruthDelete
 from reconcilers.rows.memory import Entry
 from reconcilers.words.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
@@ -24,6 +23,7 @@ from tests.builders.rows import (
     row,
     truth,
 )
+from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
 DELETED_AT = NOW - 100 * SECOND

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.memory import MemoryJournal
 from checkpoints.pauses import Resumed
 from reconcilers.limits.gate import Admission
 from reconcilers.limits.hold import Hold
@@ -23,6 +22,7 @@ from reconcilers.words.waiting import RULES, Ends, Wait, Waiting
 from streaming.commands.deciding import ACCEPT
 from streaming.commands.orders import Orders
 from tests.builders.rows import FAMILY, NOW, SLOT, truth
+from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.unit.test_batches import MemoryPorts, batches
 from tests.unit.test_examine import Stream, stream
 

@@ -12,8 +12,6 @@ import pytest
 from pyspark import cloudpickle
 
 from checkpoints.clock import now_micros, to_micros
-from checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
-from checkpoints.memory_tallies import MemoryTallies
 from reconcilers.declared.family import Family, Projection
 from reconcilers.words.model import KeyValue, Micros, Slot, Wake
 from streaming.again.replay import DryReplayJob, ReplayJob
@@ -27,6 +25,8 @@ from tests.builders.clocks import OneNode
 from tests.builders.indexes import DELETED, INDEXED
 from tests.builders.permits import unpaused
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SECOND, SLOT
+from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
+from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.fakes.memory_tables import MemoryTables
 from tests.fakes.refusing import Tables
 from tests.unit.test_settled import SCHEMA

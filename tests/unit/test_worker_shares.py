@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import cast
 
 from checkpoints.clock import now_micros, to_micros
-from checkpoints.memory import MemoryExpiries
 from reconcilers.declared.family import Family, Projection
 from reconcilers.limits.gate import Admission
 from reconcilers.rows.finding import Action, Finding, State
@@ -31,6 +30,7 @@ from tests.builders.indexes import DELETED, INDEXED
 from tests.builders.permits import unpaused
 from tests.builders.rows import LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID, SLOT, row
 from tests.builders.slots import uid_of
+from tests.fakes.checkpoints.memory import MemoryExpiries
 
 ONE = Suspect(SLOT, frozenset({MESSAGE_ID}), None, "messages", NOW)
 OTHER = Suspect(

@@ -12,7 +12,7 @@ DELETES_KEPT_SECONDS = 90 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryTables:
+class LineageTables:
     """The tables of one family, named by its labels and its suffix; the messages' have none."""
 
     family: Family

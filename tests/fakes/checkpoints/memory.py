@@ -16,7 +16,6 @@ from checkpoints.clock import now_micros
 from checkpoints.expiries import Expiry
 from checkpoints.holds import Holds
 from checkpoints.lineage import Delete, SourceInGroup
-from checkpoints.memory_holds import MemoryHolds
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.family import Family
 from reconcilers.limits.breakers import Breaker
@@ -31,6 +30,7 @@ from reconcilers.rows.deletes import (
 from reconcilers.rows.finding import Finding, State
 from reconcilers.rows.memory import Entry, Watching
 from reconcilers.words.model import KeyValue, Micros, Slot
+from tests.fakes.checkpoints.holds import MemoryHolds
 
 Place = tuple[str, str, Slot]
 

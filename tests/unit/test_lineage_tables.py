@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from checkpoints.memory_tables import MemoryTables, equal, marks, names
+from checkpoints.lineage_tables import LineageTables, equal, marks, names
 from checkpoints.schema.step import statements
 from reconcilers.declared.families.message import MESSAGE
 from tests.builders.rights import RIGHTS
@@ -15,11 +15,11 @@ NINETY_DAYS = 7_776_000
 def test_a_label_of_several_words_is_one_name_in_small_letters() -> None:
     source = replace(RIGHTS.truth.source, label="Access control list")
     family = replace(RIGHTS, truth=replace(RIGHTS.truth, source=source))
-    assert MemoryTables(family).by_source == "lineage_by_access_control_list_rights"
+    assert LineageTables(family).by_source == "lineage_by_access_control_list_rights"
 
 
 def test_deletes_are_kept_for_ninety_days_and_all_else_until_it_is_forgotten() -> None:
-    tables = MemoryTables(MESSAGE)
+    tables = LineageTables(MESSAGE)
     of_deletes = {tables.truth_deletes, tables.projection_deletes, tables.group_deletes}
     for statement in statements(tables.cql, "mine"):
         *_, last = statement.splitlines()
@@ -30,7 +30,7 @@ def test_deletes_are_kept_for_ninety_days_and_all_else_until_it_is_forgotten() -
 
 def test_each_table_has_the_key_by_which_it_is_read() -> None:
     keys = {}
-    for statement in statements(MemoryTables(MESSAGE).cql, "mine"):
+    for statement in statements(LineageTables(MESSAGE).cql, "mine"):
         (line,) = (each for each in statement.splitlines() if "PRIMARY KEY" in each)
         keys[statement.split()[5].removeprefix("mine.")] = line.strip()
     assert keys == {
