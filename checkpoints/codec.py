@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
@@ -29,7 +30,7 @@ from reconcilers.declared.writes import (
     SetCells,
     Write,
 )
-from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.finding import WAITING, Finding, State
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import named, slot_of
 from reconcilers.words.millis import Millis
@@ -241,7 +242,8 @@ def waiting_from_json(waiting: Json | None) -> Waiting | None:
 
 def log_line(finding: Finding, family: Family, state: State, at: int) -> Json:
     """What the log says of a finding that came to a state at a time (µs)."""
-    return {"at": at, **finding_to_json(finding, family), "state": str(state)}
+    waits = finding.waits if state in WAITING else None
+    return {"at": at, **finding_to_json(replace(finding, state=state, waits=waits), family)}
 
 
 def text_of(value: object) -> str:

@@ -17,6 +17,7 @@ from deploy.mailserver.counters import COUNTER_TABLES, CURRENT_QUOTA, MAILBOX_CO
 from deploy.mailserver.history import MESSAGES, NO_UID, Place, counter_row
 from deploy.mailserver.indexes import APPLICABLE_FLAGS, BY_PROJECTION
 from deploy.mailserver.ledger import HEALED, VERIFIED, LedgerEntry, held_rows, judge
+from reconcilers.rows.finding import with_reason
 
 NOT_FINE = "NOT FINE"
 BESIDE = "beside_a_reported_row"
@@ -183,8 +184,12 @@ def _findings_nobody_planted(
         if not planted and place not in beside:
             yield (
                 f"finding still {line['state']}: {line['kind']} at {in_words(place)}:"
-                f" {line['sentence']}"
+                f" {with_reason(line['sentence'], line['state'], _why(line))}"
             )
+
+
+def _why(line: Line) -> str:
+    return str((line.get("waits") or {}).get("why", ""))
 
 
 def _nothing_shown(endings: Sequence[tuple[LedgerEntry, str]]) -> Iterator[str]:

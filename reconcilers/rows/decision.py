@@ -15,14 +15,16 @@ LOOKED_AT_NEXT = Waiting(Wait.LOOK, "")
 def retried(finding: Finding, now: Micros) -> Finding:
     """The finding as `findings --retry` leaves it: judged anew at the next look.
 
-    One that is only reported stays so, and is looked at now.
+    One that is only reported stays so, and is looked at now. One that its table alone refuses is
+    still known as such, else its next refusal would park the table.
     """
     if finding.state is State.REPORTED and finding.kind is not Kind.UNREADABLE:
         return replace(finding, next_look=now)
+    refused_alone = finding.waits is not None and finding.waits.wait is Wait.ROW
     return replace(
         finding,
         state=State.HELD,
-        waits=LOOKED_AT_NEXT,
+        waits=finding.waits if refused_alone else LOOKED_AT_NEXT,
         attempts=0,
         writes=(),
         before=None,

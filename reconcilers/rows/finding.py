@@ -77,7 +77,7 @@ class Finding:
     counted as another attempt; ``tried_at`` says when; ``writes`` and ``before`` are the last
     repair and its before-image; ``next_look`` is when the key is published again, None when only an
     event or a person wakes it. ``sentence`` says what differs, ``waits`` what a held or observed
-    finding waits for; in any other state it means nothing.
+    finding waits for. A stuck one keeps that its table alone refuses it.
     """
 
     family: str

@@ -191,7 +191,9 @@ class Desk:
         if standing is not None:
             sentence = self.orders.told(standing.sentence, "released")
             released = replace(standing, sentence=sentence, next_look=self.clock())
-            self.journal.decide(replace(released, waits=LOOKED_AT_NEXT))
+            if standing.wait is Wait.HOLD:
+                released = replace(released, waits=LOOKED_AT_NEXT)
+            self.journal.decide(released)
         if family.projections:
             self.publish(family, [look_again(hold.slot, hold.projection)])
         self.journal.holds.end(hold, self.orders.end())

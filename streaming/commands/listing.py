@@ -12,7 +12,7 @@ from typing import Any
 from checkpoints.clock import to_seconds
 from checkpoints.codec import Json
 from reconcilers.declared.families import FAMILIES, family_named
-from reconcilers.rows.finding import with_reason
+from reconcilers.rows.finding import WAITING, with_reason
 from reconcilers.words.key import slot_of, text_of
 
 NAMES = tuple(
@@ -74,7 +74,7 @@ def as_csv(findings: Iterable[Json]) -> Iterator[str]:
     """With a header; `COLUMNS` only."""
     yield ",".join(COLUMNS)
     for each in findings:
-        waits = (each.get("waits") or {}).get("wait")
+        waits = _waits(each).get("wait")
         values = each | {"time": _time(each), "sentence": _told(each), "waits": waits}
         yield _csv_line([_shown(column, values.get(column)) for column in COLUMNS])
 
@@ -92,8 +92,13 @@ def _time(finding: Json) -> object:
 
 def _told(finding: Json) -> str:
     """The sentence, with what the finding waits for."""
-    waits = finding.get("waits") or {}
-    return with_reason(finding["sentence"], finding["state"], waits.get("why", ""))
+    return with_reason(finding["sentence"], finding["state"], _waits(finding).get("why", ""))
+
+
+def _waits(finding: Json) -> Json:
+    """What it waits for; nothing in a state that does not wait."""
+    waits: Json = finding.get("waits") or {}
+    return waits if finding["state"] in WAITING else {}
 
 
 def _shown(column: str, value: Any) -> str:

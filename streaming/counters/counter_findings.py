@@ -139,8 +139,7 @@ class CounterFindings:
         """It waits: reported once for each reason, whatever numbers change, and looked at again."""
         before = self._open.get((finding.projection, finding.slot))
         held = replace(finding, next_look=self.clock() + self.limits.again)
-        said = None if before is None else (before.state, before.kind, before.wait)
-        if said == (held.state, held.kind, held.wait):
+        if before is not None and _said_of(before) == _said_of(held):
             self.touch(held)
         else:
             self.put(held)
@@ -184,3 +183,8 @@ class CounterFindings:
         freed = self.parking[intended.family].took_a_write(intended.projection)
         if freed is not None:
             self.told(freed, State.HEALED)
+
+
+def _said_of(finding: Finding) -> tuple[object, ...]:
+    """What is new to a person if it changes: no number of its sentence."""
+    return finding.state, finding.kind, finding.wait, finding.accepted

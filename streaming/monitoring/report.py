@@ -25,6 +25,11 @@ def report_change(metrics: Metrics, finding: Finding) -> None:
         metrics.repairs.labels(finding.projection, "stuck").inc()
 
 
+def report_reason(finding: Finding) -> None:
+    """It still waits, for another reason."""
+    log.info("%s", finding.told, extra={"finding": _facts(finding)})
+
+
 def report_end(metrics: Metrics, finding: Finding, ended: State) -> None:
     """It is closed."""
     metrics.findings.labels(finding.projection, finding.kind, ended).inc()
@@ -53,5 +58,6 @@ def _facts(finding: Finding) -> dict[str, object]:
         family.truth.source.name: finding.source,
         "kind": finding.kind.value,
         "state": finding.state.value,
+        "wait": finding.wait,
         "attempts": finding.attempts,
     }

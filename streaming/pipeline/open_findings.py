@@ -20,7 +20,12 @@ from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import Kind, Micros, Slot, Suspect
 from reconcilers.words.waiting import RULES, Wait
 from streaming.monitoring.metrics import Metrics
-from streaming.monitoring.report import report_change, report_end, report_looks_again
+from streaming.monitoring.report import (
+    report_change,
+    report_end,
+    report_looks_again,
+    report_reason,
+)
 from streaming.pipeline.held_looks import HeldLooks, Place
 from streaming.pipeline.open_by_group import MessagesByGroup
 from streaming.pipeline.open_finding import OpenFinding
@@ -198,6 +203,9 @@ class OpenFindings:
         before = self.of(finding)
         self.keep(finding)
         if before is not None and before.says_the_same_as(finding):
+            return
+        if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
+            report_reason(finding)
             return
         report_change(self.metrics, finding)
         if outcome.action is Action.REPAIR and finding.oldest is not None:

@@ -80,8 +80,9 @@ class Parking:
         if not finding.accepted:
             self.journal.close(finding, State.PARKED, self.clock())
             return None
+        waits = finding.waits if finding.wait in {Wait.HOLD, Wait.ROW} else REFUSES
         held = replace(
-            finding, state=State.HELD, waits=REFUSES, attempts=0, writes=(), next_look=None
+            finding, state=State.HELD, waits=waits, attempts=0, writes=(), next_look=None
         )
         if held != finding:
             self.journal.put(held)

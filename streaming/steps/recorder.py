@@ -11,7 +11,7 @@ from reconcilers.declared.family import Family, Projection
 from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.rows.refusal import Refusal
 from reconcilers.words.model import Kind, Micros, Report
-from reconcilers.words.waiting import RULES
+from reconcilers.words.waiting import RULES, Wait
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 
@@ -51,11 +51,14 @@ class FindingRecorder:
         """The last attempt did not hold."""
         assert case.previous is not None
         sentence = (
-            f"{case.previous.sentence}; {case.previous.attempts} repairs did not hold:"
+            f"{case.previous.told}; {case.previous.attempts} repairs did not hold:"
             " look at it, then `reconcile findings --retry`"
         )
         next_look = self._later(case.previous)
-        stuck = replace(case.previous, state=State.STUCK, sentence=sentence, next_look=next_look)
+        waits = case.previous.waits if case.previous.wait is Wait.ROW else None
+        stuck = replace(
+            case.previous, state=State.STUCK, sentence=sentence, next_look=next_look, waits=waits
+        )
         self.journal.put(stuck)
         return Outcome(case.slot, Action.STICK, stuck)
 

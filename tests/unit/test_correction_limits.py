@@ -104,8 +104,10 @@ def test_what_is_accepted_is_not_an_error_that_has_grown_or_turned(now: int) -> 
     bench.look(K)
     accept(bench, OF_BOB)
     set_count(bench, OF_BOB, now)
+    before = len(bench.told)
     bench.look(K)
-    held(bench, OF_BOB)
+    assert not held(bench, OF_BOB).accepted
+    assert len(bench.told) == before + 1, "a person is told that the word does not count any more"
     assert bench.tables.added == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from reconcilers.rows.decision import accepted
-from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.sweep.lost_rows import LostRows, together
 from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import Kind, Micros, Slot, Wake
@@ -18,6 +18,7 @@ from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_finding import opened
 from streaming.pipeline.open_findings import OpenFindings
+from streaming.steps.outcome import Outcome
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND, SLOT
 from tests.fakes.checkpoints.memory import MemoryJournal
 
@@ -157,3 +158,17 @@ def test_what_a_sweep_tells_of_many_rows_is_shown_within_a_minute_and_its_end_to
     journal.close(found, State.HEALED, NOW)
     kept.recall_told(NOW + 120 * SECOND)
     assert kept.counts() == {}
+
+
+def test_a_new_reason_is_logged_and_counts_as_no_new_finding(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    kept = keeping()
+    with caplog.at_level("INFO"):
+        for wait in (Wait.BREAKER, Wait.BREAKER, Wait.CEILING):
+            held = replace(ELSEWHERE, waits=Waiting(wait, "a reason"))
+            kept.record_outcomes([Outcome(ELSEWHERE.slot, Action.KEEP, held)])
+    assert len(caplog.records) == 2
+    labels = ("projection", "kind", "state")
+    counted = {each: str(getattr(ELSEWHERE, each)) for each in labels}
+    assert kept.metrics.registry.get_sample_value("reconciler_findings_total", counted) == 1

@@ -10,6 +10,7 @@ import pytest
 
 from reconcilers.limits.ceiling import Ceiling
 from reconcilers.limits.gate import Admission
+from reconcilers.rows.decision import retried
 from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.key import WHOLE_TABLE
@@ -309,7 +310,25 @@ def test_a_row_that_is_refused_by_itself_is_held_and_parks_nothing(stream: Strea
         stream.settle([poisoned])
     (stuck,) = [each for each in stream.open_ones() if each.slot == poisoned]
     assert (stuck.state, stuck.attempts) == (State.STUCK, RULES.attempts.most)
+    assert "held: its table takes others, not this: too large; 3 repairs" in stuck.told
     assert WHOLE_TABLE not in {each.slot for each in stream.open_ones()}
+    stream.journal.put(retried(stuck, stream.now))
+    stream.settle([poisoned])
+    assert WHOLE_TABLE not in {each.slot for each in stream.open_ones()}
+
+
+@pytest.mark.parametrize("wait", [Wait.HOLD, Wait.ROW, Wait.BREAKER])
+def test_what_is_accepted_waits_for_its_table_unless_for_something_of_its_own(
+    stream: Stream, wait: Wait
+) -> None:
+    stream.refuse(DELETED)
+    stream.settle()
+    (parked,) = stream.open_ones()
+    waits = Waiting(wait, "a reason")
+    accepted = replace(parked, slot=SLOTS[0], state=State.HELD, waits=waits, accepted=True)
+    held = Parking(INDEXED, stream.journal, lambda: stream.now).give_up(accepted)
+    assert held is not None
+    assert held.wait is (Wait.TABLE if wait is Wait.BREAKER else wait)
 
 
 def test_such_a_row_keeps_the_others_waiting_only_for_a_while(stream: Stream) -> None:

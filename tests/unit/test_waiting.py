@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checkpoints.codec import finding_to_json, log_line
 from checkpoints.pauses import Resumed
 from reconcilers.limits.gate import Admission
 from reconcilers.limits.hold import Hold
@@ -20,6 +21,7 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import Kind
 from reconcilers.words.waiting import RULES, Ends, Wait, Waiting
 from streaming.commands.deciding import ACCEPT
+from streaming.commands.listing import as_csv, as_table
 from streaming.commands.orders import Orders
 from tests.builders.rows import FAMILY, NOW, SLOT, truth
 from tests.fakes.checkpoints.memory import MemoryJournal
@@ -142,6 +144,16 @@ def test_only_what_is_held_or_observed_waits(state: State) -> None:
     held = {State.HELD: "; held: clocks differ", State.OBSERVED: "; would be held: clocks differ"}
     assert finding.told == f"is missing{held.get(state, '')}"
     assert (finding.wait is None) is (state not in held)
+
+
+@pytest.mark.parametrize("state", State)
+def test_a_list_names_a_wait_only_of_what_waits(state: State) -> None:
+    finding = replace(a_held(Waiting(Wait.ROW, "too large")), state=state)
+    told = finding_to_json(finding, FAMILY)
+    waits = finding.wait is not None
+    assert ("too large" in "".join(as_table([told]))) is waits
+    assert (",row," in list(as_csv([told]))[1]) is waits
+    assert bool(log_line(a_held(Waiting(Wait.ROW, "")), FAMILY, state, NOW)["waits"]) is waits
 
 
 # --- the log -------------------------------------------------------------------------------------
