@@ -109,7 +109,7 @@ def swept(past: Past) -> subprocess.CompletedProcess[str]:
     too_high = past.boxes["too high"]
     held = until("it is not lowered", too_high.findings)[-1]
     assert held["state"] == "held"
-    assert held["message"].endswith(LIST_MAY_LACK_ROWS)
+    assert held["message"].endswith(LIST_MAY_LACK_ROWS.why)
     return scene.command("sweep", "--reason", "the first")
 
 
