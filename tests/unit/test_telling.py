@@ -60,6 +60,7 @@ def test_a_finding_is_told_by_its_sentence_with_its_facts(
         "messageid": None,
         "kind": "counter_drift",
         "state": "intended",
+        "wait": None,
         "attempts": 1,
     }
     assert findings(metrics, State.INTENDED) == 1
