@@ -20,7 +20,7 @@ from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.steps.outcome import Outcome
 
-PAUSES = frozenset({Wait.PAUSE, Wait.PILOT, Wait.OWN_KEYSPACE, Wait.PAUSES_UNKNOWN})
+PAUSES = frozenset({Wait.PAUSE, Wait.PILOT, Wait.OWN_KEYSPACE})
 """What ends when a pause does."""
 
 
