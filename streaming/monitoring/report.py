@@ -20,13 +20,13 @@ REPAIRED_AS = {State.VERIFIED: "verified", State.SUPERSEDED: "superseded"}
 def report_change(metrics: Metrics, finding: Finding) -> None:
     """It is new, or it has come to another state."""
     metrics.findings.labels(finding.projection, finding.kind, finding.state).inc()
-    log.info("%s", finding.told, extra={"finding": _facts(finding)})
+    report_reason(finding)
     if finding.state is State.STUCK:
         metrics.repairs.labels(finding.projection, "stuck").inc()
 
 
 def report_reason(finding: Finding) -> None:
-    """It still waits, for another reason."""
+    """What differs, and what it waits for: its line in the log."""
     log.info("%s", finding.told, extra={"finding": _facts(finding)})
 
 

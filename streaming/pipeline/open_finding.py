@@ -94,11 +94,6 @@ class OpenFinding:
             return None
         return message_at(self.slot, self.uuids, self.kind, self.condition.standing)
 
-    def says_the_same_as(self, finding: Finding) -> bool:
-        """Whether nothing of that one is new to a person: its numbers may differ."""
-        before = self.state, self.kind, self.wait
-        return before == (finding.state, finding.kind, finding.wait)
-
     def __lt__(self, other: OpenFinding) -> bool:
         """Whether it is due before the other one."""
         return (self.next_look or 0) < (other.next_look or 0)

@@ -202,10 +202,9 @@ class OpenFindings:
             return
         before = self.of(finding)
         self.keep(finding)
-        if before is not None and before.says_the_same_as(finding):
-            return
         if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
-            report_reason(finding)
+            if before.wait is not finding.wait:
+                report_reason(finding)
             return
         report_change(self.metrics, finding)
         if outcome.action is Action.REPAIR and finding.oldest is not None:

@@ -128,7 +128,7 @@ def is_as_the_finding(kept: OpenFinding, finding: Finding) -> None:
     above = finding.wait is Wait.CEILING
     assert (kept.kind, kept.state) == (finding.kind, finding.state)
     assert (kept.wait is not None) is waits
-    assert kept.says_the_same_as(finding)
+    assert kept.wait is finding.wait
     assert kept.is_paced is (waits and not above)
     assert kept.condition.unwritten is (
         waits and not above and not finding.attempts and not finding.accepted
