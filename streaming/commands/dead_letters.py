@@ -12,12 +12,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from streaming.pipeline.starting import COMPARE
 from streaming.settings import KafkaSettings, Settings
 from streaming.topics import Record, Watcher, publish_again
 
 AT_ONCE = 500
-COMPARE = "a full comparison is needed: `reconcile sweep`"
-"""What is left to do for a record that is gone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,14 +30,13 @@ from streaming.again.replay import (
 from streaming.again.sweep import Interrupted
 from streaming.commands import workers
 from streaming.commands.bookmark import BookmarkDesk
-from streaming.commands.dead_letters import COMPARE
 from streaming.commands.handing import hand_over, wait_unless
 from streaming.commands.mode import StreamNames
 from streaming.commands.own_stream import OwnStream, add_settle
 from streaming.commands.pause import time_of
 from streaming.commands.stopping import stopped_by_signals
 from streaming.pipeline.session import spark_session
-from streaming.pipeline.starting import other_than
+from streaming.pipeline.starting import COMPARE, other_than
 from streaming.pipeline.worker import Job
 from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of

@@ -15,6 +15,7 @@ from reconcilers.words.errors import EventsLost, Unreachable
 log = logging.getLogger("reconciler")
 
 COMPARE = "a full comparison is needed: `reconcile sweep`"
+"""What is left to do if records are gone."""
 """What is left to do where events are lost."""
 
 
