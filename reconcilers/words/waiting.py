@@ -92,7 +92,7 @@ RULES: Mapping[Wait, WaitRule] = {
     ),
     Wait.PAUSE: WaitRule("a person has paused repairs", Ends.TIME, "reconcile resume"),
     Wait.PILOT: WaitRule(
-        "a pilot takes other mailboxes, systems or kinds, or none runs and only a pilot may repair",
+        "the pilot names others, or `repair.only_pilot` is set and no pilot runs",
         Ends.TIME,
         "reconcile pilot",
     ),
@@ -100,7 +100,7 @@ RULES: Mapping[Wait, WaitRule] = {
         "our keyspace is not as it was left", Ends.PERSON, "reconcile resume --own-keyspace"
     ),
     Wait.PAUSES_UNKNOWN: WaitRule(
-        "our keyspace did not answer in time whether repairs are paused", Ends.STREAM
+        "our keyspace was too slow to read whether repairs are paused", Ends.STREAM
     ),
     Wait.BREAKER: WaitRule(
         "a breaker is open: more was found than is believable", Ends.PERSON, "reconcile resume"
@@ -132,7 +132,7 @@ RULES: Mapping[Wait, WaitRule] = {
         "the list that is counted may lack rows", Ends.PERSON, "reconcile sweep"
     ),
     Wait.OWNER: WaitRule("the owner of a mailbox is in doubt", Ends.STREAM),
-    Wait.OTHER_TABLE: WaitRule("James may count in another table by now", Ends.STREAM),
+    Wait.OTHER_TABLE: WaitRule("James may write another table by now", Ends.STREAM),
     Wait.NODE_AWAY: WaitRule("a node is down, or was a short time ago", Ends.STREAM),
     Wait.LEASE: WaitRule("another process may hold the lease", Ends.STREAM),
 }

@@ -1,5 +1,6 @@
 """The commit-msg hook: what it refuses, what it lets through, and that git asks it."""
 
+import os
 import subprocess
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
@@ -58,7 +59,10 @@ def test_git_asks_it(tmp_path: Path) -> None:
     def git(*arguments: str) -> subprocess.CompletedProcess[str]:
         named = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
         line = ["git", *named, "-c", f"core.hooksPath={HOOKS}", *arguments]
-        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+        alone = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}  # no signing, no other hooks
+        return subprocess.run(
+            line, cwd=tmp_path, env=alone, capture_output=True, text=True, check=False
+        )
 
     git("init", "--quiet")
     (tmp_path / "page").write_text("a page")
