@@ -18,21 +18,13 @@ from pathlib import Path
 
 from reconcilers.words.errors import ReconcilerError
 from reconcilers.words.exit_codes import MEANINGS, ExitCode
-from streaming.commands import (
-    bookmark,
-    canary,
-    doctor,
-    explain,
-    findings,
-    lwt_report,
-    pause,
-    pilot,
-    replay,
-    status,
-    stream,
-    sweep,
-)
-from streaming.commands.stopping import ended_by_sigterm
+from streaming.commands.again import bookmark, replay, sweep
+from streaming.commands.doctor import command as doctor
+from streaming.commands.look import explain, status
+from streaming.commands.lwt import report as lwt_report
+from streaming.commands.person import findings, pause, pilot
+from streaming.commands.running import canary, stream
+from streaming.commands.running.signals import ended_by_sigterm
 from streaming.monitoring import logs
 from streaming.settings import load
 

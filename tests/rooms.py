@@ -7,20 +7,20 @@ Arrows = dict[str, set[str]]
 
 def arrows(root: str) -> Arrows:
     """By room, the rooms it imports. A room is a folder or a file at the top of the package."""
-    graph = grimp.build_graph(root)
+    graph = grimp.build_graph(root.partition(".")[0])
     found: Arrows = {room: set() for room in graph.find_children(root)}
-    for module in graph.modules:
+    for module in graph.find_descendants(root):
         for imported in graph.find_modules_directly_imported_by(module):
-            if root not in (module, imported):
-                found[room_of(module)].add(room_of(imported))
+            if imported.startswith(f"{root}."):
+                found[room_of(module, root)].add(room_of(imported, root))
     for room, others in found.items():
         others.discard(room)
     return found
 
 
-def room_of(module: str) -> str:
-    """``streaming.steps`` of ``streaming.steps.look``."""
-    return ".".join(module.split(".")[:2])
+def room_of(module: str, root: str) -> str:
+    """``streaming.steps`` of ``streaming.steps.look`` below the root ``streaming``."""
+    return f"{root}.{module.removeprefix(f'{root}.').partition('.')[0]}"
 
 
 def floors(found: Arrows) -> list[set[str]]:

@@ -14,7 +14,7 @@ from reconcilers.limits.pilot import OwnerOf, Pilot
 from reconcilers.limits.write_target import ALL, WriteTarget
 from reconcilers.words.iso import iso
 from reconcilers.words.model import Micros
-from reconcilers.words.waiting import Wait, Waiting
+from reconcilers.words.waiting import RULES, Wait, Waiting
 
 PILOT = "pilot"
 """What a pilot's pause is of."""
@@ -82,6 +82,15 @@ class Pause:
             return Waiting(Wait.OWN_KEYSPACE, str(self))
         only_pilot = self.pilot is not None or self == NO_PILOT
         return Waiting(Wait.PILOT if only_pilot else Wait.PAUSE, str(self))
+
+    @property
+    def command(self) -> str:
+        """The command that ends it."""
+        if self.pilot is not None:
+            return "reconcile pilot --end"
+        if self == NO_PILOT:
+            return "reconcile pilot --user NAME"
+        return RULES[self.waiting.wait].command
 
 
 def in_doubt(why: str) -> Pause:

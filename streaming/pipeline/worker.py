@@ -1,7 +1,7 @@
 """What runs inside Spark's Python workers: steps 3–4 for keys (`repair_task` has steps 5–7).
 
 The functions made here are sent to the workers, so they hold values only, and functions of modules;
-those of a `Job` (`streaming.commands.workers`) make each process its own connections, once.
+those of a `Job` (`streaming.commands.wiring.workers`) make each process its own connections, once.
 """
 
 from __future__ import annotations

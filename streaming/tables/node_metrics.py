@@ -1,6 +1,6 @@
 """What each node counts of its tables, as far as it tells by CQL: virtual tables of Cassandra 4.
 
-They are of the node that is asked. `streaming.monitoring.lwt_beans` reads what they lack.
+They are of the node that is asked. `streaming.commands.lwt.beans` reads what they lack.
 """
 
 from __future__ import annotations

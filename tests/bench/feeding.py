@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkpoints.cassandra import CassandraLineage
-from streaming.commands import workers
+from streaming.commands.wiring import workers
 from streaming.pipeline import worker
 from streaming.settings import load
 from streaming.steps.glance import Glance

@@ -18,7 +18,7 @@ import pyarrow as pa
 from checkpoints.cassandra import CassandraLineage, Store
 from reconcilers.declared.family import Family, Projection, bind
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
-from streaming.commands import workers
+from streaming.commands.wiring import workers
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline import worker
 from streaming.pipeline.arrow import SettledKeys

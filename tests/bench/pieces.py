@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from reconcilers.declared.family import Family, bind
 from reconcilers.rows.memory import Entry
-from streaming.commands import workers
+from streaming.commands.wiring import workers
 from streaming.pipeline import worker
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper

@@ -20,7 +20,7 @@ from deploy.mailserver.truth import Strength
 from deploy.mailserver.workload import Workload, run
 from reconcilers.lwt.cost import Cost, mean_ms, sentence
 from reconcilers.lwt.statements import Metric
-from streaming.commands.lwt_shown import Shown, as_text
+from streaming.commands.lwt.report_shown import Shown, as_text
 from streaming.settings import load
 from tests.bench.report import publish, table
 from tests.endpoints import Endpoints

@@ -10,8 +10,8 @@ from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, Ne
 
 from deploy.prepare import prepare_topics
 from reconcilers.declared.families.message import MESSAGE
-from streaming.commands.checks.broker import topics
-from streaming.commands.checks.check import KafkaContext, Level
+from streaming.commands.doctor.checks.broker import topics
+from streaming.commands.doctor.checks.check import KafkaContext, Level
 from streaming.settings import KafkaSettings, Settings
 from streaming.topics import Watcher, own_topics
 from tests.endpoints import Endpoints

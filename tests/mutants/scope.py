@@ -23,7 +23,7 @@ class Part:
 
 
 WORKER = "streaming/pipeline/worker.py"
-FINDINGS = "streaming/commands/findings.py"
+FINDINGS = "streaming/commands/person/findings.py"
 
 PARTS = (
     Part("reconcilers", 0.03, ("reconcilers/**/*.py",)),
@@ -46,11 +46,11 @@ PARTS = (
             "streaming/monitoring/lag.py",
             "streaming/monitoring/clocks.py",
             "streaming/monitoring/nodes.py",
-            "streaming/commands/deciding.py",
-            "streaming/commands/finding_filter.py",
-            "streaming/commands/findings.py",
-            "streaming/commands/undoing.py",
-            "streaming/commands/listing.py",
+            "streaming/commands/person/decisions.py",
+            "streaming/commands/arguments/finding_filter.py",
+            "streaming/commands/person/findings.py",
+            "streaming/commands/person/undo.py",
+            "streaming/commands/person/listing.py",
             "streaming/tables/cql.py",
             "streaming/tables/rate_limit.py",
         ),
@@ -67,8 +67,11 @@ PARTS = (
             (WORKER, "Job.publish"),
             (WORKER, "_keep_undecodable"),
             *((FINDINGS, name) for name in ("add_command", "_add_decisions", "run", "_mailboxes")),
-            ("streaming/commands/finding_filter.py", "add_filter"),
-            *(("streaming/commands/undoing.py", name) for name in ("undo_desk", "_of_counters")),
+            ("streaming/commands/arguments/finding_filter.py", "add_filter"),
+            *(
+                ("streaming/commands/person/undo.py", name)
+                for name in ("undo_desk", "_of_counters")
+            ),
         ),
     ),
 )

@@ -8,8 +8,8 @@ from py4j.java_gateway import launch_gateway
 
 from deploy.embedded.ports import free_ports
 from reconcilers.words.errors import Misconfigured, Refused, Unreachable
-from streaming.monitoring.jvm import Jvm
-from streaming.monitoring.lwt_beans import JmxLogin, beans_of
+from streaming.commands.lwt.beans import JmxLogin, beans_of
+from streaming.commands.lwt.jvm import Jvm
 
 PATIENCE_S = 60.0
 

@@ -11,7 +11,7 @@ from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 
 from reconcilers.lwt.cost import Cost, TableWork, cost_of
-from streaming.commands.lwt_report import Beans, Reader, asking, measured
+from streaming.commands.lwt.report import Beans, Reader, asking, measured
 from streaming.settings import CassandraSettings
 from streaming.tables.node_metrics import node_metrics
 

@@ -26,7 +26,7 @@ from checkpoints.bookmarks import Bookmark, flat
 from checkpoints.cassandra import CassandraBookmarks, CassandraLineage, Store, create_schema
 from checkpoints.clock import now_micros, to_micros
 from reconcilers.declared.capture import text_of
-from streaming.commands.mode import StreamNames
+from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, load
 from streaming.topics import Watcher
 from tests.endpoints import Endpoints

@@ -15,7 +15,7 @@ from cassandra.cluster import Session
 from checkpoints.bookmarks import Bookmark
 from checkpoints.cassandra import CassandraBookmarks, Store, create_schema
 from reconcilers.words.exit_codes import ExitCode
-from streaming.commands.mode import StreamNames
+from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, load
 from tests.endpoints import Endpoints
 from tests.stack.scenes import Scene, reconcile

@@ -31,10 +31,10 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.words.errors import Misconfigured, Unreachable
 from reconcilers.words.model import Kind, Slot
 from streaming import app
-from streaming.commands import status
-from streaming.commands.holding import Holding, clocks_apart
-from streaming.commands.mode import StreamNames
-from streaming.commands.threads import Threads
+from streaming.commands.look import status
+from streaming.commands.running.leases import Holding, clocks_apart
+from streaming.commands.running.threads import Threads
+from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, Settings, load
 from streaming.tables import disconnect
 from streaming.topics import Watcher, own_topics, publish_dead_letters

@@ -15,7 +15,7 @@ from checkpoints.cassandra import CassandraBookmarks, CassandraLineage, Store
 from reconcilers.rows.finding import State
 from reconcilers.words.exit_codes import ExitCode
 from reconcilers.words.model import Kind
-from streaming.commands.mode import StreamNames
+from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import KafkaSettings, Mode, load
 from streaming.topics import Watcher
 from tests.stack.mirror import Mirror

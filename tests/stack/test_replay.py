@@ -19,7 +19,7 @@ from cassandra.cluster import Session
 from checkpoints.bookmarks import Bookmark, flat
 from checkpoints.cassandra import CassandraBookmarks, Store
 from reconcilers.words.exit_codes import ExitCode
-from streaming.commands.mode import StreamNames
+from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, load
 from streaming.topics import Watcher
 from tests.endpoints import Running

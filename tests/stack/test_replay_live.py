@@ -23,7 +23,7 @@ from checkpoints.bookmarks import Bookmark, flat
 from checkpoints.cassandra import CassandraBookmarks, Store
 from deploy.comparison.full_comparison import message_differences
 from deploy.comparison.snapshot import read_whole
-from streaming.commands.mode import StreamNames
+from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, load
 from streaming.topics import Watcher
 from tests.endpoints import Running

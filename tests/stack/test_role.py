@@ -24,7 +24,7 @@ from reconcilers.rows.finding import State
 from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.exit_codes import ExitCode
 from streaming import app
-from streaming.monitoring.jvm import Jvm
+from streaming.commands.lwt.jvm import Jvm
 from streaming.settings import Settings, load
 from streaming.tables import connect, disconnect, open_session
 from tests.contract.making import a_finding, a_slot

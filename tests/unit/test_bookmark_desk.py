@@ -4,7 +4,7 @@ import pytest
 
 from checkpoints.bookmarks import Bookmark
 from reconcilers.words.errors import Misconfigured
-from streaming.commands.bookmark import BookmarkDesk
+from streaming.commands.again.bookmark import BookmarkDesk
 from tests.fakes.checkpoints.progress import MemoryBookmarks
 
 NOW = 1_800_000_000_000_000

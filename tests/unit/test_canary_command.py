@@ -10,8 +10,8 @@ import pytest
 
 from checkpoints.bookmarks import Bookmark
 from reconcilers.words.errors import AlreadyRunning, Misconfigured
-from streaming.commands import canary
-from streaming.commands.mode import StreamNames
+from streaming.commands.running import canary
+from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, Settings
 from tests.builders.canaries import reached
 from tests.fakes.checkpoints.progress import MemoryBookmarks

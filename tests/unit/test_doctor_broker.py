@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import cast
 
 from reconcilers.declared.families.message import MESSAGE
-from streaming.commands.checks.broker import topics
-from streaming.commands.checks.check import KafkaContext, Level
+from streaming.commands.doctor.checks.broker import topics
+from streaming.commands.doctor.checks.check import KafkaContext, Level
 from streaming.settings import Settings
 from streaming.topics import Watcher
 

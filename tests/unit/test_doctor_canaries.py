@@ -10,8 +10,8 @@ import pytest
 from checkpoints.bookmarks import Bookmark
 from reconcilers.declared.family import Schema
 from reconcilers.words.model import Micros
-from streaming.commands.checks import canary
-from streaming.commands.checks.check import CassandraContext, Check, Level
+from streaming.commands.doctor.checks import canary
+from streaming.commands.doctor.checks.check import CassandraContext, Check, Level
 from streaming.settings import Settings
 from streaming.tables import Cluster
 from tests.builders.canaries import reached

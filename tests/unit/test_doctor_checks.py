@@ -17,10 +17,10 @@ from reconcilers.declared.family import Schema
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from reconcilers.declared.tally import Tally
 from reconcilers.words.errors import OtherSchema, Refused
-from streaming.commands.checks import capture
-from streaming.commands.checks import schema as structure
-from streaming.commands.checks.check import CassandraContext, Check, Level
-from streaming.commands.doctor import unread_segments
+from streaming.commands.doctor.checks import capture
+from streaming.commands.doctor.checks import schema as structure
+from streaming.commands.doctor.checks.check import CassandraContext, Check, Level
+from streaming.commands.doctor.command import unread_segments
 from streaming.settings import Settings
 from streaming.tables import Cluster
 from tests.fakes.schema_store import MemorySchemaStore

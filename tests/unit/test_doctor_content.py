@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from reconcilers.declared.family import Schema
-from streaming.commands.checks import permissions as rights
-from streaming.commands.checks.check import Level
-from streaming.commands.checks.content import content_readable
+from streaming.commands.doctor.checks import permissions as rights
+from streaming.commands.doctor.checks.check import Level
+from streaming.commands.doctor.checks.content import content_readable
 from tests.unit.test_doctor_checks import JAMES, FakeCluster, looked
 from tests.unit.test_doctor_rights import as_listed, needed
 

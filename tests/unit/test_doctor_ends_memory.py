@@ -13,8 +13,8 @@ from checkpoints.losses import Loss
 from checkpoints.schema.upgrade import upgrade
 from reconcilers.words.errors import Refused, Unreachable
 from streaming import app
-from streaming.commands import doctor
-from streaming.commands.checks.check import Check, Level
+from streaming.commands.doctor import command as doctor
+from streaming.commands.doctor.checks.check import Check, Level
 from streaming.tables import own_keyspace
 from tests.fakes.checkpoints.losses import MemoryLosses
 from tests.fakes.checkpoints.memory import MemoryLineage

@@ -8,8 +8,8 @@ import pytest
 from checkpoints.cassandra import Store
 from reconcilers.words.errors import Refused
 from reconcilers.words.exit_codes import ExitCode
-from streaming.commands.checks.check import Level
-from streaming.commands.checks.guardrails import guardrails
+from streaming.commands.doctor.checks.check import Level
+from streaming.commands.doctor.checks.guardrails import guardrails
 from streaming.tables.guardrails import refuse_guardrails
 from tests.unit.test_doctor_checks import FakeCluster, looked
 

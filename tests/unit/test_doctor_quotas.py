@@ -5,9 +5,9 @@ from typing import Any, cast
 import pytest
 
 from reconcilers.counters.live_table import APART, WRITTEN
-from streaming.commands.checks import permissions, quotas
-from streaming.commands.checks import schema as structure
-from streaming.commands.checks.check import Check, Level
+from streaming.commands.doctor.checks import permissions, quotas
+from streaming.commands.doctor.checks import schema as structure
+from streaming.commands.doctor.checks.check import Check, Level
 from streaming.settings import Settings
 from streaming.tables import Cluster
 from tests.unit.test_doctor_checks import EVERYTHING, JAMES, NEWER, FakeCluster, looked

@@ -8,8 +8,8 @@ import pytest
 
 from reconcilers.declared.family import Schema
 from reconcilers.words.model import NEVER_WRITTEN
-from streaming.commands.checks import permissions as rights
-from streaming.commands.checks.check import Level
+from streaming.commands.doctor.checks import permissions as rights
+from streaming.commands.doctor.checks.check import Level
 from streaming.settings import Settings
 from tests.unit.test_doctor_checks import (
     EVERYTHING,

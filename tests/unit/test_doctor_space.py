@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from streaming.commands.checks import space
-from streaming.commands.checks.check import Level
+from streaming.commands.doctor.checks import space
+from streaming.commands.doctor.checks.check import Level
 from tests.unit.test_doctor_checks import FakeCluster, levels, looked
 
 

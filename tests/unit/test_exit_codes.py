@@ -15,8 +15,8 @@ import pytest
 from reconcilers.words.errors import ReconcilerError, Refused
 from reconcilers.words.exit_codes import MEANINGS, ExitCode
 from streaming import app
-from streaming.commands import status
-from streaming.commands.stopping import stopped_by_signals
+from streaming.commands.look import status
+from streaming.commands.running.signals import stopped_by_signals
 
 ROOT = Path(__file__).resolve().parents[2]
 CODES = {

@@ -21,9 +21,9 @@ from reconcilers.rows.finding import Action, Attempts, Finding, State
 from reconcilers.rows.memory import Entry
 from reconcilers.words.key import text_of
 from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
-from streaming.commands.deciding import RETRY, Desk
-from streaming.commands.finding_filter import FindingFilter
-from streaming.commands.orders import Orders
+from streaming.commands.arguments.finding_filter import FindingFilter
+from streaming.commands.person.decisions import RETRY, Desk
+from streaming.commands.person.orders import Orders
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules

@@ -17,11 +17,11 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.sweep.lost_rows import LostRows, together
 from reconcilers.words.key import WHOLE_TABLE, text_of
 from reconcilers.words.model import Kind, Slot, Wake
-from streaming.commands.dead_letters import place_of
-from streaming.commands.deciding import ACCEPT, RETRY, Desk
-from streaming.commands.finding_filter import FindingFilter
-from streaming.commands.listing import FORMATS, as_csv, as_json_lines, as_table
-from streaming.commands.orders import Orders
+from streaming.commands.arguments.finding_filter import FindingFilter
+from streaming.commands.person.dead_letters import place_of
+from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
+from streaming.commands.person.listing import FORMATS, as_csv, as_json_lines, as_table
+from streaming.commands.person.orders import Orders
 from streaming.topics import Record
 from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import a_finding, a_slot

@@ -24,12 +24,12 @@ from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Slot, Wake
 from reconcilers.words.waiting import RULES, Wait, Waiting
-from streaming.commands import finding_filter
-from streaming.commands import findings as command
-from streaming.commands.deciding import ACCEPT, RETRY, Desk
-from streaming.commands.finding_filter import FindingFilter
-from streaming.commands.listing import as_csv, as_table
-from streaming.commands.orders import Orders
+from streaming.commands.arguments import finding_filter, times
+from streaming.commands.arguments.finding_filter import FindingFilter
+from streaming.commands.person import findings as command
+from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
+from streaming.commands.person.listing import as_csv, as_table
+from streaming.commands.person.orders import Orders
 from tests.contract.making import a_finding
 from tests.fakes.checkpoints.memory import MemoryJournal
 
@@ -152,16 +152,16 @@ def test_what_is_no_message_may_be_what_a_counter_is_of() -> None:
 def test_places_ids_and_days_are_read() -> None:
     assert finding_filter.key_of(f"{MAILBOX}/7") == f"{MAILBOX}/7"
     assert places(f"{MAILBOX}/7") == {MESSAGE.name: SLOT}
-    assert finding_filter.uuid_of(str(MAILBOX)) == MAILBOX
-    assert finding_filter.day_of("2026-11-21") == date(2026, 11, 21)
-    assert finding_filter.day_of("today") == datetime.now(UTC).date()
+    assert times.uuid_of(str(MAILBOX)) == MAILBOX
+    assert times.day_of("2026-11-21") == date(2026, 11, 21)
+    assert times.day_of("today") == datetime.now(UTC).date()
 
 
 @pytest.mark.parametrize(
     ("read", "text", "wanted"),
     [
-        (finding_filter.uuid_of, "inbox", "a mailbox id"),
-        (finding_filter.day_of, "21.11.", "a day as YYYY-MM-DD"),
+        (times.uuid_of, "inbox", "a mailbox id"),
+        (times.day_of, "21.11.", "a day as YYYY-MM-DD"),
     ],
 )
 def test_what_cannot_be_read_says_what_is_wanted(read: object, text: str, wanted: str) -> None:

@@ -15,9 +15,10 @@ from reconcilers.limits.pilot import Pilot
 from reconcilers.words.errors import Overloaded, Unreachable
 from reconcilers.words.model import Micros
 from streaming import app
-from streaming.commands import generations as command
-from streaming.commands import pause, undoing
-from streaming.commands.orders import Orders
+from streaming.commands.person import pause
+from streaming.commands.person import undo as undoing
+from streaming.commands.person.orders import Orders
+from streaming.commands.wiring import generations as command
 from streaming.settings import Settings
 from tests.builders.rows import NOW, SECOND
 from tests.fakes.checkpoints.generations import MemoryGenerations

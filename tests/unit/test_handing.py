@@ -13,8 +13,8 @@ from checkpoints.clock import now_micros
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.words.model import Kind, Slot, Wake, look_again
 from streaming.again.sweep import SweepMark
-from streaming.commands.handing import observes, waiting
-from streaming.commands.sweep import wait_until_it_counts
+from streaming.commands.again.sweep import wait_until_it_counts
+from streaming.commands.wiring.hand_over import observes, waiting
 from streaming.pipeline.failures import SliceFailures
 from streaming.topics import Record, suspect_record
 from tests.builders.rows import SECOND

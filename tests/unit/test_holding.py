@@ -11,8 +11,8 @@ import pytest
 
 from checkpoints.lease import Holder, Lease
 from reconcilers.words.errors import AlreadyRunning, EndedItself, Unreachable
-from streaming.commands import holding
-from streaming.commands.threads import Threads
+from streaming.commands.running import leases as holding
+from streaming.commands.running.threads import Threads
 from streaming.settings import Mode
 from tests.fakes.checkpoints.lease import MemoryLease
 from tests.stack.streams import until

@@ -23,7 +23,7 @@ from reconcilers.limits.ceiling import MINUTE
 from reconcilers.rows.finding import Action, Attempts, State
 from reconcilers.rows.memory import UUID_EPOCH_100NS
 from reconcilers.words.model import NEVER_WRITTEN, NO_PROJECTION, PUBLISHED, SECOND, Kind
-from streaming.commands.listing import COLUMNS, TIMES
+from streaming.commands.person.listing import COLUMNS, TIMES
 from streaming.counters import correct, loop
 from streaming.monitoring import report
 from streaming.pipeline import breakers, starting, supervisor

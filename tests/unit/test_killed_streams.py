@@ -12,7 +12,7 @@ from checkpoints.bookmarks import Place
 from checkpoints.failing import FailingSlice
 from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.model import Micros
-from streaming.commands import workers
+from streaming.commands.wiring import workers
 from streaming.pipeline import query as module
 from streaming.pipeline.failures import ALONE_FOR, TRIES, TRIES_ALONE, SliceFailures
 from streaming.pipeline.query import GIVEN_UP

@@ -31,7 +31,7 @@ from reconcilers.rows.finding import State
 from reconcilers.words.errors import ReadFailed, Refused
 from reconcilers.words.model import Slot
 from reconcilers.words.waiting import Wait, Waiting
-from streaming.commands.kept import chosen, one_table_each
+from streaming.commands.wiring.kept_tallies import chosen, one_table_each
 from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.live_table import READ_EVERY, LiveTables
 from streaming.counters.undo import CounterUndo

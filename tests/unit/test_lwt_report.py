@@ -13,11 +13,11 @@ from reconcilers.lwt.cost import PAXOS, cost_of
 from reconcilers.lwt.statements import Counts, Gauges, Metric, NodeSnapshot, Table
 from reconcilers.words.errors import Unreachable
 from streaming import app
-from streaming.commands.lwt_report import Ask, Beans, Reader, asking, measured
-from streaming.commands.lwt_shown import Shown, as_json, as_table, as_text
-from streaming.monitoring.lwt_beans import JmxLogin, NodeBeans
+from streaming.commands.lwt.beans import JmxLogin, NodeBeans
+from streaming.commands.lwt.own_reads import newly_confirmed, suspects_confirmed
+from streaming.commands.lwt.report import Ask, Beans, Reader, asking, measured
+from streaming.commands.lwt.report_shown import Shown, as_json, as_table, as_text
 from streaming.monitoring.metrics import Metrics, serve
-from streaming.monitoring.own_reads import newly_confirmed, suspects_confirmed
 from streaming.settings import CassandraSettings, MetricsSettings
 from streaming.tables.node_metrics import NodeCounts
 

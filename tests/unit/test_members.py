@@ -10,9 +10,9 @@ from reconcilers.sweep.lost_rows import LostRow, LostRows, place_of, together
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Slot
-from streaming.commands.finding_filter import FindingFilter
-from streaming.commands.listing import FORMATS
-from streaming.commands.members import members
+from streaming.commands.arguments.finding_filter import FindingFilter
+from streaming.commands.person.listing import FORMATS
+from streaming.commands.person.members import members
 from tests.builders.rows import MAILBOX, NOW, OTHER_ID
 from tests.fakes.checkpoints.lost_rows import MemoryLostRows
 from tests.fakes.checkpoints.memory import MemoryJournal

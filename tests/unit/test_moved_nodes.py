@@ -11,7 +11,7 @@ import pytest
 
 from reconcilers.words.errors import EndedItself
 from reconcilers.words.exit_codes import ExitCode
-from streaming.commands import canary
+from streaming.commands.running import canary
 from streaming.settings import CassandraSettings
 from streaming.tables import connect, disconnect, moved
 from tests.fakes.cql_server import serving

@@ -14,8 +14,8 @@ from reconcilers.rows.memory import Watching
 from reconcilers.words.errors import EventsLost
 from reconcilers.words.model import Micros
 from streaming.canary.memory_watch import MemoryReport, MemoryWatch
-from streaming.commands.driver import other_stream
-from streaming.commands.mode import StreamNames
+from streaming.commands.wiring.driver import other_stream
+from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.starting import OtherStream, StartingPoint
 from streaming.settings import Mode, Settings

@@ -15,7 +15,7 @@ from checkpoints.schema.upgrade import upgrade
 from reconcilers.words.errors import Misconfigured, Overloaded, Refused
 from reconcilers.words.exit_codes import ExitCode
 from streaming import app
-from streaming.commands import doctor
+from streaming.commands.doctor import command as doctor
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import own_keyspace
 from tests.fakes.checkpoints.owner import MemoryOwner

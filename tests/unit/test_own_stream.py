@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from reconcilers.words.errors import AlreadyRunning, Misconfigured
-from streaming.commands import own_stream
-from streaming.commands.mode import StreamNames
-from streaming.commands.own_stream import OwnStream
+from streaming.commands.running import own_stream
+from streaming.commands.running.own_stream import OwnStream
+from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, Settings
 from tests.fakes.checkpoints.lease import MemoryLease
 

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from reconcilers.words.errors import Unreachable
 from streaming.again.sweep import Interrupted
-from streaming.commands.sweeping import LONGEST_PAUSE, LOOKS_EVERY, OwnSweeps
+from streaming.commands.running.own_sweeps import LONGEST_PAUSE, LOOKS_EVERY, OwnSweeps
 from streaming.monitoring.metrics import Metrics
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from checkpoints.bookmarks import Offsets
-from streaming.commands.dead_letters import DeadLetterRetry
-from streaming.commands.mode import StreamNames
+from streaming.commands.person.dead_letters import DeadLetterRetry
+from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import CassandraSettings, KafkaSettings, Mode, Settings
 from streaming.topics import Record, own_topics
 

@@ -14,8 +14,9 @@ from checkpoints.cassandra import CassandraOwner, Store
 from checkpoints.schema.upgrade import upgrade
 from reconcilers.words.errors import Misconfigured, Refused, Unreachable
 from streaming import app
-from streaming.commands import canary, doctor
-from streaming.commands.canary import warn_of_another
+from streaming.commands.doctor import command as doctor
+from streaming.commands.running import canary
+from streaming.commands.running.canary import warn_of_another
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import own_keyspace
 from tests.fakes.checkpoints.owner import MemoryOwner

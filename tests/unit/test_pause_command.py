@@ -10,7 +10,8 @@ import pytest
 from reconcilers.limits.breakers import Breaker
 from reconcilers.limits.write_target import ALL, REMOVALS
 from streaming import app
-from streaming.commands import pause as command
+from streaming.commands.arguments import people
+from streaming.commands.person import pause as command
 from tests.builders.rows import NOW, SECOND
 from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.fakes.checkpoints.pauses import MemoryPauses
@@ -30,7 +31,7 @@ def journal(monkeypatch: pytest.MonkeyPatch) -> MemoryJournal:
 def pauses(journal: MemoryJournal, monkeypatch: pytest.MonkeyPatch) -> MemoryPauses:
     kept = MemoryPauses()
     monkeypatch.setattr(command, "pauses_of", lambda settings: kept)
-    monkeypatch.setattr(command, "now_micros", lambda: NOW)
+    monkeypatch.setattr(people, "now_micros", lambda: NOW)
     return kept
 
 

@@ -29,7 +29,7 @@ from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Kind, Suspect
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.app import _parser
-from streaming.commands.pause import ResumeDesk, listed, pausable
+from streaming.commands.person.pause import ResumeDesk, listed, pausable
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.pause_report import PauseReport
 from streaming.steps.outcome import Outcome

@@ -24,8 +24,9 @@ from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.model import Kind, Slot
 from reconcilers.words.waiting import Wait, Waiting
 from streaming import app
-from streaming.commands import pause as pause_command
-from streaming.commands import pilot as command
+from streaming.commands.arguments import people
+from streaming.commands.person import pause as pause_command
+from streaming.commands.person import pilot as command
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.pause_report import PauseReport
 from streaming.steps.pauses import OWNERS_FOR, PauseWatch
@@ -246,7 +247,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> MemoryPauses:
     kept, times = MemoryPauses(), iter(range(NOW, NOW + 100))
     theirs = {OWNERS[each]: {each} for each in OWNERS}
     monkeypatch.setattr(command, "pauses_of", lambda settings: kept)
-    monkeypatch.setattr(pause_command, "now_micros", lambda: next(times))
+    monkeypatch.setattr(people, "now_micros", lambda: next(times))
     monkeypatch.setattr(command, "connect", lambda settings: None)
     monkeypatch.setattr(
         command,

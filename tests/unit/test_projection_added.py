@@ -31,9 +31,9 @@ from reconcilers.words.model import (
     look_again,
 )
 from streaming import settings_page
-from streaming.commands.checks import permissions as rights
-from streaming.commands.checks import schema as structure
-from streaming.commands.checks.check import CassandraContext
+from streaming.commands.doctor.checks import permissions as rights
+from streaming.commands.doctor.checks import schema as structure
+from streaming.commands.doctor.checks.check import CassandraContext
 from streaming.settings import RepairSettings, Settings
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules

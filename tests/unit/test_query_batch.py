@@ -18,7 +18,7 @@ from reconcilers.rows.finding import Action
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Micros, Slot, Suspect, Wake
 from reconcilers.words.waiting import Wait, Waiting
-from streaming.commands import workers
+from streaming.commands.wiring import workers
 from streaming.pipeline import query as module
 from streaming.pipeline.failures import ALONE_FOR, TRIES_ALONE, SliceFailures
 from streaming.pipeline.query import (

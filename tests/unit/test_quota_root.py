@@ -13,7 +13,7 @@ from reconcilers.limits.pilot import Pilot
 from reconcilers.limits.write_target import correction_of
 from reconcilers.words.key import slot_from_text, slot_of
 from reconcilers.words.model import Kind, Slot
-from streaming.commands.finding_filter import FindingFilter, TheirPlaces
+from streaming.commands.arguments.finding_filter import FindingFilter, TheirPlaces
 from streaming.counters.counter_row import CounterRow, CounterRows, Owners
 from tests.builders.counters import CounterTables
 from tests.contract.making import a_finding

@@ -6,7 +6,7 @@ import pytest
 
 from reconcilers.declared.family import Schema
 from reconcilers.words.errors import EndedItself, Refused, Unreachable
-from streaming.commands.schema_watch import SchemaWatch, bound
+from streaming.commands.wiring.schema_watch import SchemaWatch, bound
 from streaming.settings import Settings
 from tests.unit.test_doctor_checks import JAMES
 

@@ -10,7 +10,7 @@ from checkpoints.bookmarks import Bookmark
 from checkpoints.clock import now_micros
 from checkpoints.lease import Holder
 from streaming.again.last_sweep import NOT_SWEPT
-from streaming.commands.status import (
+from streaming.commands.look.status import (
     REACHABLE,
     OpenCount,
     Status,

@@ -8,7 +8,7 @@ import pytest
 from checkpoints.sweeps import SweepRecord
 from reconcilers.words.errors import Misconfigured
 from streaming.again.sweep import SweepMark
-from streaming.commands.sweep import record_of
+from streaming.commands.again.sweep import record_of
 from streaming.settings import Settings
 from tests.builders.rows import DELAY, FAMILY, NOW, SECOND
 from tests.fakes.checkpoints.memory import MemoryLineage

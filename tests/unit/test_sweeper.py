@@ -14,7 +14,7 @@ from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Micros, Slot, Suspect
 from streaming.again.scan import Piece, SweptPiece, tables_of
 from streaming.again.sweep import AT_FIRST, GIVES_UP_AFTER, Sweeper, SweepMark, SweepResult
-from streaming.commands.sweeper import told_of
+from streaming.commands.wiring.sweeper import told_of
 from tests.builders.indexes import INDEX_SCHEMA
 from tests.builders.sieves import sieve
 from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage

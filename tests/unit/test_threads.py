@@ -17,11 +17,13 @@ from checkpoints.lease import Lease
 from reconcilers.words.errors import AlreadyRunning, EndedItself, ReconcilerError, Unreachable
 from reconcilers.words.exit_codes import ExitCode
 from streaming.canary.writer import CanaryKeeper
-from streaming.commands import canary, holding, own_stream, stream, workers
-from streaming.commands.mode import StreamNames
-from streaming.commands.own_stream import OwnStream
-from streaming.commands.sweeping import OwnSweeps
-from streaming.commands.threads import Threads
+from streaming.commands.running import canary, own_stream, stream
+from streaming.commands.running import leases as holding
+from streaming.commands.running.own_stream import OwnStream
+from streaming.commands.running.own_sweeps import OwnSweeps
+from streaming.commands.running.threads import Threads
+from streaming.commands.wiring import workers
+from streaming.commands.wiring.stream_names import StreamNames
 from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
 from streaming.settings import Mode, Settings

@@ -22,17 +22,17 @@ from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Slot, Wake
 from reconcilers.words.waiting import Wait
-from streaming.commands import findings
-from streaming.commands.deciding import RETRY, Desk
-from streaming.commands.finding_filter import (
+from streaming.commands.arguments.finding_filter import (
     FindingFilter,
     TheirPlaces,
     add_filter,
     filter_of,
-    moment_of,
 )
-from streaming.commands.orders import Orders
-from streaming.commands.undoing import Planned, UndoDesk
+from streaming.commands.arguments.times import moment_of
+from streaming.commands.person import findings
+from streaming.commands.person.decisions import RETRY, Desk
+from streaming.commands.person.orders import Orders
+from streaming.commands.person.undo import Planned, UndoDesk
 from streaming.steps.undo import Undoing, Undone
 from streaming.tables.rate_limit import RateLimiter
 from tests.contract.making import a_finding, a_slot
@@ -380,5 +380,5 @@ def test_the_log_is_of_a_day_or_without_one_of_the_time_that_is_meant() -> None:
 
 
 def test_a_moment_may_be_told_as_how_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.commands.finding_filter.now_micros", lambda: NOW)
+    monkeypatch.setattr("streaming.commands.arguments.times.now_micros", lambda: NOW)
     assert moment_of("2h") == NOW - 2 * HOUR

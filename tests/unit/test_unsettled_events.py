@@ -10,8 +10,8 @@ import pytest
 from checkpoints.bookmarks import Bookmark
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Slot
-from streaming.commands import unsettled
-from streaming.commands.unsettled import UnsettledEvents, names
+from streaming.commands.wiring import unsettled_events as unsettled
+from streaming.commands.wiring.unsettled_events import UnsettledEvents, names
 from streaming.topics import Record
 
 MAILBOX, MESSAGE = uuid1(), uuid1()

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from reconcilers.rows.finding import State
 from reconcilers.words.model import Kind, Slot
-from streaming.commands.unused_flags import unused_flags
+from streaming.commands.person.unused_flags import unused_flags
 from tests.builders.rows import MAILBOX, NOW
 
 OTHER, EMPTY = UUID(int=2), UUID(int=3)

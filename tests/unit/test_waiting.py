@@ -20,9 +20,9 @@ from reconcilers.rows.decision import ACCEPTABLE
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import Kind
 from reconcilers.words.waiting import RULES, Ends, Wait, Waiting
-from streaming.commands.deciding import ACCEPT
-from streaming.commands.listing import as_csv, as_table
-from streaming.commands.orders import Orders
+from streaming.commands.person.decisions import ACCEPT
+from streaming.commands.person.listing import as_csv, as_table
+from streaming.commands.person.orders import Orders
 from tests.builders.rows import FAMILY, NOW, SLOT, truth
 from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.unit.test_batches import MemoryPorts, batches
@@ -184,7 +184,7 @@ PLACES = {
     "reconcilers/limits/pause.py": {Wait.OWN_KEYSPACE, Wait.PAUSE, Wait.PILOT},
     "reconcilers/rows/refusal.py": {Wait.OBSERVING},
     "reconcilers/sweep/systematic.py": {Wait.DECISION},
-    "streaming/commands/counters.py": {Wait.LEASE},
+    "streaming/commands/wiring/counter_loop.py": {Wait.LEASE},
     "streaming/counters/correct.py": {Wait.DECISION},
     "streaming/counters/correction_breaker.py": {Wait.CEILING},
     "streaming/counters/count.py": {Wait.MESSAGES_DIFFER},

@@ -15,7 +15,7 @@ from checkpoints.clock import now_micros, to_micros
 from reconcilers.declared.family import Family, Projection
 from reconcilers.words.model import KeyValue, Micros, Slot, Wake
 from streaming.again.replay import DryReplayJob, ReplayJob
-from streaming.commands import workers
+from streaming.commands.wiring import workers
 from streaming.pipeline import worker
 from streaming.pipeline.worker import BatchLook, Connections, Job, look_task
 from streaming.settings import Settings

@@ -1,0 +1,222 @@
+"""``reconcile replay``: looks again at events that were settled before, after an incident.
+
+The live stream need not stop, and nothing of its progress is changed. What differs is left to it;
+where none runs it waits, or the command runs one until that is settled (``--settle``).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from checkpoints.bookmarks import Bookmark, Bookmarks, Place, Positions, flat
+from checkpoints.cassandra import CassandraBookmarks
+from reconcilers.declared.family import bind
+from reconcilers.words.errors import Misconfigured
+from streaming.again.progress import ShownProgress
+from streaming.again.replay import (
+    DryReplayJob,
+    Replay,
+    Replayable,
+    ReplayJob,
+    ReplayResult,
+    reader,
+    replayable,
+)
+from streaming.again.sweep import Interrupted
+from streaming.commands.again.bookmark import BookmarkDesk
+from streaming.commands.arguments.times import time_of
+from streaming.commands.running.own_stream import OwnStream, add_settle
+from streaming.commands.running.signals import stopped_by_signals
+from streaming.commands.wiring import workers
+from streaming.commands.wiring.hand_over import hand_over, wait_unless
+from streaming.commands.wiring.stream_names import StreamNames
+from streaming.pipeline.session import spark_session
+from streaming.pipeline.starting import COMPARE, other_than
+from streaming.pipeline.worker import Job
+from streaming.settings import Mode, Settings
+from streaming.tables import connect, schema_of
+from streaming.tables.own_keyspace import open_own
+from streaming.topics import Watcher
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile replay --from-offset … | --from-time T | --bookmark NAME [--to-time T]``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "replay", help="look again at events from a Kafka offset, a time, or a bookmark on"
+    )
+    begins = parser.add_mutually_exclusive_group(required=True)
+    begins.add_argument(
+        "--from-offset",
+        type=_place,
+        action="append",
+        metavar="TOPIC:PARTITION:OFFSET",
+        help="from here on; may be given for several partitions, no other is read",
+    )
+    begins.add_argument(
+        "--from-time", type=time_of, metavar="TIME", help="ISO 8601; UTC without an offset"
+    )
+    begins.add_argument("--bookmark", metavar="NAME", help="see `reconcile bookmark --list`")
+    parser.add_argument(
+        "--to-time", type=time_of, metavar="TIME", help="to here (all that the stream has settled)"
+    )
+    parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.REPAIR.value)
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what differs, and hand nothing over"
+    )
+    add_settle(parser)
+    parser.set_defaults(run=run)
+
+
+def _place(text: str) -> tuple[Place, int]:
+    topic, *numbers = text.rsplit(":", 2)
+    if not topic or len(numbers) < 2 or not all(each.isdigit() for each in numbers):
+        raise argparse.ArgumentTypeError(f"{text!r} is not TOPIC:PARTITION:OFFSET")
+    return (topic, int(numbers[0])), int(numbers[1])
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Replay; 0 when all was looked at and settled, 1 when not, or Kafka lacks some of it."""
+    stop = stopped_by_signals()
+    wait = partial(wait_unless, stop)
+    own = open_own(settings)
+    names = StreamNames.of(settings, Mode(arguments.mode))
+    family = settings.families()[0]
+    family = bind(family, schema_of(connect(settings.cassandra), settings.cassandra.keyspace))
+    job = workers.job(settings, family, names.suspects_topic)
+    bookmarks, stream = CassandraBookmarks(own.store), names.bookmarks(family)
+    with closing(Watcher(settings.kafka)) as watcher:
+        topics = (settings.kafka.topic_prefix,)
+        wanted = AskedOffsets(watcher, topics, bookmarks, stream).of(arguments)
+        print("\n".join(_asked(wanted)))
+        if not wanted.records:
+            return int(bool(wanted.gone))
+        sink = hand_over(job, names, own.store, watcher, wait)
+        again = _job(arguments, job)
+        try:
+            with (
+                OwnStream(settings, names, own.store, sink) as beside,
+                ShownProgress("events") as progress,
+            ):
+                if arguments.settle and not arguments.dry_run:
+                    beside.begin()
+                look = reader(spark_session(settings.stream), again)
+                publish = _nowhere if arguments.dry_run else sink.publish
+                at_once = settings.kafka.max_offsets_per_batch
+                held = partial(_beginnings, watcher, topics)
+                found = Replay(look, publish, progress, wait, at_once, held).run(wanted)
+                end = beside.finish()
+        except Interrupted:
+            print("stopped: what was found until then is handed over; begin again for the rest")
+            return stop.code
+    told = _suspects(found) if arguments.dry_run else end.lines()
+    print("\n".join([*_told(found), *told]))
+    return int(bool(end.waits or wanted.gone or found.gone or found.unread))
+
+
+def _job(arguments: argparse.Namespace, of: Job) -> ReplayJob:
+    made = DryReplayJob if arguments.dry_run else ReplayJob
+    return made(of.settings, of.family, of.suspects_topic, of.connect, of.examiner)
+
+
+def _beginnings(watcher: Watcher, topics: tuple[str, ...]) -> Positions:
+    return flat(watcher.beginning_offsets(topics))
+
+
+def _nowhere(_suspects: object) -> None:
+    """Nothing is handed over."""
+
+
+def _asked(wanted: Replayable) -> Iterator[str]:
+    yield from (f"gone: {each}: {COMPARE}" for each in wanted.gone)
+    for (topic, number), begin in sorted(wanted.begin.items()):
+        yield f"replays {topic}/{number} from {begin} to {wanted.end[topic, number] - 1}"
+    if not wanted.records:
+        yield "nothing to replay: what the stream has not settled yet it looks at itself"
+
+
+def _told(found: ReplayResult) -> Iterator[str]:
+    yield (
+        f"{found.records} events were read, {found.keys} keys compared,"
+        f" {found.suspects.total()} suspects found"
+    )
+    for reason, number in sorted(found.undecodable.items()):
+        yield f"not decoded: {number}: {reason}"
+    yield from (f"not looked at: {each}" for each in found.unread)
+    yield from (f"gone: {each}: {COMPARE}" for each in found.gone)
+
+
+def _suspects(found: ReplayResult) -> Iterator[str]:
+    for (projection, kind), seen in sorted(found.suspects.items()):
+        yield f"{projection}: {kind}: {seen} seen, none handed over"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedOffsets:
+    """What is asked for, as offsets of these topics."""
+
+    watcher: Watcher
+    topics: tuple[str, ...]
+    bookmarks: Bookmarks
+    stream: str
+
+    def of(self, arguments: argparse.Namespace) -> Replayable:
+        """As far as Kafka holds it, and no further than the stream has settled.
+
+        Raises `Misconfigured` where it names what is not there.
+        """
+        ends = flat(self.watcher.end_offsets(self.topics))
+        beginnings = _beginnings(self.watcher, self.topics)
+        begin = self._begin(arguments, ends)
+        newest = self.bookmarks.newest(self.stream)
+        settled = ends if newest is None else newest.settled
+        last = {place: min(end, settled.get(place, 0)) for place, end in ends.items()}
+        if arguments.to_time is not None:
+            until = self.watcher.offsets_at(self.topics, arguments.to_time)
+            last = {place: min(end, until.get(place, end)) for place, end in last.items()}
+        found = replayable(begin, last, beginnings)
+        if arguments.from_time is None:
+            return found
+        return replace(found, gone=tuple(_perhaps_gone(begin, beginnings)))
+
+    def _begin(self, arguments: argparse.Namespace, ends: Positions) -> Positions:
+        if arguments.bookmark is not None:
+            desk = BookmarkDesk(self.bookmarks, self.stream)
+            return self._of_bookmark(desk.named(arguments.bookmark), ends)
+        if arguments.from_time is not None:
+            return self.watcher.offsets_at(self.topics, arguments.from_time)
+        return _of_places(arguments.from_offset, ends)
+
+    def _of_bookmark(self, bookmark: Bookmark, ends: Positions) -> Positions:
+        """Partitions that were added since are read from their beginning."""
+        anew = other_than(bookmark.ids, self.watcher.ids(self.topics))
+        if anew:
+            raise Misconfigured(
+                f"bookmark {bookmark.name} is of other topics: {', '.join(anew)}"
+                f" was made anew since; {COMPARE}"
+            )
+        return {place: bookmark.settled.get(place, 0) for place in ends}
+
+
+def _perhaps_gone(begin: Positions, beginnings: Positions) -> Iterator[str]:
+    """Partitions whose oldest record is younger than the time, and was not their first."""
+    for (topic, number), offset in sorted(begin.items()):
+        oldest = beginnings.get((topic, number), 0)
+        if offset == oldest > 0:
+            yield f"{topic}/{number} before {oldest}: Kafka's retention may have passed since then"
+
+
+def _of_places(asked: Iterable[tuple[Place, int]], ends: Positions) -> Positions:
+    begin = dict(asked)
+    for (topic, number), offset in begin.items():
+        if (topic, number) not in ends:
+            known = ", ".join(f"{name}:{each}" for name, each in sorted(ends))
+            raise Misconfigured(f"--from-offset: {topic}:{number} is none of {known}")
+        if offset > ends[topic, number]:
+            end = ends[topic, number]
+            raise Misconfigured(f"--from-offset: {topic}:{number} ends at {end}, before {offset}")
+    return begin

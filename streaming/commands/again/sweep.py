@@ -1,0 +1,159 @@
+"""``reconcile sweep``: compares everything, so that nothing has to be known of the past.
+
+It writes nothing to James's tables: suspects go to the stream; where none runs they wait, or
+the command runs one until they are settled (``--settle``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+from checkpoints.clock import now_micros, to_seconds
+from checkpoints.sweeps import SweepRecord, Sweeps
+from reconcilers.declared.family import Family, bind, keeping
+from reconcilers.words.errors import Misconfigured
+from streaming.again.progress import ShownProgress
+from streaming.again.sweep import Interrupted, Sweeper, SweepMark, SweepResult
+from streaming.again.workers import MOST_TASKS
+from streaming.commands.arguments.names import did_you_mean
+from streaming.commands.arguments.people import NO_REASON
+from streaming.commands.running.leases import Alone, clocks_apart
+from streaming.commands.running.own_stream import OwnStream, add_settle
+from streaming.commands.running.signals import stopped_by_signals
+from streaming.commands.wiring import workers
+from streaming.commands.wiring.hand_over import hand_over, wait_unless
+from streaming.commands.wiring.stream_names import StreamNames
+from streaming.commands.wiring.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
+from streaming.settings import Mode, Settings
+from streaming.tables import connect, schema_of
+from streaming.tables.own_keyspace import open_own
+from streaming.topics import Watcher
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile sweep [--systems …] [--mode …] [--rate N] [--resume]``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "sweep", help="compare everything; what differs is left to the stream"
+    )
+    parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.REPAIR.value)
+    parser.add_argument(
+        "--systems",
+        metavar="NAME,…",
+        help="compare these projections only (messages are read for each of them)",
+    )
+    parser.add_argument("--rate", type=_rate, metavar="ROWS", help="most rows read per second")
+    parser.add_argument("--resume", action="store_true", help="go on with the one that was ended")
+    add_settle(parser)
+    parser.add_argument("--reason", default=NO_REASON, metavar="TEXT", help="kept")
+    parser.add_argument("--who", metavar="NAME", help="kept (your user name)")
+    parser.set_defaults(run=run)
+
+
+def _rate(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows per second")
+    return int(text)
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Sweep; 0 when all was read and settled, 1 when not, or memory is not whole."""
+    stop = stopped_by_signals()
+    settings = paced(settings, arguments.rate)
+    own, family = open_own(settings), _family(settings, arguments.systems)
+    names = StreamNames.of(settings, Mode(arguments.mode))
+    job = workers.job(settings, family, names.suspects_topic)
+    wait = partial(wait_unless, stop)
+    record: SweepRecord | None = None
+    found: SweepResult | None = None
+    try:
+        alone = Alone(own.store, lease_of(settings), clocks_apart(settings.stream))
+        with alone, closing(Watcher(settings.kafka)) as watcher:
+            sink = hand_over(job, names, own.store, watcher, wait)
+            with OwnStream(settings, names, own.store, sink) as stream, ShownProgress() as progress:
+                if arguments.settle:
+                    stream.begin()
+                tasks = BESIDE_A_STREAM if stream.runs else MOST_TASKS
+                with sweeper(job, own.store, sink, progress, wait, tasks) as made:
+                    if not arguments.resume:
+                        wait_until_it_counts(made.mark, wait)
+                    record = record_of(settings, arguments, made, family)
+                    found = made.run(record)
+                end = stream.finish()
+    except Interrupted:
+        if record is None:
+            print("stopped before it began")
+        elif found is None:
+            print("stopped: `reconcile sweep --resume` goes on from here")
+        else:
+            print("\n".join([*told_of(found), "stopped: what was found waits for the stream"]))
+        return stop.code
+    print("\n".join([*told_of(found), *end.lines()]))
+    return int(bool(end.waits or found.unread or found.memory is not None))
+
+
+def wait_until_it_counts(mark: SweepMark, wait: Callable[[float], None]) -> None:
+    """One that begins sooner after a loss was noticed would not make memory whole.
+
+    Where a clock is wrong nothing is waited for: it is told at the end.
+    """
+    watching = mark.lineage.watching()
+    early = 0 if watching is None else watching.sweeps_count_from(mark.delay) - now_micros()
+    if 0 < early <= mark.delay:
+        wait(to_seconds(early))
+
+
+def paced(settings: Settings, rows_per_second: int | None) -> Settings:
+    """The same at this pace, if one is given."""
+    if rows_per_second is None:
+        return settings
+    sweep = settings.sweep.model_copy(update={"rows_per_second": rows_per_second})
+    return settings.model_copy(update={"sweep": sweep})
+
+
+def _family(settings: Settings, systems: str | None) -> Family:
+    """The one with projections, as far as it is to be compared."""
+    family = settings.families()[0]
+    if systems is not None:
+        names = [name for name in systems.split(",") if name]
+        unknown = [name for name in names if name not in family.names]
+        if unknown or not names:
+            none_of = f"{', '.join(unknown) or 'nothing'} is none of {', '.join(family.names)}"
+            near = did_you_mean(unknown[0], family.names) if unknown else ""
+            raise Misconfigured(f"--systems: {none_of}{near}")
+        indexes = [each for each in family.projections[1:] if each.name in names]
+        family = keeping(family, [each.name for each in indexes])
+    schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)
+    return bind(family, schema)
+
+
+def record_of(
+    settings: Settings, arguments: argparse.Namespace, made: Sweeper, family: Family
+) -> SweepRecord:
+    """A new one, or the last one that has not ended."""
+    if arguments.resume:
+        left = left_of(made.sweeps, family)
+        why = made.mark.refused(left)
+        if why is not None:
+            print(f"it will not make memory whole: {why}", file=sys.stderr)
+        return left
+    who = arguments.who or getpass.getuser()
+    record = SweepRecord(now_micros(), who, arguments.reason, family.names, settings.sweep.ranges)
+    made.sweeps.begin(record)
+    return record
+
+
+def left_of(sweeps: Sweeps, family: Family) -> SweepRecord:
+    """The last one that has not ended. Raises `Misconfigured` without one of these systems."""
+    left = [each for each in sweeps.all() if each.ended_at is None]
+    if not left:
+        raise Misconfigured("no sweep is left to go on with: begin one without --resume")
+    if left[0].systems != family.names:
+        compared = ",".join(left[0].systems)
+        raise Misconfigured(f"the sweep that is left compares --systems {compared}")
+    return left[0]

@@ -1,0 +1,1 @@
+"""What a person types on the command line, read."""

@@ -1,0 +1,142 @@
+"""Which findings a person means: by what they are, where, whose, and when; or by their keys."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from uuid import UUID
+
+from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import QuotaRoot
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.key import named, shape, slot_from_text
+from reconcilers.words.model import Kind, Micros, Slot
+from streaming.commands.arguments.names import one_of
+from streaming.commands.arguments.times import moment_of, uuid_of
+
+NAMESPACE = "#private"
+"""Whose mailboxes a user's own are."""
+
+
+@dataclass(frozen=True, slots=True)
+class TheirPlaces:
+    """What is a user's: mailboxes by their ids' text, and the key of their quota root."""
+
+    mailboxes: frozenset[str]
+    root: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindingFilter:
+    """Which findings are meant; None takes any. Times are µs, ``until`` is not among them."""
+
+    state: str | None = None
+    kind: str | None = None
+    mailbox: UUID | None = None
+    projection: str | None = None
+    user: TheirPlaces | None = None
+    since: Micros | None = None
+    until: Micros | None = None
+
+    def takes(self, family: Family, finding: Finding) -> bool:
+        """Whether a finding is one of them; its time is when it was found."""
+        key = named(family.key, finding.slot.key)
+        told = {"state": finding.state, "kind": finding.kind, "projection": finding.projection}
+        return self.has({**key, **told, "found_at": finding.found_at})
+
+    def has(self, finding: Mapping[str, object]) -> bool:
+        """Whether a line of the log, or of what is found, is one of them."""
+        return (
+            self.state in (None, finding["state"])
+            and self.kind in (None, finding["kind"])
+            and self.projection in (None, finding["projection"])
+            and (self.mailbox is None or str(self.mailbox) == finding.get("mailboxid"))
+            and (self.user is None or _is_theirs(self.user, finding))
+            and self._is_then(finding)
+        )
+
+    def _is_then(self, finding: Mapping[str, object]) -> bool:
+        at = int(str(finding.get("at", finding.get("found_at", 0))))
+        return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
+
+    def days(self, now: Micros) -> Iterator[date]:
+        """The days (UTC) whose log may have such lines, the newest not before that of ``now``."""
+        last = _day_of(self.until if self.until is not None else now)
+        first = last if self.since is None else _day_of(self.since)
+        for number in range((last - first).days + 1):
+            yield first + timedelta(days=number)
+
+
+def _is_theirs(user: TheirPlaces, finding: Mapping[str, object]) -> bool:
+    return finding.get("mailboxid") in user.mailboxes or finding.get("quotaroot") == user.root
+
+
+def _day_of(at: Micros) -> date:
+    return datetime.fromtimestamp(at // 1_000_000, UTC).date()
+
+
+# --- the command line ---------------------------------------------------------------------------
+
+
+def add_filter(parser: argparse.ArgumentParser) -> None:
+    """``--system``, ``--kind``, ``--state``, ``--mailbox``, ``--user``, and a time."""
+    systems = system_names()
+    parser.add_argument(
+        "--system",
+        "--projection",
+        dest="projection",
+        type=one_of(systems),
+        metavar="NAME",
+        help=f"one of {', '.join(systems)}",
+    )
+    parser.add_argument("--kind", type=one_of([each.value for each in Kind]), metavar="KIND")
+    parser.add_argument("--state", type=one_of([each.value for each in State]), metavar="STATE")
+    parser.add_argument("--mailbox", type=uuid_of, metavar="ID")
+    parser.add_argument("--user", metavar="NAME", help="whose mailboxes and quota")
+    parser.add_argument(
+        "--since", type=moment_of, metavar="TIME", help="ISO 8601 in UTC, or 90s, 30m, 2h, 1d ago"
+    )
+    parser.add_argument("--until", type=moment_of, metavar="TIME", help="likewise; not included")
+
+
+def filter_of(
+    arguments: argparse.Namespace, mailboxes: Callable[[QuotaRoot], Iterable[UUID]]
+) -> FindingFilter:
+    """What the command line means; ``mailboxes`` are read where a user is named."""
+    user = None
+    if arguments.user is not None:
+        root = QuotaRoot(NAMESPACE, arguments.user)
+        user = TheirPlaces(frozenset(str(each) for each in mailboxes(root)), str(root))
+    return FindingFilter(
+        state=arguments.state,
+        kind=arguments.kind,
+        mailbox=arguments.mailbox,
+        projection=arguments.projection,
+        user=user,
+        since=arguments.since,
+        until=arguments.until,
+    )
+
+
+def system_names() -> tuple[str, ...]:
+    """Every projection and tally, once."""
+    return tuple(dict.fromkeys(name for family in FAMILIES for name in family.names))
+
+
+def key_of(text: str) -> str:
+    """The text itself, if it can be the key of any family."""
+    if not any(True for _ in slots_named(FAMILIES, text)):
+        shapes = ", ".join(dict.fromkeys(shape(family.key) for family in FAMILIES))
+        raise argparse.ArgumentTypeError(f"{text!r} is not any of {shapes}, as the list shows them")
+    return text
+
+
+def slots_named(families: Iterable[Family], text: str) -> Iterator[tuple[Family, Slot]]:
+    """Those of the families that have such a key, with the slot that it is there."""
+    for family in families:
+        with suppress(ValueError):
+            yield family, slot_from_text(family.key, text)

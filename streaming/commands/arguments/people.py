@@ -1,0 +1,48 @@
+"""Who orders something, why, and for how long."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+from typing import Any
+
+from checkpoints.clock import now_micros
+from checkpoints.pauses import Resumed
+from reconcilers.limits.pause import Pause
+from reconcilers.limits.pilot import Pilot
+from reconcilers.words.errors import Misconfigured
+from streaming.commands.arguments.times import duration_of, time_of
+
+NO_REASON = "no reason given"
+
+
+def until_or_for(parser: argparse.ArgumentParser) -> Any:
+    """``--until`` or ``--for``; the group that excludes each other, for more of them."""
+    ends = parser.add_mutually_exclusive_group()
+    ends.add_argument(
+        "--until", type=time_of, metavar="TIME", help="ISO 8601; UTC without an offset"
+    )
+    ends.add_argument(
+        "--for", type=duration_of, metavar="TIME", dest="lasts", help="90s, 30m, 2h, 1d"
+    )
+    return ends
+
+
+def who_and_why(parser: argparse.ArgumentParser) -> None:
+    """``--reason`` and ``--who``, of each command that a person answers for."""
+    parser.add_argument("--reason", default=NO_REASON, metavar="TEXT", help="kept, and logged")
+    parser.add_argument("--who", metavar="NAME", help="kept, and logged (your user name)")
+
+
+def asked_for(what: str, arguments: argparse.Namespace, pilot: Pilot | None = None) -> Pause:
+    """The pause that the command line asks for. Raises `Misconfigured` where its time is over."""
+    now, who = now_micros(), arguments.who or getpass.getuser()
+    until = arguments.until if arguments.lasts is None else now + arguments.lasts
+    if until is not None and until <= now:
+        raise Misconfigured("the time of --until is over: nothing is paused")
+    return Pause(what, now, who, arguments.reason, until, pilot)
+
+
+def resumed_by(arguments: argparse.Namespace) -> Resumed:
+    """Who ends it now, and why."""
+    return Resumed(now_micros(), arguments.who or getpass.getuser(), arguments.reason)

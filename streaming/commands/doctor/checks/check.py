@@ -1,0 +1,90 @@
+"""What a check of ``reconcile doctor`` says, and what it looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from reconcilers.declared.family import Family, Schema
+from streaming.commands.wiring.kept_tallies import Chosen
+from streaming.settings import Settings
+from streaming.tables import Cluster
+from streaming.topics import Watcher
+
+
+class Level(StrEnum):
+    """How bad it is; only a problem makes ``doctor`` exit with 1."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line: what was seen and, unless it is fine, what to do.
+
+    ``cql`` (for an admin) and ``topics`` (to create) are what ``--fix`` prints or carries out.
+    ``own_keyspace`` names what our own keyspace lacks: for that ``--fix`` carries out the steps of
+    its schema, which may copy rows too.
+    """
+
+    level: Level
+    what: str
+    advice: str = ""
+    cql: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    own_keyspace: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """The line as it is printed."""
+        advice = f" — {self.advice}" if self.advice else ""
+        return f"{self.level:<8} {self.what}{advice}"
+
+
+@dataclass(frozen=True, slots=True)
+class CassandraContext:
+    """What is looked at by one run. ``schema`` is that of James's keyspace.
+
+    ``chosen`` are the tallies of which it has two tables.
+    """
+
+    settings: Settings
+    families: tuple[Family, ...]
+    cluster: Cluster
+    schema: Schema = field(default_factory=dict)
+    chosen: tuple[Chosen, ...] = ()
+
+    @property
+    def keyspace(self) -> str:
+        """James's keyspace."""
+        return self.settings.cassandra.keyspace
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The tables whose changes wake a key, each once."""
+        return tuple(dict.fromkeys(table for each in self.families for table in each.wakes_on))
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaContext:
+    """What is looked at on Kafka's side."""
+
+    settings: Settings
+    families: tuple[Family, ...]
+    watcher: Watcher
+
+
+def fine(what: str) -> Check:
+    """Nothing to do."""
+    return Check(Level.OK, what)
+
+
+def warning(what: str, advice: str) -> Check:
+    """Works, but not as safely as it could."""
+    return Check(Level.WARNING, what, advice)
+
+
+def problem(what: str, advice: str) -> Check:
+    """Does not work, or breaks a promise."""
+    return Check(Level.PROBLEM, what, advice)

@@ -1,0 +1,63 @@
+"""Cassandra's guardrails: none stands in the way of what the reconciler reads and writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from reconcilers.words.errors import Refused
+from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
+from streaming.settings import CassandraSettings
+
+MUST_BE_ON = {
+    "user_timestamps_enabled": "repairs, journal and canaries carry write times of their own",
+    "allow_filtering_enabled": "the history of one finding is read with ALLOW FILTERING",
+}
+MUST_BE_OFF = {
+    "minimum_timestamp_fail_threshold": "repairs carry the write time of the truth",
+    "maximum_timestamp_fail_threshold": "that of a host of James's whose clock is ahead lies ahead",
+}
+AT_LEAST = {
+    "page_size_fail_threshold": 5_000,
+    "partition_keys_in_select_fail_threshold": 100,
+    "in_select_cartesian_product_fail_threshold": 100,
+}
+"""Rows of a page, keys of a read; -1 where nothing is refused."""
+DISALLOWED = ("read_consistency_levels_disallowed", "write_consistency_levels_disallowed")
+NAMES = (*MUST_BE_ON, *MUST_BE_OFF, *AT_LEAST, *DISALLOWED)
+ADVICE = "change it in each node's cassandra.yaml (deploy/runbook.md, *Guardrails*)"
+
+
+def guardrails(context: CassandraContext) -> Iterator[Check]:
+    """Those that would refuse a statement of ours, where the role may read the nodes' settings."""
+    cassandra, cluster = context.settings.cassandra, context.cluster
+    try:
+        if cassandra.username is None or cluster.is_superuser(cassandra.username):
+            return  # no guardrail binds it
+        told = cluster.node_settings(NAMES)
+    except Refused as refused:
+        yield warning(
+            f"the guardrails are not known: {refused}", "grant SELECT on keyspace system_views"
+        )
+        return
+    for node, settings in told.items():
+        found = [problem(f"{node} has {each}", ADVICE) for each in _of_node(settings, cassandra)]
+        yield from found or [fine(f"no guardrail of {node} stands in the way")]
+
+
+def _of_node(settings: Mapping[str, str], cassandra: CassandraSettings) -> Iterator[str]:
+    for name, why in MUST_BE_ON.items():
+        if settings.get(name) == "false":
+            yield f"{name}: false, but {why}"
+    for name, why in MUST_BE_OFF.items():
+        if settings.get(name, "null") not in {"", "null"}:
+            yield f"{name}: {settings[name]}, but {why}"
+    for name, least in AT_LEAST.items():
+        allowed = int(settings.get(name, -1))
+        if 0 <= allowed < least:
+            yield f"{name}: {allowed}, but up to {least} are asked for"
+    levels = {cassandra.consistency, cassandra.serial_consistency, "ONE"}
+    for name in DISALLOWED:
+        used = levels & {*re.findall(r"\w+", settings.get(name, ""))}
+        if used:
+            yield f"{name}: {', '.join(sorted(used))}, which the reconciler uses"

@@ -1,0 +1,131 @@
+"""James's tables, our own keyspace, and the nodes' clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconcilers.declared.family import Family, Projection, bind
+from reconcilers.words.errors import Misconfigured
+from streaming.commands.doctor.checks.check import (
+    CassandraContext,
+    Check,
+    Level,
+    fine,
+    problem,
+    warning,
+)
+from streaming.tables.own_keyspace import gap_in
+from streaming.tables.replication import copies, data_centres, why_levels_are_guessed
+
+COPIES_ROWS = "; its rows are copied by `reconcile stream` when it starts, or by --fix as an admin"
+
+
+def james_tables(context: CassandraContext) -> Iterator[Check]:
+    """The keyspace, and in it the tables and keys that each family needs."""
+    if not context.schema:
+        yield problem(f"there is no keyspace {context.keyspace}", "set cassandra.keyspace")
+        return
+    for family in context.families:
+        try:
+            bound = bind(family, context.schema)
+        except Misconfigured as lacking:
+            yield problem(
+                f"family {family.name}: {lacking}", "set cassandra.keyspace to that of James"
+            )
+        else:
+            for projection in bound.projections:
+                copied = f" {len(projection.columns)} columns of" if projection.identity else ""
+                yield fine(f"{projection.table} follows{copied} {family.truth.table}")
+            yield from _tallies(bound, family)
+    read = (table for family in context.families for table in family.reads)
+    wanted = dict.fromkeys((*context.watched, *read))
+    absent = [table for table in wanted if table not in context.schema]
+    if absent:
+        yield problem(
+            f"no table {', '.join(absent)} in {context.keyspace}", "is it James's keyspace?"
+        )
+
+
+def _tallies(bound: Family, family: Family) -> Iterator[Check]:
+    """Each tally that is switched on, and in which of its tables it is kept."""
+    kept = {tally.name: tally.table for tally in bound.tallies}
+    for name in dict.fromkeys(tally.name for tally in family.tallies):
+        if name in kept:
+            yield fine(f"{name} is kept in {kept[name]}")
+            continue
+        shapes = [tally.table for tally in family.tallies if tally.name == name]
+        yield warning(
+            f"{name} is switched on, but the keyspace has no {' and no '.join(shapes)}:"
+            " it is left out",
+            "take it out of tally.projections, or set cassandra.keyspace to that of James",
+        )
+
+
+def optional_tables(context: CassandraContext) -> Iterator[Check]:
+    """Some installations keep none of it: there every message looks like a difference."""
+    for family in context.families:
+        for projection in family.projections:
+            if projection.optional is not None and projection.table in context.schema:
+                yield from _kept(context, family, projection, projection.optional)
+
+
+def _kept(
+    context: CassandraContext, family: Family, projection: Projection, what: str
+) -> Iterator[Check]:
+    table = projection.table
+    if context.cluster.has_rows(context.keyspace, table):
+        yield fine(f"{table} has rows: {what} are kept")
+    elif context.cluster.has_rows(context.keyspace, family.listing.table):
+        yield warning(
+            f"{table} is empty: this installation may not keep {what}",
+            f"if so, take {projection.name} out of repair.projections",
+        )
+
+
+def own_keyspace(context: CassandraContext) -> Iterator[Check]:
+    """Our own keyspace has finished every step of this product, and lost nothing since."""
+    settings = context.settings.cassandra
+    gap = gap_in(context.cluster.store(settings), settings)
+    if not gap.todo:
+        yield fine(f"keyspace {settings.own_keyspace} has the tables of this version")
+        return
+    rows = COPIES_ROWS if gap.copies else ""
+    yield Check(
+        Level.PROBLEM,
+        f"keyspace {settings.own_keyspace} lacks {', '.join(gap.what)}",
+        f"an admin adds it: --fix{rows}",
+        cql=gap.cql,
+        own_keyspace=gap.what,
+    )
+
+
+def copies_and_levels(context: CassandraContext) -> Iterator[Check]:
+    """Our own keyspace is as safe as James's, and his levels are known where they matter."""
+    settings, cluster = context.settings.cassandra, context.cluster
+    james, own = (cluster.replication(each) for each in (settings.keyspace, settings.own_keyspace))
+    theirs, ours = (max(copies(each).values(), default=0) for each in (james, own))
+    told = f"keyspace {settings.own_keyspace} has {ours} copies"
+    if own and ours < theirs:
+        yield problem(
+            f"{told}, and {settings.keyspace} has {theirs}: what is remembered may be lost",
+            "ALTER KEYSPACE, then nodetool repair of it",
+        )
+    elif own:
+        yield fine(f"{told}, no fewer than {settings.keyspace}")
+    why = why_levels_are_guessed(settings, data_centres(james, cluster.data_centres()))
+    if why is not None:
+        yield problem(why, "repair mode refuses to start until then")
+
+
+def clocks(context: CassandraContext) -> Iterator[Check]:
+    """Promise 2 holds while clocks differ by less than half the delay."""
+    most = context.settings.stream.delay / 2
+    for node, ahead in context.cluster.clocks().items():
+        told = f"the clock of {node} differs from ours by {ahead:+.3f} s"
+        if abs(ahead) < most:
+            yield fine(told)
+        else:
+            yield problem(
+                f"{told}, more than half the delay ({most:g} s)",
+                "correct its clock or ours (NTP); repairs pause until then",
+            )

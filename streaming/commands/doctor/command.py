@@ -1,0 +1,284 @@
+"""``reconcile doctor``: is everything as it must be, and what to do where it is not.
+
+One line a check. ``--fix`` prints what an admin has to run, or runs it with an admin's credentials
+given for this call. ``--off`` is the way out, in the one order that loses nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import time
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from reconcilers.words.errors import (
+    Misconfigured,
+    OtherSchema,
+    ReconcilerError,
+    Refused,
+    Retryable,
+)
+from streaming.commands.doctor.checks import ON_CASSANDRA, ON_KAFKA
+from streaming.commands.doctor.checks.check import Check, KafkaContext, Level, problem
+from streaming.commands.doctor.checks.quotas import context_of
+from streaming.settings import CassandraSettings, Settings
+from streaming.tables import Cluster, logged_in
+from streaming.tables.own_keyspace import end_memory_of, finish, refuse_another
+from streaming.topics import Watcher
+
+POLL_SECONDS = 2.0
+
+S = TypeVar("S")
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile doctor [--fix | --off]``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "doctor", help="check everything that the stream needs, and say what to do"
+    )
+    does = parser.add_mutually_exclusive_group()
+    does.add_argument("--fix", action="store_true", help="print what an admin must run, or run it")
+    does.add_argument("--off", action="store_true", help="the way out: print it, or go it")
+    parser.add_argument("--admin-username", metavar="U", help="for --fix and --off: run it as U")
+    parser.add_argument("--admin-password-file", type=Path, metavar="F", help="holds U's password")
+    parser.add_argument(
+        "--wait",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="how long --off waits for cdc_raw to empty (600)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Check; fix or switch off when asked. Returns 1 while there is any problem.
+
+    Raises `OtherSchema` if another version of the product has made our own keyspace;
+    `Misconfigured` where it is another installation's.
+    """
+    admin = _admin(settings.cassandra, arguments)
+    _refuse_another(settings.cassandra)
+    if arguments.off:
+        return _off(settings, admin, arguments.wait)
+    found = _shown(examine(settings))
+    if arguments.fix and admin is None:
+        _print_fixes(settings, found)
+    elif arguments.fix and admin is not None and _carried_out(settings, admin, found):
+        found = _shown(examine(settings))
+    return int(any(check.level is Level.PROBLEM for check in found))
+
+
+def _refuse_another(settings: CassandraSettings) -> None:
+    """Before anything is shown or changed; what cannot be asked is said by the checks."""
+    with suppress(Retryable, Refused), logged_in(settings) as cluster:
+        refuse_another(cluster.store(settings), settings)
+
+
+def examine(settings: Settings) -> Iterator[Check]:
+    """Every check, Cassandra's first. What cannot be reached is a problem, and ends its part."""
+    try:
+        with logged_in(settings.cassandra) as cluster:
+            yield from _each(ON_CASSANDRA, context_of(settings, cluster))
+    except OtherSchema:
+        raise
+    except ReconcilerError as failed:
+        yield problem(str(failed), "is it up; are cassandra.hosts, port, username, password right?")
+    try:
+        watcher = Watcher(settings.kafka)
+    except ReconcilerError as failed:
+        yield problem(str(failed), "start it, or correct the setting")
+        return
+    try:
+        yield from _each(ON_KAFKA, KafkaContext(settings, settings.families(), watcher))
+    finally:
+        watcher.close()
+
+
+def _each(checks: Iterable[Callable[[S], Iterator[Check]]], context: S) -> Iterator[Check]:
+    """The lines of each check; one that cannot be made does not stop the others."""
+    for check in checks:
+        try:
+            yield from check(context)
+        except OtherSchema:
+            raise
+        except ReconcilerError as failed:
+            yield problem(str(failed), "could not be checked; try again")
+
+
+def _shown(checks: Iterable[Check]) -> list[Check]:
+    shown = []
+    for check in checks:
+        print(check, flush=True)
+        shown.append(check)
+    return shown
+
+
+def _admin(settings: CassandraSettings, arguments: argparse.Namespace) -> CassandraSettings | None:
+    """The settings with the admin's credentials, None when none were given."""
+    name, file = arguments.admin_username, arguments.admin_password_file
+    if name is None and file is None:
+        return None
+    if name is None or file is None:
+        raise Misconfigured("--admin-username and --admin-password-file belong together")
+    if not (arguments.fix or arguments.off):
+        raise Misconfigured("an admin's credentials are for --fix or --off")
+    try:
+        password = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as unreadable:
+        raise Misconfigured(f"cannot read the password in {file}: {unreadable}") from unreadable
+    return settings.model_copy(update={"username": name, "password": password})
+
+
+# --- --fix ----------------------------------------------------------------------------------------
+
+
+def _print_fixes(settings: Settings, found: list[Check]) -> None:
+    """What an admin has to run, ready to be pasted."""
+    statements = [statement for check in found for statement in check.cql]
+    topics = [topic for check in found for topic in check.topics]
+    if statements:
+        print("\n-- in cqlsh, as an admin (or give --admin-username and --admin-password-file):")
+    for statement in statements:
+        print(f"{statement};")
+    if topics:
+        print("\n# topics to create:")
+    servers = shlex.quote(settings.kafka.bootstrap_servers)
+    for topic in topics:
+        print(
+            f"kafka-topics.sh --bootstrap-server {servers} --create --if-not-exists"
+            f" --topic {shlex.quote(topic)} --config cleanup.policy=delete"
+        )
+
+
+def _carried_out(settings: Settings, admin: CassandraSettings, found: list[Check]) -> bool:
+    """Run what the checks ask for; whether there was anything. Raises at the first refusal."""
+    own = [check for check in found if check.own_keyspace]
+    statements = [cql for check in found if check not in own for cql in check.cql]
+    topics = [topic for check in found for topic in check.topics]
+    if own or statements:
+        with logged_in(admin) as cluster:
+            if own:
+                finish(cluster.store(admin), admin, lambda line: print(f"done     {line}"))
+            watched = _watched(settings, cluster.schema(admin.keyspace))
+            _end_memory(cluster, admin, watched - _captured(settings, cluster))
+            _run(cluster, statements)
+    if topics:
+        watcher = Watcher(settings.kafka)
+        watcher.create(topics)
+        watcher.close()
+        print(f"done     created {', '.join(topics)}")
+    return bool(own or statements or topics)
+
+
+def _run(cluster: Cluster, statements: Iterable[str]) -> None:
+    for statement in statements:
+        cluster.run(statement)
+        print(f"done     {' '.join(statement.split())}", flush=True)
+
+
+def _watched(settings: Settings, there: Container[str]) -> set[str]:
+    """The watched tables, of those that are there."""
+    watched = (table for family in settings.families() for table in family.wakes_on)
+    return {table for table in watched if table in there}
+
+
+def _captured(settings: Settings, cluster: Cluster) -> frozenset[str]:
+    """The tables of James's keyspace that have change capture on."""
+    return cluster.tables_with_cdc(settings.cassandra.keyspace)
+
+
+def _end_memory(cluster: Cluster, settings: CassandraSettings, off: set[str]) -> None:
+    """Also where no stream runs: the next one would believe that it has heard everything."""
+    if not off:
+        return
+    try:
+        ended = end_memory_of(cluster.store(settings), off, "change capture is turned off or on")
+    except Refused as refused:
+        print(
+            f"look     memory could not be ended: {refused}; where a stream has run before, start"
+            " the next one with --events-lost"
+        )
+        return
+    if ended:
+        print("done     memory has ended: it begins anew with the stream", flush=True)
+
+
+# --- --off ----------------------------------------------------------------------------------------
+
+
+def _off(settings: Settings, admin: CassandraSettings | None, wait: float) -> int:
+    """CDC off, cdc_raw emptied, then the agents: stopping those first loses events or mail."""
+    with logged_in(admin or settings.cassandra) as cluster:
+        keyspace, now = settings.cassandra.keyspace, _captured(settings, cluster)
+        watched = _watched(settings, now)
+        off = [f"{keyspace}.{each}" for each in sorted(watched)]
+        canaries = settings.canary.keyspace
+        off += [f"{canaries}.{each}" for each in cluster.tables_with_cdc(canaries)]
+        statements = [f"ALTER TABLE {each} WITH cdc = false" for each in off]
+        places = _cdc_raw(cluster)
+        if admin is None:
+            _print_way_out(statements, places)
+            return 0
+        _end_memory(cluster, admin, watched)
+        _run(cluster, statements)
+    print("next     on each node: nodetool flush")
+    empty = [_emptied(node, directory, wait) for node, directory in places.items()]
+    if not places or not all(empty):
+        print("then     wait until each cdc_raw holds no more than the newest segment")
+    print("last     stop the agents; then set cdc_enabled: false, if nothing else uses it")
+    return int(not all(empty))
+
+
+def _cdc_raw(cluster: Cluster) -> dict[str, str]:
+    """The directory of each node; empty when the role may not ask."""
+    try:
+        told = cluster.node_settings(("cdc_raw_directory",))
+    except ReconcilerError:
+        return {}
+    return {node: values.get("cdc_raw_directory", "cdc_raw") for node, values in told.items()}
+
+
+def _print_way_out(statements: list[str], places: dict[str, str]) -> None:
+    where = ", ".join(f"{node}:{directory}" for node, directory in places.items()) or "cdc_raw"
+    print("-- 1. in cqlsh, as an admin (or give --admin-username and --admin-password-file):")
+    for statement in statements or ["-- CDC is off for every table already"]:
+        print(statement if statement.startswith("--") else f"{statement};")
+    print(f"-- 2. on each node: nodetool flush, then wait until it is empty: {where}")
+    print("--    (the newest segment stays while Cassandra writes to it)")
+    print("-- 3. stop the agents; then set cdc_enabled: false, if nothing else uses it")
+
+
+def _emptied(node: str, directory: str, wait: float) -> bool:
+    """Wait for a directory on this machine; whether only the newest segment is left."""
+    if not Path(directory).is_dir():
+        print(f"look     {node}:{directory} is not on this machine")
+        return False
+    until = time.monotonic() + wait
+    while left := unread_segments(Path(directory)):
+        if time.monotonic() > until:
+            print(f"problem  {directory} still holds {', '.join(left)} — does the agent run?")
+            return False
+        time.sleep(min(POLL_SECONDS, wait))
+    print(f"done     {directory} of {node} is empty")
+    return True
+
+
+def unread_segments(directory: Path) -> list[str]:
+    """Segments with captured changes that the agent has still to move away.
+
+    Cassandra writes ``<segment>_cdc.idx`` beside a segment once it holds a captured change, and
+    adds COMPLETED when it is done with it. The newest, until then, is read while it is written.
+    """
+    indexes = sorted(directory.glob("*_cdc.idx"))
+    return [each.name for each in indexes if each is not indexes[-1] or _completed(each)]
+
+
+def _completed(index: Path) -> bool:
+    try:
+        return "COMPLETED" in index.read_text(encoding="utf-8")
+    except FileNotFoundError:  # the agent has just moved it away
+        return False

@@ -1,0 +1,264 @@
+"""``reconcile lwt-report``: what lightweight transactions cost this cluster. Only reads."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from checkpoints.clock import to_seconds
+from reconcilers.lwt.cost import Cost, cost_of
+from reconcilers.lwt.statements import Gauges, NodeSnapshot, Work, between, together
+from reconcilers.words.errors import Misconfigured, ReconcilerError, Refused, Retryable, Unreachable
+from streaming.commands.arguments.times import duration_of
+from streaming.commands.lwt.beans import JmxLogin, NodeBeans, beans_of
+from streaming.commands.lwt.jvm import Jvm
+from streaming.commands.lwt.own_reads import newly_confirmed, suspects_confirmed
+from streaming.commands.lwt.report_shown import Shown, as_json, as_table, as_text
+from streaming.settings import CassandraSettings, Settings
+from streaming.tables.node_metrics import COMPACTIONS, NodeMetrics, node_metrics
+
+MINUTE = "1m"
+ASKED_AGAIN_AFTER = 0.5
+"""Seconds."""
+Ask = Callable[[JmxLogin], NodeBeans]
+"""Reads one node over JMX. Raises `ReconcilerError`."""
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile lwt-report [--interval 1m] [--watch] [--jmx HOST:PORT] [--json]``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "lwt-report", help="what lightweight transactions cost, by table, over an interval"
+    )
+    parser.add_argument(
+        "--interval",
+        type=duration_of,
+        default=duration_of(MINUTE),
+        metavar="TIME",
+        help=f"what is measured: 10s, {MINUTE} (default), 1h",
+    )
+    parser.add_argument("--watch", action="store_true", help="one report after the other, for ever")
+    parser.add_argument(
+        "--jmx",
+        action="append",
+        default=[],
+        type=_place,
+        metavar="HOST:PORT",
+        help="where nodes answer JMX; without it at each node's address, port cassandra.jmx_port",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line and interval")
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Read twice, print what lies between. Raises where no node tells anything, `Misconfigured`."""
+    cassandra = settings.cassandra
+    with node_metrics(cassandra) as metrics, asking(cassandra.request_timeout) as ask:
+        shown = _shown(metrics, settings)
+        reader = Reader(
+            metrics,
+            Beans(ask, cassandra, arguments.jmx),
+            cassandra.username,
+            cassandra.request_timeout,
+        )
+        before = _snapshots(reader, settings)
+        while True:
+            time.sleep(to_seconds(arguments.interval))
+            try:
+                after = _snapshots(reader, settings)
+                cost = _cost(before, after, metrics.copies())
+            except Retryable as failed:
+                if not arguments.watch:
+                    raise
+                sys.stderr.write(f"reconcile: {failed}\n")  # the next report is on both intervals
+                continue
+            _print(cost, shown, as_json if arguments.json else None)
+            if not arguments.watch:
+                return 0
+            before = after
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """What all told at one time (seconds): nodes, and our own stream."""
+
+    at: float
+    nodes: Mapping[str, NodeSnapshot | str]
+    confirmed: int | None
+
+
+def _snapshots(reader: Reader, settings: Settings) -> Snapshots:
+    nodes = reader.snapshots()
+    return Snapshots(time.monotonic(), nodes, suspects_confirmed(settings.metrics))
+
+
+def _cost(before: Snapshots, after: Snapshots, copies: Mapping[str, int]) -> Cost:
+    cost = cost_of(measured(before.nodes, after.nodes), copies, after.at - before.at)
+    return replace(cost, confirmed=newly_confirmed(before.confirmed, after.confirmed))
+
+
+def _print(cost: Cost, shown: Shown, machine: Callable[[Cost, Shown], str] | None) -> None:
+    if machine is not None:
+        print(machine(cost, shown), flush=True)
+    elif sys.stdout.isatty():
+        as_table(cost, shown)
+    else:
+        print("\n".join(as_text(cost, shown)), flush=True)
+
+
+class Beans:
+    """Asks nodes over JMX; which node it is that answers somewhere, it says itself."""
+
+    def __init__(self, ask: Ask, settings: CassandraSettings, places: list[str]) -> None:
+        """``places`` are asked, as HOST:PORT; without any, each node at its own address."""
+        self._ask = ask
+        self._settings = settings
+        self._places = places
+
+    def read(self, addresses: Mapping[str, str]) -> tuple[dict[str, NodeBeans], dict[str, str]]:
+        """What was told, and of the other nodes why not, by host id, as ``addresses`` are."""
+        own = {name: f"{node}:{self._settings.jmx_port}" for name, node in addresses.items()}
+        answers = {place: self._answer(place) for place in self._places or own.values()}
+        told = {each.host_id: each for each in answers.values() if isinstance(each, NodeBeans)}
+        failed = {place: each for place, each in answers.items() if isinstance(each, str)}
+        every = "; ".join(failed.values()) or "no --jmx is of this node"
+        silent = addresses.keys() - told.keys()
+        return told, {name: failed.get(own[name], every) for name in silent}
+
+    def _answer(self, place: str) -> NodeBeans | str:
+        host, _, port = place.rpartition(":")
+        username, password = self._settings.jmx_username, self._settings.jmx_password
+        try:
+            return self._ask(JmxLogin(host.strip("[]"), int(port), username, password))
+        except ReconcilerError as failed:
+            return str(failed)
+
+
+class Reader:
+    """Takes a snapshot of each node that answers within its patience (s).
+
+    A node that was started again meanwhile has cut our connection, and is asked again.
+    """
+
+    def __init__(
+        self, metrics: NodeMetrics, beans: Beans, role: str | None, patience: float
+    ) -> None:
+        self._metrics = metrics
+        self._beans = beans
+        self._role = role
+        self._patience = patience
+
+    def snapshots(self) -> dict[str, NodeSnapshot | str]:
+        """By node, what it told, or why it told nothing. Raises where none told anything."""
+        addresses = self._metrics.addresses()
+        beans, silent = self._beans.read(addresses)
+        until = time.monotonic() + self._patience
+        found: dict[str, NodeSnapshot | str] = {}
+        for name, node in addresses.items():
+            found[node] = self._answer(node, beans.get(name), silent.get(name), until)
+        if not any(isinstance(each, NodeSnapshot) for each in found.values()):
+            raise Unreachable("; ".join(str(each) for each in found.values()) or "no nodes")
+        return found
+
+    def _answer(
+        self, node: str, beans: NodeBeans | None, silent: str | None, until: float
+    ) -> NodeSnapshot | str:
+        while True:
+            try:
+                return self._one(node, beans, silent)
+            except Retryable as failed:
+                if time.monotonic() > until:
+                    return f"{node} is left out: {failed}"
+                time.sleep(ASKED_AGAIN_AFTER)
+            except Refused as failed:
+                raise Refused(
+                    f"{failed}: GRANT SELECT ON KEYSPACE system_views TO {self._role}"
+                    " (deploy/cassandra/roles.cql)"
+                ) from failed
+
+    def _one(self, node: str, beans: NodeBeans | None, silent: str | None) -> NodeSnapshot:
+        told = self._metrics.of(node)
+        gaps = []
+        if beans is None:
+            gaps.append(f"{node} tells nothing of lightweight transactions by table: {silent}")
+        if told.compactions is None:
+            gaps.append(f"compactions: GRANT SELECT ON TABLE {COMPACTIONS} TO {self._role}")
+        latencies = beans.gauges if beans else {}
+        tables = {table: dict(counts) for table, counts in told.tables.items()}
+        for table, counts in (beans.tables if beans else {}).items():
+            tables.setdefault(table, {}).update(counts)
+        return NodeSnapshot(
+            node=node,
+            started=told.started,
+            tables=tables,
+            whole=beans.whole if beans else {},
+            compactions=told.compactions or {},
+            gauges={
+                table: replace(latencies.get(table, Gauges()), disk=told.disk.get(table, 0))
+                for table in told.tables
+            },
+            gaps=tuple(gaps),
+        )
+
+
+def measured(
+    before: Mapping[str, NodeSnapshot | str], after: Mapping[str, NodeSnapshot | str]
+) -> Work:
+    """What all nodes did that told both times, with a line for each of the others.
+
+    Raises `Unreachable` where no node told both times.
+    """
+    works: list[Work] = []
+    left_out: list[str] = []
+    for node in sorted(before.keys() | after.keys()):
+        first, second = before.get(node), after.get(node)
+        if isinstance(first, NodeSnapshot) and isinstance(second, NodeSnapshot):
+            works.append(between(first, second))
+        else:
+            why = [each for each in (second, first) if isinstance(each, str)]
+            left_out.append(why[0] if why else f"{node} is left out: it was not there all the time")
+    if not works:
+        raise Unreachable("; ".join(left_out))
+    return together(works, left_out)
+
+
+def _shown(metrics: NodeMetrics, settings: Settings) -> Shown:
+    keyspace = settings.cassandra.keyspace
+    tables = metrics.tables(keyspace)
+    if not tables:
+        raise Misconfigured(f"there is no keyspace {keyspace}: set cassandra.keyspace")
+    try:
+        variant = metrics.paxos_variant()
+    except Refused:
+        variant = "not known"
+    return Shown(keyspace, tables, settings.cassandra.own_keyspace, variant)
+
+
+@contextmanager
+def asking(patience: float) -> Iterator[Ask]:
+    """Reads a node by a JVM of ours; where there is no Java, asking says so. Seconds."""
+    try:
+        jvm = Jvm(patience)
+    except Misconfigured as failed:
+        yield partial(_without_java, str(failed))
+        return
+    try:
+        yield partial(beans_of, jvm, patience=patience)
+    finally:
+        jvm.close()
+
+
+def _without_java(why: str, _login: JmxLogin) -> NodeBeans:
+    raise Misconfigured(why)
+
+
+def _place(text: str) -> str:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise argparse.ArgumentTypeError(f"{text!r} is no place as 10.0.0.1:7199")
+    return text

@@ -1,0 +1,1 @@
+"""What a person decides: findings, pauses, pilots."""

@@ -1,0 +1,200 @@
+"""What a person decides on open findings: tried again, carried out, released."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from checkpoints.journal import Journal
+from reconcilers.declared.families import FAMILIES, family_named
+from reconcilers.declared.family import Family
+from reconcilers.limits.hold import ON_HOLD, Hold
+from reconcilers.rows.decision import ACCEPTABLE, LOOKED_AT_NEXT, OF_MANY_ROWS, accepted, retried
+from reconcilers.rows.finding import Finding, State
+from reconcilers.sweep.lost_rows import COVERED, reason_at
+from reconcilers.words.key import WHOLE_TABLE, named, text_of
+from reconcilers.words.model import Kind, Micros, Wake, look_again
+from reconcilers.words.waiting import RULES, Wait
+from streaming.commands.arguments.finding_filter import FindingFilter, slots_named
+from streaming.commands.person.orders import Orders
+from streaming.pipeline.open_finding import finding_wake
+
+Publish = Callable[[Family, Iterable[Wake]], None]
+Decide = Callable[[Finding, Micros], Finding]
+LOOKED_AT = "looked at again one delay from now"
+SWEPT = "handed over to the stream by the next sweep: `reconcile sweep`"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person may decide: for which findings (else why not), and what it changes."""
+
+    done: str
+    refusal: Callable[[Finding], str | None]
+    change: Decide
+
+
+def _not_retried(finding: Finding) -> str | None:
+    if finding.kind in OF_MANY_ROWS:
+        return "it is looked at by sweeps: `reconcile findings --accept`, then `reconcile sweep`"
+    if finding.state in {State.STUCK, State.REPORTED} and finding.slot != WHOLE_TABLE:
+        return None
+    return f"it is {finding.state.value}, not stuck: the stream looks at it by itself"
+
+
+def _not_accepted(finding: Finding) -> str | None:
+    if finding.wait is Wait.HOLD:
+        return str(RULES[Wait.HOLD])
+    if _is_not_decided(finding):
+        return "a sweep decides on these rows once it has read the whole truth: `reconcile sweep`"
+    if finding.kind in ACCEPTABLE:
+        return None
+    if finding.wait is not None:
+        return None if RULES[finding.wait].may_be_accepted else str(RULES[finding.wait])
+    allowed = ", ".join(sorted(ACCEPTABLE))
+    return f"{finding.kind.value} cannot be decided here, only: {allowed}"
+
+
+def _is_not_decided(finding: Finding) -> bool:
+    """Whether it stands for rows of which nobody knows what they are of."""
+    if finding.kind is not Kind.PAST_ROWS:
+        return False
+    reason = reason_at(family_named(finding.family), finding.slot)
+    return reason is not None and not COVERED[reason]
+
+
+RETRY = Decision("retried", _not_retried, retried)
+ACCEPT = Decision("accepted", _not_accepted, accepted)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where decisions are carried out: the journal first, then the key is published."""
+
+    journal: Journal
+    publish: Publish
+    clock: Callable[[], Micros]
+    orders: Orders
+    families: tuple[Family, ...] = FAMILIES
+
+    def decide(self, decision: Decision, keys: frozenset[str] | None, wanted: FindingFilter) -> int:
+        """Decide on the keys named, or (None) on all that match and may be decided.
+
+        A key that fits several families means each open finding there. Returns 1 when one that was
+        named is not open, does not match, or may not be decided.
+        """
+        if keys is None and not self._agreed(decision, wanted):
+            print("nothing done")
+            return 1
+        found: set[str] = set()
+        refused, done = 0, Counter[str]()
+        for key, family, finding in self._matching(keys, wanted):
+            found.add(key)
+            why = decision.refusal(finding)
+            if why is None:
+                self._carry_out(decision, family, finding)
+                done[SWEPT if finding.kind in OF_MANY_ROWS else LOOKED_AT] += 1
+            elif keys is not None:
+                print(f"refused  {text_of(finding.slot)} {finding.kind.value}: {why}")
+                refused += 1
+        missing = sorted((keys or frozenset()) - found)
+        for key in missing:
+            print(f"unknown  {key}: no open finding there matches")
+        self._tell(done, decision.done)
+        return int(bool(refused or missing))
+
+    def _tell(self, done: Counter[str], what: str) -> None:
+        """How many, by what comes of them next."""
+        if self.orders.dry_run:
+            print(f"{done.total()} would be {what}; nothing done")
+            return
+        for then, number in done.items():
+            print(f"{number} {what}; {then}")
+        if not done:
+            print("nothing done")
+
+    def _agreed(self, decision: Decision, wanted: FindingFilter) -> bool:
+        matching = self._matching(None, wanted)
+        number = sum(decision.refusal(finding) is None for _, _, finding in matching)
+        return self.orders.agreed(f"{number} findings will be {decision.done}: go on?")
+
+    def _matching(
+        self, keys: frozenset[str] | None, wanted: FindingFilter
+    ) -> Iterator[tuple[str, Family, Finding]]:
+        """Each finding that is meant, by the key that named it."""
+        named_ones = self._all() if keys is None else self._named(keys)
+        for key, family, finding in named_ones:
+            if wanted.takes(family, finding):
+                yield key, family, finding
+
+    def _all(self) -> Iterator[tuple[str, Family, Finding]]:
+        for family in self.families:
+            for finding in self.journal.open_findings(family):
+                yield text_of(finding.slot), family, finding
+
+    def _named(self, keys: frozenset[str]) -> Iterator[tuple[str, Family, Finding]]:
+        for key in sorted(keys):
+            for family, slot in slots_named(self.families, key):
+                for name in family.names:
+                    for finding in self.journal.recall(family, name, [slot]).values():
+                        yield key, family, finding
+
+    def _carry_out(self, decision: Decision, family: Family, finding: Finding) -> None:
+        where, sentence = text_of(finding.slot), finding.told
+        if self.orders.dry_run:
+            print(f"would be {decision.done}  {where} {finding.kind.value}: {sentence}")
+            return
+        changed = decision.change(finding, self.clock())
+        told = self.orders.told(changed.sentence, decision.done)
+        self.journal.decide(replace(changed, sentence=told))
+        if family.projections and finding.kind not in OF_MANY_ROWS:
+            self.publish(family, [finding_wake(finding)])  # a tally's are read now and then
+        print(f"{decision.done:<8} {where} {finding.kind.value}: {sentence}")
+
+    # --- holds
+
+    def on_hold(self, wanted: FindingFilter) -> Iterator[tuple[Family, Hold]]:
+        """The keys on hold that are meant; of kind and state none has any."""
+        for family in self.families:
+            for hold in self.journal.holds.all(family):
+                told = {"state": wanted.state, "kind": wanted.kind, "at": hold.asked_at}
+                key = named(family.key, hold.slot.key)
+                if wanted.has({**key, **told, "projection": hold.projection}):
+                    yield family, hold
+
+    def release(self, keys: frozenset[str] | None, wanted: FindingFilter) -> int:
+        """End the holds of the keys named, or (None) of all that match. Returns as `decide`."""
+        found = [
+            (family, hold)
+            for family, hold in self.on_hold(wanted)
+            if keys is None or text_of(hold.slot) in keys
+        ]
+        if keys is None and not self.orders.agreed(f"{len(found)} keys will be released: go on?"):
+            print("nothing done")
+            return 1
+        for family, hold in found:
+            self._release(family, hold)
+        missing = sorted((keys or frozenset()) - {text_of(hold.slot) for _, hold in found})
+        for key in missing:
+            print(f"unknown  {key}: it is not on hold")
+        self._tell(Counter(LOOKED_AT for _ in found), "released")
+        return int(bool(missing))
+
+    def _release(self, family: Family, hold: Hold) -> None:
+        """The hold ends last: killed before that, it can be released again, and only then."""
+        where = f"{text_of(hold.slot)} {hold.projection}"
+        if self.orders.dry_run:
+            print(f"would be released  {where}: {hold}")
+            return
+        standing = self.journal.recall(family, hold.projection, [hold.slot]).get(hold.slot)
+        if standing is not None:
+            sentence = self.orders.told(standing.sentence, "released")
+            released = replace(standing, sentence=sentence, next_look=self.clock())
+            if standing.wait is Wait.HOLD:
+                released = replace(released, waits=LOOKED_AT_NEXT)
+            self.journal.decide(released)
+        if family.projections:
+            self.publish(family, [look_again(hold.slot, hold.projection)])
+        self.journal.holds.end(hold, self.orders.end())
+        print(f"released {where}: it was {ON_HOLD} {hold.who}: {hold.reason}")

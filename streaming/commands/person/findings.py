@@ -1,0 +1,185 @@
+"""``reconcile findings``: what was found, and what a person decides."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from datetime import date
+from functools import partial
+from itertools import chain, islice
+from typing import Any
+from uuid import UUID
+
+from checkpoints.cassandra import CassandraLostRows
+from checkpoints.clock import now_micros
+from checkpoints.codec import Json, finding_to_json
+from checkpoints.journal import Journal
+from reconcilers.declared.families import FAMILIES, family_named
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import QuotaRoot
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.finding import Finding
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.key import named
+from streaming.commands.arguments.finding_filter import FindingFilter, add_filter, filter_of, key_of
+from streaming.commands.arguments.times import day_of
+from streaming.commands.person import dead_letters as letters
+from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
+from streaming.commands.person.listing import FORMATS
+from streaming.commands.person.members import members
+from streaming.commands.person.orders import Orders, add_orders
+from streaming.commands.person.undo import undo_desk
+from streaming.commands.person.unused_flags import collected_flags_of, unused_flags
+from streaming.settings import Settings
+from streaming.tables import CounterTables, connect
+from streaming.tables.own_keyspace import OwnStores, open_own
+from streaming.topics import publish_wakes
+
+TABLE_ROWS = 100
+ALL_DAYS = ()
+"""Of --log without a day; argparse would read a text as one."""
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile findings``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "findings", help="list, export, retry, accept and undo what was found and repaired"
+    )
+    add_filter(parser)
+    parser.add_argument("--format", choices=sorted(FORMATS), default="table")
+    parser.add_argument(
+        "--log",
+        nargs="?",
+        const=ALL_DAYS,
+        type=day_of,
+        metavar="DAY",
+        help="what happened on a day (UTC), or from --since on",
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="most lines (table: 100)")
+    _add_decisions(parser)
+    add_orders(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_decisions(parser: argparse.ArgumentParser) -> None:
+    does = parser.add_mutually_exclusive_group()
+    ids: dict[str, Any] = {"nargs": "*", "action": "extend", "type": key_of, "metavar": "KEY"}
+    does.add_argument("--retry", help="try stuck ones again; look at reported ones at once", **ids)
+    does.add_argument("--accept", help="carry out what was held", **ids)
+    does.add_argument(
+        "--undo",
+        help="put back what a repair replaced, and leave the key alone from then on",
+        **ids,
+    )
+    does.add_argument("--release", help="end the hold of keys that were undone", **ids)
+    does.add_argument(
+        "--members",
+        type=key_of,
+        metavar="KEY",
+        help="instead: the rows that the finding truth_lost_rows at this key leaves together",
+    )
+    does.add_argument("--on-hold", action="store_true", help="instead: the keys on hold")
+    does.add_argument(
+        "--retry-dead-letters", action="store_true", help="publish their records once more"
+    )
+    does.add_argument(
+        "--unused-flags",
+        action="store_true",
+        help="instead: flags that mailboxes offer and no message has, as read now (--mailbox)",
+    )
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """List, or decide. Returns 1 when something that was named could not be decided."""
+    if arguments.retry_dead_letters:
+        return (letters.show if arguments.dry_run else letters.retry)(settings)
+    wanted = filter_of(arguments, partial(_mailboxes, settings))
+    if arguments.unused_flags:
+        unused = unused_flags(collected_flags_of(settings), arguments.mailbox, now_micros)
+        found = ((family_named(each.family), each) for each in unused)
+        _list(_as_json(found, wanted), arguments)
+        return 0
+    own, orders = open_own(settings), Orders.of(arguments)
+    publish = partial(publish_wakes, settings.kafka, settings.kafka.suspects_topic)
+    desk = Desk(own.journal, publish, now_micros, orders)
+    for keys, decision in ((arguments.retry, RETRY), (arguments.accept, ACCEPT)):
+        if keys is not None:
+            return desk.decide(decision, _chosen(keys, arguments), wanted)
+    if arguments.release is not None:
+        return desk.release(_chosen(arguments.release, arguments), wanted)
+    if arguments.undo is not None:
+        keys = _chosen(arguments.undo, arguments)
+        return undo_desk(settings, own, orders).undo(keys, wanted)
+    _list(_lines(own, desk, arguments, wanted), arguments)
+    return 0
+
+
+def _mailboxes(settings: Settings, root: QuotaRoot) -> Iterable[UUID]:
+    """A user's. Raises `Misconfigured` where there is no such user."""
+    session, pace = connect(settings.cassandra), settings.tally.rows_per_second
+    found = CounterTables(session, settings.cassandra, FAMILIES[0], pace).mailboxes(root)
+    if not found:
+        raise Misconfigured(f"--user {root.user}: no mailbox path is theirs in {root.namespace}")
+    return found
+
+
+def _lines(
+    own: OwnStores, desk: Desk, arguments: argparse.Namespace, wanted: FindingFilter
+) -> Iterator[Json]:
+    if arguments.members is not None:
+        return members(own.journal, CassandraLostRows(own.store), arguments.members, wanted)
+    if arguments.on_hold:
+        return (_hold_as_json(family, hold) for family, hold in desk.on_hold(wanted))
+    if arguments.log is None:
+        return _as_json(_open(own.journal), wanted)
+    days = [arguments.log] if isinstance(arguments.log, date) else wanted.days(now_micros())
+    logged = chain.from_iterable(own.journal.log(day) for day in days)
+    return filter(wanted.has, logged)
+
+
+def _hold_as_json(family: Family, hold: Hold) -> Json:
+    return {
+        "at": hold.asked_at,
+        "family": hold.family,
+        "projection": hold.projection,
+        **named(family.key, hold.slot.key),
+        "kind": "",
+        "state": "on hold",
+        "attempts": 0,
+        "accepted": False,
+        "who": hold.who,
+        "reason": hold.reason,
+        "sentence": str(hold),
+    }
+
+
+def _open(journal: Journal) -> Iterator[tuple[Family, Finding]]:
+    for family in FAMILIES:
+        for finding in journal.open_findings(family):
+            yield family, finding
+
+
+def _as_json(found: Iterable[tuple[Family, Finding]], wanted: FindingFilter) -> Iterator[Json]:
+    """Those that are meant."""
+    for family, finding in found:
+        if wanted.takes(family, finding):
+            yield finding_to_json(finding, family)
+
+
+def _list(lines: Iterator[Json], arguments: argparse.Namespace) -> None:
+    limit = arguments.limit
+    if limit is None and arguments.format == "table":
+        limit = TABLE_ROWS
+    for text in FORMATS[arguments.format](islice(lines, limit)):
+        print(text)
+    if limit is not None and next(lines, None) is not None and arguments.format == "table":
+        print(f"… and more: --limit, or --format jsonl (shown: {limit})")
+
+
+def _chosen(keys: list[str], arguments: argparse.Namespace) -> frozenset[str] | None:
+    """The keys named, None for all. Raises `Misconfigured` when it is neither or both."""
+    if arguments.log is not None:
+        raise Misconfigured("--log only lists: decide on open findings")
+    if bool(keys) == arguments.all:
+        raise Misconfigured("name what to decide as the list shows it, or take --all that match")
+    return frozenset(keys) if keys else None

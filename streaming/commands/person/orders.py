@@ -1,0 +1,83 @@
+"""What a person orders: who, why, whether it is only shown, and the question before all of it."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from checkpoints.clock import now_micros
+from checkpoints.pauses import Resumed
+from reconcilers.declared.family import Family
+from reconcilers.limits.hold import Hold
+from reconcilers.rows.finding import Finding
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.model import Micros
+from streaming.commands.arguments.people import NO_REASON, who_and_why
+
+
+def add_orders(parser: argparse.ArgumentParser) -> None:
+    """``--dry-run``, ``--all``, ``--yes``, ``--reason``, ``--who``."""
+    parser.add_argument("--all", action="store_true", help="all that match, after a question")
+    parser.add_argument("--yes", action="store_true", help="--all without the question")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only show what would be done, and what refused"
+    )
+    parser.add_argument(
+        "--while-paused", action="store_true", help="--undo also where repairs are paused"
+    )
+    who_and_why(parser)
+
+
+def without_a_question(_question: str) -> bool:
+    """A few that were named, or ``--yes``."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """Who decides and why; ``agreed`` puts a question to them. ``dry_run``: nothing is done.
+
+    ``while_paused``: they undo although repairs are paused.
+    """
+
+    who: str
+    reason: str = NO_REASON
+    dry_run: bool = False
+    while_paused: bool = False
+    agreed: Callable[[str], bool] = without_a_question
+    clock: Callable[[], Micros] = now_micros
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> Orders:
+        """As given on the command line."""
+        asks = arguments.all and not arguments.yes and not arguments.dry_run
+        who = arguments.who or getpass.getuser()
+        agreed = _asked if asks else without_a_question
+        insists = arguments.while_paused
+        return cls(who, arguments.reason, arguments.dry_run, insists, agreed)
+
+    def told(self, sentence: str, done: str) -> str:
+        """A finding's sentence with who has decided on it."""
+        return f"{sentence}; {done} by {self.who}: {self.reason}"
+
+    def hold(self, family: Family, finding: Finding) -> Hold:
+        """They put the finding's key on hold."""
+        at = self.clock()
+        return Hold(family.name, finding.projection, finding.slot, at, self.who, self.reason)
+
+    def end(self) -> Resumed:
+        """They end a hold."""
+        return Resumed(self.clock(), self.who, self.reason)
+
+
+def _asked(question: str) -> bool:
+    """Raises `Misconfigured` where nobody can answer."""
+    if not sys.stdin.isatty():
+        raise Misconfigured("--all asks before it does anything: without a terminal add --yes")
+    try:
+        return input(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
+    except EOFError:
+        return False

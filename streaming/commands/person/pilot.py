@@ -1,0 +1,120 @@
+"""``reconcile pilot``: repair only for some users, mailboxes, systems or kinds; hold the rest."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from checkpoints.pauses import Pauses, Resumed
+from reconcilers.declared.tally import QuotaRoot
+from reconcilers.limits.pause import PILOT, Pause
+from reconcilers.limits.pilot import Pilot
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.model import Kind
+from streaming.commands.arguments.finding_filter import NAMESPACE, system_names
+from streaming.commands.arguments.names import one_of
+from streaming.commands.arguments.people import asked_for, resumed_by, until_or_for, who_and_why
+from streaming.commands.arguments.times import uuid_of
+from streaming.commands.person.pause import pauses_of
+from streaming.counters.ports import OwnerTables
+from streaming.settings import Settings
+from streaming.tables import CounterTables, connect
+
+NONE = "no pilot: everything is repaired"
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile pilot [--user U] [--mailbox ID] [--system S] [--kind K] [--for 2h] | --end``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "pilot", help="repair only what is named here, hold everything else"
+    )
+    parser.add_argument(
+        "--user", action="append", default=[], metavar="NAME", help="their mailboxes and quota"
+    )
+    parser.add_argument("--mailbox", action="append", default=[], type=uuid_of, metavar="ID")
+    systems, kinds = system_names(), [each.value for each in Kind]
+    parser.add_argument(
+        "--system",
+        action="append",
+        default=[],
+        type=one_of(systems),
+        metavar="NAME",
+        help=f"one of {', '.join(systems)}",
+    )
+    parser.add_argument("--kind", action="append", default=[], type=one_of(kinds), metavar="KIND")
+    until_or_for(parser).add_argument(
+        "--end", action="store_true", help="end the pilot: what was held outside comes back"
+    )
+    who_and_why(parser)
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Begin, change, end or show the pilot; a running stream obeys within two seconds."""
+    pauses, wanted = pauses_of(settings), _pilot_of(arguments)
+    if arguments.end:
+        if wanted != Pilot():
+            raise Misconfigured("--end ends the whole pilot: it takes no --user, --system or such")
+        lines = list(end(pauses, resumed_by(arguments)))
+    elif wanted == Pilot() and (arguments.until or arguments.lasts) is not None:
+        raise Misconfigured("name what is to be repaired until then: --user, --system or such")
+    elif wanted == Pilot():
+        lines = list(show(pauses, resumed_by(arguments)))
+    else:
+        asked = asked_for(PILOT, arguments, wanted)
+        lines = [*unknown(wanted, _tables(settings)), *begin(pauses, asked)]
+    print("\n".join(lines or [NONE]))
+    return 0
+
+
+def begin(pauses: Pauses, wanted: Pause) -> Iterator[str]:
+    """It stands alone from now on: one write begins it and ends what stood before."""
+    by = Resumed(wanted.asked_at, wanted.who, f"another pilot: {wanted.reason}")
+    pauses.replace(list(_pilots(pauses)), wanted, by)
+    yield wanted.told
+    yield "everything else is held; `reconcile pilot --end` lets it go on"
+
+
+def end(pauses: Pauses, by: Resumed) -> Iterator[str]:
+    """No pilot stands any more."""
+    for each in _pilots(pauses):
+        pauses.end(each, by)
+        if each.stands(by.at):
+            yield f"ended: {each.told}"
+
+
+def show(pauses: Pauses, now: Resumed) -> Iterator[str]:
+    """The pilot that stands."""
+    return (each.told for each in _pilots(pauses) if each.stands(now.at))
+
+
+def unknown(wanted: Pilot, tables: OwnerTables) -> Iterator[str]:
+    """A line for each user who has no mailbox: the name may be mistyped.
+
+    Raises `Refused` where it may not be read whose a mailbox is: nothing of theirs would be
+    repaired.
+    """
+    for user in sorted(wanted.users):
+        theirs = tables.mailboxes(QuotaRoot(NAMESPACE, user))
+        if not any(tables.owner(each) is not None for each in theirs):
+            yield f"NOTE: {user} has no mailbox: is the name right?"
+
+
+def _tables(settings: Settings) -> OwnerTables:
+    cassandra, tally = settings.cassandra, settings.tally
+    family = settings.families()[0]
+    return CounterTables(connect(cassandra), cassandra, family, tally.rows_per_second)
+
+
+def _pilots(pauses: Pauses) -> Iterator[Pause]:
+    return (each for each in pauses.standing() if each.pilot is not None)
+
+
+def _pilot_of(arguments: argparse.Namespace) -> Pilot:
+    return Pilot(
+        users=frozenset(arguments.user),
+        mailboxes=frozenset(arguments.mailbox),
+        systems=frozenset(arguments.system),
+        kinds=frozenset(arguments.kind),
+    )

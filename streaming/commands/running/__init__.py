@@ -1,0 +1,1 @@
+"""The processes that run for long, their threads, leases and signals."""

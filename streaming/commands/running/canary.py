@@ -1,0 +1,151 @@
+"""``reconcile canary``: writes canaries, so that it is known how far change capture has come.
+
+The stream does the same in a thread where no such process runs. One of its own goes on while the
+stream is down: then a stop of the stream is no span in which events may have been lost unseen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Callable
+from functools import partial
+from threading import Event
+from typing import Any, Protocol
+
+from checkpoints.cassandra import CassandraBookmarks, CassandraLease, Store
+from reconcilers.capture.frontier import CANARY_TABLE
+from reconcilers.words.errors import Misconfigured, Refused, Retryable
+from streaming.canary.clock import MeasuredClock
+from streaming.canary.writer import CanaryKeeper, CanaryWriter
+from streaming.commands.running.leases import (
+    clocks_apart,
+    end_lease_of_the_dead,
+    lease_that_bears,
+)
+from streaming.commands.running.signals import stopped_by_signals
+from streaming.commands.running.threads import Threads
+from streaming.commands.wiring.canaries import canaries
+from streaming.commands.wiring.stream_names import StreamNames
+from streaming.monitoring.clocks import ClockWatch
+from streaming.settings import CassandraSettings, Mode, Settings
+from streaming.tables import Nodes, connect, schema_of, watch_addresses
+from streaming.tables.canary_schema import lacking
+from streaming.tables.guardrails import refuse_guardrails
+from streaming.tables.own_keyspace import make_own
+from streaming.topics import Lanes, Watcher
+
+log = logging.getLogger("reconciler")
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile canary``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "canary", help="write canaries, also while no stream runs"
+    )
+    parser.add_argument(
+        "--begin-anew",
+        action="store_true",
+        help="make all later canaries newer than any before, and end; not while any are written",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run until SIGTERM or SIGINT; returns 0 after a clean stop. Raises `ReconcilerError`."""
+    stop = stopped_by_signals()
+    if not has_table(settings):
+        raise Misconfigured(f"{_lacking(settings)}: have an admin run `reconcile doctor --fix`")
+    store = make_own(settings.cassandra)
+    refuse_guardrails(store)
+    made = keeper(settings, store)
+    if arguments.begin_anew:
+        made.begin_anew(_highest_heard(settings, store))
+        print("canaries begin anew: each node has one that is newer than any before")
+    else:
+        run_canaries(settings.cassandra, made.run, stop)
+    return 0
+
+
+def run_canaries(settings: CassandraSettings, write: Callable[[Event], None], stop: Event) -> None:
+    """``write`` until told to stop. Raises `EndedItself` where only a new process can go on."""
+    threads = Threads(stop)
+    threads.start("addresses", partial(watch_addresses, settings))
+    threads.start("canaries", write).join()
+    threads.check()
+
+
+def start_canaries(settings: Settings, store: Store, threads: Threads) -> None:
+    """Write them in a thread, unless another process does; without their table nobody can."""
+    if not has_table(settings):
+        log.warning(
+            "%s: no counter is corrected, and memory does not begin (`reconcile doctor --fix`)",
+            _lacking(settings),
+        )
+        return
+    threads.start("canaries", keeper(settings, store).run)
+
+
+def has_table(settings: Settings) -> bool:
+    """Whether canaries have a table with all columns. Raises `Unreachable`."""
+    return not _lacking(settings)
+
+
+def _lacking(settings: Settings) -> str:
+    keyspace = settings.canary.keyspace
+    columns = schema_of(connect(settings.cassandra), keyspace).get(CANARY_TABLE)
+    if columns is None:
+        return f"there is no table {keyspace}.{CANARY_TABLE}"
+    missing = ", ".join(lacking(columns))
+    told = f"table {keyspace}.{CANARY_TABLE} lacks the columns {missing}"
+    return told if missing else ""
+
+
+def _highest_heard(settings: Settings, store: Store) -> int:
+    """The highest number of a canary that a stream of either mode has heard."""
+    bookmarks = CassandraBookmarks(store)
+    names = [
+        StreamNames.of(settings, mode).bookmarks(family)
+        for mode in Mode
+        for family in settings.families()
+    ]
+    found = [each for each in map(bookmarks.newest, names) if each is not None]
+    return max((lane.mark.number for each in found for lane in each.heard.values()), default=0)
+
+
+def keeper(settings: Settings, store: Store) -> CanaryKeeper:
+    """What writes them while this process holds the lease for it."""
+    table = canaries(settings)
+    warn_of_another(table, settings)
+    name, leases = f"{settings.cassandra.keyspace}/canary", CassandraLease(store)
+    end_lease_of_the_dead(leases, name)
+    lanes = Lanes(Watcher(settings.kafka), settings.kafka.topic_prefix)
+    clocks = ClockWatch(Nodes(connect(settings.cassandra)), settings.stream.delay)
+    writer = CanaryWriter(table, lanes, MeasuredClock(clocks))
+    lease = lease_that_bears(clocks_apart(settings.stream), leases, name)
+    return CanaryKeeper(writer, lease, settings.canary.interval)
+
+
+class OwnedTable(Protocol):
+    """A table that one James's keyspace has taken; `streaming.tables.Canaries` is the real one."""
+
+    def claim(self) -> str:
+        """Take it, unless another has; returns whose it is."""
+
+
+def warn_of_another(table: OwnedTable, settings: Settings) -> None:
+    """Two that write to one table see each other's canaries, and may take some for lost."""
+    ours = settings.cassandra.keyspace
+    try:
+        owner = table.claim()
+    except (Retryable, Refused) as failed:
+        log.warning("not known whose the canaries are: %s", failed)
+        return
+    if owner != ours:
+        log.error(
+            "keyspace %s is that of the reconciler of %s: set canary.keyspace to one that only %s"
+            " has (deploy/runbook.md, *Two installations*)",
+            settings.canary.keyspace,
+            owner,
+            ours,
+        )

@@ -1,0 +1,153 @@
+"""Leases of processes: one stream repairs a keyspace, one process writes canaries."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from threading import Event
+
+from checkpoints.cassandra import CassandraLease, Store
+from checkpoints.lease import Holder, Lease, LeaseStore
+from reconcilers.words.errors import AlreadyRunning, Refused, Retryable
+from streaming.commands.running.threads import Threads
+from streaming.commands.wiring.stream_names import StreamNames
+from streaming.settings import Mode, StreamSettings
+
+log = logging.getLogger("reconciler")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPlace:
+    """Where a process runs: its host as people call it, and what no other host or container has.
+
+    ``own`` is made of the boot of the machine and the namespace of its process numbers; empty where
+    the system does not tell them.
+    """
+
+    host: str
+    own: str
+
+
+def this_place() -> ProcessPlace:
+    """Of this process."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        numbers = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ProcessPlace(socket.gethostname(), "")
+    told = sha256(f"{boot} {numbers}".encode()).hexdigest()
+    return ProcessPlace(socket.gethostname(), told[:12])
+
+
+def this_process() -> Holder:
+    """As the holder of a lease: its host, number and place."""
+    place = this_place()
+    return Holder(str(uuid.uuid4()), f"{place.host}:{os.getpid()}@{place.own}")
+
+
+def end_lease_of_the_dead(store: LeaseStore, name: str) -> None:
+    """A process that was killed here leaves its lease behind: no need to wait.
+
+    Only where process numbers mean the same: a host or a container of the same name may be another,
+    and its process alive. Elsewhere the lease ends by itself.
+    """
+    holder = store.held_by(name)
+    if holder is None:
+        return
+    who, _, own = holder.host.rpartition("@")
+    number = who.rpartition(":")[2]
+    if not own or own != this_place().own or not number.isdigit():
+        return
+    if int(number) == os.getpid() or not _alive(int(number)):
+        log.warning("taking over from process %s of this host, which is gone", number)
+        store.leave(name, holder)
+
+
+def clocks_apart(stream: StreamSettings) -> timedelta:
+    """What the clocks of two nodes may differ by: where one is D/2 from ours, repairs pause."""
+    return timedelta(seconds=stream.delay)
+
+
+def lease_that_bears(skew: timedelta, store: LeaseStore, name: str) -> Lease:
+    """Of this process; nobody else gets it while it is trusted, though nodes' clocks differ so."""
+    return Lease(store, name, this_process(), skew=skew)
+
+
+class Holding:
+    """Holds the lease while the stream lives; observe mode needs none (a context manager)."""
+
+    def __init__(self, names: StreamNames, store: Store, threads: Threads, skew: timedelta) -> None:
+        self._threads = threads
+        self._over = Event()
+        self._name = names.lease
+        self._store = CassandraLease(store)
+        self._lease: Lease | None = None
+        if names.mode is Mode.REPAIR:
+            self._lease = lease_that_bears(skew, self._store, self._name)
+
+    def __enter__(self) -> Lease | None:
+        """Acquire, and renew in a thread. Raises `AlreadyRunning`."""
+        if self._lease is not None:
+            end_lease_of_the_dead(self._store, self._name)
+            self._lease.acquire()
+            keep = self._lease.keep
+            self._threads.start("lease", lambda _: keep(self._over))
+        return self._lease
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Let the next stream begin at once; until here it was held, while all else stopped."""
+        self._threads.stop.set()
+        self._over.set()
+        if self._lease is not None and kind is not AlreadyRunning:
+            _let_go(self._lease)
+
+
+class Alone:
+    """Holds a lease while a command does what two must not do at a time (a context manager)."""
+
+    def __init__(self, store: Store, name: str, skew: timedelta) -> None:
+        self._store, self._name = CassandraLease(store), name
+        self._lease, self._over = lease_that_bears(skew, self._store, name), Event()
+        self._threads = Threads(self._over)
+
+    def __enter__(self) -> None:
+        """Acquire, and renew in a thread. Raises `AlreadyRunning`."""
+        end_lease_of_the_dead(self._store, self._name)
+        self._lease.acquire()
+        self._threads.start("lease", self._lease.keep)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """The next one may begin at once.
+
+        If the lease could not be kept, another may have begun already: raises why, unless the
+        command ends by an error of its own.
+        """
+        self._over.set()
+        _let_go(self._lease)
+        if kind is None:
+            self._threads.check()
+
+
+def _let_go(lease: Lease) -> None:
+    """Where that cannot be asked the lease ends by itself; why the process ends is not covered."""
+    try:
+        lease.release()
+    except (Retryable, Refused) as failed:
+        log.warning("the lease was not released, and ends by itself: %s", failed)
+
+
+def _alive(pid: int) -> bool:
+    """Whether a process of this host with this number runs."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

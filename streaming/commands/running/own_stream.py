@@ -1,0 +1,90 @@
+"""A stream beside a sweep or replay, where no other runs: what was found is settled by it."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from functools import partial
+from threading import Event, Thread
+
+from checkpoints.cassandra import CassandraLease, Store
+from reconcilers.words.errors import EndedItself
+from streaming.again.hand_over import Closing, HandOver
+from streaming.commands.running.leases import end_lease_of_the_dead
+from streaming.commands.running.stream import run_stream
+from streaming.commands.running.threads import Threads
+from streaming.commands.wiring.stream_names import StreamNames
+from streaming.settings import Settings
+
+log = logging.getLogger("reconciler")
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at whether it runs."""
+
+
+def add_settle(parser: argparse.ArgumentParser) -> None:
+    """``--settle``, of each command that hands suspects over."""
+    parser.add_argument(
+        "--settle",
+        action="store_true",
+        help="where no stream runs in this mode, run one until what differs is settled",
+    )
+
+
+class OwnStream:
+    """The same stream as `reconcile stream`, in threads of this process (a context manager).
+
+    ``sink`` knows whether one runs, this one or another; it waits, and raises when somebody wants
+    the command to end. What a stream of the command logs below a warning is not shown.
+    """
+
+    def __init__(
+        self, settings: Settings, names: StreamNames, store: Store, sink: HandOver
+    ) -> None:
+        never = settings.sweep.model_copy(update={"when_needed": False, "every_days": 0})
+        anywhere = settings.metrics.model_copy(update={"port": 0})  # one of the other mode may run
+        self._settings = settings.model_copy(update={"sweep": never, "metrics": anywhere})
+        self._names, self._store = names, store
+        self._sink = sink
+        self._threads = Threads(Event())
+        self._thread: Thread | None = None
+        self._level = log.level
+
+    @property
+    def runs(self) -> bool:
+        """Whether one was begun here."""
+        return self._thread is not None
+
+    def begin(self) -> None:
+        """Unless one runs; until it does. Raises what it fails with."""
+        end_lease_of_the_dead(CassandraLease(self._store), self._names.lease)
+        if self._sink.stream.running():
+            return
+        log.setLevel(logging.WARNING)
+        run = partial(run_stream, self._settings, self._names.mode)
+        self._thread = self._threads.start("stream", run)
+        self._until_it_runs(self._thread)
+        self._sink.settled_by(self._thread.is_alive)  # however long nothing is settled by it
+
+    def finish(self) -> Closing:
+        """What became of what was handed over; one that was begun here ends when repairs hold."""
+        if self.runs:
+            self._sink.until_verified()
+        return self._sink.finish()
+
+    def __enter__(self) -> OwnStream:
+        """Nothing runs yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """It ends as by SIGTERM."""
+        self._threads.stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        log.setLevel(self._level)
+
+    def _until_it_runs(self, thread: Thread) -> None:
+        while not self._sink.stream.running():
+            if not thread.is_alive():
+                raise self._threads.failed or EndedItself("the stream that was begun has ended")
+            self._sink.wait(LOOK_EVERY)

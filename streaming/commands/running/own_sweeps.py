@@ -1,0 +1,121 @@
+"""The sweep that a stream makes by itself, beside its batches, where one is due."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from threading import Event
+
+from checkpoints.cassandra import CassandraSweeps
+from checkpoints.clock import now_micros, to_micros
+from checkpoints.sweeps import SweepRecord
+from reconcilers.words.errors import AlreadyRunning, ReconcilerError
+from streaming.again.progress import LoggedProgress
+from streaming.again.schedule import SweepSchedule
+from streaming.again.sweep import Interrupted
+from streaming.commands.running.leases import Alone, clocks_apart
+from streaming.commands.wiring.hand_over import hand_over, wait_unless
+from streaming.commands.wiring.opened_stream import OpenedStream
+from streaming.commands.wiring.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
+from streaming.settings import Settings
+from streaming.topics import Watcher
+
+log = logging.getLogger("reconciler")
+
+LOOKS_EVERY = 10.0
+"""Seconds between two looks at whether a sweep is due."""
+PAUSE = 60.0
+"""Seconds until what failed is tried again."""
+LONGEST_PAUSE = 600.0
+"""Seconds, after a defect of ours: the pause is doubled each time."""
+WHO = "the stream"
+
+
+class Defect(Exception):
+    """A sweep has ended by a fault of ours, which is in the log with its traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSweeps:
+    """Sweeps while the stream runs; its suspects wait for their delay like all others.
+
+    ``watcher`` is for its thread alone, which closes it.
+    """
+
+    opened: OpenedStream
+    schedule: SweepSchedule
+    watcher: Watcher
+
+    def run(self, stop: Event) -> None:
+        """Until told to stop. What fails is tried again."""
+        with closing(self.watcher):
+            self._run(stop)
+
+    def _run(self, stop: Event) -> None:
+        pause, after_a_defect = LOOKS_EVERY, PAUSE
+        while not stop.wait(pause):
+            pause = LOOKS_EVERY
+            try:
+                self._look(stop)
+                after_a_defect = PAUSE
+            except Interrupted:
+                return
+            except AlreadyRunning:
+                log.debug("somebody sweeps already")
+            except Defect as defect:
+                log.error("%s; it is tried again in %d s", defect, round(after_a_defect))
+                pause, after_a_defect = after_a_defect, min(2 * after_a_defect, LONGEST_PAUSE)
+            except (ReconcilerError, OSError) as failed:  # its temporary folder, too
+                if not stop.is_set():
+                    log.warning("the sweep waits: %s", failed)
+                    pause = PAUSE
+
+    def _look(self, stop: Event) -> None:
+        """Raises `Defect` for what nobody expected: it ends neither thread nor process.
+
+        A process that starts again goes on with the same sweep, and would settle nothing.
+        """
+        try:
+            self._sweep_if_due(stop)
+        except (Interrupted, ReconcilerError, OSError):
+            raise
+        except Exception as failed:
+            log.exception("a sweep has ended by a defect")
+            self.opened.metrics.sweep_faults.inc()
+            raise Defect(f"a sweep has ended by a defect: {failed!r}") from failed
+
+    def _sweep_if_due(self, stop: Event) -> None:
+        opened, now = self.opened, now_micros()
+        watching = opened.job.connections().lineage.watching()
+        sweeps = CassandraSweeps(opened.store, opened.settings.cassandra.keyspace)
+        why = self.schedule.due(watching, sweeps.all(), now)
+        if why is None or watching is None:
+            return
+        ranges = opened.settings.sweep.ranges
+        begun = SweepRecord(now, WHO, why, opened.job.family.names, ranges)
+        with Alone(opened.store, lease_of(opened.settings), clocks_apart(opened.settings.stream)):
+            left = self.schedule.left(watching, sweeps.all(), begun)
+            if left is None:
+                sweeps.begin(begun)
+            log.info("%s a sweep: %s", "goes on with" if left else "begins", why)
+            self._sweep(left or begun, stop)
+
+    def _sweep(self, sweep: SweepRecord, stop: Event) -> None:
+        opened, wait = self.opened, partial(wait_unless, stop)
+        sink = hand_over(opened.job, opened.names, opened.store, self.watcher, wait)
+        shown, tasks = LoggedProgress(), BESIDE_A_STREAM
+        with sweeper(opened.job, opened.store, sink, shown, wait, tasks) as made:
+            found = made.run(sweep)
+        for line in (*told_of(found), *sink.finish().lines()):
+            log.info("sweep: %s", line)
+
+
+def schedule_of(settings: Settings) -> SweepSchedule | None:
+    """The schedule of these settings; None where the stream never sweeps by itself."""
+    days, when_needed = settings.sweep.every_days, settings.sweep.when_needed
+    if not when_needed and not days:
+        return None
+    every = to_micros(days * 86_400) if days else None
+    return SweepSchedule(when_needed, every, to_micros(settings.stream.delay))

@@ -1,0 +1,148 @@
+"""``reconcile stream``: the long-running job. Everything it needs is opened here, in order.
+
+::
+
+    settings ─▶ schema, topics ─▶ lease ─▶ settled offsets ─▶ query, begun anew when it dies
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from dataclasses import dataclass
+from functools import partial
+from threading import Event
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from reconcilers.declared.family import Family
+from reconcilers.words.errors import Misconfigured
+from streaming.commands.running.canary import start_canaries
+from streaming.commands.running.leases import Holding, clocks_apart
+from streaming.commands.running.own_sweeps import OwnSweeps, schedule_of
+from streaming.commands.running.signals import stopped_by_signals
+from streaming.commands.running.threads import Threads
+from streaming.commands.wiring import workers
+from streaming.commands.wiring.canaries import canaries
+from streaming.commands.wiring.counter_loop import build_counter_loop
+from streaming.commands.wiring.driver import supervisor
+from streaming.commands.wiring.generations import begin_generation
+from streaming.commands.wiring.opened_stream import OpenedStream
+from streaming.commands.wiring.schema_watch import SchemaWatch, bound
+from streaming.commands.wiring.stream_names import StreamNames
+from streaming.counters.thread import CountingThread
+from streaming.monitoring.agents import AgentWatch
+from streaming.monitoring.metrics import Metrics, serve
+from streaming.settings import Mode, Settings, refuse_unsafe
+from streaming.tables import connect, schema_of, watch_addresses
+from streaming.tables.guardrails import refuse_guardrails
+from streaming.tables.own_keyspace import end_memory, make_own
+from streaming.tables.replication import refuse_guessed_levels
+from streaming.topics import Watcher, own_topics
+
+log = logging.getLogger("reconciler")
+
+
+def add_command(commands: Any) -> None:
+    """``reconcile stream --mode observe|repair``."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "stream", help="find, and in repair mode repair, continuously"
+    )
+    parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.OBSERVE.value)
+    parser.add_argument(
+        "--accept-loss", action="store_true", help="go on though Kafka's retention has passed"
+    )
+    parser.add_argument(
+        "--events-lost",
+        action="store_true",
+        help="events from before now may be missing: memory begins anew",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run until SIGTERM or SIGINT; returns 0 after a clean stop. Raises `ReconcilerError`."""
+    stop = stopped_by_signals()
+    lost = Lost(accepted=arguments.accept_loss, events=arguments.events_lost)
+    run_stream(settings, Mode(arguments.mode), stop, lost)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What an operator says of losses.
+
+    ``accepted``: go on though Kafka's retention has passed; ``events`` before now may be missing.
+    """
+
+    accepted: bool = False
+    events: bool = False
+
+
+def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost()) -> None:
+    """Run until told to stop. Raises `ReconcilerError`."""
+    refuse_unsafe(settings, mode)
+    names = StreamNames.of(settings, mode)
+    if mode is Mode.REPAIR:
+        refuse_guessed_levels(settings.cassandra)
+    store = make_own(settings.cassandra)
+    refuse_guardrails(store)
+    james = partial(schema_of, connect(settings.cassandra), settings.cassandra.keyspace)
+    families = bound(settings, james())
+    family = families[0]
+    watcher = Watcher(settings.kafka)
+    topics = _topics(settings, names, watcher)
+    threads = Threads(stop)
+    with Holding(names, store, threads, clocks_apart(settings.stream)) as lease:
+        metrics = Metrics(CollectorRegistry())
+        port = serve(metrics, settings.metrics)
+        metrics.started.set_to_current_time()
+        threads.start("addresses", partial(watch_addresses, settings.cassandra))
+        if settings.agent.http:
+            threads.start("agents", AgentWatch(settings.agent.http, metrics).run)
+        log.info("watching %s in %s mode; metrics on port %s", family.truth.table, names.mode, port)
+        if lost.events:
+            end_memory(store, "an operator says so")
+        job = workers.job(settings, family, names.suspects_topic)
+        opened = OpenedStream(job, names, store, watcher, topics, lease, metrics, lost.accepted)
+        begin_generation(opened)
+        start_canaries(settings, store, threads)
+        counting = _counters(opened, families[1:])
+        watch = SchemaWatch(settings, families, james)
+        keeper = supervisor(opened, watch, counting.take if counting is not None else None)
+        if counting is not None:
+            threads.start("counting", counting.run)
+        _sweep_by_itself(opened, threads)
+        try:
+            keeper.run(stop)
+        finally:
+            threads.check()  # what ended a thread is why all else failed
+    watcher.close()
+
+
+def _sweep_by_itself(opened: OpenedStream, threads: Threads) -> None:
+    schedule = schedule_of(opened.settings)
+    if schedule is not None:
+        sweeps = OwnSweeps(opened, schedule, Watcher(opened.settings.kafka))
+        threads.start("sweep", sweeps.run)
+
+
+def _counters(opened: OpenedStream, kept: tuple[Family, ...]) -> CountingThread | None:
+    """Keeps the counters that are kept right, if any are."""
+    if not kept:
+        return None
+    build = partial(build_counter_loop, opened, kept, canaries(opened.settings))
+    return CountingThread(build, opened.metrics)
+
+
+def _topics(settings: Settings, names: StreamNames, watcher: Watcher) -> tuple[str, ...]:
+    watcher.create(own_topics(settings.kafka))
+    agents = settings.kafka.topic_prefix
+    if watcher.missing([agents]):
+        raise Misconfigured(
+            f"topic {agents} does not exist: is kafka.topic_prefix that of the agents, and do they"
+            " write all events to one topic? `reconcile doctor --fix` makes it (deploy/runbook.md,"
+            " *One topic for all tables*)"
+        )
+    return agents, names.suspects_topic

@@ -1,0 +1,247 @@
+"""The counters of an installation, put together from its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from checkpoints.cassandra import CassandraLosses, CassandraRounds, CassandraSweeps
+from checkpoints.clock import now_micros, to_micros
+from checkpoints.lease import Lease, time_awake_or_asleep
+from checkpoints.losses import Loss
+from checkpoints.tallies import marks_begin
+from reconcilers.counters.drift import Evidence
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import Sum, Tally
+from reconcilers.limits.breakers import OF_COUNTERS, Breaker, BreakerLimits
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Micros
+from reconcilers.words.waiting import Wait, Waiting
+from streaming.commands.wiring.opened_stream import OpenedStream
+from streaming.counters.correct import Corrector
+from streaming.counters.correction_breaker import CorrectionBreaker
+from streaming.counters.count import MailboxCounter
+from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
+from streaming.counters.counter_row import CounterRows, Owners
+from streaming.counters.live_table import LiveTables
+from streaming.counters.look_rules import LookRules
+from streaming.counters.loop import ChangedMailboxes, CounterLoop
+from streaming.counters.observe import CounterObserver
+from streaming.counters.open_messages import OpenMessages
+from streaming.counters.ports import FrontierMarks
+from streaming.counters.progress import CounterProgress
+from streaming.counters.recent_changes import RecentChanges
+from streaming.counters.schedule import CounterScheduler
+from streaming.counters.unmarked import LossRules, WatchedTallies
+from streaming.counters.whole import WholeMailboxes
+from streaming.monitoring.metrics import UNKNOWN_NODE, Metrics
+from streaming.monitoring.nodes import NodesWatch
+from streaming.monitoring.report import report_change, report_end
+from streaming.pipeline.breakers import BreakerWatch
+from streaming.settings import Mode, Settings, TallySettings
+from streaming.steps.parking import Parking
+from streaming.tables import CounterTables, Nodes, Tables, connect
+from streaming.tables.live_tables import uses_of
+
+
+def build_counter_loop(
+    opened: OpenedStream, families: tuple[Family, ...], canaries: FrontierMarks
+) -> CounterLoop:
+    """The loop for these families of tallies, beside a stream of the messages that they sum up.
+
+    ``canaries`` tell it what to wait for.
+    """
+    settings, ours = opened.settings, opened.job.connections()
+    tables, live = _tables(settings, opened.job.family), _live(settings, families)
+    owners, rounds = Owners(tables), CassandraRounds(opened.store)
+    tallies, limits = _tallies(opened, canaries), _limits(settings, opened.names.mode)
+    counting = _counting(opened, tables, tallies)
+    trouble, breaker = trouble_of(settings, opened.lease), _breaker(opened)
+    findings = _findings(opened, families, limits)
+    correcting = Corrector(
+        findings=findings,
+        tables=tables,
+        counting=counting,
+        rounds=rounds,
+        clock=now_micros,
+        limits=limits,
+        breaker=breaker,
+        trouble=trouble,
+        pauses=live.unless_other(ours.pauses.why),
+        steady=time_awake_or_asleep,
+        whole=WholeMailboxes(ours.lineage, to_micros(settings.stream.delay)).covers,
+    )
+    recent = RecentChanges(_late_by(settings), time_awake_or_asleep)
+    observer = CounterObserver(
+        tables, counting, owners, rounds, canaries, now_micros, recent, tallies.heard
+    )
+    progress = CounterProgress(opened.metrics)
+    scheduler = CounterScheduler(
+        observer,
+        findings,
+        correcting,
+        now_micros,
+        _rules(settings),
+        partial(_looked, progress, breaker),
+    )
+    counters = CounterRows(families, owners, live.is_kept)
+    changed = _changed(opened, scheduler, counters, live)
+    asked = (trouble, breaker.why)
+    return CounterLoop(scheduler, changed, counters, findings, asked, progress)
+
+
+def _live(settings: Settings, families: tuple[Family, ...]) -> LiveTables:
+    session, keyspace = connect(settings.cassandra), settings.cassandra.keyspace
+    return LiveTables.of(families, partial(uses_of, session, keyspace), time_awake_or_asleep)
+
+
+def _changed(
+    opened: OpenedStream, scheduler: CounterScheduler, counters: CounterRows, live: LiveTables
+) -> ChangedMailboxes:
+    tallies, keyspace = opened.job.connections().tallies, opened.settings.cassandra.keyspace
+    marked = partial(tallies.marked_since, marks_begin(now_micros()))
+    sweeps = CassandraSweeps(opened.store, keyspace)
+    return ChangedMailboxes(scheduler, counters, marked, lambda: (_swept_at(sweeps), live.kept()))
+
+
+def _swept_at(sweeps: CassandraSweeps) -> Micros | None:
+    return max((each.ended_at for each in sweeps.all() if each.ended_at), default=None)
+
+
+def _findings(
+    opened: OpenedStream, families: tuple[Family, ...], limits: CorrectionLimits
+) -> CounterFindings:
+    journal = opened.job.connections().journal
+    return CounterFindings(
+        journal=journal,
+        parking={each.name: Parking(each, journal, now_micros) for each in families},
+        clock=now_micros,
+        limits=limits,
+        told=partial(_told, opened.metrics),
+    )
+
+
+def _tables(settings: Settings, listed: Family) -> CounterTables:
+    session, pace = connect(settings.cassandra), settings.tally.rows_per_second
+    return CounterTables(session, settings.cassandra, listed, pace)
+
+
+def _tallies(opened: OpenedStream, canaries: FrontierMarks) -> WatchedTallies:
+    """A loss that they prove has no node: any may be the one."""
+    ours, delay = opened.job.connections(), to_micros(opened.settings.stream.delay)
+    made = WatchedTallies(
+        kept=ours.tallies,
+        lineage=ours.lineage,
+        frontier=canaries,
+        clock=now_micros,
+        rules=LossRules(slack=delay // 2, expiries=4 * delay),
+        lost=partial(_lost, opened),
+    )
+    made.begin()
+    return made
+
+
+def _lost(opened: OpenedStream, why: str) -> None:
+    opened.metrics.lost_spans.labels(UNKNOWN_NODE).inc()
+    CassandraLosses(opened.store).record(Loss(now_micros(), why))
+
+
+def _counting(
+    opened: OpenedStream, tables: CounterTables, tallies: WatchedTallies
+) -> MailboxCounter:
+    """Reads the truth, too, at the budget of counting, not at that of the stream."""
+    settings, family, ours = opened.settings, opened.job.family, opened.job.connections()
+    slow = {"rows_per_second": settings.tally.rows_per_second}
+    paced = settings.cassandra.model_copy(update=slow)
+    truth = Tables(connect(settings.cassandra), paced, family)
+    return MailboxCounter(
+        family=family,
+        lists=tables,
+        truth=truth,
+        lineage=ours.lineage,
+        tallies=tallies,
+        clock=now_micros,
+        width=settings.tally.chunk,
+        slack=to_micros(settings.stream.delay) // 2,
+        open=OpenMessages(family, tables, truth, ours.lineage),
+    )
+
+
+def _rules(settings: Settings) -> LookRules:
+    tally = settings.tally
+    return LookRules(
+        delay=to_micros(settings.stream.delay),
+        window=to_micros(tally.window),
+        evidence=Evidence(tally.looks, 2 * tally.looks),
+        root_lag=to_micros(tally.max_quota_lag),
+    )
+
+
+def _late_by(settings: Settings) -> float:
+    """How long (s) after its change has come out a counter may be written: 0 where it never is."""
+    lag = settings.tally.max_update_lag
+    return lag if lag > settings.stream.delay else 0.0
+
+
+def _limits(settings: Settings, mode: Mode) -> CorrectionLimits:
+    tally = settings.tally
+    most = {
+        Sum.COUNT: tally.correction_max_messages,
+        Sum.UNSEEN: tally.correction_max_messages,
+        Sum.SIZE: tally.correction_max_octets,
+    }
+    again, prompt = to_micros(settings.repair.recheck_interval), to_micros(settings.stream.delay)
+    return CorrectionLimits(
+        settings.repair.attempts,
+        most,
+        again,
+        prompt,
+        mode is Mode.OBSERVE,
+        at_once=max(tally.corrections_per_minute // 4, 1),  # asked for twice a minute
+    )
+
+
+def _breaker(opened: OpenedStream) -> CorrectionBreaker:
+    """What was open stays so."""
+    tally, journal = opened.settings.tally, opened.job.connections().journal
+    watch = BreakerWatch(journal, limits_of_corrections(tally), opened.metrics, own=OF_COUNTERS)
+    watch.recall()
+    again = max(tally.corrections_per_minute // 2, 1)
+    return CorrectionBreaker(watch, now_micros, time_awake_or_asleep, again)
+
+
+def limits_of_corrections(tally: TallySettings) -> BreakerLimits:
+    """When the breaker of corrections opens, from the settings."""
+    return BreakerLimits(
+        suspects_per_minute=tally.corrections_per_minute,
+        suspect_share=tally.correction_share,
+        share_min_keys=tally.share_min_looks,
+        opens=Breaker.CORRECTIONS,
+        keys="counters",
+    )
+
+
+def _looked(
+    progress: CounterProgress, breaker: CorrectionBreaker, tally: Tally, outcome: str
+) -> None:
+    progress.observed(tally, outcome)
+    breaker.looked(outcome)
+
+
+def trouble_of(settings: Settings, lease: Lease | None) -> Callable[[], Waiting | None]:
+    """What says why no counter may be corrected now: a node is away, or the lease is lost."""
+    nodes = NodesWatch(Nodes(connect(settings.cassandra)), settings.tally.after_outage)
+
+    def trouble() -> Waiting | None:
+        if lease is not None and not lease.holds():
+            return Waiting(Wait.LEASE, "the lease is lost")
+        return nodes.trouble()
+
+    return trouble
+
+
+def _told(metrics: Metrics, finding: Finding, ended: State | None) -> None:
+    if ended is None:
+        report_change(metrics, finding)
+    else:
+        report_end(metrics, finding, ended)

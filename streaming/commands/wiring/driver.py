@@ -1,0 +1,224 @@
+"""The driver of a stream, put together: what is asked for each batch, and what keeps it alive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import partial
+
+from checkpoints.bookmarks import Bookmarks, Place
+from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices, CassandraLosses
+from checkpoints.clock import now_micros, to_micros
+from checkpoints.journal import Journal
+from reconcilers.capture.frontier import Frontier, FrontierRules
+from reconcilers.declared.family import Family
+from reconcilers.limits.breakers import BreakerLimits
+from reconcilers.limits.ceiling import MINUTE
+from streaming.canary.alone import CanariesAlone
+from streaming.canary.memory_watch import MemoryReport, MemoryWatch
+from streaming.canary.watch import FrontierWatch
+from streaming.commands.wiring.canaries import canaries
+from streaming.commands.wiring.generations import growing
+from streaming.commands.wiring.opened_stream import OpenedStream
+from streaming.commands.wiring.schema_watch import SchemaWatch
+from streaming.commands.wiring.stream_names import StreamNames
+from streaming.counters.batch_summary import BatchSummary
+from streaming.monitoring.clocks import ClockWatch
+from streaming.monitoring.lag import LagWatch
+from streaming.monitoring.metrics import Metrics
+from streaming.pipeline.admission import AdmissionControl
+from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
+from streaming.pipeline.batches import Batches
+from streaming.pipeline.behind import BehindWatch, judged_within, longest_age_of
+from streaming.pipeline.breakers import BreakerWatch
+from streaming.pipeline.ceiling import WriteCeiling
+from streaming.pipeline.failures import SliceFailures
+from streaming.pipeline.held_looks import HeldLooks
+from streaming.pipeline.open_findings import OpenFindings
+from streaming.pipeline.pause_report import PauseReport
+from streaming.pipeline.query import FamilyQuery
+from streaming.pipeline.ranges import Ranges
+from streaming.pipeline.scheduled import ExpiredCells
+from streaming.pipeline.session import spark_session
+from streaming.pipeline.spark_files import CheckpointFolder
+from streaming.pipeline.starting import OtherStream, StartingPoint
+from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
+from streaming.pipeline.temporary import sparks_folders
+from streaming.settings import Mode, RepairSettings, Settings
+from streaming.tables import Nodes, connect
+from streaming.topics import FewRecords, came_astray
+
+TakeSummary = Callable[[BatchSummary], None]
+
+
+def supervisor(
+    opened: OpenedStream, schema: SchemaWatch, counters: TakeSummary | None
+) -> QuerySupervisor:
+    """Keeps the stream alive; ``counters`` hear of each slice, if there are any."""
+    settings, names, metrics = opened.settings, opened.names, opened.metrics
+    stream = settings.stream
+    clocks = ClockWatch(Nodes(connect(settings.cassandra)), stream.delay, metrics)
+    lag = LagWatch(opened.watcher, opened.topics, metrics)
+    bookmarks, name = CassandraBookmarks(opened.store), names.bookmarks(opened.job.family)
+    memory = _memory(opened)
+    frontier = _frontier(opened, memory)
+    starting = _starting_point(opened, bookmarks, frontier, memory)
+    position = StreamPosition(name, bookmarks, starting.ids, growing(opened).commit)
+    decisions = batches(opened, clocks, counters, position, frontier, memory)
+    spark = spark_session(stream)
+    checks = (sparks_folders(stream).check, schema.check)
+    return QuerySupervisor(
+        query=FamilyQuery(
+            spark,
+            opened.job,
+            CheckpointFolder(spark, names.checkpoint),
+            decisions,
+            opened.watcher.partitions,
+            Ranges(SliceFailures(CassandraFailingSlices(opened.store), name)),
+        ),
+        decisions=decisions,
+        starting=starting,
+        measurements=Measurements(clocks, lag, position.commit_settled, checks),
+        metrics=metrics,
+        overdue=Overdue(2 * (stream.delay + stream.window)),
+        restart_backoff_max=stream.restart_backoff_max,
+    )
+
+
+def _starting_point(
+    opened: OpenedStream,
+    bookmarks: CassandraBookmarks,
+    frontier: FrontierWatch,
+    memory: MemoryWatch,
+) -> StartingPoint:
+    names, family = opened.names, opened.job.family
+    return StartingPoint(
+        opened.watcher,
+        opened.topics,
+        bookmark=partial(bookmarks.newest, names.bookmarks(family)),
+        other=other_stream(opened.settings, names.mode, family, bookmarks, frontier),
+        events_lost=partial(_records_lost, frontier, memory),
+        accept_loss=opened.accept_loss,
+    )
+
+
+def other_stream(
+    settings: Settings, mode: Mode, family: Family, bookmarks: Bookmarks, frontier: FrontierWatch
+) -> OtherStream:
+    """That of this installation in the mode that is not ``mode``."""
+    others = Mode.OBSERVE if mode is Mode.REPAIR else Mode.REPAIR
+    names = StreamNames.of(settings, others)
+    newest = partial(bookmarks.newest, names.bookmarks(family))
+    return OtherStream(newest, (names.suspects_topic,), frontier.begin)
+
+
+def batches(
+    opened: OpenedStream,
+    clocks: ClockWatch,
+    counters: TakeSummary | None,
+    position: StreamPosition,
+    frontier: FrontierWatch,
+    memory: MemoryWatch,
+) -> Batches:
+    """What is asked for each slice."""
+    ours, family, settings = opened.job.connections(), opened.job.family, opened.settings
+    metrics, name = opened.metrics, position.stream
+    findings = _open_findings(opened, name)
+    admission = AdmissionControl(
+        family=family,
+        breakers=_breakers(ours.journal, settings, metrics),
+        mode=opened.names.mode,
+        lease=opened.lease,
+        clock_trouble=clocks.trouble,
+        metrics=metrics,
+        pauses=PauseReport(ours.pauses, metrics, memory.doubted),
+        findings=findings,
+    )
+    summaries = counters and BatchSummaries(
+        take=counters,
+        paused_because=admission.paused_because,
+        open_messages=findings.messages,
+    )
+    record = BatchRecord(family.name, position, frontier, metrics, now_micros, summaries)
+    return Batches(
+        admission=admission,
+        ceiling=WriteCeiling(settings.repair.writes_per_minute),
+        open_findings=findings,
+        expired=ExpiredCells(ours.expiries),
+        record=record,
+        memory=memory,
+        alone=_alone(settings),
+        behind=_behind(settings, frontier, metrics),
+    )
+
+
+def _alone(settings: Settings) -> CanariesAlone:
+    topic, keyspace = settings.kafka.topic_prefix, settings.canary.keyspace
+    return CanariesAlone(FewRecords(settings.kafka).read, topic, keyspace, came_astray)
+
+
+def _behind(settings: Settings, frontier: FrontierWatch, metrics: Metrics) -> BehindWatch:
+    """The frontier may not be ahead of our clock by what pauses repairs, either."""
+    skew = to_micros(settings.stream.delay / 2)
+    return BehindWatch(frontier, longest_age_of(settings), skew, now_micros, metrics)
+
+
+def _breakers(journal: Journal, settings: Settings, metrics: Metrics) -> BreakerWatch:
+    """What comes back counts once in the time of both looks that a removal takes as a rule.
+
+    What they cannot decide counts once in that of all looks.
+    """
+    once_in = max(2 * MINUTE, to_micros(2 * (settings.stream.delay + settings.stream.window)))
+    put_off_for = max(once_in, judged_within(settings))
+    return BreakerWatch(journal, limits_of(settings.repair), metrics, once_in, put_off_for)
+
+
+def _open_findings(opened: OpenedStream, name: str) -> OpenFindings:
+    """Those of this stream; in repair mode what is held comes back at a pace."""
+    family, settings = opened.job.family, opened.settings
+    limits = limits_of(settings.repair) if opened.names.mode is Mode.REPAIR else None
+    paced = HeldLooks(family.listing.name, limits)
+    journal, again = opened.job.connections().journal, _asked_again_after(settings)
+    return OpenFindings(family, journal, opened.metrics, name, again, paced)
+
+
+def _frontier(opened: OpenedStream, memory: MemoryWatch) -> FrontierWatch:
+    settings = opened.settings
+    canary = settings.canary
+    rules = FrontierRules(to_micros(canary.lost_after), to_micros(canary.longest_pause))
+    return FrontierWatch(
+        Frontier(rules),
+        settings.kafka.topic_prefix,
+        Nodes(connect(settings.cassandra)).ids,
+        memory.lost,
+        opened.metrics,
+    )
+
+
+def _memory(opened: OpenedStream) -> MemoryWatch:
+    lineage, losses = opened.job.connections().lineage, CassandraLosses(opened.store)
+    return MemoryWatch(
+        lineage, losses, canaries(opened.settings), now_micros, MemoryReport(opened.metrics)
+    )
+
+
+def _records_lost(frontier: FrontierWatch, memory: MemoryWatch, places: Collection[Place]) -> None:
+    """Memory begins anew now; of these partitions, so do canaries."""
+    named = ", ".join(f"{topic}/{number}" for topic, number in sorted(places))
+    memory.lost_until_now(f"Kafka no longer holds unread records of {named}")
+    frontier.begin_anew(places)
+
+
+def limits_of(repair: RepairSettings) -> BreakerLimits:
+    """When a breaker opens, from the settings."""
+    return BreakerLimits(
+        repair.suspects_per_minute,
+        repair.suspect_share,
+        repair.removals_per_minute,
+        repair.removal_share,
+        repair.share_min_keys,
+    )
+
+
+def _asked_again_after(settings: Settings) -> int:
+    """By then (µs) a look that was asked for has happened: it was settled, read and recorded."""
+    return max(to_micros(settings.repair.recheck_interval), 4 * to_micros(settings.stream.delay))

@@ -1,0 +1,101 @@
+"""What hands suspects over to the stream of these settings, and knows whether one runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import partial
+from threading import Event
+
+from checkpoints.bookmarks import Bookmark, Bookmarks, Positions, flat
+from checkpoints.cassandra import (
+    CassandraBookmarks,
+    CassandraFailingSlices,
+    CassandraLease,
+    Store,
+)
+from checkpoints.clock import now_micros, to_micros, to_seconds
+from checkpoints.failing import FailingSlices
+from reconcilers.words.model import Micros
+from streaming.again.hand_over import HandOver, LiveStream, Place, SuspectPace
+from streaming.again.sweep import Interrupted
+from streaming.commands.wiring.stream_names import StreamNames
+from streaming.commands.wiring.unsettled_events import unsettled
+from streaming.pipeline.behind import judged_within
+from streaming.pipeline.worker import Job
+from streaming.settings import Mode
+from streaming.topics import Watcher, projection_of, suspect_key
+
+SILENT = 180.0
+"""Seconds, or six delays: a stream that observes settles something so often; it has no lease."""
+
+Running = Callable[[], bool]
+
+
+def hand_over(
+    job: Job, names: StreamNames, store: Store, watcher: Watcher, wait: Callable[[float], None]
+) -> HandOver:
+    """To the stream in this mode, whether it runs or not."""
+    bookmarks, name, repair = CassandraBookmarks(store), names.bookmarks(job.family), _half(job)
+    stream = LiveStream(
+        topic=names.suspects_topic,
+        publish=job.publish,
+        ends=partial(_ends, watcher, names.suspects_topic),
+        settled=partial(bookmarks.newest, name),
+        running=_running(job, names, store, bookmarks),
+        waiting=partial(waiting, watcher, names.suspects_topic, partial(bookmarks.newest, name)),
+        judged_within=to_seconds(judged_within(job.settings)),
+    )
+    journal = job.connections().journal
+    return HandOver(job.family, stream, journal, repair, wait, now_micros)
+
+
+def wait_unless(stop: Event, seconds: float) -> None:
+    """Wait (s). Raises `Interrupted` when it is to stop."""
+    if stop.wait(seconds):
+        raise Interrupted
+
+
+def _half(job: Job) -> SuspectPace:
+    repair = job.settings.repair
+    return SuspectPace(repair.suspects_per_minute, repair.removals_per_minute)
+
+
+def _ends(watcher: Watcher, topic: str) -> Positions:
+    return flat(watcher.end_offsets([topic]))
+
+
+def waiting(
+    watcher: Watcher, topic: str, newest: Callable[[], Bookmark | None], places: Collection[Place]
+) -> set[Place]:
+    """Those of these places that are in the topic and not settled."""
+    wanted: dict[tuple[str, bytes | None], Place] = {
+        (name, suspect_key(slot.key)): (name, slot) for name, slot in places
+    }
+    names = {name for name, _ in places}
+    found: set[Place] = set()
+    for place, (begin, end) in unsettled(watcher, [topic], newest()).items():
+        for record in watcher.records(*place, begin, end):
+            named = projection_of(record)
+            keys = ((name, record.key) for name in (names if named is None else (named,)))
+            found.update(wanted[each] for each in keys if each in wanted)
+    return found
+
+
+def _running(job: Job, names: StreamNames, store: Store, bookmarks: Bookmarks) -> Running:
+    if names.mode is Mode.REPAIR:
+        lease = CassandraLease(store)
+        return lambda: lease.held_by(names.lease) is not None
+    name, silent = names.bookmarks(job.family), max(SILENT, 6 * job.settings.stream.delay)
+    return partial(observes, name, bookmarks, CassandraFailingSlices(store), to_micros(silent))
+
+
+def observes(stream: str, bookmarks: Bookmarks, failing: FailingSlices, silent: Micros) -> bool:
+    """Whether the stream of this name runs: it has not ended, and settled something lately.
+
+    One that ends with nothing failing leaves nothing in ``failing``; one that was killed counts
+    until it has been ``silent`` (µs) for too long.
+    """
+    if failing.of(stream) is None:
+        return False
+    newest = bookmarks.newest(stream)
+    return newest is not None and newest.recorded_at > now_micros() - silent

@@ -1,0 +1,93 @@
+"""What sweeps a family, over Cassandra and Spark, for the command and for the stream itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from checkpoints.cassandra import CassandraLostRows, CassandraSweeps, Store
+from checkpoints.clock import now_micros, to_micros
+from streaming.again.compared import Compared
+from streaming.again.hand_over import HandOver
+from streaming.again.scan import Scanning
+from streaming.again.sieve import Sieve
+from streaming.again.sweep import (
+    LISTING_NOT_KNOWN,
+    Sweeper,
+    SweepMark,
+    SweepProgress,
+    SweepResult,
+)
+from streaming.again.together import PastTogether, Systematic, Told
+from streaming.again.workers import MOST_TASKS, on_workers
+from streaming.commands.wiring import workers
+from streaming.pipeline.session import spark_session
+from streaming.pipeline.temporary import temporary_folder
+from streaming.pipeline.worker import Job
+from streaming.settings import Settings
+
+BESIDE_A_STREAM = 1
+"""Tasks: half of Spark's workers are the stream's, where it has two; a sweep waits for its pace."""
+
+
+def lease_of(settings: Settings) -> str:
+    """One sweep at a time goes through a keyspace."""
+    return f"{settings.cassandra.keyspace}/sweep"
+
+
+def told_of(found: SweepResult) -> list[str]:
+    """What was gone through, in lines."""
+    told = [f"{found.rows} rows were compared, {found.suspects} suspects found"]
+    told += found.systematic
+    told += [
+        f"not read: {table}, tokens {of.after} to {of.until}: {why}"
+        for table, of, why in found.unread
+    ]
+    if found.memory is not None:
+        return [*told, f"memory is not whole: {found.memory}"]
+    if not found.is_all:
+        told.append(LISTING_NOT_KNOWN)
+    return [*told, "the whole truth is remembered: memory is whole"]
+
+
+@contextmanager
+def sweeper(
+    job: Job,
+    store: Store,
+    sink: HandOver,
+    progress: SweepProgress,
+    wait: Callable[[float], None],
+    tasks: int = MOST_TASKS,
+) -> Iterator[Sweeper]:
+    """In so many tasks at a time. 16 bytes a message lie in a temporary folder meanwhile."""
+    settings = job.settings
+    temporary = temporary_folder(settings.stream)
+    with TemporaryDirectory(prefix="sweep-", dir=temporary, ignore_cleanup_errors=True) as folder:
+        expected, compared = (
+            _fingerprints(Path(folder), each, settings) for each in ("expected", "compared")
+        )
+        scanning = Scanning(job, workers.scans, workers.past, expected, compared)
+        yield Sweeper(
+            family=job.family,
+            sweeps=CassandraSweeps(store, settings.cassandra.keyspace),
+            mark=SweepMark(job.connections().lineage, to_micros(settings.stream.delay)),
+            scan=on_workers(spark_session(settings.stream), scanning, tasks),
+            sieve=_sieve(job, store, sink),
+            progress=progress,
+            wait=wait,
+            clock=now_micros,
+        )
+
+
+def _sieve(job: Job, store: Store, sink: HandOver) -> Sieve:
+    told = Told(job.family, job.connections().journal, now_micros)
+    few = job.settings.repair.removals_per_minute
+    past = PastTogether(told, CassandraLostRows(store), few)
+    return Sieve(job.family, sink, Systematic(told), past)
+
+
+def _fingerprints(folder: Path, name: str, settings: Settings) -> Compared:
+    (folder / name).mkdir()
+    return Compared(folder / name, settings.sweep.ranges)
