@@ -32,7 +32,7 @@ from tests.builders.permits import unpaused
 from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryJournal
 from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.fakes.recording_session import RecordingSession
-from tests.unit.test_settled import SCHEMA
+from tests.unit.stream.test_arrow import SCHEMA
 
 KEYSPACE, OWN = "mail", "own"
 KEYS_A_BATCH = 2_000

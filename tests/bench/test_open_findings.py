@@ -24,7 +24,7 @@ from streaming.steps.outcome import Outcome
 from tests.bench.report import publish, table
 from tests.builders.rows import FAMILY, NOW, SECOND
 from tests.fakes.checkpoints.memory import MemoryJournal
-from tests.unit.test_batches import MemoryPorts, batches
+from tests.unit.stream.test_batches import MemoryPorts, batches
 
 pytestmark = pytest.mark.bench
 

@@ -69,6 +69,6 @@ def test_a_quiet_night() -> None:
         f" second for {NIGHT_S // 3600} hours; the frontier is asked for when the slice is"
         f" admitted and heard when it ends. Once all canaries came, once that of second"
         f" {MISSING_S} came in no lane; best of {ROUNDS} rounds in turns. The aim for the ratio is"
-        " at most 1.2. A test counts the steps (`tests/unit/test_frontier_cost.py`).",
+        " at most 1.2. A test counts the steps (`tests/unit/capture/test_frontier_cost.py`).",
         table(("slice", *best, "ratio"), rows),
     )

@@ -80,8 +80,8 @@ TESTS = ("tests/unit", "tests/property", "tests/contract")
 """The fast tests: of these, whatever needs no server and is not marked as long or a measurement."""
 
 TESTS_LEFT_OUT = (
-    "tests/unit/test_house.py",
-    "tests/unit/test_limits.py",
+    "tests/unit/scaffold/test_house.py",
+    "tests/unit/scaffold/test_limits.py",
     "tests/property/test_races.py::test_many_interleavings_keep_the_promises_and_meet_everything",
 )
 """The first read source and settings and run nothing of the product, the last takes minutes."""

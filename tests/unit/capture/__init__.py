@@ -1,0 +1,1 @@
+"""What canaries prove of captured changes."""

@@ -1,0 +1,1 @@
+"""The commands, one by one, and the settings."""

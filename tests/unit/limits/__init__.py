@@ -1,0 +1,1 @@
+"""What may be written now: pauses, pilots, breakers, clocks."""

@@ -1,0 +1,1 @@
+"""What lightweight transactions cost."""

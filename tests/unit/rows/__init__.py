@@ -1,0 +1,1 @@
+"""Rows of a projection: compare, confirm, plan, write, and what becomes of a finding."""

@@ -1,0 +1,1 @@
+"""Our own keyspace: journal, lineage, lease, schema."""

@@ -1,0 +1,1 @@
+"""The stream: batches, slices, workers, topics, sessions."""

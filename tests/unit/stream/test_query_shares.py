@@ -1,0 +1,212 @@
+"""Who looks at a slice and examines its suspects, in how many shares, and what a stop ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from threading import Thread
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from reconcilers.limits.gate import Admission
+from reconcilers.words.model import Slot, Suspect
+from streaming.pipeline import query as module
+from streaming.pipeline.query import FEW, STOPPING, FamilyQuery
+from streaming.pipeline.reading import FEW_RECORDS, RangeReader
+from streaming.pipeline.repair_task import RepairTask, Share
+from streaming.pipeline.slices import Slice
+from streaming.steps.outcome import Outcome
+from tests.unit.stream.test_query_batch import (
+    ADMITTED,
+    LOOK,
+    ONE,
+    OUTCOMES,
+    SETTLED,
+    ZERO,
+    Query,
+    a_query,
+)
+
+
+@pytest.fixture
+def query() -> Query:
+    return a_query()
+
+
+# --- in how many shares a slice is looked at
+
+
+@pytest.mark.parametrize(("records", "few"), [(1, True), (FEW_RECORDS, True), (501, False)])
+def test_few_records_are_one_share(
+    query: Query, monkeypatch: pytest.MonkeyPatch, records: int, few: bool
+) -> None:
+    asked: list[int] = []
+    spark = query.spark = Spark()  # type: ignore[assignment]
+
+    def keys(_reader: RangeReader, read: object, shares: int) -> Spark:
+        assert read is spark
+        asked.append(shares)
+        return spark
+
+    monkeypatch.setattr(RangeReader, "keys", keys)
+    FamilyQuery._look(query, Slice(SETTLED, {**SETTLED, ONE: records}, 1, 1))
+    assert asked == [1 if few else query.job.settings.stream.shuffle_partitions]
+
+
+# --- who examines the suspects
+
+
+@dataclass
+class Examined:
+    """What was examined in this process, and what on the workers."""
+
+    query: Query
+    monkeypatch: pytest.MonkeyPatch
+    stopping: Any = None
+    here: list[Any] = field(default_factory=list)
+    workers: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        def task(shares: Iterable[Share]) -> Iterator[Outcome]:
+            self.here.extend(shares)
+            return iter(OUTCOMES)
+
+        def on_workers(
+            _query: Query, told: object, suspects: list[Suspect], admission: Admission
+        ) -> list[Outcome]:
+            assert told is task
+            self.workers.append((admission, suspects))
+            return OUTCOMES
+
+        def repair_task(job: object, batch: str, stopping: Any = None) -> RepairTask:
+            self.stopping = stopping
+            return task
+
+        self.monkeypatch.setattr(module, "repair_task", repair_task)
+        self.monkeypatch.setattr(Query, "_on_workers", on_workers)
+
+    def examine(self, suspects: list[Suspect]) -> list[Outcome]:
+        return FamilyQuery._confirm_and_repair(self.query, suspects, ADMITTED, "batch")
+
+
+@pytest.fixture
+def examined(query: Query, monkeypatch: pytest.MonkeyPatch) -> Examined:
+    return Examined(query, monkeypatch)
+
+
+def test_few_suspects_are_examined_without_a_job_of_spark(examined: Examined) -> None:
+    few = LOOK.suspects * FEW
+    assert examined.examine(few) == OUTCOMES
+    assert (examined.here, examined.workers) == ([(ADMITTED, few)], [])
+
+
+def test_many_suspects_are_examined_on_the_workers(examined: Examined) -> None:
+    many = LOOK.suspects * (FEW + 1)
+    assert examined.examine(many) == OUTCOMES
+    assert (examined.here, examined.workers) == ([], [(ADMITTED, many)])
+
+
+def test_what_has_failed_cannot_kill_this_process(examined: Examined) -> None:
+    failures = examined.query.ranges.failures
+    failures.failed(examined.query.ranges.nothing_left(), 0)
+    examined.examine(LOOK.suspects)
+    assert (examined.here, len(examined.workers)) == ([], 1)
+    failures.done(SETTLED)
+    examined.examine(LOOK.suspects)
+    assert len(examined.here) == 1
+
+
+def test_what_is_examined_here_ends_before_a_write_when_the_query_is_stopped(
+    examined: Examined,
+) -> None:
+    examined.examine(LOOK.suspects)
+    assert examined.stopping() is None
+    examined.query._running.query = Spark()  # type: ignore[assignment]
+    FamilyQuery.stop(examined.query)
+    assert examined.stopping() == STOPPING
+
+
+def test_it_has_stopped_when_the_running_batch_has_ended(query: Query) -> None:
+    query._running.query = Spark()  # type: ignore[assignment]
+    stopped = Thread(target=FamilyQuery.stop, args=(query,))
+    with query._one_batch:
+        stopped.start()
+        assert query._running.stopping.wait(60)
+        assert stopped.is_alive()
+    stopped.join(60)
+    assert not stopped.is_alive()
+
+
+def test_what_is_settled_while_it_is_stopped_is_not_of_the_new_beginning(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ending = [Slice(SETTLED, {**SETTLED, ZERO: 5000}, 1, 1)]
+
+    def stop(query: Query) -> None:
+        while ending:
+            query.ranges.done(ending.pop())
+
+    monkeypatch.setattr(Query, "stop", stop)
+    monkeypatch.setattr(Query, "start", stop)  # which stops what still runs
+    query.begin({ZERO: 0, ONE: 0})
+    assert query.ranges.settled == {ZERO: 0, ONE: 0}
+
+
+class Spark:
+    """A query that stops at once, a context that runs what it is given, a reader of nothing."""
+
+    def __init__(self) -> None:
+        self.shares: list[Any] = []
+        self.found: list[Any] = []
+        self.sparkContext = self.read = self
+
+    def format(self, source: str) -> Spark:
+        """As a reader's."""
+        return self
+
+    def options(self, **options: str) -> Spark:
+        """As a reader's."""
+        return self
+
+    def load(self) -> Spark:
+        """As a reader's."""
+        return self
+
+    def mapInArrow(self, task: object, schema: str) -> Spark:  # noqa: N802 (Spark's name)
+        """Of no rows."""
+        return self
+
+    def stop(self) -> None:
+        """As Spark's."""
+
+    def parallelize(self, shares: list[Any], partitions: int) -> Spark:
+        assert len(shares) == partitions, "a share is a task"
+        self.shares = shares
+        return self
+
+    def mapPartitions(self, task: RepairTask) -> Spark:  # noqa: N802 (Spark's name)
+        self.found = [each for share in self.shares for each in task([share])]
+        return self
+
+    def collect(self) -> list[Any]:
+        return self.found
+
+
+def test_a_group_is_examined_in_one_task_and_an_empty_share_is_none(query: Query) -> None:
+    count = query.job.settings.stream.shuffle_partitions
+    groups = [replace(LOOK.suspects[0], slot=Slot(uuid4(), uid)) for uid in range(20)]
+    for suspects in (groups, groups[:1]):
+        spark = query.spark = Spark()  # type: ignore[assignment]
+        query._on_workers(lambda shares: iter(OUTCOMES), [*suspects, *suspects], ADMITTED)
+        shares = [[each.slot.group for each in share] for _, share in spark.shares]
+        assert 0 < len(shares) <= min(count, len(suspects))
+        assert all(shares)
+        assert sum(map(len, shares)) == 2 * len(suspects)
+        assert sum(len(set(share)) for share in shares) == len(suspects)
+
+
+def test_without_a_suspect_nothing_is_examined(examined: Examined) -> None:
+    assert examined.examine([]) == []
+    assert (examined.here, examined.workers) == ([], [])

@@ -1,0 +1,181 @@
+"""Steps 3 and 4 in a worker: every key of its share is looked at once, however many there are."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+
+from checkpoints.clock import now_micros, to_micros
+from reconcilers.declared.family import Family, Projection
+from reconcilers.words.model import KeyValue, Micros, Slot, Wake
+from streaming.again.replay import DryReplayJob, ReplayJob
+from streaming.commands.wiring import workers
+from streaming.pipeline import worker
+from streaming.pipeline.worker import BatchLook, Connections, Job, look_task
+from streaming.settings import Settings
+from streaming.steps.examine import Examiner
+from streaming.steps.look import Look, LookResult
+from tests.builders.clocks import OneNode
+from tests.builders.indexes import DELETED, INDEXED
+from tests.builders.permits import unpaused
+from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SECOND, SLOT
+from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
+from tests.fakes.checkpoints.tallies import MemoryTallies
+from tests.fakes.memory_tables import MemoryTables
+from tests.fakes.refusing import Tables
+from tests.unit.stream.test_arrow import SCHEMA
+
+AT_ONCE = 3
+DELAY: Micros = 45 * SECOND
+"""The settings' own."""
+
+
+@dataclass
+class Share:
+    """One worker's share of a batch, over ports in memory; ``looks`` are the keys of each look."""
+
+    tables: MemoryTables = field(default_factory=MemoryTables)
+    expiries: MemoryExpiries = field(default_factory=MemoryExpiries)
+    tallies: MemoryTallies = field(default_factory=MemoryTallies)
+    looks: list[list[KeyValue | None]] = field(default_factory=list)
+    family: Family = FAMILY
+    job: type[Job] = Job
+
+    def connect(self, _settings: Settings, _family: Family) -> Connections:
+        journal, lineage = MemoryJournal(), MemoryLineage()
+        return Connections(
+            self.tables,
+            lineage,
+            journal,
+            self.expiries,
+            self.tallies,
+            OneNode().watch(),
+            unpaused(),
+        )
+
+    def look(
+        self, *rows: dict[str, Any], at_once: int = 1, apart: frozenset[Slot] = frozenset()
+    ) -> BatchLook:
+        """Look at these keys, which come so many in an Arrow batch."""
+        plain = {"mailboxid": str(MAILBOX), "messageid": str(MESSAGE_ID), "changes": 1}
+        plain |= {"from_truth": False, "looked_again": False}
+        keys = [plain | row for row in rows]
+        batches = [
+            pa.RecordBatch.from_pylist(keys[start : start + at_once], schema=SCHEMA)
+            for start in range(0, len(keys), at_once)
+        ]
+        job = self.job(Settings(), self.family, "suspects", self.connect, no_examiner)
+        (result,) = look_task(job, apart)(batches)
+        found = pickle.loads(result.to_pydict()["result"][0])
+        assert isinstance(found, BatchLook)
+        return found
+
+
+def no_examiner(_job: Job, _projection: Projection) -> Examiner:
+    raise AssertionError("a look examines nothing")
+
+
+@pytest.fixture
+def share(monkeypatch: pytest.MonkeyPatch) -> Share:
+    made, at = Share(), Look.at
+
+    def told(look: Look, wakes: Sequence[Wake], now: Micros) -> LookResult:
+        made.looks.append([wake.key[1] for wake in wakes])
+        return at(look, wakes, now)
+
+    monkeypatch.setattr(worker, "KEYS_AT_ONCE", AT_ONCE)
+    monkeypatch.setattr(Look, "at", told)
+    return made
+
+
+def test_many_keys_are_looked_at_in_several_looks_each_once(share: Share) -> None:
+    found = share.look(*({"uid": uid} for uid in range(1, 8)))
+    assert share.looks == [[1, 2, 3], [4, 5, 6], [7]]
+    assert found.examined == 7
+    assert found.changes == {MAILBOX: 7}
+
+
+def test_a_share_that_ends_with_a_full_look_has_no_empty_one(share: Share) -> None:
+    share.look(*({"uid": uid} for uid in range(1, 2 * AT_ONCE + 1)))
+    assert share.looks == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_an_arrow_batch_is_looked_at_as_a_whole(share: Share) -> None:
+    share.look(*({"uid": uid} for uid in range(1, 6)), at_once=5)
+    assert share.looks == [[1, 2, 3, 4, 5]]
+
+
+def test_a_share_without_keys_asks_nothing(share: Share) -> None:
+    assert share.look() == BatchLook()
+    assert share.looks == []
+
+
+def test_the_chunks_of_what_changed_are_marked(share: Share) -> None:
+    share.look({"uid": 7}, {"uid": 2_500})
+    assert share.tallies.of_mailbox(MAILBOX).chunks.keys() == {0, 2}
+
+
+def test_what_is_known_to_be_unreadable_is_not_looked_at_but_counted(share: Share) -> None:
+    found = share.look({"uid": 7}, {"uid": 2_500}, apart=frozenset({Slot(MAILBOX, 7)}))
+    assert share.looks == [[2_500]]
+    assert found.changes == {MAILBOX: 2}
+    assert share.tallies.of_mailbox(MAILBOX).chunks.keys() == {0, 2}
+
+
+@pytest.mark.parametrize(("ahead", "fast"), [(DELAY // 2, 0), (DELAY // 2 + 1, 1)])
+def test_writers_ahead_by_more_than_half_the_delay_are_counted(
+    share: Share, ahead: Micros, fast: int
+) -> None:
+    found = share.look({"uid": 7, "oldest": 5, "quickest": -ahead})
+    assert found.fast_writers == fast
+    assert found.oldest == 5
+
+
+@pytest.mark.parametrize(("margin", "expected"), [(-5 * SECOND, 0), (5 * SECOND, 1)])
+def test_a_cell_that_expires_is_looked_at_after_that_unless_it_is_long_gone(
+    share: Share, margin: Micros, expected: int
+) -> None:
+    """Gone for longer than a delay: a node's clock may be behind ours by less."""
+    expires = now_micros() - DELAY + margin
+    share.look({"uid": 7, "expires_at": expires})
+    dues = [each.due for each in share.expiries.between(0, 2**62)]
+    assert dues == [expires + 2 * DELAY] * expected
+
+
+@pytest.mark.parametrize("refusing", [frozenset[str](), frozenset({DELETED.table})])
+def test_where_an_index_may_not_be_read_it_is_looked_at_later(
+    share: Share, refusing: frozenset[str]
+) -> None:
+    share.family, share.tables = INDEXED, Tables(unreadable=refusing)
+    every = to_micros(Settings().repair.recheck_interval)
+    began = now_micros()
+    share.look({"uid": 7})
+    later = list(share.expiries.between(0, 2**62))
+    assert [(each.slot, each.source) for each in later] == [(SLOT, None)] * len(refusing)
+    assert all(began + every < each.due <= now_micros() + 2 * every for each in later)
+
+
+@pytest.mark.parametrize(("job", "published"), [(ReplayJob, 1), (DryReplayJob, 0)])
+def test_a_delete_that_is_looked_at_again_is_not_handed_over_by_a_dry_replay(
+    share: Share, monkeypatch: pytest.MonkeyPatch, job: type[Job], published: int
+) -> None:
+    """Of a row whose message nobody remembers: the look itself publishes its key."""
+    told: list[Wake] = []
+    monkeypatch.setattr(worker, "publish_wakes", lambda *of: told.extend(of[-1]))
+    share.job = job
+    deleted = {"deleted_from": FAMILY.listing.table, "deleted_at": now_micros()}
+    share.look({"uid": 7, "messageid": None, **deleted})
+    assert [each.slot for each in told] == [Slot(MAILBOX, 7)] * published
+
+
+def test_a_job_is_sent_to_the_workers_with_functions_by_their_names() -> None:
+    sent = workers.job(Settings(), FAMILY, "suspects")
+    got = cloudpickle.loads(cloudpickle.dumps(sent))
+    assert (got.connect, got.examiner) == (workers.connections, workers.examiner)
+    assert got.settings == sent.settings
