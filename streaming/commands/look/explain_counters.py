@@ -13,14 +13,12 @@ from checkpoints.tallies import Tallies
 from reconcilers.declared.family import Family, Schema
 from reconcilers.declared.tally import QuotaRoot, Sums, Tally, summed, total
 from reconcilers.words.model import Slot
+from streaming.commands.arguments.finding_filter import NAMESPACE
 from streaming.commands.look.places_shown import iso
 from streaming.commands.wiring.kept_tallies import kept_tallies
 from streaming.settings import Settings
 from streaming.tables import CounterTables, connect
 from streaming.tables.own_keyspace import OwnStores
-
-PRIVATE = "#private"
-"""The namespace of users' own mailboxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class CounterExplainer:
 
     def mailboxes(self, user: str) -> list[UUID]:
         """Those that the user's paths name."""
-        return sorted(self.tables.mailboxes(QuotaRoot(PRIVATE, user)), key=str)
+        return sorted(self.tables.mailboxes(QuotaRoot(NAMESPACE, user)), key=str)
 
     def mailbox(self, mailbox: UUID) -> ExplainedCounters:
         """What it lists now, beside what its counters say. Reads the whole mailbox."""
@@ -60,7 +58,7 @@ class CounterExplainer:
 
     def quota(self, user: str) -> ExplainedCounters:
         """What the user's mailboxes list together, beside the quota's counters."""
-        root = QuotaRoot(PRIVATE, user)
+        root = QuotaRoot(NAMESPACE, user)
         listed = total([summed(self.tables.listed(each)) for each in self.mailboxes(user)])
         told: Json = {"quotaroot": str(root), "listed": _json(listed)}
         lines = [f"quota root {root}", f"  listed now: {_sums(listed)}"]

@@ -12,7 +12,6 @@ from typing import Any
 from checkpoints.bookmarks import Bookmark, nested
 from checkpoints.cassandra import (
     CassandraBookmarks,
-    CassandraJournal,
     CassandraLease,
     CassandraLosses,
     CassandraPauses,
@@ -20,6 +19,7 @@ from checkpoints.cassandra import (
     Store,
 )
 from checkpoints.clock import now_micros
+from checkpoints.journal import Journal
 from checkpoints.lease import Holder
 from checkpoints.sweeps import Sweeps
 from reconcilers.capture.frontier import newest_of
@@ -29,6 +29,7 @@ from reconcilers.rows.finding import State
 from reconcilers.words.errors import ReconcilerError
 from reconcilers.words.iso import iso
 from reconcilers.words.model import Kind, Micros
+from reconcilers.words.waiting import RULES, Wait
 from streaming.again.last_sweep import NOT_SWEPT, compared_since, last_sweep
 from streaming.commands.wiring.generations import doubt_of, held_by_itself
 from streaming.commands.wiring.stream_names import StreamNames
@@ -72,7 +73,8 @@ class OpenCount:
 class Status:
     """Everything that is shown. Times are ISO 8601 in UTC, durations seconds.
 
-    ``held`` is what holds repairs back though no person has paused them.
+    ``held`` is what holds repairs back though no person has paused them; ``waits`` is the number
+    of findings that wait, by `Wait`.
     ``kafka`` says why it cannot be asked, else `REACHABLE`.
     """
 
@@ -92,6 +94,7 @@ class Status:
     sweep: str = NOT_SWEPT
     losses: tuple[str, ...] = ()
     on_hold: int = 0
+    waits: Mapping[str, int] = field(default_factory=dict)
 
 
 REACHABLE = "reachable"
@@ -129,7 +132,8 @@ def status(settings: Settings) -> Status:
     finally:
         if watcher is not None:
             watcher.close()
-    counts, watching = _counts(own.journal), own.lineage.watching()
+    counts, waits = _counts(own.journal)
+    watching = own.lineage.watching()
     standing = tuple(_standing(settings, own))
     sweeps = CassandraSweeps(own.store, settings.cassandra.keyspace)
     return Status(
@@ -149,6 +153,7 @@ def status(settings: Settings) -> Status:
         losses=tuple(_losses(own.store, sweeps, settings.families()[0].names)),
         held=tuple(held_by_itself(settings, doubt, standing)),
         on_hold=sum(1 for family in FAMILIES for _ in own.journal.holds.all(family)),
+        waits=waits,
     )
 
 
@@ -163,14 +168,15 @@ def _standing(settings: Settings, own: OwnStores) -> Iterator[Pause]:
     return (each for each in pauses.standing() if each.stands(now))
 
 
-def _counts(journal: CassandraJournal) -> tuple[OpenCount, ...]:
-    """Open findings, counted; they are read page by page."""
-    counts = Counter(
-        (finding.projection, finding.kind.value, finding.state.value)
-        for family in FAMILIES
-        for finding in journal.open_findings(family)
-    )
-    return tuple(OpenCount(*labels, number) for labels, number in sorted(counts.items()))
+def _counts(journal: Journal) -> tuple[tuple[OpenCount, ...], Mapping[str, int]]:
+    """Open findings by kind, and those that wait by `Wait`; they are read page by page."""
+    counts, waits = Counter[tuple[str, str, str]](), Counter[str]()
+    for family in FAMILIES:
+        for finding in journal.open_findings(family):
+            counts[finding.projection, finding.kind.value, finding.state.value] += 1
+            if finding.wait is not None and finding.state is not State.STUCK:
+                waits[finding.wait.value] += 1
+    return tuple(OpenCount(*labels, number) for labels, number in sorted(counts.items())), waits
 
 
 def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Iterator[StreamStatus]:
@@ -249,6 +255,8 @@ def as_text(found: Status) -> Iterator[str]:
         yield "no open findings"
     for each in found.findings:
         yield f"  {each.open:>7}  {each.state:<10} {each.kind:<24} {each.projection}"
+    for wait, number in sorted(found.waits.items()):
+        yield f"{number} wait ({wait}): {RULES[Wait(wait)]}"
     if found.stuck:
         yield f"{found.stuck} stuck: `reconcile findings --state stuck`, then --retry"
 

@@ -19,7 +19,7 @@ from streaming.commands.arguments.times import duration_of
 from streaming.commands.lwt.beans import JmxLogin, NodeBeans, beans_of
 from streaming.commands.lwt.jvm import Jvm
 from streaming.commands.lwt.own_reads import newly_confirmed, suspects_confirmed
-from streaming.commands.lwt.report_shown import Shown, as_json, as_table, as_text
+from streaming.commands.lwt.report_shown import Shown, as_json, as_text
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables.node_metrics import COMPACTIONS, NodeMetrics, node_metrics
 
@@ -77,7 +77,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                     raise
                 sys.stderr.write(f"reconcile: {failed}\n")  # the next report is on both intervals
                 continue
-            _print(cost, shown, as_json if arguments.json else None)
+            lines = [as_json(cost, shown)] if arguments.json else as_text(cost, shown)
+            print("\n".join(lines), flush=True)
             if not arguments.watch:
                 return 0
             before = after
@@ -100,15 +101,6 @@ def _snapshots(reader: Reader, settings: Settings) -> Snapshots:
 def _cost(before: Snapshots, after: Snapshots, copies: Mapping[str, int]) -> Cost:
     cost = cost_of(measured(before.nodes, after.nodes), copies, after.at - before.at)
     return replace(cost, confirmed=newly_confirmed(before.confirmed, after.confirmed))
-
-
-def _print(cost: Cost, shown: Shown, machine: Callable[[Cost, Shown], str] | None) -> None:
-    if machine is not None:
-        print(machine(cost, shown), flush=True)
-    elif sys.stdout.isatty():
-        as_table(cost, shown)
-    else:
-        print("\n".join(as_text(cost, shown)), flush=True)
 
 
 class Beans:

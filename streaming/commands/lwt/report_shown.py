@@ -1,4 +1,4 @@
-"""The report of ``reconcile lwt-report`` as text, as a table of rich, as JSON."""
+"""The report of ``reconcile lwt-report`` as text and as JSON."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table as RichTable
 
 from reconcilers.declared.families import FAMILIES
 from reconcilers.lwt.cost import PAXOS, Cost, TableWork, mean_ms, sentence
@@ -80,7 +77,7 @@ def as_json(cost: Cost, shown: Shown) -> str:
 
 
 def as_text(cost: Cost, shown: Shown) -> Iterator[str]:
-    """In columns, for a pipe or a file."""
+    """The lines of the report, the tables in columns."""
     yield from _head(cost, shown)
     rows = [HEADINGS, *_rows(cost, shown)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
@@ -89,23 +86,6 @@ def as_text(cost: Cost, shown: Shown) -> Iterator[str]:
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         yield "  ".join(cells).rstrip()
     yield from _foot(cost, shown)
-
-
-def as_table(cost: Cost, shown: Shown) -> None:
-    """At a terminal."""
-    console = Console(highlight=False)
-    for line in _head(cost, shown):
-        console.print(line, markup=False)
-    table = RichTable()
-    for place, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="right" if place else "left")
-    for row in _rows(cost, shown):
-        table.add_row(*row)
-    console.print(table)
-    *lines, last = _foot(cost, shown)
-    for line in lines:
-        console.print(line, markup=False)
-    console.print(last, markup=False, style="bold")
 
 
 def truths(cost: Cost, shown: Shown) -> dict[str, str]:

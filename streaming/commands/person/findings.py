@@ -23,7 +23,7 @@ from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import named
 from streaming.commands.arguments.finding_filter import FindingFilter, add_filter, filter_of, key_of
 from streaming.commands.arguments.times import day_of
-from streaming.commands.person import dead_letters as letters
+from streaming.commands.person.dead_letters import retry as retry_dead_letters
 from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
 from streaming.commands.person.listing import FORMATS
 from streaming.commands.person.members import members
@@ -92,7 +92,7 @@ def _add_decisions(parser: argparse.ArgumentParser) -> None:
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """List, or decide. Returns 1 when something that was named could not be decided."""
     if arguments.retry_dead_letters:
-        return (letters.show if arguments.dry_run else letters.retry)(settings)
+        return retry_dead_letters(settings, Orders.of(arguments))
     wanted = filter_of(arguments, partial(_mailboxes, settings))
     if arguments.unused_flags:
         unused = unused_flags(collected_flags_of(settings), arguments.mailbox, now_micros)

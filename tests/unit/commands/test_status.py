@@ -3,18 +3,23 @@
 import json
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from checkpoints.bookmarks import Bookmark
 from checkpoints.clock import now_micros
 from checkpoints.lease import Holder
+from reconcilers.rows.finding import Finding, State
+from reconcilers.words.model import Kind, Slot
+from reconcilers.words.waiting import RULES, Wait, Waiting
 from streaming.again.last_sweep import NOT_SWEPT
 from streaming.commands.look.status import (
     REACHABLE,
     OpenCount,
     Status,
     StreamStatus,
+    _counts,
     as_json,
     as_text,
     stream_status,
@@ -22,6 +27,7 @@ from streaming.commands.look.status import (
 from streaming.monitoring.lag import PartitionLag
 from streaming.settings import Mode
 from tests.builders.canaries import reached
+from tests.fakes.checkpoints.memory import MemoryJournal
 
 CALM = Status("apache_james", 45.0, 5.0, REACHABLE, (), (), 0, 0, {}, None)
 STREAM = StreamStatus(
@@ -60,6 +66,23 @@ def test_what_needs_a_person_is_told_with_the_command() -> None:
     assert "breaker repairs is OPEN: 1001 in a minute" in told
     assert "`reconcile resume`" in told
     assert "3 stuck: `reconcile findings --state stuck`" in told
+
+
+@pytest.mark.parametrize("wait", Wait)
+def test_each_wait_is_counted_and_names_its_way_out(wait: Wait) -> None:
+    journal, slot = MemoryJournal(), Slot(UUID(int=1), 1)
+    held = Finding(
+        *("message", "messages", slot, None, Kind.MISSING_ROW, State.HELD),
+        sentence="a sentence",
+        found_at=1,
+        waits=Waiting(wait, "any text; reconcile resume"),
+    )
+    for each in (held, replace(held, slot=Slot(UUID(int=1), 2), state=State.STUCK)):
+        journal.put(each)
+    counts, waits = _counts(journal)
+    assert waits == {wait.value: 1}
+    assert f"1 wait ({wait.value}): {RULES[wait]}" in text(findings=counts, waits=waits)
+    assert "wait (" not in text(findings=counts)
 
 
 def test_a_pause_is_told_with_the_command_that_ends_it() -> None:
@@ -113,6 +136,7 @@ def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     assert list(told) == [
         *("keyspace", "delay", "window", "kafka", "streams", "findings", "stuck", "unresolved"),
         *("breakers", "watched_since", "pauses", "pilots", "held", "sweep", "losses", "on_hold"),
+        "waits",
     ]
     assert told["findings"] == [
         {"projection": "messages", "kind": "missing_row", "state": "stuck", "open": 3}

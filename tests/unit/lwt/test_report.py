@@ -16,7 +16,7 @@ from streaming import app
 from streaming.commands.lwt.beans import JmxLogin, NodeBeans
 from streaming.commands.lwt.own_reads import newly_confirmed, suspects_confirmed
 from streaming.commands.lwt.report import Ask, Beans, Reader, asking, measured
-from streaming.commands.lwt.report_shown import Shown, as_json, as_table, as_text
+from streaming.commands.lwt.report_shown import Shown, as_json, as_text
 from streaming.monitoring.metrics import Metrics, serve
 from streaming.settings import CassandraSettings, MetricsSettings
 from streaming.tables.node_metrics import NodeCounts
@@ -91,12 +91,6 @@ def test_json_has_the_same_and_the_replicas_counts() -> None:
     assert told["tables"]["james.imapuidtable"]["applied"] == 20
     assert told["paxos"]["writes"] == {"paxos": 100, "all": 100, "share": 1.0}
     assert told["sentence"] == shown_lines()[-1]
-
-
-def test_at_a_terminal_it_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    work = measured({"n1": node("n1", {})}, {"n1": node("n1", DONE)})
-    as_table(cost_of(work, {}, 60.0), SHOWN)
-    assert "┃" in capsys.readouterr().out
 
 
 def test_a_node_that_did_not_tell_both_times_is_left_out_with_a_line() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from checkpoints.bookmarks import Offsets
-from streaming.commands.person.dead_letters import DeadLetterRetry
+from streaming.commands.person.dead_letters import DeadLetters
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import CassandraSettings, KafkaSettings, Mode, Settings
 from streaming.topics import Record, own_topics
@@ -80,8 +80,8 @@ def test_a_letter_is_tried_once_and_none_of_another_installation_is() -> None:
     ours, theirs = "reconciler.one.dead-letters", "reconciler.other.dead-letters"
     committed = {"reconciler.one.dead-letters": {ours: {0: 3}}}
     kafka = Kafka({theirs: {0: 2}, ours: {0: 5}}, committed)
-    retry = DeadLetterRetry(kafka, ONE.kafka)  # type: ignore[arg-type]
-    assert retry.all() == (2, 2)
+    letters = DeadLetters(kafka, ONE.kafka)  # type: ignore[arg-type]
+    assert letters.retry() == (2, 2)
     assert kafka.read == [(ours, 3), (ours, 4)]
-    assert retry.all() == (0, 0)
-    assert DeadLetterRetry(Kafka({}), ONE.kafka).all() == (0, 0)  # type: ignore[arg-type]
+    assert letters.retry() == (0, 0)
+    assert DeadLetters(Kafka({}), ONE.kafka).retry() == (0, 0)  # type: ignore[arg-type]
