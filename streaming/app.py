@@ -1,7 +1,7 @@
-"""``reconcile``: the command line. Each command in `streaming.commands` puts its parts together.
+"""``reconcile``: the command line.
 
-A command that cannot be done ends with one line on standard error and the exit code of its error
-(`reconcilers.words.errors`); docs/exit-codes.md says what each code asks for.
+Each command is a module of `streaming.commands`. A command that fails writes one line to standard
+error and ends with the exit code of its error (`reconcilers.words.errors`, docs/exit-codes.md).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _ended_by(failed: Exception, code: ExitCode) -> int:
-    """Tell it in one line; of a defect of ours the log has the traceback. Returns the code."""
+    """Write one line for an error and return its code. A defect's traceback goes to the log."""
     text = str(failed)
     if code is ExitCode.DEFECT:
         log.critical("a defect of the reconciler", exc_info=failed)
@@ -67,7 +67,7 @@ def _ended_by(failed: Exception, code: ExitCode) -> int:
 
 
 def version() -> str:
-    """The version of what is installed, else that of the sources beside this package."""
+    """The version of the installed package, or of the sources if none is installed."""
     try:
         return metadata.version(PACKAGE)
     except metadata.PackageNotFoundError:

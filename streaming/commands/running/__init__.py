@@ -1,1 +1,1 @@
-"""The processes that run for long, their threads, leases and signals."""
+"""The long-running processes, with their threads, leases and signals."""

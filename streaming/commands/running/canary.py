@@ -1,7 +1,7 @@
-"""``reconcile canary``: writes canaries, so that it is known how far change capture has come.
+"""``reconcile canary``: writes canaries, which measure how far change capture has come.
 
-The stream does the same in a thread where no such process runs. One of its own goes on while the
-stream is down: then a stop of the stream is no span in which events may have been lost unseen.
+The stream writes them in a thread if no such process runs. A process of its own continues while the
+stream is down, so that a restart of the stream leaves no span unproven.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def run_canaries(settings: CassandraSettings, write: Callable[[Event], None], stop: Event) -> None:
-    """``write`` until told to stop. Raises `EndedItself` where only a new process can go on."""
+    """Run ``write`` until told to stop. Raises `EndedItself` if only a new process can continue."""
     threads = Threads(stop)
     threads.start("addresses", partial(watch_addresses, settings))
     threads.start("canaries", write).join()
@@ -76,7 +76,7 @@ def run_canaries(settings: CassandraSettings, write: Callable[[Event], None], st
 
 
 def start_canaries(settings: Settings, store: Store, threads: Threads) -> None:
-    """Write them in a thread, unless another process does; without their table nobody can."""
+    """Write canaries in a thread, unless another process does or their table is missing."""
     if not has_table(settings):
         log.warning(
             "%s: no counter is corrected, and memory does not begin (`reconcile doctor --fix`)",
@@ -87,7 +87,7 @@ def start_canaries(settings: Settings, store: Store, threads: Threads) -> None:
 
 
 def has_table(settings: Settings) -> bool:
-    """Whether canaries have a table with all columns. Raises `Unreachable`."""
+    """Whether the table of canaries exists with all columns. Raises `Unreachable`."""
     return not _lacking(settings)
 
 
@@ -102,7 +102,7 @@ def _lacking(settings: Settings) -> str:
 
 
 def _highest_heard(settings: Settings, store: Store) -> int:
-    """The highest number of a canary that a stream of either mode has heard."""
+    """The highest number of a canary that a stream of either mode has received."""
     bookmarks = CassandraBookmarks(store)
     names = [
         StreamNames.of(settings, mode).bookmarks(family)
@@ -114,7 +114,7 @@ def _highest_heard(settings: Settings, store: Store) -> int:
 
 
 def keeper(settings: Settings, store: Store) -> CanaryKeeper:
-    """What writes them while this process holds the lease for it."""
+    """Writes canaries while this process holds the lease for it."""
     table = canaries(settings)
     warn_of_another(table, settings)
     name, leases = f"{settings.cassandra.keyspace}/canary", CassandraLease(store)
@@ -127,14 +127,14 @@ def keeper(settings: Settings, store: Store) -> CanaryKeeper:
 
 
 class OwnedTable(Protocol):
-    """A table that one James's keyspace has taken; `streaming.tables.Canaries` is the real one."""
+    """A table that one keyspace of James owns; `streaming.tables.Canaries` is the real one."""
 
     def claim(self) -> str:
-        """Take it, unless another has; returns whose it is."""
+        """Claim the table unless it is claimed; returns the keyspace that owns it."""
 
 
 def warn_of_another(table: OwnedTable, settings: Settings) -> None:
-    """Two that write to one table see each other's canaries, and may take some for lost."""
+    """Log an error if another installation owns the table: both would report losses."""
     ours = settings.cassandra.keyspace
     try:
         owner = table.claim()

@@ -1,4 +1,4 @@
-"""Leases of processes: one stream repairs a keyspace, one process writes canaries."""
+"""The leases of processes: one stream repairs a keyspace, one process writes canaries."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ log = logging.getLogger("reconciler")
 
 @dataclass(frozen=True, slots=True)
 class ProcessPlace:
-    """Where a process runs: its host as people call it, and what no other host or container has.
+    """The place where a process runs.
 
-    ``own`` is made of the boot of the machine and the namespace of its process numbers; empty where
-    the system does not tell them.
+    ``host`` is the name that people use. ``own`` identifies the boot of the machine and its
+    namespace of process numbers, so no other host or container has it. It is empty if the system
+    does not provide these.
     """
 
     host: str
@@ -35,7 +36,7 @@ class ProcessPlace:
 
 
 def this_place() -> ProcessPlace:
-    """Of this process."""
+    """The place of this process."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         numbers = os.readlink("/proc/self/ns/pid")
@@ -46,16 +47,16 @@ def this_place() -> ProcessPlace:
 
 
 def this_process() -> Holder:
-    """As the holder of a lease: its host, number and place."""
+    """This process as the holder of a lease: host, process number and place."""
     place = this_place()
     return Holder(str(uuid.uuid4()), f"{place.host}:{os.getpid()}@{place.own}")
 
 
 def end_lease_of_the_dead(store: LeaseStore, name: str) -> None:
-    """A process that was killed here leaves its lease behind: no need to wait.
+    """End the lease of a process that was killed on this host.
 
-    Only where process numbers mean the same: a host or a container of the same name may be another,
-    and its process alive. Elsewhere the lease ends by itself.
+    Other hosts and containers may have the same name, so only a process of the same place is
+    judged. Any other lease ends when its time is over.
     """
     holder = store.held_by(name)
     if holder is None:
@@ -70,17 +71,17 @@ def end_lease_of_the_dead(store: LeaseStore, name: str) -> None:
 
 
 def clocks_apart(stream: StreamSettings) -> timedelta:
-    """What the clocks of two nodes may differ by: where one is D/2 from ours, repairs pause."""
+    """How far the clocks of two nodes may differ: repairs pause from D/2 from ours on."""
     return timedelta(seconds=stream.delay)
 
 
 def lease_that_bears(skew: timedelta, store: LeaseStore, name: str) -> Lease:
-    """Of this process; nobody else gets it while it is trusted, though nodes' clocks differ so."""
+    """A lease of this process that stays exclusive if nodes' clocks differ by ``skew``."""
     return Lease(store, name, this_process(), skew=skew)
 
 
 class Holding:
-    """Holds the lease while the stream lives; observe mode needs none (a context manager)."""
+    """Holds the lease while the stream runs; observe mode needs none (a context manager)."""
 
     def __init__(self, names: StreamNames, store: Store, threads: Threads, skew: timedelta) -> None:
         self._threads = threads
@@ -101,7 +102,7 @@ class Holding:
         return self._lease
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Let the next stream begin at once; until here it was held, while all else stopped."""
+        """Stop all threads, then release the lease, so that the next stream starts at once."""
         self._threads.stop.set()
         self._over.set()
         if self._lease is not None and kind is not AlreadyRunning:
@@ -109,7 +110,7 @@ class Holding:
 
 
 class Alone:
-    """Holds a lease while a command does what two must not do at a time (a context manager)."""
+    """Holds a lease during a command that must not run twice at a time (a context manager)."""
 
     def __init__(self, store: Store, name: str, skew: timedelta) -> None:
         self._store, self._name = CassandraLease(store), name
@@ -123,10 +124,10 @@ class Alone:
         self._threads.start("lease", self._lease.keep)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """The next one may begin at once.
+        """Release the lease.
 
-        If the lease could not be kept, another may have begun already: raises why, unless the
-        command ends by an error of its own.
+        If the lease was lost, another command may have started: raises why, unless the command
+        fails with an error of its own.
         """
         self._over.set()
         _let_go(self._lease)
@@ -135,7 +136,7 @@ class Alone:
 
 
 def _let_go(lease: Lease) -> None:
-    """Where that cannot be asked the lease ends by itself; why the process ends is not covered."""
+    """Release the lease; if that fails, it ends when its time is over."""
     try:
         lease.release()
     except (Retryable, Refused) as failed:

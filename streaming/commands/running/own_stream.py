@@ -1,4 +1,4 @@
-"""A stream beside a sweep or replay, where no other runs: what was found is settled by it."""
+"""A stream inside a sweep or replay, which settles what that command finds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOK_EVERY = 1.0
 
 
 def add_settle(parser: argparse.ArgumentParser) -> None:
-    """``--settle``, of each command that hands suspects over."""
+    """Add ``--settle`` to a command that hands suspects over."""
     parser.add_argument(
         "--settle",
         action="store_true",
@@ -32,10 +32,10 @@ def add_settle(parser: argparse.ArgumentParser) -> None:
 
 
 class OwnStream:
-    """The same stream as `reconcile stream`, in threads of this process (a context manager).
+    """Runs `reconcile stream` in threads of this process (a context manager).
 
-    ``sink`` knows whether one runs, this one or another; it waits, and raises when somebody wants
-    the command to end. What a stream of the command logs below a warning is not shown.
+    ``sink`` finds out whether a stream runs, waits, and raises if the command is to end. Log lines
+    of this stream below a warning are not shown.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class OwnStream:
 
     @property
     def runs(self) -> bool:
-        """Whether one was begun here."""
+        """Whether a stream was started here."""
         return self._thread is not None
 
     def begin(self) -> None:
-        """Unless one runs; until it does. Raises what it fails with."""
+        """Start a stream unless one runs, and wait until it does. Raises the error that ends it."""
         end_lease_of_the_dead(CassandraLease(self._store), self._names.lease)
         if self._sink.stream.running():
             return
@@ -67,17 +67,17 @@ class OwnStream:
         self._sink.settled_by(self._thread.is_alive)  # however long nothing is settled by it
 
     def finish(self) -> Closing:
-        """What became of what was handed over; one that was begun here ends when repairs hold."""
+        """What became of all that was handed over. A stream that was started here ends after."""
         if self.runs:
             self._sink.until_verified()
         return self._sink.finish()
 
     def __enter__(self) -> OwnStream:
-        """Nothing runs yet."""
+        """Starts nothing yet."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """It ends as by SIGTERM."""
+        """Stop the stream as SIGTERM does."""
         self._threads.stop.set()
         if self._thread is not None:
             self._thread.join()

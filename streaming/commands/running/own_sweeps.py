@@ -1,4 +1,4 @@
-"""The sweep that a stream makes by itself, beside its batches, where one is due."""
+"""The sweeps that a stream starts when they are due, beside its batches."""
 
 from __future__ import annotations
 
@@ -34,22 +34,19 @@ WHO = "the stream"
 
 
 class Defect(Exception):
-    """A sweep has ended by a fault of ours, which is in the log with its traceback."""
+    """A sweep has failed by a defect of ours; the log has the traceback."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnSweeps:
-    """Sweeps while the stream runs; its suspects wait for their delay like all others.
-
-    ``watcher`` is for its thread alone, which closes it.
-    """
+    """Sweeps while the stream runs. ``watcher`` belongs to this thread, which closes it."""
 
     opened: OpenedStream
     schedule: SweepSchedule
     watcher: Watcher
 
     def run(self, stop: Event) -> None:
-        """Until told to stop. What fails is tried again."""
+        """Run until told to stop. A sweep that fails is tried again later."""
         with closing(self.watcher):
             self._run(stop)
 
@@ -73,9 +70,10 @@ class OwnSweeps:
                     pause = PAUSE
 
     def _look(self, stop: Event) -> None:
-        """Raises `Defect` for what nobody expected: it ends neither thread nor process.
+        """Run a sweep if one is due.
 
-        A process that starts again goes on with the same sweep, and would settle nothing.
+        Raises `Defect` for an unexpected error: a restart of the process would continue the same
+        sweep, fail again, and settle nothing.
         """
         try:
             self._sweep_if_due(stop)
@@ -113,7 +111,7 @@ class OwnSweeps:
 
 
 def schedule_of(settings: Settings) -> SweepSchedule | None:
-    """The schedule of these settings; None where the stream never sweeps by itself."""
+    """The schedule of these settings; None if the stream never starts a sweep."""
     days, when_needed = settings.sweep.every_days, settings.sweep.when_needed
     if not when_needed and not days:
         return None

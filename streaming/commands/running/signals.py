@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT, as each command takes them."""
+"""How commands handle SIGTERM and SIGINT."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CODES = {signal.SIGTERM: ExitCode.TERMINATED, signal.SIGINT: ExitCode.INTERRUPTE
 
 
 class Stop(Event):
-    """Set when the process is to stop; ``code`` is then the exit code of the signal that asked."""
+    """Set when the process is to stop; ``code`` is the exit code of the signal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class Stop(Event):
 
 
 def stopped_by_signals() -> Stop:
-    """Set by SIGTERM or SIGINT from now on, and nothing else happens: the command ends itself."""
+    """An event that SIGTERM and SIGINT set from now on; the command ends itself."""
     stop = Stop()
 
     def asked(number: int, _: FrameType | None) -> None:
@@ -36,7 +36,7 @@ def stopped_by_signals() -> Stop:
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Meanwhile SIGTERM ends what runs as an exception would: what was opened is closed."""
+    """While this is open, SIGTERM raises an exception, so everything that was opened is closed."""
     if current_thread() is not main_thread():
         yield
         return

@@ -1,8 +1,8 @@
-"""``reconcile stream``: the long-running job. Everything it needs is opened here, in order.
+"""``reconcile stream``: the long-running job. It opens all that it needs, in this order.
 
 ::
 
-    settings ─▶ schema, topics ─▶ lease ─▶ settled offsets ─▶ query, begun anew when it dies
+    settings ─▶ schema, topics ─▶ lease ─▶ settled offsets ─▶ query, restarted if it dies
 """
 
 from __future__ import annotations
@@ -71,9 +71,10 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What an operator says of losses.
+    """The losses that an operator accepts.
 
-    ``accepted``: go on though Kafka's retention has passed; ``events`` before now may be missing.
+    ``accepted``: continue although Kafka has deleted unread records. ``events``: events before now
+    may be missing.
     """
 
     accepted: bool = False
@@ -129,7 +130,7 @@ def _sweep_by_itself(opened: OpenedStream, threads: Threads) -> None:
 
 
 def _counters(opened: OpenedStream, kept: tuple[Family, ...]) -> CountingThread | None:
-    """Keeps the counters that are kept right, if any are."""
+    """The thread that corrects the counters that are kept; None without any."""
     if not kept:
         return None
     build = partial(build_counter_loop, opened, kept, canaries(opened.settings))

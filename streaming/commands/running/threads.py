@@ -1,4 +1,4 @@
-"""The threads of a process: one that ends unasked ends the process, and so nothing stops unseen."""
+"""The threads of a process. If one ends unexpectedly, the whole process ends."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ log = logging.getLogger("reconciler")
 class Threads:
     """Starts threads that run until ``stop`` is set.
 
-    What can be tried again a thread tries again itself. If one ends before it was told to, by an
-    exception or by a return, that is logged, and ``stop`` is set: all others end, too, and the
-    process with them (`check`). Its supervisor starts it again. One that fails after it was told to
-    end is logged only.
+    A thread retries what can be retried. If it ends before ``stop`` is set, that is logged and
+    ``stop`` is set, so all others end and the process with them (`check`); its supervisor restarts
+    it. A failure after that is logged only.
     """
 
     def __init__(self, stop: Event) -> None:
@@ -32,7 +31,7 @@ class Threads:
         return thread
 
     def check(self) -> None:
-        """Raises the error that ended a thread: `EndedItself` unless it says who has to act."""
+        """Raises the error that ended a thread; `EndedItself` if the error names no one to act."""
         if self.failed is not None:
             raise self.failed
 

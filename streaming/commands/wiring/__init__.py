@@ -1,1 +1,1 @@
-"""The parts of a stream, a sweep or a command, put together from the settings."""
+"""Builds the parts of a stream, a sweep or a command from the settings."""

@@ -1,4 +1,4 @@
-"""The table of canaries of these settings."""
+"""The table of canaries that the settings name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from streaming.tables import Canaries, connect
 
 
 def canaries(settings: Settings) -> Canaries:
-    """The table of canaries, and what they stand for."""
+    """The table of canaries, with the tables whose capture the canaries stand for."""
     watched = {table for family in settings.families() for table in family.wakes_on}
     cassandra = settings.cassandra
     return Canaries(connect(cassandra), settings.canary.keyspace, cassandra.keyspace, watched)

@@ -1,4 +1,4 @@
-"""The counters of an installation, put together from its settings."""
+"""Builds the loop that corrects counters from the settings."""
 
 from __future__ import annotations
 
@@ -47,10 +47,7 @@ from streaming.tables.live_tables import uses_of
 def build_counter_loop(
     opened: OpenedStream, families: tuple[Family, ...], canaries: FrontierMarks
 ) -> CounterLoop:
-    """The loop for these families of tallies, beside a stream of the messages that they sum up.
-
-    ``canaries`` tell it what to wait for.
-    """
+    """The loop for these families of tallies; ``canaries`` gives the marks it waits for."""
     settings, ours = opened.settings, opened.job.connections()
     tables, live = _tables(settings, opened.job.family), _live(settings, families)
     owners, rounds = Owners(tables), CassandraRounds(opened.store)
@@ -127,7 +124,7 @@ def _tables(settings: Settings, listed: Family) -> CounterTables:
 
 
 def _tallies(opened: OpenedStream, canaries: FrontierMarks) -> WatchedTallies:
-    """A loss that they prove has no node: any may be the one."""
+    """Tallies that detect lost events. A loss found here belongs to no known node."""
     ours, delay = opened.job.connections(), to_micros(opened.settings.stream.delay)
     made = WatchedTallies(
         kept=ours.tallies,
@@ -149,7 +146,7 @@ def _lost(opened: OpenedStream, why: str) -> None:
 def _counting(
     opened: OpenedStream, tables: CounterTables, tallies: WatchedTallies
 ) -> MailboxCounter:
-    """Reads the truth, too, at the budget of counting, not at that of the stream."""
+    """Counts mailboxes; reads the truth within the budget of counting, not of the stream."""
     settings, family, ours = opened.settings, opened.job.family, opened.job.connections()
     slow = {"rows_per_second": settings.tally.rows_per_second}
     paced = settings.cassandra.model_copy(update=slow)
@@ -178,7 +175,7 @@ def _rules(settings: Settings) -> LookRules:
 
 
 def _late_by(settings: Settings) -> float:
-    """How long (s) after its change has come out a counter may be written: 0 where it never is."""
+    """How long (s) after its change was released a counter may be written; 0 if never."""
     lag = settings.tally.max_update_lag
     return lag if lag > settings.stream.delay else 0.0
 
@@ -202,7 +199,7 @@ def _limits(settings: Settings, mode: Mode) -> CorrectionLimits:
 
 
 def _breaker(opened: OpenedStream) -> CorrectionBreaker:
-    """What was open stays so."""
+    """The breaker of corrections, as the journal has stored it."""
     tally, journal = opened.settings.tally, opened.job.connections().journal
     watch = BreakerWatch(journal, limits_of_corrections(tally), opened.metrics, own=OF_COUNTERS)
     watch.recall()
@@ -211,7 +208,7 @@ def _breaker(opened: OpenedStream) -> CorrectionBreaker:
 
 
 def limits_of_corrections(tally: TallySettings) -> BreakerLimits:
-    """When the breaker of corrections opens, from the settings."""
+    """The limits at which the breaker of corrections opens."""
     return BreakerLimits(
         suspects_per_minute=tally.corrections_per_minute,
         suspect_share=tally.correction_share,
@@ -229,7 +226,7 @@ def _looked(
 
 
 def trouble_of(settings: Settings, lease: Lease | None) -> Callable[[], Waiting | None]:
-    """What says why no counter may be corrected now: a node is away, or the lease is lost."""
+    """A function that returns why no counter may be corrected now, or None."""
     nodes = NodesWatch(Nodes(connect(settings.cassandra)), settings.tally.after_outage)
 
     def trouble() -> Waiting | None:

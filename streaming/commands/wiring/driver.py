@@ -1,4 +1,4 @@
-"""The driver of a stream, put together: what is asked for each batch, and what keeps it alive."""
+"""Builds the driver of a stream: the decisions for each batch, and the supervisor of the query."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ TakeSummary = Callable[[BatchSummary], None]
 def supervisor(
     opened: OpenedStream, schema: SchemaWatch, counters: TakeSummary | None
 ) -> QuerySupervisor:
-    """Keeps the stream alive; ``counters`` hear of each slice, if there are any."""
+    """Keeps the query running; ``counters``, if given, receives the summary of each slice."""
     settings, names, metrics = opened.settings, opened.names, opened.metrics
     stream = settings.stream
     clocks = ClockWatch(Nodes(connect(settings.cassandra)), stream.delay, metrics)
@@ -104,7 +104,7 @@ def _starting_point(
 def other_stream(
     settings: Settings, mode: Mode, family: Family, bookmarks: Bookmarks, frontier: FrontierWatch
 ) -> OtherStream:
-    """That of this installation in the mode that is not ``mode``."""
+    """The stream of this installation in the other mode."""
     others = Mode.OBSERVE if mode is Mode.REPAIR else Mode.REPAIR
     names = StreamNames.of(settings, others)
     newest = partial(bookmarks.newest, names.bookmarks(family))
@@ -119,7 +119,7 @@ def batches(
     frontier: FrontierWatch,
     memory: MemoryWatch,
 ) -> Batches:
-    """What is asked for each slice."""
+    """The decisions for each slice."""
     ours, family, settings = opened.job.connections(), opened.job.family, opened.settings
     metrics, name = opened.metrics, position.stream
     findings = _open_findings(opened, name)
@@ -157,15 +157,16 @@ def _alone(settings: Settings) -> CanariesAlone:
 
 
 def _behind(settings: Settings, frontier: FrontierWatch, metrics: Metrics) -> BehindWatch:
-    """The frontier may not be ahead of our clock by what pauses repairs, either."""
+    """Measures how far the stream is behind. The frontier may lead our clock by at most D/2."""
     skew = to_micros(settings.stream.delay / 2)
     return BehindWatch(frontier, longest_age_of(settings), skew, now_micros, metrics)
 
 
 def _breakers(journal: Journal, settings: Settings, metrics: Metrics) -> BreakerWatch:
-    """What comes back counts once in the time of both looks that a removal takes as a rule.
+    """The breaker of repairs.
 
-    What they cannot decide counts once in that of all looks.
+    A key that comes back counts once in the time of the two looks of a removal. A key that these
+    looks cannot decide counts once in the time of all its looks.
     """
     once_in = max(2 * MINUTE, to_micros(2 * (settings.stream.delay + settings.stream.window)))
     put_off_for = max(once_in, judged_within(settings))
@@ -173,7 +174,7 @@ def _breakers(journal: Journal, settings: Settings, metrics: Metrics) -> Breaker
 
 
 def _open_findings(opened: OpenedStream, name: str) -> OpenFindings:
-    """Those of this stream; in repair mode what is held comes back at a pace."""
+    """The open findings of this stream; in repair mode held ones come back at a pace."""
     family, settings = opened.job.family, opened.settings
     limits = limits_of(settings.repair) if opened.names.mode is Mode.REPAIR else None
     paced = HeldLooks(family.listing.name, limits)
@@ -202,14 +203,14 @@ def _memory(opened: OpenedStream) -> MemoryWatch:
 
 
 def _records_lost(frontier: FrontierWatch, memory: MemoryWatch, places: Collection[Place]) -> None:
-    """Memory begins anew now; of these partitions, so do canaries."""
+    """Restart lineage now, and the canaries of these partitions."""
     named = ", ".join(f"{topic}/{number}" for topic, number in sorted(places))
     memory.lost_until_now(f"Kafka no longer holds unread records of {named}")
     frontier.begin_anew(places)
 
 
 def limits_of(repair: RepairSettings) -> BreakerLimits:
-    """When a breaker opens, from the settings."""
+    """The limits at which a breaker opens."""
     return BreakerLimits(
         repair.suspects_per_minute,
         repair.suspect_share,
@@ -220,5 +221,5 @@ def limits_of(repair: RepairSettings) -> BreakerLimits:
 
 
 def _asked_again_after(settings: Settings) -> int:
-    """By then (µs) a look that was asked for has happened: it was settled, read and recorded."""
+    """How long (µs) it takes at most until a requested look was settled, read and recorded."""
     return max(to_micros(settings.repair.recheck_interval), 4 * to_micros(settings.stream.delay))

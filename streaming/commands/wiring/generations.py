@@ -1,4 +1,4 @@
-"""The generation of our own keyspace in the commands: what stands outside it, and the way out."""
+"""Compares the generation of our own keyspace with the one stored in Kafka."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from streaming.topics import Watcher
 
 
 def outside(settings: Settings, watcher: Watcher) -> Micros | None:
-    """The newest generation that a stream of this installation, in either mode, left in Kafka.
+    """The newest generation (µs) that a stream of this installation stored in Kafka, in any mode.
 
-    None where none did, or Kafka has forgotten it (`offsets.retention.minutes`, seven days unless
-    set). Raises `Unreachable`.
+    None if none did, or if Kafka has expired it (`offsets.retention.minutes`, seven days by
+    default). Raises `Unreachable`.
     """
     groups = (StreamNames.of(settings, mode).group for mode in Mode)
     found = (noted(note) for group in groups for note in watcher.notes(group))
@@ -34,31 +34,31 @@ def outside(settings: Settings, watcher: Watcher) -> Micros | None:
 
 
 def begin_generation(opened: OpenedStream) -> None:
-    """A stream starts: what stands outside is compared with the keyspace from now on.
-
-    Raises `Retryable`, `Refused`.
-    """
+    """Compare the keyspace with Kafka's generation from now on. Raises `Retryable`, `Refused`."""
     keyspace = opened.job.connections().pauses.keyspace
     if keyspace is not None:
         keyspace.begin(outside(opened.settings, opened.watcher), now_micros())
 
 
 def growing(opened: OpenedStream) -> GrowingKeyspace:
-    """Commits what this stream has settled, and raises the generation."""
+    """Commits the offsets that this stream has settled and raises the generation."""
     keyspace = opened.job.connections().pauses.keyspace
     assert keyspace is not None
     return GrowingKeyspace(keyspace, partial(opened.watcher.commit, opened.names.group), now_micros)
 
 
 def compared(settings: Settings, store: Store) -> OwnKeyspace:
-    """Our keyspace for a command that writes, beside what stands in Kafka. Raises `Unreachable`."""
+    """Our keyspace for a command that writes, compared with Kafka. Raises `Unreachable`."""
     with closing(Watcher(settings.kafka)) as watcher:
         newest = outside(settings, watcher)
     return OwnKeyspace(CassandraGenerations(store, settings.cassandra.keyspace), newest)
 
 
 def doubt_of(settings: Settings, store: Store, watcher: Watcher | None) -> str | None:
-    """Why our keyspace is not as it was left; without Kafka only what its tables show."""
+    """Why our keyspace is not as it was left, or None.
+
+    Without Kafka only our tables are compared.
+    """
     newest = None if watcher is None else outside(settings, watcher)
     return doubt(CassandraGenerations(store, settings.cassandra.keyspace).read(), newest)
 
@@ -66,7 +66,7 @@ def doubt_of(settings: Settings, store: Store, watcher: Watcher | None) -> str |
 def held_by_itself(
     settings: Settings, doubt: str | None, standing: Collection[Pause]
 ) -> Iterator[str]:
-    """What holds repairs back though no person has paused them, each with the command for it."""
+    """The pauses that no person has asked for, each with the command that ends it."""
     if doubt is not None:
         yield f"{in_doubt(doubt).told}; `reconcile resume --own-keyspace`"
     if settings.repair.only_pilot and NO_PILOT in without_pilot(standing, now_micros()):
@@ -74,10 +74,10 @@ def held_by_itself(
 
 
 def accept(settings: Settings, own: OwnStores, by: Resumed) -> Iterator[str]:
-    """A person says that our keyspace is right as it is; what was done, in lines.
+    """Accept our keyspace as it is; yields what was done, line by line.
 
-    Memory from before the newest generation that is known ends: it may lack what was kept since.
-    Raises `Unreachable`, `Overloaded` where it changed meanwhile.
+    Lineage from before the newest known generation ends, since entries of that time may be missing.
+    Raises `Unreachable`, and `Overloaded` if the keyspace changed meanwhile.
     """
     store = CassandraGenerations(own.store, settings.cassandra.keyspace)
     with closing(Watcher(settings.kafka)) as watcher:

@@ -1,4 +1,4 @@
-"""What hands suspects over to the stream of these settings, and knows whether one runs."""
+"""Hands suspects over to the stream of these settings, and finds out whether one runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Running = Callable[[], bool]
 def hand_over(
     job: Job, names: StreamNames, store: Store, watcher: Watcher, wait: Callable[[float], None]
 ) -> HandOver:
-    """To the stream in this mode, whether it runs or not."""
+    """Hands over to the stream in this mode, whether it runs or not."""
     bookmarks, name, repair = CassandraBookmarks(store), names.bookmarks(job.family), _half(job)
     stream = LiveStream(
         topic=names.suspects_topic,
@@ -50,7 +50,7 @@ def hand_over(
 
 
 def wait_unless(stop: Event, seconds: float) -> None:
-    """Wait (s). Raises `Interrupted` when it is to stop."""
+    """Wait for some seconds. Raises `Interrupted` if ``stop`` is set."""
     if stop.wait(seconds):
         raise Interrupted
 
@@ -67,7 +67,7 @@ def _ends(watcher: Watcher, topic: str) -> Positions:
 def waiting(
     watcher: Watcher, topic: str, newest: Callable[[], Bookmark | None], places: Collection[Place]
 ) -> set[Place]:
-    """Those of these places that are in the topic and not settled."""
+    """The places whose suspects are in the topic and not settled yet."""
     wanted: dict[tuple[str, bytes | None], Place] = {
         (name, suspect_key(slot.key)): (name, slot) for name, slot in places
     }
@@ -90,10 +90,10 @@ def _running(job: Job, names: StreamNames, store: Store, bookmarks: Bookmarks) -
 
 
 def observes(stream: str, bookmarks: Bookmarks, failing: FailingSlices, silent: Micros) -> bool:
-    """Whether the stream of this name runs: it has not ended, and settled something lately.
+    """Whether the observing stream of this name runs: it holds no lease.
 
-    One that ends with nothing failing leaves nothing in ``failing``; one that was killed counts
-    until it has been ``silent`` (µs) for too long.
+    A stream that ends cleanly removes its entry in ``failing``. A stream that was killed counts as
+    running until it has settled nothing for ``silent`` (µs).
     """
     if failing.of(stream) is None:
         return False

@@ -1,4 +1,4 @@
-"""The tallies that are kept, each in the one table that James writes, as read for one command."""
+"""Selects the tallies to correct. Each is kept in the one table that James writes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Choose = Callable[[Sequence[Tally]], Choice]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A tally of which these ``shapes`` have a table, and which of them is kept."""
+    """A tally of which several ``shapes`` have a table, and the shape to keep."""
 
     shapes: tuple[Tally, ...]
     choice: Choice
 
     @property
     def tables(self) -> str:
-        """Their names."""
+        """The names of its tables."""
         return " and ".join(each.table for each in self.shapes)
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class Chosen:
 
 
 def chosen(families: Sequence[Family], schema: Schema, choose: Choose) -> list[Chosen]:
-    """Of each tally that has two tables, which is kept. Raises what ``choose`` raises."""
+    """For each tally with two tables, the one to keep. Raises what ``choose`` raises."""
     there = (replace(each, tallies=tallies_in(each, schema)) for each in families)
     found = (shapes for each in there for shapes in shapes_of(each).values())
     return [Chosen(shapes, choose(shapes)) for shapes in found]
@@ -51,7 +51,7 @@ def one_table_each(families: Sequence[Family], made: Sequence[Chosen]) -> tuple[
 def kept_tallies(settings: Settings, schema: Schema) -> tuple[Family, ...]:
     """The families of tallies as this cluster has them, each tally in one table.
 
-    A tally of which it is not clear which table James writes is left out. Raises `Misconfigured`,
+    A tally is left out if it is unclear which table James writes. Raises `Misconfigured`,
     `Retryable`.
     """
     families = tuple(each for each in settings.families() if each.tallies)

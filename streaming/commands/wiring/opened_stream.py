@@ -1,4 +1,4 @@
-"""What a stream's process has opened by the time its parts are made."""
+"""The connections and names that a stream's process opens before it builds its parts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from streaming.topics import Watcher
 
 @dataclass(frozen=True, slots=True)
 class OpenedStream:
-    """The surroundings of one stream. ``topics`` are all that it reads; observing needs no lease.
+    """The surroundings of one stream.
 
-    ``accept_loss``: it goes on though events are known to be lost.
+    ``topics`` are all topics that it reads. ``lease`` is None in observe mode. With ``accept_loss``
+    it continues although Kafka has deleted unread records.
     """
 
     job: Job
@@ -31,5 +32,5 @@ class OpenedStream:
 
     @property
     def settings(self) -> Settings:
-        """Those of its job."""
+        """The settings of its job."""
         return self.job.settings

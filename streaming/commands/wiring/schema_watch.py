@@ -1,4 +1,4 @@
-"""Whether James's tables are still those that this process has bound its families to."""
+"""Watches whether James's tables still have the columns that this process has bound."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Bound = tuple[Family, ...]
 
 
 def bound(settings: Settings, schema: Schema) -> Bound:
-    """Each family with its columns. Raises `Misconfigured` naming a missing table or key."""
+    """Each family with its columns. Raises `Misconfigured` for a missing table or key."""
     return tuple(bind(each, schema) for each in settings.families())
 
 
@@ -33,9 +33,9 @@ class SchemaWatch:
     _told: str = ""
 
     def check(self) -> None:
-        """Raises `EndedItself` where a new start would bind other columns, or `Retryable`.
+        """Raises `EndedItself` if a new start would bind other columns, and `Retryable`.
 
-        Where a new start would be refused this process goes on as well as it can: that is logged.
+        If a new start would be refused, this process continues and logs it.
         """
         try:
             now = bound(self.settings, self.schema())
@@ -50,7 +50,7 @@ class SchemaWatch:
 
 
 def _changes(before: Bound, now: Bound) -> Iterator[str]:
-    """What is copied of each table, and is not any more, or was not before."""
+    """The columns that each table has gained or lost."""
     for then, today in zip(before, now, strict=True):
         for old, new in zip(then.projections, today.projections, strict=True):
             added, dropped = {*new.columns} - {*old.columns}, {*old.columns} - {*new.columns}

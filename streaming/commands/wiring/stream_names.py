@@ -1,4 +1,4 @@
-"""What a stream calls its own: the two modes keep everything apart but findings and lineage."""
+"""The names that a stream uses. Only findings and lineage are shared by both modes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StreamNames:
 
     @classmethod
     def of(cls, settings: Settings, mode: Mode) -> StreamNames:
-        """Those of the stream that these settings describe."""
+        """The names of the stream of these settings in this mode."""
         kafka, keyspace = settings.kafka, settings.cassandra.keyspace
         where = f"{settings.stream.checkpoint_dir.rstrip('/')}/{keyspace}/{mode}"
         group = kafka.group if mode is Mode.REPAIR else f"{kafka.group}-{mode}"
@@ -29,9 +29,9 @@ class StreamNames:
 
     @property
     def lease(self) -> str:
-        """One live stream repairs a keyspace."""
+        """The lease that lets one live stream repair a keyspace."""
         return f"{self.keyspace}/{self.mode}"
 
     def bookmarks(self, family: Family) -> str:
-        """Names a family's bookmarks."""
+        """The name under which a family's bookmarks are stored."""
         return f"{self.keyspace}/{family.name}/{self.mode}"

@@ -1,4 +1,4 @@
-"""What sweeps a family, over Cassandra and Spark, for the command and for the stream itself."""
+"""Builds the sweeper of a family over Cassandra and Spark."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ BESIDE_A_STREAM = 1
 
 
 def lease_of(settings: Settings) -> str:
-    """One sweep at a time goes through a keyspace."""
+    """The lease that lets one sweep at a time go through a keyspace."""
     return f"{settings.cassandra.keyspace}/sweep"
 
 
 def told_of(found: SweepResult) -> list[str]:
-    """What was gone through, in lines."""
+    """The result of a sweep, line by line."""
     told = [f"{found.rows} rows were compared, {found.suspects} suspects found"]
     told += found.systematic
     told += [
@@ -61,7 +61,10 @@ def sweeper(
     wait: Callable[[float], None],
     tasks: int = MOST_TASKS,
 ) -> Iterator[Sweeper]:
-    """In so many tasks at a time. 16 bytes a message lie in a temporary folder meanwhile."""
+    """A sweeper with at most ``tasks`` tasks at a time.
+
+    It needs 16 bytes a message in a temporary folder, which it removes.
+    """
     settings = job.settings
     temporary = temporary_folder(settings.stream)
     with TemporaryDirectory(prefix="sweep-", dir=temporary, ignore_cleanup_errors=True) as folder:

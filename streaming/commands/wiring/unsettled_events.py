@@ -1,4 +1,4 @@
-"""Events of a place that Kafka has and the stream has not settled: they may change what is seen."""
+"""Finds the events of a place that Kafka holds and the stream has not settled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLE = re.compile(rb'"table"\s*:\s*"(\w+)"')
 
 @dataclass(slots=True)
 class UnsettledEvents:
-    """Reads the tails of these topics once. ``newest`` is what the stream has settled."""
+    """Reads the ends of these topics once. ``newest`` returns what the stream has settled."""
 
     watcher: Callable[[], Watcher]
     topics: tuple[str, ...]
@@ -27,7 +27,7 @@ class UnsettledEvents:
     _records: list[Record] | None = None
 
     def of(self, slot: Slot, sources: Collection[KeyValue]) -> Iterator[str]:
-        """A line for each that names the place, in the order of a partition."""
+        """A line for each event that names the place, in the order of its partition."""
         if self._records is None:
             self._records = self._read()
         for each in self._records:
@@ -60,7 +60,7 @@ class UnsettledEvents:
 def unsettled(
     watcher: Watcher, topics: Collection[str], bookmark: Bookmark | None
 ) -> dict[Place, tuple[int, int]]:
-    """What these topics hold after a bookmark: first offset, and the one after the last."""
+    """For each partition, the first offset after a bookmark and the one after the last record."""
     settled: Positions = {} if bookmark is None else bookmark.settled
     begins, ends = flat(watcher.beginning_offsets(topics)), flat(watcher.end_offsets(topics))
     ranges = {
@@ -71,7 +71,7 @@ def unsettled(
 
 
 def names(record: Record, slot: Slot, sources: Collection[KeyValue]) -> bool:
-    """Whether it tells of a source, or of this very place; a delete may name either alone."""
+    """Whether a record names this place or one of these sources. A delete may name only one."""
     text = (record.key or b"") + b" " + (record.value or b"")
     if any(str(each).encode() in text for each in sources):
         return True

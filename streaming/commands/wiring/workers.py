@@ -1,6 +1,6 @@
-"""What a Spark worker is made of: its connections, and what examines suspects over them.
+"""Builds what a Spark worker uses: its connections, and the examiners of suspects.
 
-These functions are sent to the workers by their names, in a `Job`.
+A `Job` sends these functions to the workers by name.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def job(settings: Settings, family: Family, suspects_topic: str) -> Job:
 
 
 def connections(settings: Settings, family: Family) -> Connections:
-    """This process's connections; made at the first call for this family."""
+    """The connections of this process for this family; cached."""
     return _connections(settings, _ByName(family))
 
 
 @dataclass(frozen=True, slots=True)
 class _ByName:
-    """A family as a cache key: by its name and columns (its functions do not compare)."""
+    """A family as a cache key: its name and columns, since its functions do not compare."""
 
     family: Family
 
@@ -102,7 +102,7 @@ def _connections(settings: Settings, of: _ByName) -> Connections:
 
 
 def _glance(settings: Settings, tables: Tables, family: Family) -> Glance | None:
-    """What the family's keys are glanced at with; none where it does not fit."""
+    """The glance for this family; None if its key does not fit."""
     shape, cassandra = raw_shape(family), settings.cassandra
     if shape is None:
         return None
@@ -113,7 +113,7 @@ def _glance(settings: Settings, tables: Tables, family: Family) -> Glance | None
 
 
 def scans(of: Job) -> UndecodedScans:
-    """This process's scans of a family's whole tables, at its own pace."""
+    """The full-table scans of this process for a family, at their own pace."""
     return _scans(of.settings, _ByName(of.family))
 
 
@@ -130,14 +130,14 @@ def _scans(settings: Settings, of: _ByName) -> UndecodedScans:
 
 @cache
 def _contents(settings: Settings, of: _ByName) -> Contents:
-    """What asks for content where only that settles a removal; one a process."""
+    """Reads content where only that decides a removal; one a process."""
     reads = ContentTables(connect(settings.cassandra), settings.cassandra, of.family.truth)
     truth = _connections(settings, of).tables
     return Contents(of.family, truth, reads, to_micros(settings.stream.delay))
 
 
 def examiner(of: Job, projection: Projection) -> Examiner:
-    """Steps 5 to 7 for one projection, over this process's connections."""
+    """Steps 5 to 7 for one projection, over the connections of this process."""
     ours, rules = of.connections(), rules_of(of.settings)
     return Examiner(
         family=of.family,
@@ -162,13 +162,13 @@ def _accepted_together(of: Job, journal: Journal) -> AcceptedTogether:
 
 @cache
 def _lost_rows(settings: Settings) -> CassandraLostRows:
-    """One a process."""
+    """The store of rows that sweeps leave together; one a process."""
     session, own = connect(settings.cassandra), settings.cassandra.own_keyspace
     return CassandraLostRows(Store(session, own, levels_of(settings.cassandra)))
 
 
 def past(of: Job) -> PastRows:
-    """This process's: what tells rows of the past from others in a sweep."""
+    """Tells rows of the past from others in a sweep."""
     return PastRows(
         examiner(of, of.family.listing),
         of.connections().tables,
@@ -178,7 +178,7 @@ def past(of: Job) -> PastRows:
 
 
 def rules_of(settings: Settings) -> Rules:
-    """The rules of steps 5 to 7 from the settings."""
+    """The rules of steps 5 to 7."""
     repair, delay = settings.repair, to_micros(settings.stream.delay)
     shadowed = frozenset({Kind.SHADOWED_DELETE} if repair.re_add_shadowed else ())
     return Rules(
