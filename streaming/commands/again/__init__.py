@@ -1,1 +1,1 @@
-"""What is looked at again: sweep, replay, bookmarks."""
+"""The commands that compare again: sweep, replay, bookmark."""

@@ -1,4 +1,4 @@
-"""``reconcile bookmark``: names up to where the stream has settled its topics, to replay from."""
+"""``reconcile bookmark``: names the offsets that the stream has settled, to replay from."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Name, list or remove. Raises `Misconfigured`, `Unreachable`, `Refused`."""
+    """Name, list or delete. Raises `Misconfigured`, `Unreachable`, `Refused`."""
     names = StreamNames.of(settings, Mode(arguments.mode))
     stream = names.bookmarks(settings.families()[0])
     desk = BookmarkDesk(CassandraBookmarks(open_own(settings).store), stream)
@@ -58,7 +58,7 @@ class BookmarkDesk:
     stream: str
 
     def name(self, name: str) -> Iterator[str]:
-        """Give what is settled now this name. Raises `Misconfigured` where nothing is."""
+        """Name the offsets that are settled now. Raises `Misconfigured` if there are none."""
         newest = self.bookmarks.newest(self.stream)
         if newest is None:
             raise Misconfigured(
@@ -70,17 +70,17 @@ class BookmarkDesk:
         yield from _told(self.bookmarks.name(newest, name))
 
     def listed(self) -> Iterator[str]:
-        """Each with its offsets."""
+        """A line for each bookmark, with its offsets."""
         for each in self.bookmarks.all_named(self.stream):
             yield from _told(each)
 
     def delete(self, name: str) -> None:
-        """Raises `Misconfigured` where there is no such name."""
+        """Delete a bookmark. Raises `Misconfigured` if there is none of this name."""
         self.named(name)
         self.bookmarks.forget(self.stream, name)
 
     def named(self, name: str) -> Bookmark:
-        """The one of this name. Raises `Misconfigured` where there is none."""
+        """The bookmark of this name. Raises `Misconfigured` if there is none."""
         found = self.bookmarks.named(self.stream, name)
         if found is None:
             others = [str(each.name) for each in self.bookmarks.all_named(self.stream)]

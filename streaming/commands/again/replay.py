@@ -1,7 +1,7 @@
-"""``reconcile replay``: looks again at events that were settled before, after an incident.
+"""``reconcile replay``: compares the keys of events that were settled before.
 
-The live stream need not stop, and nothing of its progress is changed. What differs is left to it;
-where none runs it waits, or the command runs one until that is settled (``--settle``).
+The live stream continues, and its progress does not change. It repairs what differs. If no stream
+runs, suspects wait for one, or the command runs one until they are settled (``--settle``).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _place(text: str) -> tuple[Place, int]:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Replay; 0 when all was looked at and settled, 1 when not, or Kafka lacks some of it."""
+    """Replay; 0 if all was compared and settled, else 1."""
     stop = stopped_by_signals()
     wait = partial(wait_unless, stop)
     own = open_own(settings)
@@ -128,7 +128,7 @@ def _beginnings(watcher: Watcher, topics: tuple[str, ...]) -> Positions:
 
 
 def _nowhere(_suspects: object) -> None:
-    """Nothing is handed over."""
+    """Hand nothing over, in a dry run."""
 
 
 def _asked(wanted: Replayable) -> Iterator[str]:
@@ -157,7 +157,7 @@ def _suspects(found: ReplayResult) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class AskedOffsets:
-    """What is asked for, as offsets of these topics."""
+    """The offsets of these topics that the command line asks for."""
 
     watcher: Watcher
     topics: tuple[str, ...]
@@ -165,9 +165,9 @@ class AskedOffsets:
     stream: str
 
     def of(self, arguments: argparse.Namespace) -> Replayable:
-        """As far as Kafka holds it, and no further than the stream has settled.
+        """The range that Kafka still holds, up to what the stream has settled.
 
-        Raises `Misconfigured` where it names what is not there.
+        Raises `Misconfigured` if the command line names an unknown bookmark, topic or offset.
         """
         ends = flat(self.watcher.end_offsets(self.topics))
         beginnings = _beginnings(self.watcher, self.topics)
@@ -192,7 +192,7 @@ class AskedOffsets:
         return _of_places(arguments.from_offset, ends)
 
     def _of_bookmark(self, bookmark: Bookmark, ends: Positions) -> Positions:
-        """Partitions that were added since are read from their beginning."""
+        """The offsets of a bookmark; partitions that were added since begin at 0."""
         anew = other_than(bookmark.ids, self.watcher.ids(self.topics))
         if anew:
             raise Misconfigured(
@@ -203,7 +203,7 @@ class AskedOffsets:
 
 
 def _perhaps_gone(begin: Positions, beginnings: Positions) -> Iterator[str]:
-    """Partitions whose oldest record is younger than the time, and was not their first."""
+    """Partitions of which Kafka may have deleted records since that time."""
     for (topic, number), offset in sorted(begin.items()):
         oldest = beginnings.get((topic, number), 0)
         if offset == oldest > 0:

@@ -1,7 +1,7 @@
-"""``reconcile sweep``: compares everything, so that nothing has to be known of the past.
+"""``reconcile sweep``: compares every row, whether or not an event has named it.
 
-It writes nothing to James's tables: suspects go to the stream; where none runs they wait, or
-the command runs one until they are settled (``--settle``).
+It writes nothing to James's tables. It hands suspects over to the stream. If none runs they wait,
+or the command runs one until they are settled (``--settle``).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _rate(text: str) -> int:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Sweep; 0 when all was read and settled, 1 when not, or memory is not whole."""
+    """Sweep; 0 if all was read and settled and lineage is whole, else 1."""
     stop = stopped_by_signals()
     settings = paced(settings, arguments.rate)
     own, family = open_own(settings), _family(settings, arguments.systems)
@@ -98,9 +98,9 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def wait_until_it_counts(mark: SweepMark, wait: Callable[[float], None]) -> None:
-    """One that begins sooner after a loss was noticed would not make memory whole.
+    """Wait after a loss: a sweep that begins too soon would not make lineage whole.
 
-    Where a clock is wrong nothing is waited for: it is told at the end.
+    If a clock is wrong it does not wait; the result says so.
     """
     watching = mark.lineage.watching()
     early = 0 if watching is None else watching.sweeps_count_from(mark.delay) - now_micros()
@@ -109,7 +109,7 @@ def wait_until_it_counts(mark: SweepMark, wait: Callable[[float], None]) -> None
 
 
 def paced(settings: Settings, rows_per_second: int | None) -> Settings:
-    """The same at this pace, if one is given."""
+    """The settings with this rate, if one is given."""
     if rows_per_second is None:
         return settings
     sweep = settings.sweep.model_copy(update={"rows_per_second": rows_per_second})
@@ -117,7 +117,7 @@ def paced(settings: Settings, rows_per_second: int | None) -> Settings:
 
 
 def _family(settings: Settings, systems: str | None) -> Family:
-    """The one with projections, as far as it is to be compared."""
+    """The family with projections, limited to the systems to compare."""
     family = settings.families()[0]
     if systems is not None:
         names = [name for name in systems.split(",") if name]
@@ -135,7 +135,7 @@ def _family(settings: Settings, systems: str | None) -> Family:
 def record_of(
     settings: Settings, arguments: argparse.Namespace, made: Sweeper, family: Family
 ) -> SweepRecord:
-    """A new one, or the last one that has not ended."""
+    """A new sweep, or with ``--resume`` the last one that has not ended."""
     if arguments.resume:
         left = left_of(made.sweeps, family)
         why = made.mark.refused(left)
@@ -149,7 +149,7 @@ def record_of(
 
 
 def left_of(sweeps: Sweeps, family: Family) -> SweepRecord:
-    """The last one that has not ended. Raises `Misconfigured` without one of these systems."""
+    """The last sweep that has not ended. Raises `Misconfigured` without one of these systems."""
     left = [each for each in sweeps.all() if each.ended_at is None]
     if not left:
         raise Misconfigured("no sweep is left to go on with: begin one without --resume")

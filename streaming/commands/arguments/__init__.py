@@ -1,1 +1,1 @@
-"""What a person types on the command line, read."""
+"""Reads what a person types on the command line."""

@@ -1,4 +1,4 @@
-"""Which findings a person means: by what they are, where, whose, and when; or by their keys."""
+"""Selects findings: by kind, place, owner and time, or by their keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMESPACE = "#private"
 
 @dataclass(frozen=True, slots=True)
 class TheirPlaces:
-    """What is a user's: mailboxes by their ids' text, and the key of their quota root."""
+    """A user's mailboxes (ids as text), and the key of the user's quota root."""
 
     mailboxes: frozenset[str]
     root: str
@@ -32,7 +32,7 @@ class TheirPlaces:
 
 @dataclass(frozen=True, slots=True)
 class FindingFilter:
-    """Which findings are meant; None takes any. Times are µs, ``until`` is not among them."""
+    """Which findings match; None matches any. Times are µs, ``until`` is exclusive."""
 
     state: str | None = None
     kind: str | None = None
@@ -43,13 +43,13 @@ class FindingFilter:
     until: Micros | None = None
 
     def takes(self, family: Family, finding: Finding) -> bool:
-        """Whether a finding is one of them; its time is when it was found."""
+        """Whether a finding matches; its time is when it was found."""
         key = named(family.key, finding.slot.key)
         told = {"state": finding.state, "kind": finding.kind, "projection": finding.projection}
         return self.has({**key, **told, "found_at": finding.found_at})
 
     def has(self, finding: Mapping[str, object]) -> bool:
-        """Whether a line of the log, or of what is found, is one of them."""
+        """Whether a line of the log or of a list matches."""
         return (
             self.state in (None, finding["state"])
             and self.kind in (None, finding["kind"])
@@ -64,7 +64,7 @@ class FindingFilter:
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
 
     def days(self, now: Micros) -> Iterator[date]:
-        """The days (UTC) whose log may have such lines, the newest not before that of ``now``."""
+        """The days (UTC) whose log may have matching lines, up to ``now`` (µs)."""
         last = _day_of(self.until if self.until is not None else now)
         first = last if self.since is None else _day_of(self.since)
         for number in range((last - first).days + 1):
@@ -83,7 +83,7 @@ def _day_of(at: Micros) -> date:
 
 
 def add_filter(parser: argparse.ArgumentParser) -> None:
-    """``--system``, ``--kind``, ``--state``, ``--mailbox``, ``--user``, and a time."""
+    """Add ``--system``, ``--kind``, ``--state``, ``--mailbox``, ``--user`` and times."""
     systems = system_names()
     parser.add_argument(
         "--system",
@@ -106,7 +106,7 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
 def filter_of(
     arguments: argparse.Namespace, mailboxes: Callable[[QuotaRoot], Iterable[UUID]]
 ) -> FindingFilter:
-    """What the command line means; ``mailboxes`` are read where a user is named."""
+    """The filter of the command line; ``mailboxes`` is called if a user is named."""
     user = None
     if arguments.user is not None:
         root = QuotaRoot(NAMESPACE, arguments.user)
@@ -123,12 +123,12 @@ def filter_of(
 
 
 def system_names() -> tuple[str, ...]:
-    """Every projection and tally, once."""
+    """The names of all projections and tallies, each once."""
     return tuple(dict.fromkeys(name for family in FAMILIES for name in family.names))
 
 
 def key_of(text: str) -> str:
-    """The text itself, if it can be the key of any family."""
+    """The text itself if a family has such keys. Raises `argparse.ArgumentTypeError`."""
     if not any(True for _ in slots_named(FAMILIES, text)):
         shapes = ", ".join(dict.fromkeys(shape(family.key) for family in FAMILIES))
         raise argparse.ArgumentTypeError(f"{text!r} is not any of {shapes}, as the list shows them")
@@ -136,7 +136,7 @@ def key_of(text: str) -> str:
 
 
 def slots_named(families: Iterable[Family], text: str) -> Iterator[tuple[Family, Slot]]:
-    """Those of the families that have such a key, with the slot that it is there."""
+    """The families that have such a key, each with its slot."""
     for family in families:
         with suppress(ValueError):
             yield family, slot_from_text(family.key, text)

@@ -1,4 +1,4 @@
-"""Names as a person types them: of one that is not known it is said which is near."""
+"""Reads names; an unknown one is answered with the nearest known one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 
 def one_of(names: Iterable[str]) -> Callable[[str], str]:
-    """Reads one of these names. What it makes raises `argparse.ArgumentTypeError`."""
+    """A reader of these names, which raises `argparse.ArgumentTypeError`."""
     known = list(names)
 
     def read(text: str) -> str:
@@ -21,6 +21,6 @@ def one_of(names: Iterable[str]) -> Callable[[str], str]:
 
 
 def did_you_mean(text: str, known: Iterable[str]) -> str:
-    """To be added to what is said of an unknown name; empty where none is near."""
+    """The end of an error message for an unknown name; empty if no name is near."""
     near = difflib.get_close_matches(text, list(known), 1)
     return f": did you mean {near[0]}?" if near else ""

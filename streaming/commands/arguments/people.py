@@ -1,4 +1,4 @@
-"""Who orders something, why, and for how long."""
+"""Reads who orders something, why, and for how long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_REASON = "no reason given"
 
 
 def until_or_for(parser: argparse.ArgumentParser) -> Any:
-    """``--until`` or ``--for``; the group that excludes each other, for more of them."""
+    """Add ``--until`` and ``--for``; returns their mutually exclusive group."""
     ends = parser.add_mutually_exclusive_group()
     ends.add_argument(
         "--until", type=time_of, metavar="TIME", help="ISO 8601; UTC without an offset"
@@ -29,13 +29,13 @@ def until_or_for(parser: argparse.ArgumentParser) -> Any:
 
 
 def who_and_why(parser: argparse.ArgumentParser) -> None:
-    """``--reason`` and ``--who``, of each command that a person answers for."""
+    """Add ``--reason`` and ``--who``."""
     parser.add_argument("--reason", default=NO_REASON, metavar="TEXT", help="kept, and logged")
     parser.add_argument("--who", metavar="NAME", help="kept, and logged (your user name)")
 
 
 def asked_for(what: str, arguments: argparse.Namespace, pilot: Pilot | None = None) -> Pause:
-    """The pause that the command line asks for. Raises `Misconfigured` where its time is over."""
+    """The pause that the command line asks for. Raises `Misconfigured` if its time is over."""
     now, who = now_micros(), arguments.who or getpass.getuser()
     until = arguments.until if arguments.lasts is None else now + arguments.lasts
     if until is not None and until <= now:
@@ -44,5 +44,5 @@ def asked_for(what: str, arguments: argparse.Namespace, pilot: Pilot | None = No
 
 
 def resumed_by(arguments: argparse.Namespace) -> Resumed:
-    """Who ends it now, and why."""
+    """Who ends a pause now, and why."""
     return Resumed(now_micros(), arguments.who or getpass.getuser(), arguments.reason)

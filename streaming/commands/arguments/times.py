@@ -1,4 +1,4 @@
-"""Times, durations, days and ids as a person types them. Times are µs since 1970."""
+"""Reads times, durations, days and ids. Times are µs since 1970."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def time_of(text: str) -> Micros:
-    """ISO 8601, as µs; UTC without an offset. Raises `argparse.ArgumentTypeError`."""
+    """A time (µs) from ISO 8601; UTC without an offset. Raises `argparse.ArgumentTypeError`."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError as wrong:
@@ -28,7 +28,7 @@ def time_of(text: str) -> Micros:
 
 
 def duration_of(text: str) -> Micros:
-    """A number with s, m, h or d, as µs. Raises `argparse.ArgumentTypeError`."""
+    """A duration (µs) as 90s, 30m, 2h or 1d. Raises `argparse.ArgumentTypeError`."""
     found = re.fullmatch(r"(\d{1,6})([smhd])", text)
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no duration as 90s, 30m, 2h or 1d")
@@ -36,19 +36,19 @@ def duration_of(text: str) -> Micros:
 
 
 def uuid_of(text: str) -> UUID:
-    """A mailbox id. Raises `argparse.ArgumentTypeError`, as all of these do."""
+    """A mailbox id. Raises `argparse.ArgumentTypeError`."""
     return _read(UUID, text, "a mailbox id (a UUID)")
 
 
 def day_of(text: str) -> date:
-    """A day, or today (UTC)."""
+    """A day, or today, in UTC. Raises `argparse.ArgumentTypeError`."""
     if text == "today":
         return datetime.now(UTC).date()
     return _read(date.fromisoformat, text, "a day as YYYY-MM-DD, or today")
 
 
 def moment_of(text: str) -> Micros:
-    """A time (µs): ISO 8601, or how long ago."""
+    """A time (µs): ISO 8601, or how long ago. Raises `argparse.ArgumentTypeError`."""
     with suppress(argparse.ArgumentTypeError):
         return now_micros() - duration_of(text)
     return time_of(text)

@@ -1,1 +1,1 @@
-"""``reconcile doctor``: whether everything is as it must be."""
+"""``reconcile doctor``: checks the installation."""

@@ -1,7 +1,7 @@
-"""``reconcile doctor``: is everything as it must be, and what to do where it is not.
+"""``reconcile doctor``: checks the installation, and says what to do about each problem.
 
-One line a check. ``--fix`` prints what an admin has to run, or runs it with an admin's credentials
-given for this call. ``--off`` is the way out, in the one order that loses nothing.
+``--fix`` prints what an admin has to run, or runs it with an admin's credentials. ``--off`` ends
+change capture in the one order that loses nothing.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def add_command(commands: Any) -> None:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Check; fix or switch off when asked. Returns 1 while there is any problem.
+    """Check; fix or switch off if asked. Returns 1 if there is a problem.
 
-    Raises `OtherSchema` if another version of the product has made our own keyspace;
-    `Misconfigured` where it is another installation's.
+    Raises `OtherSchema` if another version of the product made our keyspace, `Misconfigured` if it
+    belongs to another installation.
     """
     admin = _admin(settings.cassandra, arguments)
     _refuse_another(settings.cassandra)
@@ -73,13 +73,13 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def _refuse_another(settings: CassandraSettings) -> None:
-    """Before anything is shown or changed; what cannot be asked is said by the checks."""
+    """Refuse before anything is changed. What cannot be asked here, the checks report."""
     with suppress(Retryable, Refused), logged_in(settings) as cluster:
         refuse_another(cluster.store(settings), settings)
 
 
 def examine(settings: Settings) -> Iterator[Check]:
-    """Every check, Cassandra's first. What cannot be reached is a problem, and ends its part."""
+    """Every check, Cassandra's first. An unreachable server is a problem and ends its part."""
     try:
         with logged_in(settings.cassandra) as cluster:
             yield from _each(ON_CASSANDRA, context_of(settings, cluster))
@@ -99,7 +99,7 @@ def examine(settings: Settings) -> Iterator[Check]:
 
 
 def _each(checks: Iterable[Callable[[S], Iterator[Check]]], context: S) -> Iterator[Check]:
-    """The lines of each check; one that cannot be made does not stop the others."""
+    """The lines of each check; a check that fails does not stop the others."""
     for check in checks:
         try:
             yield from check(context)
@@ -118,7 +118,7 @@ def _shown(checks: Iterable[Check]) -> list[Check]:
 
 
 def _admin(settings: CassandraSettings, arguments: argparse.Namespace) -> CassandraSettings | None:
-    """The settings with the admin's credentials, None when none were given."""
+    """The settings with the admin's credentials; None if none were given."""
     name, file = arguments.admin_username, arguments.admin_password_file
     if name is None and file is None:
         return None
@@ -137,7 +137,7 @@ def _admin(settings: CassandraSettings, arguments: argparse.Namespace) -> Cassan
 
 
 def _print_fixes(settings: Settings, found: list[Check]) -> None:
-    """What an admin has to run, ready to be pasted."""
+    """Print what an admin has to run, ready to paste."""
     statements = [statement for check in found for statement in check.cql]
     topics = [topic for check in found for topic in check.topics]
     if statements:
@@ -155,7 +155,10 @@ def _print_fixes(settings: Settings, found: list[Check]) -> None:
 
 
 def _carried_out(settings: Settings, admin: CassandraSettings, found: list[Check]) -> bool:
-    """Run what the checks ask for; whether there was anything. Raises at the first refusal."""
+    """Run what the checks ask for; returns whether there was anything.
+
+    Raises at the first refusal.
+    """
     own = [check for check in found if check.own_keyspace]
     statements = [cql for check in found if check not in own for cql in check.cql]
     topics = [topic for check in found for topic in check.topics]
@@ -181,18 +184,18 @@ def _run(cluster: Cluster, statements: Iterable[str]) -> None:
 
 
 def _watched(settings: Settings, there: Container[str]) -> set[str]:
-    """The watched tables, of those that are there."""
+    """The watched tables that exist."""
     watched = (table for family in settings.families() for table in family.wakes_on)
     return {table for table in watched if table in there}
 
 
 def _captured(settings: Settings, cluster: Cluster) -> frozenset[str]:
-    """The tables of James's keyspace that have change capture on."""
+    """The tables of James's keyspace with change capture on."""
     return cluster.tables_with_cdc(settings.cassandra.keyspace)
 
 
 def _end_memory(cluster: Cluster, settings: CassandraSettings, off: set[str]) -> None:
-    """Also where no stream runs: the next one would believe that it has heard everything."""
+    """End lineage here, since the next stream would take it for complete."""
     if not off:
         return
     try:
@@ -211,7 +214,7 @@ def _end_memory(cluster: Cluster, settings: CassandraSettings, off: set[str]) ->
 
 
 def _off(settings: Settings, admin: CassandraSettings | None, wait: float) -> int:
-    """CDC off, cdc_raw emptied, then the agents: stopping those first loses events or mail."""
+    """Turn CDC off, let the agents empty cdc_raw, then stop them: this order loses nothing."""
     with logged_in(admin or settings.cassandra) as cluster:
         keyspace, now = settings.cassandra.keyspace, _captured(settings, cluster)
         watched = _watched(settings, now)
@@ -234,7 +237,7 @@ def _off(settings: Settings, admin: CassandraSettings | None, wait: float) -> in
 
 
 def _cdc_raw(cluster: Cluster) -> dict[str, str]:
-    """The directory of each node; empty when the role may not ask."""
+    """The directory of each node; empty if the role may not read it."""
     try:
         told = cluster.node_settings(("cdc_raw_directory",))
     except ReconcilerError:
@@ -253,7 +256,7 @@ def _print_way_out(statements: list[str], places: dict[str, str]) -> None:
 
 
 def _emptied(node: str, directory: str, wait: float) -> bool:
-    """Wait for a directory on this machine; whether only the newest segment is left."""
+    """Wait for a directory on this machine; returns whether only the newest segment is left."""
     if not Path(directory).is_dir():
         print(f"look     {node}:{directory} is not on this machine")
         return False
@@ -268,10 +271,10 @@ def _emptied(node: str, directory: str, wait: float) -> bool:
 
 
 def unread_segments(directory: Path) -> list[str]:
-    """Segments with captured changes that the agent has still to move away.
+    """The captured segments that the agent has not moved away yet.
 
     Cassandra writes ``<segment>_cdc.idx`` beside a segment once it holds a captured change, and
-    adds COMPLETED when it is done with it. The newest, until then, is read while it is written.
+    adds COMPLETED at its end. Until then the newest segment is read while it is written.
     """
     indexes = sorted(directory.glob("*_cdc.idx"))
     return [each.name for each in indexes if each is not indexes[-1] or _completed(each)]

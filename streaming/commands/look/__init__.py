@@ -1,1 +1,1 @@
-"""What is only shown: status, explain."""
+"""The commands that only read: status, explain."""

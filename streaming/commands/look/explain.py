@@ -1,6 +1,6 @@
-"""``reconcile explain``: why a message, a mailbox or a user's mail is as it is. Only reads.
+"""``reconcile explain``: shows why a message, a mailbox or a user's mail is as it is.
 
-All rules are the stream's own (`streaming.steps.explain`), also while no stream runs.
+It only reads, applies the stream's own rules (`streaming.steps.explain`), and needs no stream.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Explain; returns 0. Raises `Misconfigured` where nobody knows such a thing."""
+    """Explain; returns 0. Raises `Misconfigured` if there is no such message, mailbox or user."""
     desk = _desk(settings)
     told = desk.explained(arguments.what, arguments.uid, arguments.days)
     if arguments.json:
@@ -67,7 +67,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What was found, for people and for machines; each is made when it is asked for."""
+    """The answer, as lines and as JSON objects; each is made when it is asked for."""
 
     lines: Iterable[str]
     objects: Iterable[Json]
@@ -92,7 +92,7 @@ def _desk(settings: Settings) -> ExplainDesk:
 
 
 def _newest(settings: Settings, family: Family, bookmarks: Bookmarks) -> Bookmark | None:
-    """Of the stream that has settled something last, in whatever mode."""
+    """The bookmark that a stream of either mode has stored last."""
     names = (StreamNames.of(settings, mode).bookmarks(family) for mode in Mode)
     found = [each for each in map(bookmarks.newest, names) if each is not None]
     return max(found, key=lambda each: each.recorded_at, default=None)
@@ -100,7 +100,7 @@ def _newest(settings: Settings, family: Family, bookmarks: Bookmarks) -> Bookmar
 
 @dataclass(frozen=True, slots=True)
 class ExplainDesk:
-    """Finds out what is meant, and gathers all of it."""
+    """Finds out what the arguments mean, and reads all of it."""
 
     job: Job
     own: OwnStores
@@ -109,7 +109,7 @@ class ExplainDesk:
     unsettled: UnsettledEvents
 
     def explained(self, what: str, uid: int | None, days: int) -> Explained:
-        """Of a message, a place, a mailbox, or a user."""
+        """Explain a message, a place, a mailbox or a user."""
         try:
             number = UUID(what)
         except ValueError:
@@ -132,7 +132,7 @@ class ExplainDesk:
 
     @property
     def family(self) -> Family:
-        """The one that is explained."""
+        """The family that is explained."""
         return self.explainer.family
 
     # --- a message, a place

@@ -1,4 +1,4 @@
-"""The counters' part of `reconcile explain`: what mailboxes hold, and what their counters say."""
+"""The counters in `reconcile explain`: what mailboxes list, and what their counters store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streaming.tables.own_keyspace import OwnStores
 
 @dataclass(frozen=True, slots=True)
 class ExplainedCounters:
-    """Of a mailbox or a user: as lines, and as JSON."""
+    """A mailbox or a user, as lines and as JSON."""
 
     lines: list[str]
     object: Json
@@ -39,15 +39,15 @@ class CounterExplainer:
     kept: tuple[Family, ...]
 
     def owner(self, mailbox: UUID) -> QuotaRoot | None:
-        """Whose it is, None where James has no such mailbox."""
+        """The owner of a mailbox; None if James has no such mailbox."""
         return self.tables.owner(mailbox)
 
     def mailboxes(self, user: str) -> list[UUID]:
-        """Those that the user's paths name."""
+        """The mailboxes that the user's paths name."""
         return sorted(self.tables.mailboxes(QuotaRoot(NAMESPACE, user)), key=str)
 
     def mailbox(self, mailbox: UUID) -> ExplainedCounters:
-        """What it lists now, beside what its counters say. Reads the whole mailbox."""
+        """What the mailbox lists, beside its counters. Reads the whole mailbox."""
         root = self.owner(mailbox)
         listed = summed(self.tables.listed(mailbox))
         whose = f"of {root}" if root else "which James has no more"
@@ -57,7 +57,7 @@ class CounterExplainer:
         return ExplainedCounters(lines, told)
 
     def quota(self, user: str) -> ExplainedCounters:
-        """What the user's mailboxes list together, beside the quota's counters."""
+        """What the user's mailboxes list together, beside the counters of the quota."""
         root = QuotaRoot(NAMESPACE, user)
         listed = total([summed(self.tables.listed(each)) for each in self.mailboxes(user)])
         told: Json = {"quotaroot": str(root), "listed": _json(listed)}
@@ -109,7 +109,7 @@ def _json(sums: Sums) -> dict[str, int]:
 def counter_explainer(
     settings: Settings, family: Family, own: OwnStores, schema: Schema
 ) -> CounterExplainer:
-    """Over Cassandra; of the counters that are kept."""
+    """An explainer over Cassandra, for the counters that are kept."""
     session, cassandra = connect(settings.cassandra), settings.cassandra
     tables = CounterTables(session, cassandra, family, settings.tally.rows_per_second)
     kept = kept_tallies(settings, schema)

@@ -1,4 +1,4 @@
-"""What `reconcile explain` says of a place: as lines for a person, and as JSON. Times are UTC."""
+"""The answer of `reconcile explain` for a place, as lines and as JSON. Lines have UTC times."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ LEFT_WITH_OTHERS = (
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What decides besides the place itself. ``content`` tells of each source's content.
+    """What decides besides the place itself.
 
-    ``hindrances`` are breakers, pauses and the like that hold repairs now.
+    ``hindrances`` are the breakers and pauses that hold repairs now. ``content`` is the state of
+    each source's content.
     """
 
     hindrances: tuple[str, ...]
@@ -56,7 +57,7 @@ class Surroundings:
 
 
 def iso(at: Micros | None) -> str:
-    """A time of ours, to the ms; a dash where there is none."""
+    """A time (µs) to the ms; a dash for None."""
     if at is None:
         return NOTHING
     told = datetime.fromtimestamp(to_seconds(at), UTC).isoformat(timespec="milliseconds")
@@ -64,7 +65,7 @@ def iso(at: Micros | None) -> str:
 
 
 def place_lines(family: Family, place: ExplainedPlace, around: Surroundings) -> Iterator[str]:
-    """All of one place."""
+    """All of one place, as lines."""
     first, *indexes = place.projections
     yield f"{family.place(place.slot)}  ({text_of(place.slot)})"
     yield from _both_sides(family, first)
@@ -213,7 +214,7 @@ def _write_text(write: Write) -> str:
 
 
 def place_json(family: Family, place: ExplainedPlace, around: Surroundings) -> Json:
-    """The same as one JSON object; times are µs."""
+    """All of one place, as one JSON object; times are µs."""
     listing = place.projections[0].case.seen
     return {
         **named(family.key, place.slot.key),

@@ -1,4 +1,4 @@
-"""``reconcile status``: where everything stands, also while the stream is down. Only reads."""
+"""``reconcile status``: shows lag, findings, breakers and pauses, also while no stream runs."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ MOST_LOSSES = 3
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """One mode of one family. ``lag`` is what is not settled yet, what waits for its delay as well.
+    """One mode of one family.
 
-    ``seconds`` is the age of the oldest such record: 0 when there is none, None when not known.
-    ``canaries``: when the newest canary was written, of those of each node that had come back.
+    ``lag`` and ``records`` count what is not settled, also what waits for its delay. ``seconds`` is
+    the age of the oldest such record: 0 without one, None if unknown. ``canaries`` has, by node,
+    when the newest received canary was written.
     """
 
     name: str
@@ -61,7 +62,7 @@ class StreamStatus:
 
 @dataclass(frozen=True, slots=True)
 class OpenCount:
-    """How many findings of a kind and state are open in a projection."""
+    """The number of open findings of a kind and state in a projection."""
 
     projection: str
     kind: str
@@ -73,9 +74,8 @@ class OpenCount:
 class Status:
     """Everything that is shown. Times are ISO 8601 in UTC, durations seconds.
 
-    ``held`` is what holds repairs back though no person has paused them; ``waits`` is the number
-    of findings that wait, by `Wait`.
-    ``kafka`` says why it cannot be asked, else `REACHABLE`.
+    ``held`` lists pauses that no person has asked for. ``waits`` is the number of findings that
+    wait, by `Wait`. ``kafka`` is `REACHABLE`, or why Kafka cannot be asked.
     """
 
     keyspace: str
@@ -110,14 +110,14 @@ def add_command(commands: Any) -> None:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Print the status. Returns 0; raises when our own keyspace cannot be read."""
+    """Print the status; returns 0. Raises if our own keyspace cannot be read."""
     found = status(settings)
     print(json.dumps(as_json(found), indent=2) if arguments.json else "\n".join(as_text(found)))
     return 0
 
 
 def status(settings: Settings) -> Status:
-    """Read everything; what of Kafka cannot be read is left out."""
+    """Read everything; without Kafka the lag is left out."""
     own = open_own(settings)
     broker: str | None = None
     watcher: Watcher | None = None
@@ -158,7 +158,7 @@ def status(settings: Settings) -> Status:
 
 
 def _losses(store: Store, sweeps: Sweeps, systems: Collection[str]) -> Iterator[str]:
-    """What may have been missed since the last sweep of everything that has ended began."""
+    """The losses since the last complete sweep began."""
     for loss in CassandraLosses(store).since(compared_since(sweeps.all(), systems) or 0):
         yield f"{iso(loss.at)}: {loss.why}"
 
@@ -180,7 +180,7 @@ def _counts(journal: Journal) -> tuple[tuple[OpenCount, ...], Mapping[str, int]]
 
 
 def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Iterator[StreamStatus]:
-    """Each mode that ever ran, or holds the lease now."""
+    """Each mode that ever ran, or that holds the lease now."""
     bookmarks, lease = CassandraBookmarks(own.store), CassandraLease(own.store)
     for mode in (Mode.REPAIR, Mode.OBSERVE):
         names = StreamNames.of(settings, mode)
@@ -199,7 +199,7 @@ def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Ite
 def stream_status(
     mode: Mode, newest: Bookmark | None, holder: Holder | None, lag: tuple[PartitionLag, ...]
 ) -> StreamStatus:
-    """What is shown of one mode."""
+    """The status of one mode."""
     heard = {} if newest is None else newest_of(newest.heard)
     waiting = [each.records for each in lag if each.records is not None]
     return StreamStatus(
@@ -214,7 +214,7 @@ def stream_status(
 
 
 def as_json(found: Status) -> dict[str, Any]:
-    """The same as one JSON object."""
+    """The status as one JSON object."""
     told = asdict(found)
     for stream, shown in zip(found.streams, told["streams"], strict=True):
         shown["lag"] = [
@@ -241,7 +241,7 @@ def _watched_text(since: str | None) -> str:
 
 
 def as_text(found: Status) -> Iterator[str]:
-    """The same for a person."""
+    """The status as lines."""
     yield f"keyspace {found.keyspace}: D = {found.delay:g} s, W = {found.window:g} s"
     yield _watched_text(found.watched_since)
     yield found.sweep
@@ -262,14 +262,14 @@ def as_text(found: Status) -> Iterator[str]:
 
 
 def _lost_text(losses: Sequence[str]) -> Iterator[str]:
-    """The newest of those that no sweep has made good."""
+    """The newest losses that no sweep has made good."""
     yield from (f"LOST: {each}" for each in losses[:MOST_LOSSES])
     if len(losses) > MOST_LOSSES:
         yield f"LOST: {len(losses) - MOST_LOSSES} times more, since the last whole sweep"
 
 
 def _held_back_text(found: Status) -> Iterator[str]:
-    """What persons and breakers hold back."""
+    """Pauses, pilots, holds and breakers."""
     for each in found.held:
         yield f"HELD: {each} ends it"
     for pause in found.pauses:

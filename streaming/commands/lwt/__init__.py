@@ -1,1 +1,1 @@
-"""``reconcile lwt-report``: what lightweight transactions cost. No other room uses this one."""
+"""``reconcile lwt-report``: what lightweight transactions cost. No other room imports this one."""

@@ -1,6 +1,6 @@
-"""What a Cassandra node counts of lightweight transactions: MBeans, read over JMX.
+"""A Cassandra node's counts of lightweight transactions: MBeans, read over JMX.
 
-Names and meaning are those of Cassandra's *Monitoring* page, in 4.1 and 5.0 the same.
+Names and meanings are those of Cassandra's *Monitoring* page, equal in 4.1 and 5.0.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REQUESTS = (
 
 @dataclass(frozen=True, slots=True)
 class JmxLogin:
-    """Where a node answers JMX, and as whom it is asked."""
+    """The address and login for a node's JMX."""
 
     host: str
     port: int
@@ -49,13 +49,13 @@ class JmxLogin:
 
     @property
     def place(self) -> str:
-        """For messages."""
+        """The address, for messages."""
         return f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeBeans:
-    """What one node told: its host id, counts of tables and of the whole node since its start.
+    """The answer of one node: its host id, and counts since its start.
 
     ``gauges`` have latencies, no sizes.
     """
@@ -67,10 +67,7 @@ class NodeBeans:
 
 
 def beans_of(jvm: Jvm, login: JmxLogin, patience: float) -> NodeBeans:
-    """Read one node; ``patience`` is how long it may take to answer, seconds.
-
-    Raises `Unreachable`, or `Refused` for a wrong login.
-    """
+    """Read one node within ``patience`` (s). Raises `Unreachable`; `Refused` for a wrong login."""
     with java_errors(f"JMX at {login.place}"), _connected(jvm, login, patience) as beans:
         tables = _tables(beans)
         return NodeBeans(
@@ -122,7 +119,7 @@ def _connected(jvm: Jvm, login: JmxLogin, patience: float) -> Iterator[_Beans]:
 
 
 def _tables(beans: _Beans) -> dict[Table, Counts]:
-    """Tables without a lightweight transaction tell only what was flushed."""
+    """Counts by table. A table without lightweight transactions has only those of flushes."""
     found: dict[Table, Counts] = {}
     for name in beans.names(f"{METRICS}:type=Table,keyspace=*,scope=*,name=CasPrepareLatency"):
         keys = dict(part.split("=", 1) for part in name.partition(":")[2].split(","))
@@ -137,7 +134,7 @@ def _tables(beans: _Beans) -> dict[Table, Counts]:
 
 
 def _p99(beans: _Beans, table: Table, name: str) -> float | None:
-    """Milliseconds; Cassandra's timers tell µs. None where there was nothing to time."""
+    """The 99th percentile in ms, of a timer in µs; None if nothing was timed."""
     if not _of_table(beans, table, name):
         return None
     return float(beans.get(_bean(table, name), "99thPercentile")) / 1e3

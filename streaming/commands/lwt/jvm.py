@@ -1,4 +1,4 @@
-"""A small JVM of ours, for what only Java speaks: JMX. Py4J starts it and talks to it."""
+"""A small JVM that reads JMX, which only Java speaks. Py4J starts it and talks to it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ END_S = 5.0
 
 
 class Jvm:
-    """Started at once; to be closed. Raises `Misconfigured` where Java cannot be started."""
+    """Starts at once and has to be closed. Raises `Misconfigured` if Java cannot be started."""
 
     def __init__(self, patience: float) -> None:
-        """``patience``: how long a node may take for one answer, seconds."""
+        """``patience`` is how long (s) a node may take for one answer."""
         options = [*SMALL, f"-Dsun.rmi.transport.tcp.responseTimeout={patience * 1000:.0f}"]
         try:
             port, token, process = launch_gateway(
@@ -46,14 +46,14 @@ class Jvm:
         return self.gateway.jvm
 
     def strings(self, *texts: str) -> Any:
-        """An array of Java's."""
+        """A Java array of strings."""
         made = self.gateway.new_array(self.gateway.jvm.java.lang.String, len(texts))
         for place, text in enumerate(texts):
             made[place] = text
         return made
 
     def close(self) -> None:
-        """End it."""
+        """End the JVM."""
         self.gateway.close()
         self._process.kill()
         self._process.wait(END_S)

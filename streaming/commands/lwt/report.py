@@ -1,4 +1,4 @@
-"""``reconcile lwt-report``: what lightweight transactions cost this cluster. Only reads."""
+"""``reconcile lwt-report``: shows what lightweight transactions cost this cluster. Only reads."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def add_command(commands: Any) -> None:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Read twice, print what lies between. Raises where no node tells anything, `Misconfigured`."""
+    """Read twice, print the difference.
+
+    Raises `Unreachable` if no node answers; `Misconfigured`.
+    """
     cassandra = settings.cassandra
     with node_metrics(cassandra) as metrics, asking(cassandra.request_timeout) as ask:
         shown = _shown(metrics, settings)
@@ -86,7 +89,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """What all told at one time (seconds): nodes, and our own stream."""
+    """The answers of all nodes and of our stream at one time (monotonic, s)."""
 
     at: float
     nodes: Mapping[str, NodeSnapshot | str]
@@ -104,16 +107,16 @@ def _cost(before: Snapshots, after: Snapshots, copies: Mapping[str, int]) -> Cos
 
 
 class Beans:
-    """Asks nodes over JMX; which node it is that answers somewhere, it says itself."""
+    """Asks nodes over JMX. Each answer names its node."""
 
     def __init__(self, ask: Ask, settings: CassandraSettings, places: list[str]) -> None:
-        """``places`` are asked, as HOST:PORT; without any, each node at its own address."""
+        """``places`` (HOST:PORT) are asked; without any, each node at its own address."""
         self._ask = ask
         self._settings = settings
         self._places = places
 
     def read(self, addresses: Mapping[str, str]) -> tuple[dict[str, NodeBeans], dict[str, str]]:
-        """What was told, and of the other nodes why not, by host id, as ``addresses`` are."""
+        """The answers by host id, and for each silent node the reason."""
         own = {name: f"{node}:{self._settings.jmx_port}" for name, node in addresses.items()}
         answers = {place: self._answer(place) for place in self._places or own.values()}
         told = {each.host_id: each for each in answers.values() if isinstance(each, NodeBeans)}
@@ -134,7 +137,7 @@ class Beans:
 class Reader:
     """Takes a snapshot of each node that answers within its patience (s).
 
-    A node that was started again meanwhile has cut our connection, and is asked again.
+    A node that was restarted has closed our connection, and is asked again.
     """
 
     def __init__(
@@ -146,7 +149,7 @@ class Reader:
         self._patience = patience
 
     def snapshots(self) -> dict[str, NodeSnapshot | str]:
-        """By node, what it told, or why it told nothing. Raises where none told anything."""
+        """By node, its snapshot or why there is none. Raises if no node answers."""
         addresses = self._metrics.addresses()
         beans, silent = self._beans.read(addresses)
         until = time.monotonic() + self._patience
@@ -201,9 +204,9 @@ class Reader:
 def measured(
     before: Mapping[str, NodeSnapshot | str], after: Mapping[str, NodeSnapshot | str]
 ) -> Work:
-    """What all nodes did that told both times, with a line for each of the others.
+    """The work of all nodes that answered both times, with a line for each other node.
 
-    Raises `Unreachable` where no node told both times.
+    Raises `Unreachable` if no node answered both times.
     """
     works: list[Work] = []
     left_out: list[str] = []
@@ -233,7 +236,10 @@ def _shown(metrics: NodeMetrics, settings: Settings) -> Shown:
 
 @contextmanager
 def asking(patience: float) -> Iterator[Ask]:
-    """Reads a node by a JVM of ours; where there is no Java, asking says so. Seconds."""
+    """Reads a node by a JVM of ours, within ``patience`` (s).
+
+    Raises `Misconfigured` without Java.
+    """
     try:
         jvm = Jvm(patience)
     except Misconfigured as failed:

@@ -34,7 +34,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Whose tables are shown: James's keyspace with its tables, and our own."""
+    """James's keyspace with its tables, and our own keyspace."""
 
     keyspace: str
     tables: frozenset[str]
@@ -42,16 +42,16 @@ class Shown:
     paxos_variant: str
 
     def name(self, table: Table) -> str:
-        """Without the keyspace where it is James's."""
+        """The table's name, with its keyspace unless it is James's."""
         return table[1] if table[0] == self.keyspace else ".".join(table)
 
     def has(self, each: TableWork) -> bool:
-        """Tables of James's, and others that have lightweight transactions."""
+        """Whether it is shown: a table of James's, or one with lightweight transactions."""
         return each.table[0] == self.keyspace or bool(each.counts.get(Metric.PREPARES))
 
 
 def as_json(cost: Cost, shown: Shown) -> str:
-    """One object: counts as the replicas have them, and what follows for clients."""
+    """One object: the replicas' counts, and what follows for clients."""
     return json.dumps(
         {
             "keyspace": shown.keyspace,
@@ -89,7 +89,7 @@ def as_text(cost: Cost, shown: Shown) -> Iterator[str]:
 
 
 def truths(cost: Cost, shown: Shown) -> dict[str, str]:
-    """Of each truth table, whether it has lightweight transactions: now, earlier, or none."""
+    """For each truth table, when it had lightweight transactions: now, earlier, or never."""
     now = {each.table for each in cost.tables if each.counts.get(Metric.PREPARES)}
 
     def used(table: Table) -> str:

@@ -1,1 +1,1 @@
-"""What a person decides: findings, pauses, pilots."""
+"""The commands by which a person decides: findings, pause, resume, pilot."""

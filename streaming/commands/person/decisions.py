@@ -1,4 +1,4 @@
-"""What a person decides on open findings: tried again, carried out, released."""
+"""Decisions of a person on open findings: retry, accept, release."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SWEPT = "handed over to the stream by the next sweep: `reconcile sweep`"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person may decide: for which findings (else why not), and what it changes."""
+    """A decision: why a finding refuses it (or None), and how it changes the finding."""
 
     done: str
     refusal: Callable[[Finding], str | None]
@@ -57,7 +57,7 @@ def _not_accepted(finding: Finding) -> str | None:
 
 
 def _is_not_decided(finding: Finding) -> bool:
-    """Whether it stands for rows of which nobody knows what they are of."""
+    """Whether the finding stands for rows whose message is unknown."""
     if finding.kind is not Kind.PAST_ROWS:
         return False
     reason = reason_at(family_named(finding.family), finding.slot)
@@ -70,7 +70,7 @@ ACCEPT = Decision("accepted", _not_accepted, accepted)
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where decisions are carried out: the journal first, then the key is published."""
+    """Carries decisions out: the journal first, then it publishes the key."""
 
     journal: Journal
     publish: Publish
@@ -79,10 +79,10 @@ class Desk:
     families: tuple[Family, ...] = FAMILIES
 
     def decide(self, decision: Decision, keys: frozenset[str] | None, wanted: FindingFilter) -> int:
-        """Decide on the keys named, or (None) on all that match and may be decided.
+        """Decide on these keys, or with None on all findings that match and allow it.
 
-        A key that fits several families means each open finding there. Returns 1 when one that was
-        named is not open, does not match, or may not be decided.
+        A key that fits several families means each open finding there. Returns 1 if a named one is
+        not open, does not match, or refuses.
         """
         if keys is None and not self._agreed(decision, wanted):
             print("nothing done")
@@ -105,7 +105,7 @@ class Desk:
         return int(bool(refused or missing))
 
     def _tell(self, done: Counter[str], what: str) -> None:
-        """How many, by what comes of them next."""
+        """Print the numbers of decided findings, by what happens to them next."""
         if self.orders.dry_run:
             print(f"{done.total()} would be {what}; nothing done")
             return
@@ -122,7 +122,7 @@ class Desk:
     def _matching(
         self, keys: frozenset[str] | None, wanted: FindingFilter
     ) -> Iterator[tuple[str, Family, Finding]]:
-        """Each finding that is meant, by the key that named it."""
+        """The findings that match, each with the key that named it."""
         named_ones = self._all() if keys is None else self._named(keys)
         for key, family, finding in named_ones:
             if wanted.takes(family, finding):
@@ -155,7 +155,7 @@ class Desk:
     # --- holds
 
     def on_hold(self, wanted: FindingFilter) -> Iterator[tuple[Family, Hold]]:
-        """The keys on hold that are meant; of kind and state none has any."""
+        """The keys on hold that match; a hold has no kind and no state."""
         for family in self.families:
             for hold in self.journal.holds.all(family):
                 told = {"state": wanted.state, "kind": wanted.kind, "at": hold.asked_at}
@@ -164,7 +164,7 @@ class Desk:
                     yield family, hold
 
     def release(self, keys: frozenset[str] | None, wanted: FindingFilter) -> int:
-        """End the holds of the keys named, or (None) of all that match. Returns as `decide`."""
+        """End the holds of these keys, or with None of all that match. Returns as `decide` does."""
         found = [
             (family, hold)
             for family, hold in self.on_hold(wanted)
@@ -182,7 +182,7 @@ class Desk:
         return int(bool(missing))
 
     def _release(self, family: Family, hold: Hold) -> None:
-        """The hold ends last: killed before that, it can be released again, and only then."""
+        """Release one key. The hold ends last, so a release that was killed can be repeated."""
         where = f"{text_of(hold.slot)} {hold.projection}"
         if self.orders.dry_run:
             print(f"would be released  {where}: {hold}")

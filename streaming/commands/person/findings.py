@@ -1,4 +1,4 @@
-"""``reconcile findings``: what was found, and what a person decides."""
+"""``reconcile findings``: lists findings, and carries out what a person decides."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _add_decisions(parser: argparse.ArgumentParser) -> None:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """List, or decide. Returns 1 when something that was named could not be decided."""
+    """List or decide. Returns 1 if a named finding could not be decided."""
     if arguments.retry_dead_letters:
         return retry_dead_letters(settings, Orders.of(arguments))
     wanted = filter_of(arguments, partial(_mailboxes, settings))
@@ -115,7 +115,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def _mailboxes(settings: Settings, root: QuotaRoot) -> Iterable[UUID]:
-    """A user's. Raises `Misconfigured` where there is no such user."""
+    """The mailboxes of a user. Raises `Misconfigured` if there is no such user."""
     session, pace = connect(settings.cassandra), settings.tally.rows_per_second
     found = CounterTables(session, settings.cassandra, FAMILIES[0], pace).mailboxes(root)
     if not found:
@@ -160,7 +160,7 @@ def _open(journal: Journal) -> Iterator[tuple[Family, Finding]]:
 
 
 def _as_json(found: Iterable[tuple[Family, Finding]], wanted: FindingFilter) -> Iterator[Json]:
-    """Those that are meant."""
+    """The findings that match, as JSON objects."""
     for family, finding in found:
         if wanted.takes(family, finding):
             yield finding_to_json(finding, family)
@@ -177,7 +177,7 @@ def _list(lines: Iterator[Json], arguments: argparse.Namespace) -> None:
 
 
 def _chosen(keys: list[str], arguments: argparse.Namespace) -> frozenset[str] | None:
-    """The keys named, None for all. Raises `Misconfigured` when it is neither or both."""
+    """The named keys, None for all. Raises `Misconfigured` if neither or both are given."""
     if arguments.log is not None:
         raise Misconfigured("--log only lists: decide on open findings")
     if bool(keys) == arguments.all:

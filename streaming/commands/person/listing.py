@@ -1,4 +1,4 @@
-"""Findings as lines of text: for people, as JSON, as JSON lines, as CSV. Times are shown in UTC."""
+"""Findings as a table, as JSON, as JSON lines and as CSV. Times are shown in UTC."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FORMULA = ("=", "+", "-", "@")
 
 
 def as_table(findings: Iterable[Json]) -> Iterator[str]:
-    """Two lines a finding: where and what, then the sentence."""
+    """Two lines a finding: its place and kind, then the sentence."""
     nothing = True
     for each in findings:
         nothing = False
@@ -56,13 +56,13 @@ def as_table(findings: Iterable[Json]) -> Iterator[str]:
 
 
 def as_json_lines(findings: Iterable[Json]) -> Iterator[str]:
-    """All that the journal knows, one object a line; times are µs."""
+    """All fields that the journal stores, one object a line; times are µs."""
     for each in findings:
         yield json.dumps(each)
 
 
 def as_json(findings: Iterable[Json]) -> Iterator[str]:
-    """The same as one JSON array."""
+    """All fields that the journal stores, as one JSON array; times are µs."""
     before = "["
     for each in findings:
         yield f"{before}{json.dumps(each)}"
@@ -71,7 +71,7 @@ def as_json(findings: Iterable[Json]) -> Iterator[str]:
 
 
 def as_csv(findings: Iterable[Json]) -> Iterator[str]:
-    """With a header; `COLUMNS` only."""
+    """A header, then the fields of `COLUMNS`."""
     yield ",".join(COLUMNS)
     for each in findings:
         waits = _waits(each).get("wait")
@@ -80,23 +80,23 @@ def as_csv(findings: Iterable[Json]) -> Iterator[str]:
 
 
 def _key(finding: Json) -> str:
-    """As it is typed to decide on it."""
+    """The key as the command line takes it."""
     columns = family_named(finding["family"]).key
     return text_of(slot_of(columns, finding)) or "whole table"
 
 
 def _time(finding: Json) -> object:
-    """When a line of the log was written; for an open finding, when it was found."""
+    """The time of a line of the log, or when an open finding was found."""
     return finding.get("at", finding.get("found_at"))
 
 
 def _told(finding: Json) -> str:
-    """The sentence, with what the finding waits for."""
+    """The sentence and what the finding waits for."""
     return with_reason(finding["sentence"], finding["state"], _waits(finding).get("why", ""))
 
 
 def _waits(finding: Json) -> Json:
-    """What it waits for; nothing in a state that does not wait."""
+    """What the finding waits for; empty in a state that does not wait."""
     waits: Json = finding.get("waits") or {}
     return waits if finding["state"] in WAITING else {}
 
@@ -111,7 +111,7 @@ def _shown(column: str, value: Any) -> str:
 
 
 def _csv_line(values: list[str]) -> str:
-    """One line. A text that a spreadsheet would take for a formula gets an apostrophe."""
+    """One line. A text that a spreadsheet reads as a formula gets an apostrophe."""
     text = io.StringIO()
     safe = [f"'{value}" if value.startswith(FORMULA) else value for value in values]
     csv.writer(text, lineterminator="").writerow(safe)

@@ -1,4 +1,4 @@
-"""``reconcile findings --members``: the rows that one finding of a sweep leaves together."""
+"""``reconcile findings --members``: the rows that one finding of a sweep stands for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streaming.commands.arguments.finding_filter import FindingFilter, slots_nam
 def members(
     journal: Journal, store: LostRowsStore, key: str, wanted: FindingFilter
 ) -> Iterator[Json]:
-    """A line each, of those that the filter takes. Raises `Misconfigured` if no such finding is."""
+    """A line for each row that the filter takes. Raises `Misconfigured` without such a finding."""
     for family, slot in slots_named(FAMILIES, key):
         if not family.projections or reason_at(family, slot) is None:
             continue

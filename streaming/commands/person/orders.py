@@ -1,4 +1,4 @@
-"""What a person orders: who, why, whether it is only shown, and the question before all of it."""
+"""Who orders a change and why, dry runs, and the question before a change of many findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streaming.commands.arguments.people import NO_REASON, who_and_why
 
 
 def add_orders(parser: argparse.ArgumentParser) -> None:
-    """``--dry-run``, ``--all``, ``--yes``, ``--reason``, ``--who``."""
+    """Add ``--dry-run``, ``--all``, ``--yes``, ``--reason`` and ``--who``."""
     parser.add_argument("--all", action="store_true", help="all that match, after a question")
     parser.add_argument("--yes", action="store_true", help="--all without the question")
     parser.add_argument(
@@ -32,15 +32,15 @@ def add_orders(parser: argparse.ArgumentParser) -> None:
 
 
 def without_a_question(_question: str) -> bool:
-    """A few that were named, or ``--yes``."""
+    """Agrees at once: a few keys were named, or ``--yes`` was given."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """Who decides and why; ``agreed`` puts a question to them. ``dry_run``: nothing is done.
+    """Who decides and why. ``agreed`` asks them a question; a ``dry_run`` changes nothing.
 
-    ``while_paused``: they undo although repairs are paused.
+    ``while_paused``: an undo is sent although repairs are paused.
     """
 
     who: str
@@ -52,7 +52,7 @@ class Orders:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Orders:
-        """As given on the command line."""
+        """The orders that the command line gives."""
         asks = arguments.all and not arguments.yes and not arguments.dry_run
         who = arguments.who or getpass.getuser()
         agreed = _asked if asks else without_a_question
@@ -60,21 +60,21 @@ class Orders:
         return cls(who, arguments.reason, arguments.dry_run, insists, agreed)
 
     def told(self, sentence: str, done: str) -> str:
-        """A finding's sentence with who has decided on it."""
+        """A finding's sentence, with who has decided on it."""
         return f"{sentence}; {done} by {self.who}: {self.reason}"
 
     def hold(self, family: Family, finding: Finding) -> Hold:
-        """They put the finding's key on hold."""
+        """A hold on the finding's key."""
         at = self.clock()
         return Hold(family.name, finding.projection, finding.slot, at, self.who, self.reason)
 
     def end(self) -> Resumed:
-        """They end a hold."""
+        """The end of a hold."""
         return Resumed(self.clock(), self.who, self.reason)
 
 
 def _asked(question: str) -> bool:
-    """Raises `Misconfigured` where nobody can answer."""
+    """Ask the question. Raises `Misconfigured` without a terminal."""
     if not sys.stdin.isatty():
         raise Misconfigured("--all asks before it does anything: without a terminal add --yes")
     try:

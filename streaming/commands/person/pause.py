@@ -1,4 +1,4 @@
-"""``reconcile pause`` and ``reconcile resume``: a person stops writing, and lets it go on."""
+"""``reconcile pause`` and ``reconcile resume``: a person stops and restarts repairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from streaming.tables.own_keyspace import open_own
 
 
 def pausable() -> tuple[str, ...]:
-    """All, removals, and every projection and tally by its name."""
+    """The names that can be paused: all, removals, and every projection and tally."""
     names = dict.fromkeys(name for family in FAMILIES for name in family.names)
     return ALL, REMOVALS, *names
 
@@ -63,7 +63,7 @@ def _add_what(parser: argparse.ArgumentParser, told: str, default: str | None) -
 
 
 def pause(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Pause, or list. When it returns no write is sent any more but within a second or two."""
+    """Pause, or list. After it returns, writes stop within two seconds."""
     pauses = pauses_of(settings)
     if arguments.list:
         print("\n".join(listed(pauses)))
@@ -76,7 +76,7 @@ def pause(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def resume(settings: Settings, arguments: argparse.Namespace) -> int:
-    """End pauses, close the breakers; the running stream sees it with its next batch."""
+    """End pauses and close breakers; the running stream reads it with its next batch."""
     by = resumed_by(arguments)
     if arguments.own_keyspace:
         if arguments.what is not None:
@@ -98,20 +98,20 @@ def resume(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def pauses_of(settings: Settings) -> Pauses:
-    """Those of this installation."""
+    """The pauses of this installation."""
     return CassandraPauses(open_own(settings).store, settings.cassandra.keyspace)
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeDesk:
-    """Lets go on what a pause or a breaker holds; yields a line for each."""
+    """Ends pauses and breakers; yields a line for each."""
 
     pauses: Pauses
     journal: Journal
     by: Resumed
 
     def end_pauses(self, what: str | None) -> Iterator[str]:
-        """Those of one thing, or (None) all but pilots, which end by a command of their own."""
+        """End the pauses of one name; with None all but pilots, which have their own command."""
         for each in self.pauses.standing():
             if each.pilot is None and what in (None, each.what):
                 self.pauses.end(each, self.by)
@@ -119,7 +119,7 @@ class ResumeDesk:
                     yield f"ended the pause of {each.what}, {each}"
 
     def close_breakers(self) -> Iterator[str]:
-        """All that are open."""
+        """Close all open breakers."""
         opened = self.journal.breakers()
         self.journal.close_breakers(self.by.at)
         for breaker, why in opened.items():
@@ -127,7 +127,7 @@ class ResumeDesk:
 
 
 def listed(pauses: Pauses, clock: Callable[[], Micros] = now_micros) -> Iterator[str]:
-    """All pauses, oldest first, each in a line; one that says so where there was none."""
+    """All pauses, oldest first, one a line; a line that says so if there was none."""
     history = pauses.history()
     if not history:
         yield "nothing was ever paused"

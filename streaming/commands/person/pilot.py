@@ -1,4 +1,4 @@
-"""``reconcile pilot``: repair only for some users, mailboxes, systems or kinds; hold the rest."""
+"""``reconcile pilot``: repairs only some users, mailboxes, systems or kinds; holds the rest."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Begin, change, end or show the pilot; a running stream obeys within two seconds."""
+    """Begin, change, end or show the pilot; a running stream follows within two seconds."""
     pauses, wanted = pauses_of(settings), _pilot_of(arguments)
     if arguments.end:
         if wanted != Pilot():
@@ -69,7 +69,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def begin(pauses: Pauses, wanted: Pause) -> Iterator[str]:
-    """It stands alone from now on: one write begins it and ends what stood before."""
+    """Begin this pilot and end any other, in one write."""
     by = Resumed(wanted.asked_at, wanted.who, f"another pilot: {wanted.reason}")
     pauses.replace(list(_pilots(pauses)), wanted, by)
     yield wanted.told
@@ -77,7 +77,7 @@ def begin(pauses: Pauses, wanted: Pause) -> Iterator[str]:
 
 
 def end(pauses: Pauses, by: Resumed) -> Iterator[str]:
-    """No pilot stands any more."""
+    """End the pilot."""
     for each in _pilots(pauses):
         pauses.end(each, by)
         if each.stands(by.at):
@@ -85,15 +85,14 @@ def end(pauses: Pauses, by: Resumed) -> Iterator[str]:
 
 
 def show(pauses: Pauses, now: Resumed) -> Iterator[str]:
-    """The pilot that stands."""
+    """Print the pilot that stands."""
     return (each.told for each in _pilots(pauses) if each.stands(now.at))
 
 
 def unknown(wanted: Pilot, tables: OwnerTables) -> Iterator[str]:
-    """A line for each user who has no mailbox: the name may be mistyped.
+    """A line for each user without a mailbox, whose name may be mistyped.
 
-    Raises `Refused` where it may not be read whose a mailbox is: nothing of theirs would be
-    repaired.
+    Raises `Refused` if owners cannot be read: nothing of theirs would be repaired.
     """
     for user in sorted(wanted.users):
         theirs = tables.mailboxes(QuotaRoot(NAMESPACE, user))

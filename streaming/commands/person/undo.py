@@ -1,4 +1,4 @@
-"""``reconcile findings --undo``: a person takes back repairs, and their keys are left alone."""
+"""``reconcile findings --undo``: takes repairs back and puts their keys on hold."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ Planned = tuple[Write | AddToCounter, ...]
 
 
 class UndoOf(Protocol):
-    """Undoes what one family repairs."""
+    """Undoes the repairs of one family."""
 
     def plan(self, repair: Finding) -> Planned | str:
-        """What would be written, or why it is refused. Only reads."""
+        """The writes of an undo, or why it is refused. Only reads."""
 
     def carry_out(self, repair: Finding, hold: Hold) -> Undone:
-        """Put the key on hold and undo it."""
+        """Put the key on hold and undo its repair."""
 
 
 @dataclass(frozen=True, slots=True)
 class UndoDesk:
-    """Undoes the last repair of each key that is meant; ``pace`` is asked before each write."""
+    """Undoes the last repair of each key; ``pace`` is called before each write."""
 
     journal: Journal
     by_family: Mapping[str, tuple[Family, UndoOf]]
@@ -59,10 +59,10 @@ class UndoDesk:
     pace: RateLimiter
 
     def undo(self, keys: frozenset[str] | None, wanted: FindingFilter) -> int:
-        """Undo the repairs of the keys named, or (None) all of a time.
+        """Undo the repairs of these keys, or with None all repairs of a time.
 
-        Returns 1 when one that was named was not undone. Raises `Misconfigured` where all are
-        meant and no time is given, or a state.
+        Returns 1 if a named one was not undone. Raises `Misconfigured` if all are meant and no time
+        is given, or if a state is given.
         """
         if wanted.state is not None:
             raise Misconfigured("--state: a repair is undone whatever its state is by now")
@@ -96,7 +96,7 @@ class UndoDesk:
             print("nothing done")
 
     def _one(self, family: Family, repair: Finding | str, where: str) -> bool:
-        """Whether it was undone, or would be."""
+        """Whether the repair was undone, or would be in a dry run."""
         if isinstance(repair, str):
             print(f"refused  {where}: {repair}")
             return False
@@ -124,7 +124,7 @@ class UndoDesk:
                         yield family, name, slot
 
     def _repaired(self, wanted: FindingFilter) -> list[Chosen]:
-        """Where something was repaired in this time, as the log tells; each once."""
+        """The places where the log has a repair in this time; each once."""
         found: dict[tuple[str, str, Slot], Chosen] = {}
         for day in wanted.days(self.orders.clock()):
             for line in filter(wanted.has, self.journal.log(day)):
@@ -140,7 +140,7 @@ class UndoDesk:
 
 
 def undo_desk(settings: Settings, own: OwnStores, orders: Orders) -> UndoDesk:
-    """Over Cassandra, at the pace of ``repair.writes_per_minute``."""
+    """An undo over Cassandra, at the pace of ``repair.writes_per_minute``."""
     session, cassandra = connect(settings.cassandra), settings.cassandra
     schema = schema_of(session, cassandra.keyspace)
     keyspace = None if orders.while_paused else compared(settings, own.store)
@@ -175,9 +175,9 @@ def _of_counters(
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Why nothing may be written now: a pause, or an open breaker; unless a person insists.
+    """Why nothing may be written now: a pause or an open breaker, unless a person insists.
 
-    A pilot holds up no undo: a person has named what is to be undone.
+    A pilot does not stop an undo, since a person has named its keys.
     """
 
     pauses: PauseWatch
@@ -185,13 +185,13 @@ class Stopped:
     orders: Orders
 
     def why(self, projection: Projection, kind: Kind) -> str | None:
-        """Of rows. Raises `Retryable` if nobody knows."""
+        """Why no row may be written, or None. Raises `Retryable` if that is unknown."""
         target = repair_of(projection, kind)
         breakers = {Breaker.REPAIRS, *((Breaker.REMOVALS,) if target.is_removal else ())}
         return self._why(target, breakers)
 
     def why_of_tally(self, tally: Tally) -> str | None:
-        """Of counters. Raises as `why` does."""
+        """Why no counter may be written, or None. Raises `Retryable` if that is unknown."""
         return self._why(correction_of(tally), OF_COUNTERS)
 
     def _why(self, target: WriteTarget, breakers: Collection[Breaker]) -> str | None:
@@ -206,7 +206,7 @@ class Stopped:
 
 
 def _meant(wanted: FindingFilter, family: Family, repair: Finding | str) -> Finding | str | None:
-    """The repair, or why it is refused; None where another was meant."""
+    """The repair to undo, or why it is refused; None if another repair is meant."""
     if isinstance(repair, str):
         return None if repair == NO_REPAIR else repair
     if not replace(wanted, since=None, until=None).takes(family, repair):
@@ -217,7 +217,7 @@ def _meant(wanted: FindingFilter, family: Family, repair: Finding | str) -> Find
 
 
 def _said(write: Write | AddToCounter) -> str:
-    """A write as a person reads it: what, to what, at which write time."""
+    """A write as text: its effect, its cells, its write time."""
     told = {
         name: getattr(write, name)
         for name in ("cells", "column", "elements", "deltas")

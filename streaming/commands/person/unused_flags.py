@@ -1,7 +1,7 @@
-"""``reconcile findings --unused-flags``: what `applicableFlag` could lose. It never shrinks online.
+"""``reconcile findings --unused-flags``: lists flags that `applicableFlag` could lose.
 
-No event tells that the last message has lost a flag: so it is read when somebody asks, and nothing
-is kept. A client may still offer such a flag to its user.
+No event reports that the last message has lost a flag, so both sides are read when a person asks.
+Nothing is removed: a client may still offer such a flag.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ NO_UID = 0
 
 
 class Gathered(Protocol):
-    """What is read; `streaming.tables.CollectedFlags` is the real one."""
+    """The rows to read; `streaming.tables.CollectedFlags` is the real one."""
 
     def rows(self, mailboxid: UUID | None) -> Iterator[tuple[UUID, frozenset[str]]]:
-        """What each mailbox has gathered, or one of them."""
+        """The flags that each mailbox offers, of one mailbox or all."""
 
     def in_use(self, mailboxid: UUID) -> frozenset[str]:
-        """All that the messages of a mailbox have now."""
+        """The flags of all messages of a mailbox."""
 
 
 def unused_flags(
     gathered: Gathered, mailboxid: UUID | None, clock: Callable[[], Micros]
 ) -> Iterator[Finding]:
-    """One for each mailbox that offers a flag which none of its messages has; read-only."""
+    """A finding for each mailbox that offers a flag which none of its messages has."""
     for each, offered in gathered.rows(mailboxid):
         unused = offered - gathered.in_use(each) if offered else offered
         if unused:
@@ -51,6 +51,6 @@ def unused_flags(
 
 
 def collected_flags_of(settings: Settings) -> CollectedFlags:
-    """James's own tables. Raises `Unreachable`, `Refused`."""
+    """Reads James's tables. Raises `Unreachable`, `Refused`."""
     session = connect(settings.cassandra)
     return CollectedFlags(session, settings.cassandra, MESSAGE, APPLICABLE_FLAGS)

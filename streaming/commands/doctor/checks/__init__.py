@@ -1,4 +1,4 @@
-"""What ``reconcile doctor`` looks at: every check, as plain tuples."""
+"""The checks of ``reconcile doctor``, as tuples."""
 
 from collections.abc import Callable, Iterator
 

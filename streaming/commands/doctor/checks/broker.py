@@ -1,4 +1,4 @@
-"""Kafka: the topics are there, and keep every record long enough to read it again."""
+"""Kafka: the topics exist and keep every record long enough to read it again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEPT_AT_LEAST = timedelta(hours=24)
 
 
 def topics(broker: KafkaContext) -> Iterator[Check]:
-    """Event topics and our own exist, and their retention bridges a day."""
+    """Event topics and ours exist, and retention lasts a day."""
     events = broker.settings.kafka.topic_prefix
     wanted = (events, *own_topics(broker.settings.kafka))
     missing = broker.watcher.missing(wanted)
@@ -40,7 +40,7 @@ def topics(broker: KafkaContext) -> Iterator[Check]:
 
 
 def _of_single_tables(broker: KafkaContext) -> Iterator[Check]:
-    """Topics as an agent writes them by default, one for each table: the stream reads none."""
+    """Topics with the agent's default names, one a table: no stream reads them."""
     prefix = f"{broker.settings.kafka.topic_prefix}.{broker.settings.cassandra.keyspace}"
     tables = {table for family in broker.families for table in family.wakes_on}
     possible = {f"{prefix}.{table}" for table in tables}
@@ -74,7 +74,7 @@ def _retention(broker: KafkaContext, present: list[str]) -> Iterator[Check]:
 
 
 def _compaction(broker: KafkaContext, present: list[str]) -> Iterator[Check]:
-    """Compaction drops records that have the key of a later one, unread ones and canaries too."""
+    """Compaction deletes records with the key of a later one, unread ones and canaries too."""
     for topic, policy in broker.watcher.configured(present, "cleanup.policy").items():
         if "compact" in policy:
             yield problem(

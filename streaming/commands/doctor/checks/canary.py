@@ -1,4 +1,4 @@
-"""Canaries: their table is there and captured, and those of each node come back."""
+"""Canaries: their table exists and is captured, and those of each node are received."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SLACK: Micros = 60_000_000
 
 
 def canary_table(context: CassandraContext) -> Iterator[Check]:
-    """Their table is there, each row of it on one node, and CDC is on for it."""
+    """The table exists, has each row on one node, and CDC is on for it."""
     keyspace = context.settings.canary.keyspace
     if not proves(context):
         yield Check(
@@ -64,13 +64,13 @@ def canary_table(context: CassandraContext) -> Iterator[Check]:
 
 
 def proves(context: CassandraContext) -> bool:
-    """Whether a canary is on one node only; true where there is no keyspace for them yet."""
+    """Whether each canary is on one node only; true if their keyspace does not exist yet."""
     replication = context.cluster.replication(context.settings.canary.keyspace)
     return is_on_one_node(replication, context.cluster.data_centres())
 
 
 def canaries_heard(context: CassandraContext) -> Iterator[Check]:
-    """Canaries of each node come back, as far as a stream that runs has told."""
+    """Canaries of each node are received, according to the newest bookmark."""
     settings = context.settings
     store = context.cluster.store(settings.cassandra)
     if gap_in(store, settings.cassandra).todo or not proves(context):
@@ -84,7 +84,7 @@ def canaries_heard(context: CassandraContext) -> Iterator[Check]:
 
 
 def heard(context: CassandraContext, newest: Bookmark) -> Iterator[Check]:
-    """What a stream's newest bookmark tells of each node's canaries."""
+    """What a stream's newest bookmark stores of each node's canaries."""
     stream, times = context.settings.stream, newest_of(newest.heard)
     late = to_micros(stream.delay + 2 * stream.window) + SLACK
     for node, address in context.cluster.nodes().items():

@@ -1,4 +1,4 @@
-"""Change capture: on for each table, safe for the mail server, and read by living agents."""
+"""Change capture: on for each table, safe for the mail server, read by running agents."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def cdc_on(context: CassandraContext) -> Iterator[Check]:
 
 
 def turn_on(table: str, grace: int) -> tuple[str, ...]:
-    """Turn CDC on, also for statements that the mail server has prepared before.
+    """Turn CDC on, also for statements that the mail server prepared before.
 
-    Cassandra keeps those as they were prepared, and would not capture what they write; a change of
-    ``grace``, the present gc_grace_seconds, by a second and back makes it prepare them anew.
+    Cassandra would not capture the writes of those. Changing ``grace``, the present
+    gc_grace_seconds, by a second and back makes Cassandra prepare them again.
     """
     return (
         f"ALTER TABLE {table} WITH cdc = true AND gc_grace_seconds = {grace + 1}",
@@ -61,7 +61,7 @@ def turn_on(table: str, grace: int) -> tuple[str, ...]:
 
 
 def node_settings(context: CassandraContext) -> Iterator[Check]:
-    """How each node captures, where the role may read it."""
+    """The capture settings of each node, if the role may read them."""
     try:
         told = context.cluster.node_settings(NODE_SETTINGS)
     except Refused as refused:
@@ -94,7 +94,7 @@ def _of_node(node: str, settings: Mapping[str, str]) -> Iterator[Check]:
 
 
 def _space(node: str, settings: Mapping[str, str]) -> Iterator[Check]:
-    """How full cdc_raw is, when the node's disk is this machine's."""
+    """How full cdc_raw is, if the node's disk is on this machine."""
     limit = SIZE.fullmatch(settings.get("cdc_total_space", ""))
     directory = Path(settings.get("cdc_raw_directory", ""))
     if limit is None or not directory.is_absolute() or not directory.is_dir():
@@ -108,7 +108,7 @@ def _space(node: str, settings: Mapping[str, str]) -> Iterator[Check]:
 
 
 def used_bytes(directory: Path) -> int:
-    """The size of the files that are there now; the agent moves them away meanwhile."""
+    """The size of the files that exist now; the agent moves them away meanwhile."""
     total = 0
     for each in directory.iterdir():
         try:
@@ -119,7 +119,7 @@ def used_bytes(directory: Path) -> int:
 
 
 def agents(context: CassandraContext) -> Iterator[Check]:
-    """Each agent that the settings name says that it is well."""
+    """Each agent that the settings name reports to be well."""
     addresses = context.settings.agent.http
     if not addresses:
         yield warning("no agent is named: nobody asks whether it lives", "set agent.http")

@@ -1,4 +1,4 @@
-"""What a check of ``reconcile doctor`` says, and what it looks at."""
+"""The result of a check of ``reconcile doctor``, and what checks read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streaming.topics import Watcher
 
 
 class Level(StrEnum):
-    """How bad it is; only a problem makes ``doctor`` exit with 1."""
+    """The severity; only a problem makes ``doctor`` exit with 1."""
 
     OK = "ok"
     WARNING = "warning"
@@ -22,11 +22,10 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line: what was seen and, unless it is fine, what to do.
+    """One line: what was found and, unless it is fine, what to do.
 
-    ``cql`` (for an admin) and ``topics`` (to create) are what ``--fix`` prints or carries out.
-    ``own_keyspace`` names what our own keyspace lacks: for that ``--fix`` carries out the steps of
-    its schema, which may copy rows too.
+    ``--fix`` prints or runs ``cql`` (as an admin) and creates ``topics``. ``own_keyspace`` names
+    what our keyspace lacks: ``--fix`` then runs the steps of its schema, which may copy rows.
     """
 
     level: Level
@@ -44,9 +43,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class CassandraContext:
-    """What is looked at by one run. ``schema`` is that of James's keyspace.
+    """What the checks of one run read. ``schema`` is that of James's keyspace.
 
-    ``chosen`` are the tallies of which it has two tables.
+    ``chosen`` are the tallies that have two tables.
     """
 
     settings: Settings
@@ -68,7 +67,7 @@ class CassandraContext:
 
 @dataclass(frozen=True, slots=True)
 class KafkaContext:
-    """What is looked at on Kafka's side."""
+    """What the checks of Kafka read."""
 
     settings: Settings
     families: tuple[Family, ...]
@@ -76,15 +75,15 @@ class KafkaContext:
 
 
 def fine(what: str) -> Check:
-    """Nothing to do."""
+    """A check with nothing to do."""
     return Check(Level.OK, what)
 
 
 def warning(what: str, advice: str) -> Check:
-    """Works, but not as safely as it could."""
+    """A check of something that works, but could be safer."""
     return Check(Level.WARNING, what, advice)
 
 
 def problem(what: str, advice: str) -> Check:
-    """Does not work, or breaks a promise."""
+    """A check of something that does not work, or that breaks a promise."""
     return Check(Level.PROBLEM, what, advice)

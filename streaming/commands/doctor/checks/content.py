@@ -1,4 +1,4 @@
-"""Whether it can be known that a message's content is gone; else such rows wait for a person."""
+"""Content: whether its absence can be proven; otherwise such rows wait for a person."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HELD = "what only that would settle waits for a person"
 
 
 def content_readable(context: CassandraContext) -> Iterator[Check]:
-    """The tables of content are known, and can be read."""
+    """The tables of content are known and can be read."""
     for truth in dict.fromkeys(each.truth for each in context.families if each.projections):
         of, known = truth.source.plural, contents_in(truth, context.schema)
         if unknown := unknown_contents(truth, context.schema):

@@ -1,4 +1,4 @@
-"""Cassandra's guardrails: none stands in the way of what the reconciler reads and writes."""
+"""Cassandra's guardrails: none refuses what the reconciler reads and writes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ADVICE = "change it in each node's cassandra.yaml (deploy/runbook.md, *Guardrail
 
 
 def guardrails(context: CassandraContext) -> Iterator[Check]:
-    """Those that would refuse a statement of ours, where the role may read the nodes' settings."""
+    """The guardrails that refuse a statement of ours, if the role may read the nodes' settings."""
     cassandra, cluster = context.settings.cassandra, context.cluster
     try:
         if cassandra.username is None or cluster.is_superuser(cassandra.username):

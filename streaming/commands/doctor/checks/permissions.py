@@ -1,4 +1,4 @@
-"""What the role may do: everything it needs, and nothing on a truth table (promise 1)."""
+"""The role's permissions: everything it needs, and nothing on a truth table (promise 1)."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Right:
 
     @property
     def resource(self) -> str:
-        """As CQL names it."""
+        """The resource as CQL names it."""
         return f"TABLE {self.keyspace}.{self.table}" if self.table else f"KEYSPACE {self.keyspace}"
 
     def granted(self, grants: Grants) -> bool:
-        """Whether one of the grants covers it."""
+        """Whether one of the grants covers this permission."""
         covering = {"<all keyspaces>", f"<keyspace {self.keyspace}>"}
         if self.table:
             covering |= {
@@ -52,7 +52,10 @@ HISTORY = Right("SELECT", "system", "compaction_history")
 
 
 def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> frozenset[Right]:
-    """All rights that the product uses on what there is; `ROLES` grants them for any settings."""
+    """All permissions that the product uses on the tables that exist.
+
+    `ROLES` grants them for any settings.
+    """
     james, own = settings.cassandra.keyspace, settings.cassandra.own_keyspace
     rights = {Right("SELECT", own), Right("MODIFY", own), Right("SELECT", "system_views"), HISTORY}
     rights |= {Right(each, settings.canary.keyspace) for each in ("SELECT", "MODIFY")}
@@ -83,7 +86,7 @@ def truth_readable(context: CassandraContext) -> Iterator[Check]:
 
 
 def role(context: CassandraContext) -> Iterator[Check]:
-    """The role has the rights of `ROLES`, as far as they are needed, and none on a truth."""
+    """The role has the needed permissions of `ROLES`, and none on a truth."""
     name = context.settings.cassandra.username
     if name is None:
         yield warning(

@@ -1,4 +1,4 @@
-"""Which table of quotas is kept, and whether its rows are under the names that are read."""
+"""Quotas: which table is kept, and whether its rows have the names that are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AUTO = "auto"
 
 
 def context_of(settings: Settings, cluster: Cluster) -> CassandraContext:
-    """What is looked at on Cassandra's side; a tally with two tables in the one that is kept."""
+    """What the checks of Cassandra read; a tally with two tables in the one that is kept."""
     keyspace = settings.cassandra.keyspace
     schema, families = cluster.schema(keyspace), settings.families()
 
@@ -36,7 +36,7 @@ def context_of(settings: Settings, cluster: Cluster) -> CassandraContext:
 
 
 def one_quota_table(context: CassandraContext) -> Iterator[Check]:
-    """Of two tables of quotas it is known which James writes."""
+    """If two tables of quotas exist, it is known which one James writes."""
     wanted = context.settings.tally.quota_table
     for each in context.chosen:
         if wanted == AUTO:
@@ -62,7 +62,7 @@ def _guessed(found: Chosen) -> Check:
 
 
 def quotas_readable(context: CassandraContext) -> Iterator[Check]:
-    """Of a table of quotas that has rows, some are read."""
+    """If a table of quotas has rows, some of them are read."""
     for family in context.families:
         for tally in tallies_in(family, context.schema):
             there = tally.columns <= context.schema[tally.table].keys()

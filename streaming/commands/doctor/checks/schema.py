@@ -21,7 +21,7 @@ COPIES_ROWS = "; its rows are copied by `reconcile stream` when it starts, or by
 
 
 def james_tables(context: CassandraContext) -> Iterator[Check]:
-    """The keyspace, and in it the tables and keys that each family needs."""
+    """The keyspace exists, with the tables and keys that each family needs."""
     if not context.schema:
         yield problem(f"there is no keyspace {context.keyspace}", "set cassandra.keyspace")
         return
@@ -47,7 +47,7 @@ def james_tables(context: CassandraContext) -> Iterator[Check]:
 
 
 def _tallies(bound: Family, family: Family) -> Iterator[Check]:
-    """Each tally that is switched on, and in which of its tables it is kept."""
+    """Each tally that is switched on has a table; the line names the one that is kept."""
     kept = {tally.name: tally.table for tally in bound.tallies}
     for name in dict.fromkeys(tally.name for tally in family.tallies):
         if name in kept:
@@ -62,7 +62,7 @@ def _tallies(bound: Family, family: Family) -> Iterator[Check]:
 
 
 def optional_tables(context: CassandraContext) -> Iterator[Check]:
-    """Some installations keep none of it: there every message looks like a difference."""
+    """Some installations keep no rows of it: every message would look like a difference."""
     for family in context.families:
         for projection in family.projections:
             if projection.optional is not None and projection.table in context.schema:
@@ -83,7 +83,7 @@ def _kept(
 
 
 def own_keyspace(context: CassandraContext) -> Iterator[Check]:
-    """Our own keyspace has finished every step of this product, and lost nothing since."""
+    """Our keyspace has finished every step of its schema and lost nothing since."""
     settings = context.settings.cassandra
     gap = gap_in(context.cluster.store(settings), settings)
     if not gap.todo:
@@ -100,7 +100,7 @@ def own_keyspace(context: CassandraContext) -> Iterator[Check]:
 
 
 def copies_and_levels(context: CassandraContext) -> Iterator[Check]:
-    """Our own keyspace is as safe as James's, and his levels are known where they matter."""
+    """Our keyspace has as many copies as James's, and the levels of James are set."""
     settings, cluster = context.settings.cassandra, context.cluster
     james, own = (cluster.replication(each) for each in (settings.keyspace, settings.own_keyspace))
     theirs, ours = (max(copies(each).values(), default=0) for each in (james, own))
@@ -118,7 +118,7 @@ def copies_and_levels(context: CassandraContext) -> Iterator[Check]:
 
 
 def clocks(context: CassandraContext) -> Iterator[Check]:
-    """Promise 2 holds while clocks differ by less than half the delay."""
+    """Clocks differ by less than half the delay, as promise 2 requires."""
     most = context.settings.stream.delay / 2
     for node, ahead in context.cluster.clocks().items():
         told = f"the clock of {node} differs from ours by {ahead:+.3f} s"

@@ -1,4 +1,4 @@
-"""What memory takes on the nodes' disks once a sweep has read every message."""
+"""The disk space that lineage takes once a sweep has read every message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEBIBYTE = 2**20
 
 
 def memory_space(context: CassandraContext) -> Iterator[Check]:
-    """Beside what James's tables take: Cassandra tells nobody what is free."""
+    """Compares it with James's tables, since Cassandra does not report free space."""
     for family in context.families:
         if family.projections and family.truth.table in context.schema:
             yield _space(context, family.truth)
