@@ -108,13 +108,14 @@ def _publish(runs: Runs, keyspace: str) -> None:
     example = "\n".join(as_text(sample, shown)).replace(keyspace, "apache_james")
     publish(
         "Under James's write pattern",
-        f"{REPETITIONS} runs of {SECONDS} s of each variant, in another order each time, with the"
-        " simulated mail server (`deploy/mailserver`) on one node with one copy of each row. The"
-        " mean of the runs, and in brackets the least and the greatest. The simulated mail server"
-        " takes UIDs and MODSEQs from memory, where James takes each by a lightweight transaction"
-        " (`messagecounter`, `modseq`), strong or not: a real James has more of them. *Off* is"
-        " `message.read.strong.consistency` and `message.write.strong.consistency.unsafe` both"
-        " false; what stays is the path of each new mailbox.",
+        f"{REPETITIONS} runs of {SECONDS} s of each variant, in a different order each time, with"
+        " the simulated mail server (`deploy/mailserver`) on one node with one copy of each row."
+        " The table has the mean of the runs, and in brackets the least and the greatest. The"
+        " simulated mail server takes UIDs and MODSEQs from memory. James takes each by a"
+        " lightweight transaction (`messagecounter`, `modseq`), strong or not, so a real James has"
+        " more of them. *Off* means that `message.read.strong.consistency` and"
+        " `message.write.strong.consistency.unsafe` are both false; only the path of each new"
+        " mailbox remains.",
         "![cost of lightweight transactions](lwt.png)",
         table(
             (
@@ -133,7 +134,7 @@ def _publish(runs: Runs, keyspace: str) -> None:
                 for strength in STRENGTHS
             ],
         ),
-        "With strong reads and writes an operation takes so many times the processor time: "
+        "Processor time of an operation with strong reads and writes, divided by that without: "
         + ", ".join(_ratios(runs))
         + ".",
         f"The report on the last run at {RATES[-1]} operations a second:",
