@@ -42,10 +42,7 @@ class Heard:
 
 
 def longest_age(delay: Micros, window: Micros, usual_capture: Micros) -> Micros:
-    """How old (µs) the frontier may be: twice the usual wait.
-
-    If capture is usually slow, it may take twice as long as usual.
-    """
+    """How old (µs) the frontier may be: D + W + max(D + W, twice the usual capture time)."""
     settling = delay + window
     return settling + max(settling, 2 * usual_capture)
 
