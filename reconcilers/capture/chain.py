@@ -16,10 +16,7 @@ from reconcilers.words.model import Micros
 
 
 class Mark(NamedTuple):
-    """A canary's number, and when its node stored it (µs, by that node's clock; 0: unknown).
-
-    Numbers give the order only; times give the age.
-    """
+    """A canary's number, for the order, and its time (µs, by its node's clock; 0: unknown)."""
 
     number: int
     at: Micros = 0
@@ -31,11 +28,7 @@ NONE = Mark(0)
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How far a lane was received without a gap. The next process continues from it.
-
-    ``missing_since``: when (µs) a canary first arrived after a missing one, None if none is
-    missing.
-    """
+    """How far a lane was received, and when (µs) a gap after it was noticed, None without one."""
 
     mark: Mark
     missing_since: Micros | None = None

@@ -48,7 +48,7 @@ def newest_of(reached: Mapping[Lane, Reached]) -> dict[Node, Micros]:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """A moment to wait for: by node the newest canary that could be read at that moment.
+    """By node the newest canary that could be read at a moment to wait for.
 
     ``watched`` names the nodes, their tokens and the captured tables at that moment.
     """
@@ -89,8 +89,8 @@ class Canary:
     def run(self) -> Run:
         """A run of this canary alone.
 
-        It was sent after the answer to the previous one. Its node stored it after all that the node
-        had answered by then. Both therefore come before it.
+        It was sent after the answer to the previous one, and stored after its node's earlier
+        answers.
         """
         mark = Mark(self.number, self.at)
         return Run(mark, self.previous, mark, Mark(self.previous, self.at) if self.steady else NONE)
@@ -101,7 +101,7 @@ class Echo:
     """A canary as it was read from a partition of a topic.
 
     ``astray`` is 0 if the canary is in the partition of its key. Otherwise it is the number of
-    partitions that its lanes are for: the agent did not know all partitions when it sent the
+    partitions that its lanes are for: the agent had no list of all partitions when it sent the
     canary, so it had sent nothing to the newest ones.
     """
 
@@ -118,10 +118,7 @@ class Echo:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time between two canaries (µs, node's clock) of which events of one lane may be missing.
-
-    Events from ``until`` on are complete again.
-    """
+    """A time between two canaries (µs, node's clock) of which a lane may lack events."""
 
     lane: Lane
     since: Micros
@@ -135,7 +132,6 @@ class Span:
 
 
 UNHEARD = Mark(-1)
-"""The mark of a partition without canaries."""
 
 MISSING = "whose canaries have not come"
 UNWATCHED = "without any canary"
@@ -145,8 +141,8 @@ UNWATCHED = "without any canary"
 class FrontierRules:
     """When events count as lost, in µs.
 
-    A missing canary is lost ``lost_after`` its successor arrived. Without canaries for longer than
-    ``longest_pause``, change capture may have overflowed unnoticed.
+    A missing canary is lost ``lost_after`` after a later one arrived. Without canaries for longer
+    than ``longest_pause``, change capture may have overflowed unnoticed.
     """
 
     lost_after: Micros
@@ -158,7 +154,7 @@ class Frontier:
     """All lanes. How far each was received (`reached`) is stored, and restored by `begin`.
 
     ``astray`` has by node the newest mark of a canary that came astray, and a number of partitions:
-    the mark holds for partitions below that number which the agent did not know.
+    the mark holds for partitions below that number which the agent did not have.
     """
 
     rules: FrontierRules
@@ -242,7 +238,6 @@ class Frontier:
             yield from self._unwatched(lane, before, came)
 
     def _unwatched(self, lane: Lane, before: Chain, came: Iterable[Canary]) -> Iterator[Span]:
-        """Pauses without canaries that end with one of these, which arrived after ``before``."""
         told, newest = set[int](), before.reached
         for canary in came:
             since = canary.at - canary.idle if canary.idle else newest.at

@@ -64,10 +64,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The result of a look: by sum the bound of the interval that is nearest to zero.
-
-    A bound is 0 if the interval contains zero. ``exact``: nothing was in flight.
-    """
+    """By sum the bound nearest to zero, 0 if zero is inside; ``exact``: nothing was in flight."""
 
     at: Micros
     round: int
@@ -82,7 +79,7 @@ class Interval:
 
 
 def interval_of(look: Observation, changes: int) -> Interval:
-    """The result of a look if so many changes, each of one message, may have been in flight."""
+    """The interval of a look if ``changes`` of one message each may have been in flight."""
     bound = {each: look.bound(each, changes) for each in look.stored}
     return Interval(look.at, look.round, bound, changes == 0, look.whole)
 
@@ -136,10 +133,7 @@ def _one_side(of: Sum, looks: Iterable[Interval], enough: int) -> int:
 
 
 def correction(wrong: Sums, now: Sums) -> Sums:
-    """What to add if the counter is off by ``now``: no more than either value shows.
-
-    Nothing if they have different signs: the counter may have been corrected since the looks.
-    """
+    """What to add if the counter is off by ``now``: the smaller error; nothing if signs differ."""
     deltas = {}
     for each, bound in wrong.items():
         drift = now[each]
@@ -156,9 +150,5 @@ LIST_MAY_LACK_ROWS = Waiting(
 
 
 def raising(deltas: Sums) -> Sums:
-    """The corrections that add.
-
-    Every listed message was compared with the truth, so a lower counter is certainly wrong. A
-    higher one may include a message that the listing lacks.
-    """
+    """The corrections that add. The truth confirms all listed messages, but may have others."""
     return {each: delta for each, delta in deltas.items() if delta > 0}

@@ -19,20 +19,14 @@ MANY = 100
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The number of changes by mailbox that were released within L before a look.
-
-    ``complete`` is False if they have not been counted for all of L.
-    """
+    """The changes by mailbox released within L before a look; ``complete`` if all were counted."""
 
     changes: Mapping[UUID, int] = field(default_factory=dict)
     complete: bool = True
 
 
 def under_way(past: Past, since: Mapping[UUID, int]) -> int | None:
-    """The number of changes that may be in flight (c), given those released ``since`` the look.
-
-    None if that is unknown.
-    """
+    """The number of changes that may be in flight (c) with those ``since``; None if unknown."""
     late = [box for box in {*past.changes, *since} if _all(past, since, box) > MANY]
     if late and not past.complete:
         return None

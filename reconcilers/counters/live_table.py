@@ -37,10 +37,7 @@ SampledRow = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class TableUse:
-    """A table of a tally, and when (µs) its newest sampled row was written; None without rows.
-
-    Only rows that the tally reads count.
-    """
+    """A table, and when (µs) its newest row that the tally reads was written; None without rows."""
 
     tally: Tally
     newest: Micros | None = None

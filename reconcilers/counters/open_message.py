@@ -49,10 +49,7 @@ def standing_of(finding: Finding) -> Standing:
 
 @dataclass(frozen=True, slots=True)
 class OpenMessage:
-    """An open finding of the listing, with what counters need.
-
-    ``sources`` are its messages as far as they are known; several may claim its row.
-    """
+    """An open finding of the listing; several ``sources`` (messages) may claim its row."""
 
     uid: int
     sources: frozenset[UUID]
@@ -95,10 +92,7 @@ NO_MARGIN = Margin(NOTHING, NOTHING)
 def margin_of(
     message: OpenMessage, listed: Sequence[Listed], truths: Sequence[Listed | None]
 ) -> Margin:
-    """The margin of one UID, from the listed rows and the truth rows that claim it.
-
-    A truth row whose size is unknown is None.
-    """
+    """The margin of one UID, from listed and truth rows. A truth row of unknown size is None."""
     shown = summed(listed)
     known = [each for each in truths if each is not None]
     true = summed(known)

@@ -22,10 +22,7 @@ MOST_GRAINS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Stillness:
-    """The stored and expected values, and since when (µs) neither has changed.
-
-    ``came`` has times (µs) and the numbers of changes released at them.
-    """
+    """Stored and expected values, unchanged since (µs); ``came`` has changes by time (µs)."""
 
     since: Micros
     stored: Sums
@@ -33,7 +30,7 @@ class Stillness:
     came: tuple[tuple[Micros, int], ...] = ()
 
     def heard(self, changes: int, now: Micros) -> Stillness:
-        """This value with so many more changes released ``now`` (µs)."""
+        """This value with ``changes`` more, released ``now`` (µs)."""
         end, before = (now // GRAIN + 1) * GRAIN, self.came
         if before and before[-1][0] == end:
             before, changes = before[:-1], changes + before[-1][1]

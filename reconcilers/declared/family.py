@@ -59,7 +59,6 @@ def as_part(value: Value) -> KeyValue | None:
 
 
 PARTS = (UUID, int, str)
-"""The types of a `KeyValue`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +224,7 @@ def bind(family: Family, schema: Schema) -> Family:
 
 
 def contents_in(truth: TruthTable, schema: Schema) -> tuple[str, ...]:
-    """The declared content tables of a keyspace; none if it has an undeclared content table.
-
-    That table is from a newer James, which may keep content only there.
-    """
+    """The declared content tables of a keyspace; none if a newer James has an undeclared one."""
     if unknown_contents(truth, schema):
         return ()
     return tuple(table for table in truth.contents if table in schema)
@@ -245,10 +241,7 @@ def unknown_contents(truth: TruthTable, schema: Schema) -> tuple[str, ...]:
 
 
 def tallies_in(family: Family, schema: Schema) -> tuple[Tally, ...]:
-    """The tallies whose table exists; of two tables of a tally perhaps both.
-
-    `reconcilers.counters.live_table` decides which of them James writes.
-    """
+    """The tallies with a table, perhaps two of a name (see `reconcilers.counters.live_table`)."""
     return tuple(each for each in family.tallies if each.table in schema)
 
 

@@ -75,9 +75,6 @@ def total(parts: list[Sums]) -> Sums:
     return {each: sum(part[each] for part in parts) for each in Sum}
 
 
-# --- counting
-
-
 @dataclass(frozen=True, slots=True)
 class Listed:
     """A message of a mailbox; ``size`` in octets."""
@@ -90,10 +87,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class QuotaRoot:
-    """A user in a namespace, whose quota it is. James's `DefaultUserQuotaRootResolver` makes it.
-
-    ``str`` is the key in our tables and in `currentQuota`: James's `QuotaRoot.getValue()`.
-    """
+    """A user in a namespace, with a quota. ``str`` is our key: James's `QuotaRoot.getValue()`."""
 
     namespace: str
     user: str

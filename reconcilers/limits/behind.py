@@ -14,7 +14,6 @@ from reconcilers.words.model import SECOND, Micros
 from reconcilers.words.waiting import Wait, Waiting
 
 BEHIND = "the stream is behind"
-"""The first words of each reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The circuit breakers: how many differences are believable. Pure.
 
 A breaker counts suspects *before* anything is written. While it is open, the stream observes, and
-repairs are held. Removals have lower limits of their own. So do corrections of counters, which
-count for no other breaker. A breaker never closes automatically.
+repairs are held. Removals have lower limits of their own. Corrections of counters have limits of
+their own, and count for no other breaker. A breaker never closes automatically.
 """
 
 from __future__ import annotations
@@ -186,7 +186,6 @@ def _excesses(recent: tuple[Count, ...], limits: BreakerLimits) -> Iterable[tupl
 
 
 def _span(recent: Sequence[Count]) -> str:
-    """The time that these counts span, in words."""
     times = [each.at for each in recent]
     minutes = (max(times) - min(times)) // MINUTE
     return f"in {minutes + 1} minutes" if minutes else "in a minute"

@@ -24,11 +24,7 @@ class Ceiling:
     a_minute: int
 
     def wait(self, before: int) -> Micros:
-        """How long (µs) a repair waits behind ``before`` others; 0: it may be written now.
-
-        Repairs above the ceiling are spread over the minutes that they need, so each comes back
-        once.
-        """
+        """How long (µs) a repair waits behind ``before`` others; 0: it may be written now."""
         if before < self.now:
             return 0
         return MINUTE * (1 + (before - self.now) // self.a_minute)
@@ -51,10 +47,7 @@ def _in_proportion(number: int, sizes: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """How many keys may come back: so many a minute, at most a sixth of them at once.
-
-    ``left`` is the number at ``at`` (µs of the monotonic clock); ``at`` is None at first.
-    """
+    """How many keys may come back a minute, a sixth at once; ``left`` at ``at`` (µs, monotonic)."""
 
     a_minute: int
     left: float = 0.0
@@ -74,7 +67,7 @@ class Allowance:
         return replace(self, left=min(most, left), at=now)
 
     def less(self, number: int) -> Allowance:
-        """The allowance after so many have come back."""
+        """The allowance after ``number`` keys have come back."""
         return replace(self, left=self.left - number)
 
 
@@ -90,10 +83,10 @@ class Written:
         return max(0, most - written)
 
     def reserved(self, number: int, now: Micros) -> Written:
-        """With a slice that may write so many; they count even if its end is never reported."""
+        """With a slice that may write ``number`` repairs, counted even without a reported end."""
         recent = [each for each in self.recent if now - each[0] < MINUTE]
         return Written((*recent, (now, number)))
 
     def settled(self, number: int, now: Micros) -> Written:
-        """With the last slice ended, which has written so many."""
+        """With the last slice ended after ``number`` repairs."""
         return Written((*self.recent[:-1], (now, number)))

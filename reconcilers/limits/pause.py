@@ -17,7 +17,6 @@ from reconcilers.words.model import Micros
 from reconcilers.words.waiting import RULES, Wait, Waiting
 
 PILOT = "pilot"
-"""The ``what`` of a pilot's pause."""
 PAUSED, OUTSIDE = "paused by", "outside the pilot of"
 OURSELVES = "the reconciler itself"
 ONLY_PILOT = "the setting repair.only_pilot"
@@ -25,10 +24,7 @@ ONLY_PILOT = "the setting repair.only_pilot"
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Repairs of ``what`` wait ``until`` that time (µs); None: until a person resumes them.
-
-    With a ``pilot``, repairs outside the pilot wait.
-    """
+    """Repairs of ``what``, or outside the ``pilot``, wait ``until`` (µs; None: no limit)."""
 
     what: str
     asked_at: Micros
@@ -70,7 +66,6 @@ class Pause:
         return f"{self.who}{time}: {self.reason}"
 
     def __str__(self) -> str:
-        """Who paused, until when and why; constant while the pause is in force."""
         if self.pilot is not None:
             return f"{OUTSIDE} {self._who_and_why} (only {self.pilot})"
         return f"{PAUSED} {self._who_and_why}"
@@ -112,10 +107,7 @@ def without_pilot(pauses: Iterable[Pause], now: Micros) -> Iterator[Pause]:
 def why_paused(
     pauses: Iterable[Pause], target: WriteTarget, now: Micros, owner: OwnerOf
 ) -> Waiting | None:
-    """What this waits for by the first pause in force that covers it; None if there is none.
-
-    Pilots come last, because they may have to read the owner of a mailbox.
-    """
+    """What this waits for, None if no pause covers it; pilots come last: they may read owners."""
     in_order = sorted(pauses, key=lambda each: (each.pilot is not None, each.asked_at, each.what))
     found = (each for each in in_order if each.stands(now) and each.covers(target, owner))
     first = next(found, None)

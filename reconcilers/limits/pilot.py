@@ -47,7 +47,6 @@ class Pilot:
         return QuotaRoot.of(str(group)).user in self.users
 
     def __str__(self) -> str:
-        """Return what it names, in the words of the command."""
         named = (
             ("user", self.users),
             ("mailbox", self.mailboxes),

@@ -94,10 +94,7 @@ class TableWork:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The whole report. ``tables`` are those with any work, by falling number of phases.
-
-    ``confirmed``: suspects that our stream confirmed, None if it did not report them.
-    """
+    """The report; ``tables`` by falling phases; ``confirmed``: our suspects, None if unknown."""
 
     seconds: float
     work: Work
@@ -185,7 +182,6 @@ def _name(table: Table, keyspace: str) -> str:
 
 
 def _listed(parts: list[str]) -> str:
-    """The parts, joined by commas and a last *and*."""
     first, last = parts[:-1], parts[-1:]
     return " and ".join([", ".join(first), *last] if first else last)
 
@@ -200,10 +196,7 @@ def _share(work: Work, metrics: tuple[Metric, ...]) -> Share:
 
 
 def _range(own: float, everybodys: float, number: int) -> Range:
-    """How many of a number that is known for all tables belong to one table.
-
-    At most its rounds without a change; at least what the other tables cannot have had.
-    """
+    """The range of one table's part in a number known for all: other tables had the rest."""
     high = min(round(own), number)
     return Range(min(max(0, number - round(everybodys - own)), high), high)
 

@@ -15,14 +15,11 @@ from reconcilers.declared.raw import RawCell, RawRow
 from reconcilers.words.model import Row, Value
 
 Decode = Callable[[str, RawCell], Value]
-"""A function from a truth column and its cell to the value."""
 MOST_ANSWERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A place that is read next, with the following node by the cell there."""
-
     at: int
     then: dict[RawCell, _Read | bool] = field(default_factory=dict)
 

@@ -33,17 +33,13 @@ def compare(family: Family, projection: Projection, seen: Seen) -> Difference | 
 
 
 def _is_listed_alike(projection: Projection, seen: Seen) -> bool:
-    """Whether one truth row claims the slot, and the projection has it in every column."""
     if len(seen.truths) != 1 or seen.actual is None or not projection.belongs(seen.truths[0]):
         return False
     return not differing_columns(projection, seen.truths[0], seen.actual)
 
 
 def _compare_index(family: Family, projection: Projection, seen: Seen) -> Difference | None:
-    """The difference at an index row, None while truth and listing disagree or a row is incomplete.
-
-    That is repaired first, and its repair wakes the key again.
-    """
+    """The difference at an index row; None until truth and listing agree and rows are complete."""
     if bool(seen.truths) != seen.listed or any(is_incomplete(family, each) for each in seen.truths):
         return None
     wanted = [truth for truth in seen.truths if projection.belongs(truth)]

@@ -35,7 +35,7 @@ from reconcilers.words.model import (
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a confirmation began (µs, our clock), and the delay D (µs).
+    """When a confirmation began (µs, our clock), the delay D (µs), and the frontier.
 
     All events before ``frontier`` (µs) were looked at; None: all before the confirmation.
     """
@@ -68,10 +68,7 @@ def judge(
     moment: Moment,
     accepted: frozenset[Kind] = frozenset(),
 ) -> Verdict:
-    """The verdict on a slot: consistent, look again, report, or repair.
-
-    ``accepted`` are the reported kinds that a person has decided to carry out for this slot.
-    """
+    """The verdict; ``accepted`` are kinds that a person has decided to carry out for this slot."""
     difference = compare(family, projection, seen)
     if difference is None:
         return Consistent()
@@ -147,7 +144,6 @@ def cannot_be_found(family: Family) -> Report:
 
 
 def _newest(seen: Seen) -> Micros:
-    """The write time (µs) of the newest cell of both sides, 0 if there is none."""
     rows = seen.truths if seen.actual is None else (seen.actual, *seen.truths)
     return max((at for row in rows for at in row.written.values()), default=0)
 
@@ -215,11 +211,7 @@ def _shadowed_delete(seen: Seen, moment: Moment) -> Report | None:
 
 
 def _is_near_a_delete(seen: Seen, moment: Moment) -> bool:
-    """Whether the row may have outlived a received truth delete only because two clocks differ.
-
-    Each clock differs from ours by less than D/2 while repairs continue, so they differ by less
-    than D.
-    """
+    """Whether the row may have outlived a received truth delete: clocks differ by less than D."""
     return any(
         abs(written - deleted) <= moment.delay
         for deleted in seen.memory.range_deletes | seen.memory.row_deletes
@@ -240,10 +232,7 @@ def _meant_others(seen: Seen, delay: Micros) -> bool:
 
 
 def _removal_without_evidence(family: Family, seen: Seen, moment: Moment) -> Report | None:
-    """The report of an orphan, None if evidence shows that a delete meant this very row.
-
-    None, too, for a row of no source if lineage has the whole truth, and no row here.
-    """
+    """The report of an orphan; None if evidence, or the whole truth in lineage, decides."""
     if not seen.consulted:
         return None if seen.swept else names_no_source(family)
     if evidence_for_removal(family, seen, moment.delay) is not None:

@@ -74,9 +74,6 @@ def decided(finding: Finding | None) -> frozenset[Kind]:
 
 
 def accepted(finding: Finding, now: Micros) -> Finding:
-    """The finding after `findings --accept`: the next look carries out what was held.
-
-    If it stands for many rows, it covers those that a sweep had counted when it was reported.
-    """
+    """The finding after `findings --accept`; for many rows it covers those counted by then."""
     at = finding.tried_at if finding.kind in OF_MANY_ROWS else now
     return replace(finding, accepted=True, next_look=at)

@@ -39,10 +39,7 @@ class OwnDelete:
 
 @dataclass(frozen=True, slots=True)
 class RowDeletes:
-    """The deletes of one projection row: write times (µs) of the received ones, without ours.
-
-    ``sent`` is when we last sent one (µs).
-    """
+    """Write times (µs) of received deletes of a row, without ours; ``sent``: our last one (µs)."""
 
     received: frozenset[Micros] = frozenset()
     sent: Micros | None = None

@@ -27,11 +27,7 @@ class ContentFound(Enum):
 
 
 def evidence_for_removal(family: Family, seen: Seen, delay: Micros) -> str | None:
-    """Why removing this orphan is what its user did, None if that is unknown.
-
-    Memory counts only for a row that the truth did not lose before memory was complete. ``delay``
-    is D (µs).
-    """
+    """Why removing this orphan is what its user did, None if unknown; ``delay`` is D (µs)."""
     memory, slot = seen.memory, seen.slot
     if its_delete_was_heard(family, seen, delay):
         return "a delete of this very row was seen"
@@ -134,11 +130,7 @@ def _since(family: Family, seen: Seen, delay: Micros) -> Micros:
 
 
 def _oldest(family: Family, seen: Seen) -> Micros:
-    """When the row was written (µs): its oldest cell.
-
-    0 for a row that names no source: only a late change of a flag leaves such a row, after a
-    delete.
-    """
+    """The write time (µs) of the oldest cell, 0 if only a late flag change left the row."""
     if seen.actual is None or not _names_its_source(family, seen.actual):
         return 0
     return min(seen.actual.written.values(), default=0)
@@ -220,7 +212,6 @@ def _one_delete_took_several(family: Family, seen: Seen, delay: Micros) -> str |
 
 
 def _came_after(seen: Seen) -> bool:
-    """Whether the row was written after its message's memory was complete."""
     oldest = min(seen.actual.written.values(), default=None) if seen.actual is not None else None
     complete_at = seen.memory.complete_at
     return complete_at == 0 or (
@@ -234,5 +225,4 @@ def _lost(seen: Seen) -> frozenset[Slot]:
 
 
 def _listed(slots: frozenset[Slot]) -> str:
-    """The slots without their group, which they share."""
     return ", ".join("/".join(str(part) for part in slot.key[1:]) for slot in sorted(slots))

@@ -5,14 +5,14 @@
     (difference) ──▶ intended ──▶ verified            equal at the next look, whoever did it
                         │  ▲
                         │  └──── not held: differs, nothing newer than our write: next attempt
-                        ├──────▶ superseded           a newer user write: judged anew
+                        ├──────▶ superseded           a newer user write: judged again
                         ├──────▶ parked               its table refuses writes: one finding for all
                         └──────▶ stuck                after the last attempt; `findings --retry`
     (reported class) ─▶ reported ─▶ healed            for a person; equal at a later look
-    (limits)         ─▶ held     ─▶ judged anew       `Finding.waits` says for what
+    (limits)         ─▶ held     ─▶ judged again      `Finding.waits` says for what
     (observe mode)   ─▶ observed ─▶ healed
-    (systematic)     ─▶ held     ─▶ healed           one for many rows; swept, once it is accepted
-    (rows of the past)▶ reported ─▶ healed           one for many rows; the same
+    (systematic)     ─▶ held     ─▶ healed           one for many rows; swept when accepted
+    (rows of the past)▶ reported ─▶ healed           one for many rows; swept when accepted
     (a person)       ─▶ undoing  ─▶ undone            the before-image stands; its key is on hold
 """
 
@@ -135,10 +135,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action, its attempt (from 0), and how the previous finding ends, if it does.
-
-    ``reason`` is why the slot is looked at again, otherwise empty.
-    """
+    """An action, its attempt (from 0), the previous finding's end, and the reason to look again."""
 
     action: Action
     attempt: int = 0

@@ -31,7 +31,6 @@ from reconcilers.rows.belonging import Belonging
 from reconcilers.words.model import KeyValue, Micros, Slot, Wake
 
 Elements = frozenset[str]
-"""The elements of a set."""
 NONE: Elements = frozenset()
 TRUE, FALSE = b"\x01", b"\x00"
 NEGATIVE = b"\x80"
@@ -85,10 +84,7 @@ class Asked:
 
 
 def asked(shape: RawShape, keys: Keys) -> Asked:
-    """The slots with plain wakes only.
-
-    The wakes of one key must be adjacent, so that the key is encoded once.
-    """
+    """The slots with plain wakes only. Wakes of one key must be adjacent: it is encoded once."""
     encode = shape.encode[:-1]
     found: dict[RawKey, list[int]] = {}
     more: list[tuple[RawCell, RawKey]] = []
@@ -114,10 +110,9 @@ def asked(shape: RawShape, keys: Keys) -> Asked:
 
 
 def scanned(rows: Sequence[RawRow], width: int, source: int | None) -> Asked:
-    """The slots of rows that a scan has read, as if a change of each row had woken it.
+    """The slots of a scan's rows, as if a change of each had woken it.
 
-    Their first ``width`` cells are the key. ``source`` is the place of their source, None if they
-    name none.
+    Their first ``width`` cells are the key. ``source`` is the place of their source, or None.
     """
     found: dict[RawKey, list[int]] = {}
     for number, row in enumerate(rows):
@@ -242,10 +237,7 @@ def can_expect(family: Family, shape: RawShape) -> bool:
 
 
 def expected(named: int, row: RawRow, in_indexes: Iterable[bool]) -> RawRow:
-    """The statement of the truth that makes a listing row and its index rows right.
-
-    It begins with the source, which is at the place ``named``.
-    """
+    """The truth's statement that makes a listing row right; the source, at ``named``, is first."""
     return (row[named], *row, *(TRUE if there else FALSE for there in in_indexes))
 
 
@@ -255,10 +247,7 @@ def told(
     indexed_if: Sequence[Belonging],
     truths: Iterable[RawRow],
 ) -> Iterator[tuple[RawRow, RawRow]]:
-    """Truth rows that may be right, each with its statement, in the form of `expected`.
-
-    ``truths`` are all rows of each source.
-    """
+    """Truth rows that may be right, with their `expected`; ``truths`` has all of each source."""
     place, named = shape.source
     for truth in _alone(truths, slice(place, place + 1)).values():
         if truth is None or not _complete(shape, truth) or not listed_if.of(truth):

@@ -72,10 +72,7 @@ class Watching:
         )
 
     def sweeps_count_from(self, delay: Micros) -> Micros:
-        """The time (µs) from which a sweep must begin to make memory complete.
-
-        A sweep that was running when a loss was noticed may have read what the loss changed.
-        """
+        """The time (µs) from which a sweep must begin: after a loss was noticed, with a margin."""
         return max(self.since, self.noted_at) + delay // 2
 
 
@@ -143,10 +140,7 @@ class Memory:
         return max(had - delay // 2, read - delay)
 
     def holds(self, slot: Slot) -> bool:
-        """Whether the truth had this slot when memory was complete, or later.
-
-        A slot that it lost before may have been lost with other, unknown ones.
-        """
+        """Whether the truth had this slot when memory was complete, or later."""
         return slot in self.known - self.lost_before
 
 
@@ -221,10 +215,7 @@ def memory_of(
 
 
 def _listing_known_at(slot: Slot, source: KeyValue, watching: Watching | None) -> Micros | None:
-    """Since when (µs) no unknown row of the source here can be in the listing; None if unknown.
-
-    A read of the truth does not show a row that the truth had lost long ago.
-    """
+    """Since when (µs) no unknown row of the source can be in the listing; None if unknown."""
     if watching is None:
         return None
     born = _born_since(source, watching) or _born_since(slot.group, watching)
@@ -232,7 +223,6 @@ def _listing_known_at(slot: Slot, source: KeyValue, watching: Watching | None) -
 
 
 def _read_before(entry: Entry, whole_at: Micros | None) -> bool:
-    """Whether no read since memory is complete has found the entry."""
     if whole_at is None:
         return entry.recorded_at is not None
     return (entry.recorded_at or 0) < whole_at
@@ -294,6 +284,5 @@ def _newest_of_each(times: Iterable[Mapping[Slot, Micros]]) -> dict[Slot, Micros
 
 
 def _latest(times: Sequence[Micros | None]) -> Micros | None:
-    """The latest time, None if one is unknown."""
     known = [at for at in times if at is not None]
     return max(known) if len(known) == len(times) else None

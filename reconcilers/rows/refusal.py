@@ -17,10 +17,7 @@ OBSERVED = Waiting(Wait.OBSERVING, "")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A repair that is not carried out: the finding's state and kind, and what it waits for.
-
-    ``reason`` ends the sentence of a finding that is only reported.
-    """
+    """A repair that is not carried out: its finding's state, kind, wait or reported reason."""
 
     state: State
     kind: Kind

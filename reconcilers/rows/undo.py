@@ -37,10 +37,7 @@ NOTHING: frozenset[str] = frozenset()
 
 
 def last_repair(history: Iterable[Finding]) -> Finding | str:
-    """The newest repair in a key's log, given from its newest line on; or why there is none.
-
-    An undo that a crash interrupted is taken again: the current row decides.
-    """
+    """The newest repair in a key's log (newest line first), or why there is none to undo."""
     newer: Finding | None = None
     for each in history:
         if each.batch == UNDO:
@@ -85,9 +82,6 @@ def told(repair: Finding, hold: Hold, what: str, now: Micros) -> Finding:
     """A line of the log at ``now`` (µs): who undoes the repair, why, and the result."""
     sentence = f"undo by {hold.who}: {hold.reason}; {what}; the repair was: {repair.sentence}"
     return replace(repair, sentence=sentence, batch=UNDO, tried_at=now, next_look=None)
-
-
-# --- the current row
 
 
 def _changed(repair: Finding, writes: tuple[Write, ...], now: Row | None) -> str | None:
@@ -162,9 +156,6 @@ def _set(value: Value) -> frozenset[str]:
 
 def _elements(row: Row | None, column: str) -> frozenset[str]:
     return NOTHING if row is None else _set(row.get(column))
-
-
-# --- the inverse writes
 
 
 def _inverse(before: Row | None, writes: tuple[Write, ...]) -> Iterable[Write]:

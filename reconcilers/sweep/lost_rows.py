@@ -65,11 +65,7 @@ def reason_of(family: Family, seen: Seen, verdict: Verdict, delay: Micros) -> Ki
 
 @dataclass(frozen=True, slots=True)
 class LostRow:
-    """A row of the listing that is left for a reason.
-
-    ``counted_at`` is when a sweep first counted it for this reason, ``seen_at`` when a sweep last
-    found it (µs).
-    """
+    """A left listing row; ``counted_at``: first for this reason, ``seen_at``: last found (µs)."""
 
     slot: Slot
     reason: Kind
@@ -78,10 +74,7 @@ class LostRow:
 
 
 def covered(group: Finding | None, row: LostRow | None, reason: Kind) -> frozenset[Kind]:
-    """The kinds that a person has accepted for a row, by its reason's finding.
-
-    None, unless the row was counted before that, and its current reason is one of them.
-    """
+    """The kinds accepted for a row counted by then whose reason is one of them; else none."""
     if group is None or row is None or not group.accepted or group.next_look is None:
         return frozenset()
     kinds = COVERED[row.reason]

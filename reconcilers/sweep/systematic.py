@@ -82,10 +82,7 @@ class Extent:
 
 
 def patterns_of(family: Family, suspect: Suspect) -> tuple[Pattern, ...]:
-    """The patterns that a suspect follows; none if a row is missing or extra.
-
-    None either in an index: it has keys only, or one row that collects values of many truth rows.
-    """
+    """The patterns of a suspect; none for a missing or extra row, and none in an index."""
     if suspect.kind is None or suspect.projection != family.listing.name:
         return ()
     return tuple(Pattern(suspect.projection, suspect.kind, each) for each in suspect.columns)
@@ -105,10 +102,7 @@ def place_of(family: Family, pattern: Pattern) -> Slot:
 
 
 def systematic(family: Family, extent: Extent, now: Micros) -> Finding:
-    """The finding for all rows that follow a pattern. Only sweeps look at it.
-
-    ``tried_at`` is when a sweep last found it; ``now`` is µs.
-    """
+    """The finding of a pattern, for sweeps; ``tried_at`` is when it was last found, ``now`` µs."""
     place, pattern = place_of(family, extent.pattern), extent.pattern
     such = ", ".join(text_of(each) for each in extent.examples)
     told = f"{extent}, {such} among them. "

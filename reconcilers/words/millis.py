@@ -8,10 +8,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Millis(int):
-    """A cell of type timestamp: milliseconds since 1970, in 64 bits.
-
-    Its text is an ISO date in UTC, or the number if Python's calendar does not have the year.
-    """
+    """Milliseconds since 1970, in 64 bits; as text an ISO date in UTC, if Python has the year."""
 
     def __str__(self) -> str:
         try:

@@ -39,10 +39,7 @@ def number_of(value: KeyValue) -> int:
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class Slot:
-    """The key of one projection row, as its family declares it.
-
-    A slot without parts stands for the whole table (`reconcilers.words.key.WHOLE_TABLE`).
-    """
+    """The key of one projection row; without parts the whole table (`words.key.WHOLE_TABLE`)."""
 
     key: tuple[KeyValue, ...]
     _hash: int = field(repr=False)
@@ -239,9 +236,6 @@ class Difference:
     columns: tuple[str, ...] = ()
 
 
-# --- verdicts: the results of step 5
-
-
 @dataclass(frozen=True, slots=True)
 class Consistent:
     """Both sides agree."""
@@ -265,10 +259,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A difference that may be repaired from what was seen.
-
-    ``rests_on_memory``: an event that has not been received yet could change this verdict.
-    """
+    """A repairable difference; ``rests_on_memory``: an event still to come could change it."""
 
     difference: Difference
     sentence: str
