@@ -144,10 +144,7 @@ _BUILD: dict[str, Callable[[Projection, Slot, Json], Write]] = {
 
 
 def write_from_json(write: Json, family: Family) -> Write | AddToCounter:
-    """The write, on the projection or tally that the family declares now.
-
-    Raises `Misconfigured` if the family has none of that name.
-    """
+    """The write, on what the family declares now. Raises `Misconfigured` if it declares none."""
     slot = slot_of(family.key, write)
     if write["write"] == "add_to_counter":
         deltas = {Sum(name): delta for name, delta in write["deltas"].items()}

@@ -39,11 +39,7 @@ class Journal(Protocol):
         """Store an open finding, and append its state to the log."""
 
     def decide(self, finding: Finding) -> None:
-        """Store a person's decision: like `put`, but by the servers' clock.
-
-        It replaces the current finding and hides nothing later, whatever the clock of the person's
-        host.
-        """
+        """Store a person's decision: like `put`, by the servers' clock, hiding nothing later."""
 
     def end(self, finding: Finding, end: State) -> None:
         """Close a finding for a person, now: like `close`, but by the servers' clock."""
@@ -61,10 +57,7 @@ class Journal(Protocol):
         """The log of one day (UTC), oldest first, as JSON-ready values."""
 
     def history(self, family: Family, projection: str, slot: Slot) -> Iterator[Finding]:
-        """The log of one slot, newest first, without old lines that have no key.
-
-        It reads day by day, back to the oldest that is stored: take no more than is needed.
-        """
+        """The log of one slot, newest first, read day by day; lines without a key are left out."""
 
     def breakers(self) -> dict[Breaker, str]:
         """The open breakers with their reasons; empty while repairs may continue."""

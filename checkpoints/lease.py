@@ -73,10 +73,7 @@ def time_awake_or_asleep() -> float:
 
 
 class Lease:
-    """One process's claim. ``clock`` gives monotonic seconds.
-
-    ``skew`` is the allowed difference between the clocks of two servers, which count whole seconds.
-    """
+    """One process's claim. ``clock`` gives monotonic seconds; ``skew`` is between two servers."""
 
     def __init__(
         self,
@@ -132,7 +129,7 @@ class Lease:
     def keep(self, stop: Event) -> None:
         """Renew until ``stop`` is set or the lease is released; runs in a thread of the caller's.
 
-        A failed renewal is repeated soon; `holds` tells meanwhile whether time is left. Raises
+        A failed renewal is repeated soon, and `holds` stays true while time is left. Raises
         `AlreadyRunning` if another process has taken the lease.
         """
         often, soon = self.renew_every.total_seconds(), self.renew_every.total_seconds() / 5

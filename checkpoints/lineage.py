@@ -53,10 +53,7 @@ class Lineage(Protocol):
         """Store deletes that were received, or that we will send; durable when this returns."""
 
     def keep_deletes(self, slots: Mapping[SourceInGroup, Collection[Slot]]) -> None:
-        """Store the deletes of a source in a group, and of these slots, without expiry.
-
-        A delete that is remembered again afterwards expires again.
-        """
+        """Store deletes of these slots without expiry, until they are remembered again."""
 
     def truth_deletes(self, source: KeyValue, group: KeyValue) -> Deletes:
         """The received truth deletes of this source in this group."""
@@ -79,10 +76,7 @@ class Lineage(Protocol):
         """Since when every change has been received; None if unknown."""
 
     def watch_from(self, at: Micros, captured: str = "") -> None:
-        """Start watching, or restart it, at this time (µs); earlier sweeps no longer count.
-
-        ``captured`` names the watched tables as they are captured now.
-        """
+        """Start or restart watching at this time (µs); ``captured`` names the watched tables."""
 
     def stop_watching(self) -> None:
         """Stop: changes may have been missed, and no memory is complete until watching restarts."""
@@ -102,7 +96,4 @@ class RawLineage(Protocol):
     """What a glance reads of lineage; `CassandraRawLineage` in `checkpoints.cassandra`."""
 
     def entries(self, keys: Iterable[RawKey]) -> Iterable[RawRow]:
-        """The entries at each slot, undecoded, for `reconcilers.rows.glance.remembered`.
-
-        Raises `Refused` if the columns do not have the types that a glance needs.
-        """
+        """The undecoded entries at each slot. Raises `Refused` if a column has another type."""

@@ -20,11 +20,10 @@ AHEAD = ", ahead"
 
 @dataclass(frozen=True, slots=True)
 class SweepRecord:
-    """One sweep. Times are µs, None if something has not happened.
+    """One sweep. Times are µs, None if something has not happened; ``outcome`` is in words.
 
     ``systems`` are the projections that it compares, ``ranges`` the number of ranges of each table.
-    ``truth_swept_at`` is when all of the truth had been read; ``outcome`` is how it ended, in
-    words.
+    ``truth_swept_at`` is when all of the truth had been read.
     """
 
     began_at: Micros

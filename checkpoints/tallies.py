@@ -28,10 +28,7 @@ def marks_begin(now: Micros) -> Micros:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some UIDs of a mailbox: their sums, when they were counted, and when they last changed (µs).
-
-    A value is None if it never happened.
-    """
+    """Some UIDs: their sums, when they were counted and last changed (µs); None if never."""
 
     sums: Sums | None = None
     counted_at: Micros | None = None
@@ -60,10 +57,7 @@ class Tallies(Protocol):
     """The last counts of mailboxes."""
 
     def marked_in_this_width_since(self, now: Micros) -> Micros:
-        """Since when (µs) all marks have this chunk width; ``now`` if they did not.
-
-        The process that counts calls it when it begins.
-        """
+        """Since when (µs) all marks have this chunk width; ``now`` if they have another."""
 
     def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
         """Store that these chunks changed at a time (µs); durable when this returns."""
@@ -88,8 +82,4 @@ class Rounds(Protocol):
         """The number of rounds that have been claimed."""
 
     def claim(self, tally: str, key: str, after: int) -> bool:
-        """Claim the round after ``after``; False if another process has claimed it.
-
-        A lightweight transaction: of several attempts, one succeeds. After `Retryable` it is
-        unknown.
-        """
+        """Claim the round after ``after``; False if another has it. `Retryable`: unknown."""

@@ -41,10 +41,7 @@ class CassandraBookmarks:
         )
 
     def record(self, bookmark: Bookmark) -> Bookmark:
-        """Store it as the newest.
-
-        Its write timestamp is the recording time, so a clock that steps back cannot hide it.
-        """
+        """Store it as the newest; its write timestamp is the recording time, which only grows."""
         newest = self.newest(bookmark.stream)
         at = after(newest.recorded_at if newest else None, self._clock())
         bookmark = replace(bookmark, recorded_at=at)

@@ -87,7 +87,6 @@ def _translated(error: Exception, doing: str) -> ReconcilerError:
 
 
 def _from_every_host(error: NoHostAvailable, message: str) -> ReconcilerError:
-    """The error if no host served the request: `Refused` if all refused for good, for example."""
     causes = list(error.errors.values()) if isinstance(error.errors, dict) else []
     if causes and all(isinstance(cause, NEVER) for cause in causes):
         return Refused(message)

@@ -94,5 +94,4 @@ def _place(hold: Hold) -> tuple[str, int, str, str]:
 
 
 def _bucket(key: str) -> int:
-    """The partition of a key, equal in every process and version, as for findings."""
     return zlib.crc32(key.encode()) % BUCKETS

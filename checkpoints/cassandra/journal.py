@@ -103,8 +103,6 @@ class CassandraJournal:
             " WHERE scope = ? AND breaker = ? AND opened_at = ?"
         )
 
-    # --- findings -------------------------------------------------------------------------------
-
     def recall(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Finding]:
         """The open findings at these slots, by a few reads for many slots."""
         by_bucket: dict[int, list[str]] = defaultdict(list)
@@ -142,7 +140,6 @@ class CassandraJournal:
         return int(server) * 1000
 
     def _written(self, finding: Finding) -> Micros:
-        """The write time (µs) of the current finding, 0 if there is none."""
         rows = self._store.rows("reading a finding", self._at, *_place(finding))
         return max((at or 0 for (at,) in rows), default=0)
 
@@ -222,8 +219,6 @@ class CassandraJournal:
             self._log_kept,
         )
         return self._append, values
-
-    # --- breakers -------------------------------------------------------------------------------
 
     def breakers(self) -> dict[Breaker, str]:
         """The open breakers, each with the reason of its first opening."""

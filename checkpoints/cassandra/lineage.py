@@ -108,8 +108,6 @@ class CassandraLineage:
         )
         self._group_delete = insert(tables.group_deletes, self._key[:1])
 
-    # --- entries --------------------------------------------------------------------------------
-
     def of_sources(self, sources: Sequence[KeyValue]) -> dict[KeyValue, list[Entry]]:
         """The entries of each source in all groups."""
         requests = (
@@ -189,8 +187,6 @@ class CassandraLineage:
             for group in in_groups(together, ROWS_A_BATCH):
                 yield self._store.batch(group)
 
-    # --- deletes --------------------------------------------------------------------------------
-
     def remember_deletes(self, deletes: Iterable[Delete]) -> None:
         """Store deletes that were received, or will be sent; durable when this returns."""
         single = (
@@ -266,8 +262,6 @@ class CassandraLineage:
         return any(
             True for _row in self._store.rows("reading truth deletes", self._group_deletes, *key)
         )
-
-    # --- watching -------------------------------------------------------------------------------
 
     def watching(self) -> Watching | None:
         """Since when every change has been received; None if unknown."""

@@ -13,7 +13,6 @@ from reconcilers.rows.memory import Entry
 from reconcilers.words.key import KeyColumn
 
 Writes = dict[tuple[str, ...], PreparedStatement]
-"""The statements by the assignments that they make."""
 SET = ("in_truth = true", "recorded_at = ?", "had_at = ?")
 
 

@@ -24,10 +24,7 @@ class CassandraOwner:
         return next((james for (james,) in rows), None)
 
     def claim(self, james: str) -> str:
-        """Claim it unless it has an owner; return the owner.
-
-        It is read first and last, because the answer of the transaction may be lost.
-        """
+        """Claim it unless it has an owner; return the owner, read again if the answer was lost."""
         if self.owner() is None:
             list(self._store.rows("taking our own keyspace", self._take, james))
         return self.owner() or james

@@ -64,10 +64,7 @@ def _as_bytes(columns: Iterable[Any]) -> list[Any]:
 
 
 class RawReads:
-    """A second session on a session's cluster, created when first needed; both close together.
-
-    ``consistency`` is the level of each read.
-    """
+    """A second session on a session's cluster, created when first needed; both close together."""
 
     def __init__(self, session: Session, consistency: int) -> None:
         self._beside, self._consistency = session, consistency

@@ -65,10 +65,7 @@ class Store:
         )
 
     def prepare(self, cql: str) -> PreparedStatement:
-        """Prepare a statement; ``$ks`` stands for the keyspace.
-
-        Raises `Refused` if a table is missing, `Unreachable` if no host answers.
-        """
+        """Prepare a statement; ``$ks`` is the keyspace. Raises `Refused`, `Unreachable`."""
         with translated(f"preparing a statement on keyspace {self.keyspace}"):
             prepared = self._session.prepare(cql.replace("$ks", self.keyspace))
         prepared.is_idempotent = True
@@ -92,10 +89,7 @@ class Store:
             yield from self._send((statement, values)).result()
 
     def run(self, doing: str, requests: Iterable[Request]) -> None:
-        """Send all, a bounded number in flight; return when each is acknowledged.
-
-        Raises at the first failure; other requests may have been applied or not.
-        """
+        """Send all, a bounded number in flight. Raises at the first failure, the rest unknown."""
         for _row in self.gather(doing, requests):
             pass
 
@@ -121,8 +115,7 @@ class Store:
     def by_replica(self, groups: Iterable[Sequence[Request]], most: int) -> Iterator[Request]:
         """Groups of writes, each of one partition, in batches for the same replicas.
 
-        A group is applied as one. A batch has at most ``most`` writes, or one larger group. If the
-        driver does not know the replicas, each group is sent alone.
+        A group is applied as one. A batch has at most ``most`` writes, or one larger group.
         """
         metadata = self._session.cluster.metadata
         waiting: dict[tuple[Any, ...], list[Request]] = defaultdict(list)

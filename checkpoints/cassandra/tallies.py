@@ -25,10 +25,7 @@ KEPT = int(timedelta(days=MARKS_KEPT_DAYS).total_seconds())
 
 
 class CassandraTallies:
-    """`checkpoints.tallies.Tallies` on the tables tallies and tally_marks.
-
-    ``width`` is the number of UIDs in a chunk. With another width everything is counted again.
-    """
+    """`checkpoints.tallies.Tallies`; another ``width`` (UIDs in a chunk) restarts all counts."""
 
     def __init__(self, store: Store, width: int, clock: Callable[[], Micros] = now_micros) -> None:
         self._store = store

@@ -60,10 +60,7 @@ def statements(cql: str, keyspace: str) -> Iterator[str]:
 
 
 def made_by(statement: str) -> tuple[str, Columns]:
-    """The table that a statement creates or extends, and the columns that it adds.
-
-    Raises ValueError for a statement that a step may not have.
-    """
+    """The table and columns that a statement adds. Raises ValueError if a step may not have it."""
     match statement.split():
         case ["CREATE", "TABLE", "IF", "NOT", "EXISTS", table, "(", *_]:
             lines = statement.splitlines()

@@ -61,10 +61,7 @@ class SchemaStore(RowStore, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SchemaGap:
-    """What a keyspace lacks of what this product needs; nothing if ``todo`` is empty.
-
-    ``what`` names unfinished steps, and tables and columns that somebody has dropped.
-    """
+    """What a keyspace lacks: ``what`` in words, ``todo`` as actions; empty if nothing is."""
 
     what: tuple[str, ...] = ()
     todo: tuple[Action, ...] = ()
