@@ -1,1 +1,1 @@
-"""What survives a crash: journal, lineage, bookmarks, lease, the checkpoint's fingerprint."""
+"""The state that survives a crash: journal, lineage, bookmarks, lease, expiries, counts."""

@@ -1,9 +1,8 @@
-"""Bookmarks: up to where each topic has been *settled*. All that a fresh start needs.
+"""Bookmarks: the *settled* offsets of each topic, all that a fresh start needs (the port).
 
-An offset is settled when its record, and every one before it in its partition, has been looked at:
-what became of it is in the journal, the counters were told, what could not be decoded is a dead
-letter. A stream that begins at its newest bookmark looks at nothing twice but what a crash
-interrupted, and skips nothing.
+An offset is settled when its record and all before it in its partition have been looked at. Every
+effect is then stored: findings in the journal, counts of changes, and dead letters. A stream that
+starts at its newest bookmark skips nothing, and repeats only what a crash interrupted.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Offsets = Mapping[str, Mapping[int, int]]
 """The next offset to read, by topic and partition."""
 
 Place = tuple[str, int]
-"""A partition: the topic's name and the number."""
+"""A partition: the topic's name and the partition's number."""
 
 Positions = Mapping[Place, int]
 """The next offset to read, by partition."""
@@ -28,7 +27,7 @@ Positions = Mapping[Place, int]
 
 @dataclass(frozen=True, slots=True)
 class KafkaIds:
-    """What tells a topic from another of its name, and a cluster from another at its address."""
+    """The ids that distinguish topics of one name, and clusters at one address."""
 
     cluster: str = ""
     topics: Mapping[str, str] = field(default_factory=dict)
@@ -36,11 +35,11 @@ class KafkaIds:
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """Up to where one stream has settled its topics.
+    """The offsets up to which one stream has settled its topics.
 
-    ``ids`` are those that the topics had when they were read; empty where they are not known.
-    ``heard`` says how far each lane of canaries was heard without a gap.
-    ``recorded_at`` (µs) is given by `Bookmarks.record`; it only goes up.
+    ``ids`` are those of the topics when they were read; empty if unknown. ``heard`` has by lane how
+    far canaries were received without a gap. `Bookmarks.record` sets ``recorded_at`` (µs), which
+    only increases.
     """
 
     stream: str
@@ -52,34 +51,34 @@ class Bookmark:
 
 
 class Bookmarks(Protocol):
-    """Implementations: `CassandraBookmarks` in `checkpoints.cassandra`, `MemoryBookmarks`."""
+    """Implementations: `checkpoints.cassandra.CassandraBookmarks`, the fake `MemoryBookmarks`."""
 
     def record(self, bookmark: Bookmark) -> Bookmark:
-        """Keep it as the stream's newest (one writer a stream); returns it with its time."""
+        """Store it as the stream's newest, by one writer only; return it with its time."""
 
     def newest(self, stream: str) -> Bookmark | None:
-        """The bookmark recorded last, None if the stream has recorded none."""
+        """The bookmark recorded last, None if the stream has none."""
 
     def name(self, bookmark: Bookmark, name: str) -> Bookmark:
-        """Keep it under a name, for good; an older one of that name is replaced."""
+        """Store it permanently under a name; an older one of that name is replaced."""
 
     def named(self, stream: str, name: str) -> Bookmark | None:
-        """The bookmark with this name, None when there is none."""
+        """The bookmark with this name, None if there is none."""
 
     def all_named(self, stream: str) -> tuple[Bookmark, ...]:
-        """Those with a name, by name."""
+        """The bookmarks with a name, ordered by name."""
 
     def forget(self, stream: str, name: str) -> None:
-        """Remove the one with this name; nothing changes where there is none."""
+        """Remove the bookmark with this name, if there is one."""
 
 
 def after(last: Micros | None, now: Micros) -> Micros:
-    """A recording time: now, but later than the last whatever the clock does."""
+    """A recording time (µs): ``now``, but always later than ``last``."""
     return now if last is None else max(now, last + 1)
 
 
 def flat(offsets: Offsets) -> dict[Place, int]:
-    """Offsets by partition."""
+    """The offsets by partition."""
     return {
         (topic, number): offset
         for topic, partitions in offsets.items()
@@ -88,7 +87,7 @@ def flat(offsets: Offsets) -> dict[Place, int]:
 
 
 def numbered(told: Mapping[str, Mapping[str, int]]) -> dict[str, dict[int, int]]:
-    """Offsets as they come from JSON, which has only text as keys: partitions are numbers."""
+    """Offsets from JSON, whose keys are text: the partitions become numbers."""
     return {
         topic: {int(number): offset for number, offset in partitions.items()}
         for topic, partitions in told.items()
@@ -96,7 +95,7 @@ def numbered(told: Mapping[str, Mapping[str, int]]) -> dict[str, dict[int, int]]
 
 
 def nested(positions: Positions) -> dict[str, dict[int, int]]:
-    """Positions by topic, then by partition."""
+    """The positions by topic, then by partition."""
     found: dict[str, dict[int, int]] = {}
     for (topic, number), offset in positions.items():
         found.setdefault(topic, {})[number] = offset

@@ -1,4 +1,4 @@
-"""The clock that stands behind the log's times, and its one unit: µs. Replaced in tests."""
+"""The clock of the log's times, in µs. Tests replace it."""
 
 import time
 
@@ -6,19 +6,19 @@ from reconcilers.words.model import Micros
 
 HOUR: Micros = 3_600_000_000
 MICROS_A_MILLI: Micros = 1_000
-"""Spark's times, and those of bookmarks where they are kept, are ms."""
+"""Spark's times, and stored times of bookmarks, are in ms."""
 
 
 def now_micros() -> Micros:
-    """Now (µs since the epoch)."""
+    """The time now (µs since the epoch)."""
     return time.time_ns() // 1000
 
 
 def to_micros(seconds: float) -> Micros:
-    """Seconds, as people and libraries give them, in µs."""
+    """Seconds in µs."""
     return round(seconds * 1e6)
 
 
 def to_seconds(micros: Micros) -> float:
-    """µs in seconds, as people, metrics and libraries want them."""
+    """µs in seconds."""
     return micros / 1e6

@@ -1,12 +1,12 @@
-"""Rows, writes and findings as JSON, and back exactly.
+"""Rows, writes and findings as JSON, and exactly back.
 
-What JSON does not have is an object with one member that names the type::
+A value without a JSON type is an object with one member, which names the type::
 
     {"uuid": "…"}   {"datetime": "2026-11-21T10:00:00.123000"}   {"set": ["a", "b"]}
 
-A date that no calendar of ours has stands there as a number, of milliseconds since 1970. A write is
-kept with its projection's name; reading resolves it through the family, so that nothing is rebuilt
-that the family no longer declares.
+A date outside Python's calendar is a number of milliseconds since 1970. A write is stored with the
+name of its projection. Reading finds the projection in the family, so a projection that the family
+no longer declares is not rebuilt.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Json = dict[str, Any]
 
 
 def value_to_json(value: Value) -> object:
-    """A cell as JSON; dates are in UTC and name no zone."""
+    """A cell as JSON. Dates are in UTC, without a zone."""
     match value:
         case UUID():
             return {"uuid": str(value)}
@@ -55,7 +55,7 @@ def value_to_json(value: Value) -> object:
 
 
 def value_from_json(value: object) -> Value:
-    """The cell that `value_to_json` wrote. Raises ValueError for anything else."""
+    """The cell of a JSON value made by `value_to_json`. Raises ValueError for any other."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -72,7 +72,7 @@ def value_from_json(value: object) -> Value:
 
 
 def row_to_json(row: Row) -> Json:
-    """A row with its write times (µs)."""
+    """A row with its write times (µs) as JSON."""
     return {
         "cells": {column: value_to_json(value) for column, value in row.cells.items()},
         "written": dict(row.written),
@@ -80,7 +80,7 @@ def row_to_json(row: Row) -> Json:
 
 
 def row_from_json(row: Json) -> Row:
-    """The row that `row_to_json` wrote."""
+    """The row of a JSON value made by `row_to_json`."""
     return Row(
         {column: value_from_json(value) for column, value in row["cells"].items()},
         dict(row["written"]),
@@ -88,7 +88,7 @@ def row_from_json(row: Json) -> Row:
 
 
 def write_to_json(write: Write | AddToCounter, family: Family) -> Json:
-    """A guarded write; raises ValueError for a kind that the journal does not know."""
+    """A guarded write as JSON. Raises ValueError for an unknown kind of write."""
     slot = named(family.key, write.slot.key)
     if isinstance(write, AddToCounter):
         return _counter_to_json(write, slot)
@@ -144,10 +144,7 @@ _BUILD: dict[str, Callable[[Projection, Slot, Json], Write]] = {
 
 
 def write_from_json(write: Json, family: Family) -> Write | AddToCounter:
-    """The write, on the projection or tally as the family declares it now.
-
-    Raises `Misconfigured` when the family has no such.
-    """
+    """The write, on what the family declares now. Raises `Misconfigured` if it declares none."""
     slot = slot_of(family.key, write)
     if write["write"] == "add_to_counter":
         deltas = {Sum(name): delta for name, delta in write["deltas"].items()}
@@ -160,7 +157,7 @@ def write_from_json(write: Json, family: Family) -> Write | AddToCounter:
 
 
 def _sent_to(kept: Tally, write: Json) -> Tally:
-    """The tally of the table that was written: another one of that name may be kept by now."""
+    """The tally of the table that was written; the installation may use another one by now."""
     table = write["table"]
     if table == kept.table:
         return kept
@@ -182,7 +179,7 @@ def _declared(name: str, family: str, declared: Iterable[Declared]) -> Declared:
 
 
 def finding_to_json(finding: Finding, family: Family) -> Json:
-    """A finding of this family, all its fields: its key and source under their declared names."""
+    """A finding as JSON, with all fields; its key and source have their declared names."""
     return {
         "family": finding.family,
         "projection": finding.projection,
@@ -206,7 +203,7 @@ def finding_to_json(finding: Finding, family: Family) -> Json:
 
 
 def finding_from_json(finding: Json, family: Family) -> Finding:
-    """The finding that `finding_to_json` wrote; raises as `write_from_json` does."""
+    """The finding of a JSON value made by `finding_to_json`. Raises as `write_from_json` does."""
     before = finding["before"]
     return Finding(
         family=finding["family"],
@@ -231,21 +228,21 @@ def finding_from_json(finding: Json, family: Family) -> Finding:
 
 
 def waiting_to_json(waiting: Waiting | None) -> Json | None:
-    """What a finding waits for."""
+    """A wait as JSON, None for no wait."""
     return None if waiting is None else {"wait": waiting.wait.value, "why": waiting.why}
 
 
 def waiting_from_json(waiting: Json | None) -> Waiting | None:
-    """The value that `waiting_to_json` wrote."""
+    """The wait of a JSON value made by `waiting_to_json`."""
     return None if waiting is None else Waiting(Wait(waiting["wait"]), waiting["why"])
 
 
 def log_line(finding: Finding, family: Family, state: State, at: int) -> Json:
-    """What the log says of a finding that came to a state at a time (µs)."""
+    """The log line of a finding that came to a state ``at`` a time (µs)."""
     waits = finding.waits if state in WAITING else None
     return {"at": at, **finding_to_json(replace(finding, state=state, waits=waits), family)}
 
 
 def text_of(value: object) -> str:
-    """JSON as it stands in a text column."""
+    """Compact JSON for a text column."""
     return json.dumps(value, separators=(",", ":"))

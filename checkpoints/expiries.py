@@ -1,6 +1,6 @@
-"""Expiries: when a cell written with a TTL is gone, no event tells; a look is due then (the port).
+"""Expiries: when a cell with a TTL expires, no event reports it, and a look is due (the port).
 
-Implementations: `checkpoints.cassandra.CassandraExpiries`, and the fake
+Implementations: `checkpoints.cassandra.CassandraExpiries` and the fake
 `tests.fakes.checkpoints.memory.MemoryExpiries`.
 """
 
@@ -14,12 +14,12 @@ from typing import Protocol
 from reconcilers.words.model import KeyValue, Micros, Slot
 
 KEPT_AFTER_DUE = timedelta(days=8)
-"""A day longer than bookmarks: a stream that starts again reads on from its newest."""
+"""A day longer than bookmarks: a stream that restarts continues from its newest bookmark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """A slot to be looked at when a cell has expired: ``due``, µs. ``source`` if it is known."""
+    """A slot to look at when a cell has expired, at ``due`` (µs). ``source`` is None if unknown."""
 
     slot: Slot
     source: KeyValue | None
@@ -27,10 +27,10 @@ class Expiry:
 
 
 class Expiries(Protocol):
-    """What expires when; each stream keeps for itself how far it has looked."""
+    """The expected expiries. Each stream stores for itself how far it has looked."""
 
     def expect(self, expiries: Iterable[Expiry]) -> None:
-        """Remember them; idempotent."""
+        """Store them; idempotent."""
 
     def between(self, after: Micros, until: Micros) -> Iterator[Expiry]:
-        """Those due later than ``after``, up to and including ``until``, in the order of time."""
+        """The expiries due after ``after`` and no later than ``until`` (µs), ordered by time."""

@@ -1,7 +1,7 @@
-"""What is known of the slice that a stream fails at: it outlives a process that is killed by it.
+"""The slice that a stream fails at, stored so that it survives a killed process (the port).
 
-A row that is there when a stream starts means that the process before did not end as it should:
-it was killed, or a slice had failed. One that ends with nothing failing leaves no row.
+If a row exists when a stream starts, the earlier process was killed or a slice had failed. A stream
+that stops while nothing fails leaves no row.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from reconcilers.words.model import Micros
 
 @dataclass(frozen=True, slots=True)
 class FailingSlice:
-    """A slice that was tried and not settled, by its name; without a name nothing fails.
+    """A slice that was tried and not settled; ``name`` is empty if nothing fails.
 
-    ``times`` are its attempts, since when (µs); ``unheard`` those of which nothing was heard, as of
-    a process that was killed. ``end`` is where the slice ended that was tried last. While parts are
-    taken, up to the positions ``until``, each has at most ``most`` records; 0: slices are whole.
+    ``times`` is the number of attempts since ``since`` (µs), ``unheard`` of those without an
+    outcome, as after a killed process. ``end`` is where the slice tried last ended. Up to the
+    positions ``until`` it is split into parts of at most ``most`` records; 0: it is tried whole.
     """
 
     name: str = ""
@@ -33,13 +33,13 @@ class FailingSlice:
 
 
 class FailingSlices(Protocol):
-    """Implementations: `CassandraFailingSlices`, `MemoryFailingSlices`."""
+    """Implementations: `CassandraFailingSlices`, and the fake `MemoryFailingSlices`."""
 
     def of(self, stream: str) -> FailingSlice | None:
-        """What this stream has left, None where it ended as it should, or never ran."""
+        """The failing slice of this stream, None after a clean stop or before the first run."""
 
     def keep(self, stream: str, failing: FailingSlice) -> None:
         """Replace it; durable when this returns."""
 
     def forget(self, stream: str) -> None:
-        """The stream ends as it should."""
+        """Remove it at a clean stop."""

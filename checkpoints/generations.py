@@ -13,14 +13,14 @@ from reconcilers.words.model import Micros
 
 
 class GenerationStore(Protocol):
-    """Of one installation."""
+    """The generations of one installation."""
 
     def read(self) -> Generations:
-        """What each table holds now. Raises `Retryable`, `Refused` where a table is missing."""
+        """The generation of each table. Raises `Retryable`, or `Refused` if a table is missing."""
 
     def replace(self, found: Generations, by: Micros) -> bool:
-        """Give this generation (µs) to table after table while each still holds what was ``found``.
+        """Set this generation (µs) in table after table, while each still has what was ``found``.
 
-        `owner` comes last. Returns whether every table has taken it: one that was truncated or
-        raised since then keeps what it holds, and so do those after it. Raises as `read` does.
+        `owner` is the last. Returns whether every table took it. A table that was truncated or
+        raised meanwhile keeps its value, and so do those after it. Raises as `read` does.
         """

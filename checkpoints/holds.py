@@ -1,7 +1,7 @@
-"""The holds that persons have put on keys: which stand, and how others ended (the port).
+"""The holds that persons have put on keys, ended ones included (the port).
 
-Implementations: `checkpoints.cassandra.CassandraHolds` (the real one) and
-`tests.fakes.checkpoints.holds.MemoryHolds` (the fake); one contract test runs against both.
+Implementations: `checkpoints.cassandra.CassandraHolds` and the fake
+`tests.fakes.checkpoints.holds.MemoryHolds`; one contract test runs against both.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from reconcilers.words.model import Slot
 
 
 class Holds(Protocol):
-    """Of one keyspace of ours. Ending one writes cells of its own, so clocks undo nothing."""
+    """The holds of one keyspace. An end has cells of its own, so no clock can undo it."""
 
     def place(self, hold: Hold) -> None:
-        """It stands for every process that asks from now on, when this returns."""
+        """Store a hold, which is in force for every later reader when this returns."""
 
     def standing(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Hold]:
-        """Those of these slots that nobody has ended; of several at one slot the oldest."""
+        """The holds in force at these slots; of several at one slot the oldest."""
 
     def end(self, hold: Hold, by: Resumed) -> None:
-        """A person has released the key: every hold that stands at its slot ends so."""
+        """End every hold at the slot of this one: a person has released the key."""
 
     def withdraw(self, hold: Hold, by: Resumed) -> None:
-        """This one alone ends; others that stand at its slot go on."""
+        """End this hold only; others at its slot stay in force."""
 
     def all(self, family: Family) -> Iterator[Hold]:
-        """All that stand, in no order, each slot once."""
+        """All holds in force, unordered, each slot once."""

@@ -1,10 +1,10 @@
 """The lease: only one live stream repairs a keyspace. The port and its rules.
 
-Kept in Cassandra by lightweight transactions with a TTL. It is renewed at a third of its time, and
-trusted for two thirds after the last renewal was *sent*, judged by a clock that only goes up. The
-servers end it, each by its own clock: its TTL is longer than it is trusted by at least what their
-clocks may differ while repairs go on. A stream that was paused finds out before it writes, and its
-writes are guarded anyway.
+It is stored in Cassandra by lightweight transactions with a TTL. It is renewed at a third of its
+time. It is trusted for two thirds after the last renewal was *sent*, by a monotonic clock. The
+servers end it by their own clocks. Its TTL is therefore longer than the trusted time, by at least
+the difference of clocks that repairs allow. A stream that was suspended notices the loss before it
+writes, and its writes are guarded anyway.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from reconcilers.words.errors import AlreadyRunning, Refused, Retryable
 log = logging.getLogger(__name__)
 
 LASTS = timedelta(seconds=60)
-"""The least."""
+"""The shortest time of a lease."""
 SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a lease: an id that no other process has, and the host to look at."""
+    """The holder of a lease: an id that no other process has, and its host."""
 
     id: str
     host: str
@@ -37,7 +37,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """How long its holder trusts a lease, and how long it lives at the servers."""
+    """How long its holder trusts a lease, and how long the servers store it."""
 
     trusted: timedelta
     lives: timedelta
@@ -50,33 +50,30 @@ class LeaseTimes:
 
 
 class LeaseStore(Protocol):
-    """Implementations: `CassandraLease` in `checkpoints.cassandra`, `MemoryLease`."""
+    """Implementations: `checkpoints.cassandra.CassandraLease`, and the fake `MemoryLease`."""
 
     def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:
-        """Take the lease if nobody has it, renew it if this holder has: who holds it now.
+        """Take the lease if it is free, or renew it for this holder; return the current holder.
 
-        Whole seconds; a part of one counts as one. Raises `Retryable` when that is not known;
-        taking it again is then right.
+        The time is rounded up to whole seconds. Raises `Retryable` if the outcome is unknown; take
+        the lease again then.
         """
 
     def leave(self, name: str, holder: Holder) -> None:
         """End the lease if this holder has it."""
 
     def held_by(self, name: str) -> Holder | None:
-        """Who holds it now, None when nobody does."""
+        """The current holder, None if there is none."""
 
 
 def time_awake_or_asleep() -> float:
-    """Seconds on a clock that only goes up, also while the machine is suspended (where it can)."""
+    """Monotonic seconds, including time while the machine is suspended if the system counts it."""
     boot_time = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot_time is None else time.clock_gettime(boot_time)
 
 
 class Lease:
-    """One process's claim. ``clock`` gives seconds that only go up.
-
-    ``skew`` is what the clocks of two servers may differ by; they tell whole seconds only.
-    """
+    """One process's claim. ``clock`` gives monotonic seconds; ``skew`` is between two servers."""
 
     def __init__(
         self,
@@ -98,14 +95,14 @@ class Lease:
 
     @property
     def renew_every(self) -> timedelta:
-        """Half of the time in which it is trusted."""
+        """Half of the trusted time."""
         return self._times.trusted / 2
 
     def acquire(self) -> None:
         """Take the lease, or renew it.
 
-        Raises `AlreadyRunning` naming the holder when another has it, `Retryable` when nobody
-        answers (what was held until then is still judged by time).
+        Raises `AlreadyRunning`, with the holder's name, if another has it. Raises `Retryable` if no
+        server answers; time still decides whether an earlier lease holds.
         """
         with self._asking:
             self._released = False
@@ -124,16 +121,16 @@ class Lease:
         self._renewed_at = asked_at
 
     def holds(self) -> bool:
-        """Whether nobody else can have the lease now. Ask before every repair."""
+        """Whether no other process can have the lease now. Call it before every repair."""
         if self._renewed_at is None:
             return False
         return self._clock() - self._renewed_at < self._times.trusted.total_seconds()
 
     def keep(self, stop: Event) -> None:
-        """Renew until told to stop, or released; for a thread of the caller's.
+        """Renew until ``stop`` is set or the lease is released; runs in a thread of the caller's.
 
-        A failed renewal is tried again soon; `holds` says meanwhile whether time is left. Raises
-        `AlreadyRunning` when the lease is lost to another.
+        A failed renewal is repeated soon, and `holds` stays true while time is left. Raises
+        `AlreadyRunning` if another process has taken the lease.
         """
         often, soon = self.renew_every.total_seconds(), self.renew_every.total_seconds() / 5
         pause = often
@@ -144,12 +141,12 @@ class Lease:
                         return
                     self._take()
                 pause = often
-            except (Retryable, Refused) as error:  # a cluster refuses, too, what it cannot look up
+            except (Retryable, Refused) as error:  # a cluster also refuses what it cannot look up
                 log.warning("the lease %s could not be renewed yet: %s", self._name, error)
                 pause = soon
 
     def release(self) -> None:
-        """A clean stop: the next stream need not wait. Raises `Retryable` when nobody answers."""
+        """End the lease, so that the next stream need not wait. Raises `Retryable`."""
         with self._asking:
             self._released = True
             self._renewed_at = None

@@ -1,9 +1,9 @@
-"""Lineage: remembering which projection keys were seen (the port, and what it means).
+"""Lineage: a record of the projection keys that were seen (the port).
 
-A truth delete may name no row and a projection delete no source (a message's names no UID, its
-row's no message), so both sides of each row that a
-look reads are remembered here. Only what is absent is written. When both sides are gone an entry is
-kept for `KEPT_AFTER_LOSS` more, because late writes come.
+A truth delete may name no row, and a projection delete no source: a message's delete names no UID,
+a row's delete no message. Both sides of each row that a look reads are therefore stored here, if
+they are not stored yet. When both sides are gone, an entry lasts for `KEPT_AFTER_LOSS` more,
+because late writes may arrive.
 """
 
 from __future__ import annotations
@@ -20,89 +20,80 @@ from reconcilers.words.model import KeyValue, Micros, Slot
 KEPT_AFTER_LOSS = timedelta(days=20)
 Delete = TruthDelete | ProjectionDelete | OwnDelete
 SourceInGroup = tuple[KeyValue, KeyValue]
-"""A source, and a group that it has slots in."""
+"""A source, and a group in which it has slots."""
 
 
 class Lineage(Protocol):
-    """Implementations: `CassandraLineage` in `checkpoints.cassandra`, `MemoryLineage`."""
+    """Implementations: `checkpoints.cassandra.CassandraLineage`, and the fake `MemoryLineage`."""
 
     def of_sources(self, sources: Sequence[KeyValue]) -> dict[KeyValue, list[Entry]]:
-        """Entries of each source, all groups. Sources without any are left out."""
+        """The entries of each source in all groups. Sources without entries are left out."""
 
     def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, list[Entry]]:
-        """The sources ever seen at each slot. Slots without any are left out."""
+        """The entries at each slot. Slots without entries are left out."""
 
     def of_group(self, group: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
-        """Every slot of a group with a source seen there (paged)."""
+        """Every slot of a group, with a source seen there, read in pages."""
 
     def of_group_from(self, group: KeyValue, first: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
-        """The same from a value of the second key column on, in its order."""
+        """The slots of a group from a value of the second key column on, in its order."""
 
     def remember(self, entries: Iterable[Entry]) -> None:
-        """Write entries, both ways round; idempotent; renews one that was expiring.
+        """Store entries in both tables, without expiry; idempotent.
 
-        Only for an entry that is absent, that lacks ``recorded_at``, that is expiring, or of which
-        ``had_at`` is newer (given as it was read): the earliest ``recorded_at`` counts, and a later
-        one would replace it. ``in_truth`` of an entry that has it is never taken back.
+        Call it only for an entry that is absent, expiring, without ``recorded_at``, or with a newer
+        ``had_at``, as it was read. The earliest ``recorded_at`` counts, and a later one would
+        replace it. ``in_truth`` is never unset.
         """
 
     def expire(self, entries: Iterable[Entry]) -> None:
-        """Both sides are gone: keep the entries for `KEPT_AFTER_LOSS` more."""
+        """Let entries of which both sides are gone expire after `KEPT_AFTER_LOSS`."""
 
     def remember_deletes(self, deletes: Iterable[Delete]) -> None:
-        """These deletes were seen, or are about to be sent by us: durable when this returns."""
+        """Store deletes that were received, or that we will send; durable when this returns."""
 
     def keep_deletes(self, slots: Mapping[SourceInGroup, Collection[Slot]]) -> None:
-        """Keep for good what was heard of deletes of a source in a group, and of these its slots.
-
-        A delete that is remembered again afterwards may be forgotten again.
-        """
+        """Store deletes of these slots without expiry, until they are remembered again."""
 
     def truth_deletes(self, source: KeyValue, group: KeyValue) -> Deletes:
-        """The truth deletes seen for this source in this group."""
+        """The received truth deletes of this source in this group."""
 
     def truth_deletes_of(
         self, sources: Mapping[KeyValue, Collection[KeyValue]]
     ) -> dict[SourceInGroup, Deletes]:
-        """As `truth_deletes`, of many sources by group, in few reads; each of them is there."""
+        """The truth deletes of many sources by group, in few reads; the result has each of them."""
 
     def projection_deletes(self, slot: Slot) -> RowDeletes:
-        """The deletes seen for this projection row, and when we have sent one."""
+        """The received deletes of this projection row, and when we sent one."""
 
     def projection_deletes_of(self, slots: Iterable[Slot]) -> dict[Slot, RowDeletes]:
-        """As `projection_deletes`, of many rows, in few reads; each of them is there."""
+        """The deletes of many projection rows, in few reads; the result has each row."""
 
     def truth_deletes_in_group(self, group: KeyValue, since: Micros, until: Micros) -> bool:
-        """Whether any truth delete of this group was written between two times (µs)."""
+        """Whether a truth delete of this group was written between two times (µs, inclusive)."""
 
     def watching(self) -> Watching | None:
-        """Since when every change has been heard; None while that is not known."""
+        """Since when every change has been received; None if unknown."""
 
     def watch_from(self, at: Micros, captured: str = "") -> None:
-        """Watching begins (anew) at this time (µs); no sweep from before it counts.
-
-        ``captured`` names the watched tables as they are captured now.
-        """
+        """Start or restart watching at this time (µs); ``captured`` names the watched tables."""
 
     def stop_watching(self) -> None:
-        """Changes may have been missed: nothing is whole until watching begins anew."""
+        """Stop: changes may have been missed, and no memory is complete until watching restarts."""
 
     def mark_swept(self, at: Micros, since: Micros) -> None:
-        """A sweep counts; the truth half of it ended at this time (µs).
+        """Store that the truth half of a sweep ended at this time (µs).
 
-        Only of the memory that began at ``since`` (µs): where it has begun anew, or does while this
-        is written, nothing is marked.
+        It counts only for the memory that began at ``since`` (µs). If memory has restarted, or
+        restarts meanwhile, nothing is marked.
         """
 
     def mark_listed(self, at: Micros, since: Micros) -> None:
-        """The same of its listing half."""
+        """Store that the listing half of a sweep ended; ``at`` and ``since`` as in `mark_swept`."""
 
 
 class RawLineage(Protocol):
-    """What a glance asks of lineage; `CassandraRawLineage` in `checkpoints.cassandra`."""
+    """What a glance reads of lineage; `CassandraRawLineage` in `checkpoints.cassandra`."""
 
     def entries(self, keys: Iterable[RawKey]) -> Iterable[RawRow]:
-        """The entries at each slot, undecoded: see `reconcilers.rows.glance.remembered`.
-
-        Raises `Refused` where the columns are not of the types that a glance needs.
-        """
+        """The undecoded entries at each slot. Raises `Refused` if a column has another type."""

@@ -1,4 +1,4 @@
-"""What is remembered of a family has tables of its own: their names and shapes, by its key."""
+"""The names and columns of a family's lineage tables, derived from its key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DELETES_KEPT_SECONDS = 90 * 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class LineageTables:
-    """The tables of one family, named by its labels and its suffix; the messages' have none."""
+    """The tables of one family, named by its labels and its suffix; messages have no suffix."""
 
     family: Family
 
@@ -22,37 +22,37 @@ class LineageTables:
 
     @property
     def by_source(self) -> str:
-        """Entries by their source."""
+        """The table of entries by source."""
         return self._named(f"lineage_by_{self.family.truth.source.label}")
 
     @property
     def by_row(self) -> str:
-        """Entries by their slot."""
+        """The table of entries by slot."""
         return self._named("lineage_by_row")
 
     @property
     def truth_deletes(self) -> str:
-        """Deletes of the truth, by source and group."""
+        """The table of truth deletes, by source and group."""
         return self._named("truth_deletes")
 
     @property
     def projection_deletes(self) -> str:
-        """Deletes of projection rows, by slot."""
+        """The table of deletes of projection rows, by slot."""
         return self._named("projection_deletes")
 
     @property
     def group_deletes(self) -> str:
-        """The times of truth deletes, by group."""
+        """The table of the times of truth deletes, by group."""
         return self._named(f"{self.family.group.label}_deletes")
 
     @property
     def expiries(self) -> str:
-        """When cells expire, by minute."""
+        """The table of the times when cells expire, by minute."""
         return self._named("expiries")
 
     @property
     def cql(self) -> str:
-        """Their CREATE statements, as a step of the schema has them (``$ks``: the keyspace)."""
+        """The CREATE statements for a step of the schema (``$ks``: the keyspace)."""
         source, group, *rest = self.family.truth.source, *self.family.key
         key, deleted_at = self.family.key, KeyColumn("deleted_at", "bigint", "")
         seen = ("seen boolean", "in_truth boolean", "recorded_at bigint", "had_at bigint")
@@ -93,15 +93,15 @@ def _of_deletes(
 
 
 def names(columns: Sequence[KeyColumn]) -> str:
-    """The columns as a statement lists them."""
+    """The columns as a list in a statement."""
     return ", ".join(column.name for column in columns)
 
 
 def equal(columns: Sequence[KeyColumn]) -> str:
-    """A condition that each of the columns has a value."""
+    """A condition that each column equals a marker."""
     return " AND ".join(f"{column.name} = ?" for column in columns)
 
 
 def marks(columns: Sequence[KeyColumn]) -> str:
-    """A marker for each of the columns."""
+    """One marker for each column."""
     return ", ".join("?" for _ in columns)

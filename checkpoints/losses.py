@@ -1,7 +1,7 @@
-"""When changes may have been missed, and why: told until a sweep makes it good (the port).
+"""When and why changes may have been missed, shown until a sweep has compared all (the port).
 
-Implementations: `checkpoints.cassandra.CassandraLosses` (the real one) and
-`tests.fakes.checkpoints.losses.MemoryLosses` (the fake); one contract test runs against both.
+Implementations: `checkpoints.cassandra.CassandraLosses` and the fake
+`tests.fakes.checkpoints.losses.MemoryLosses`; one contract test runs against both.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from reconcilers.words.model import Micros
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What was written before ``at`` (µs) may never have been heard of; ``why`` names the span."""
+    """Events of writes before ``at`` (µs) may be missing; ``why`` names the span."""
 
     at: Micros
     why: str
 
 
 class Losses(Protocol):
-    """Of one installation, kept for a year."""
+    """The losses of one installation, stored for a year."""
 
     def record(self, loss: Loss) -> None:
-        """Durable when it returns; the same once more is the same."""
+        """Store a loss; durable when this returns, and idempotent."""
 
     def since(self, at: Micros) -> tuple[Loss, ...]:
-        """Those of this time (µs) or later, the newest first."""
+        """The losses of this time (µs) or later, newest first."""

@@ -1,4 +1,4 @@
-"""Rows of the listing that are left together, as members of one finding a reason (the port).
+"""Listing rows that are left for one reason, as members of one finding (the port).
 
 Implementations: `checkpoints.cassandra.CassandraLostRows` and `tests.fakes.checkpoints.lost_rows`.
 """
@@ -14,16 +14,16 @@ from reconcilers.words.model import Slot
 
 
 class LostRowsStore(Protocol):
-    """One row for each slot of a family's listing."""
+    """One entry for each slot of a family's listing."""
 
     def at(self, family: Family, slots: Iterable[Slot]) -> dict[Slot, LostRow]:
-        """Those that are left at these slots."""
+        """The rows that are left at these slots."""
 
     def keep(self, family: Family, rows: Iterable[LostRow]) -> None:
-        """These are left: durable when this returns. Replaces what stands there."""
+        """Store rows as left, replacing earlier ones; durable when this returns."""
 
     def all(self, family: Family) -> Iterator[LostRow]:
-        """All of a family, page by page, in no order."""
+        """All left rows of a family, in pages, unordered."""
 
     def forget(self, family: Family, slots: Iterable[Slot]) -> None:
-        """These are left no more."""
+        """Remove these slots: their rows are no longer left."""

@@ -1,7 +1,7 @@
-"""Whose our own keyspace is: findings and memory of two installations must not meet in it.
+"""The owner of our keyspace: findings and lineage of two installations must not mix (the port).
 
-An installation is known by the name of James's keyspace. One that was dropped and made again under
-its name is the same installation; that its tables are others ends memory (`streaming.canary`).
+An installation is named by James's keyspace. A keyspace that was recreated under its name is the
+same installation; the change of its tables ends lineage (`streaming.canary`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Protocol
 
 
 class OwnerStore(Protocol):
-    """Implementations: `CassandraOwner` in `checkpoints.cassandra`, `MemoryOwner`."""
+    """Implementations: `checkpoints.cassandra.CassandraOwner`, and the fake `MemoryOwner`."""
 
     def owner(self) -> str | None:
-        """The name of James's keyspace that it is of; None before the first claim."""
+        """The name of James's keyspace that owns it; None before the first claim."""
 
     def claim(self, james: str) -> str:
-        """Take it for this James's keyspace, unless another has it; returns whose it is then."""
+        """Claim it for this keyspace of James's unless it has an owner; return the owner."""

@@ -1,7 +1,7 @@
-"""The pauses that persons asked for: which stand, and all that ever were (the port).
+"""The pauses that persons requested, ended ones included (the port).
 
-Implementations: `checkpoints.cassandra.CassandraPauses` (the real one) and
-`tests.fakes.checkpoints.pauses.MemoryPauses` (the fake); one contract test runs against both.
+Implementations: `checkpoints.cassandra.CassandraPauses` and the fake
+`tests.fakes.checkpoints.pauses.MemoryPauses`; one contract test runs against both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reconcilers.words.model import Micros
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """How a pause was ended: when (µs), by whom, why."""
+    """The end of a pause: when (µs), by whom, why."""
 
     at: Micros
     who: str
@@ -24,19 +24,19 @@ class Resumed:
 
 
 class Pauses(Protocol):
-    """Of one installation. Ending one writes cells of its own, so clocks undo nothing."""
+    """The pauses of one installation. An end has cells of its own, so no clock can undo it."""
 
     def begin(self, pause: Pause) -> None:
-        """It stands for every process that asks from now on, when this returns."""
+        """Store a pause, which is in force for every later reader when this returns."""
 
     def replace(self, before: Collection[Pause], pause: Pause, by: Resumed) -> None:
-        """It stands in place of those before, which are ended: all of it, or nothing."""
+        """Store a pause and end the ones before it, atomically."""
 
     def standing(self) -> tuple[Pause, ...]:
-        """Those that nobody has ended, oldest first; the time of some may have come."""
+        """The pauses that nobody has ended, oldest first; the time of some may be over."""
 
     def end(self, pause: Pause, by: Resumed) -> None:
-        """A person goes on. Who ends it once more changes what is told of its end, no more."""
+        """End a pause; a second end only replaces the details of the first."""
 
     def history(self) -> tuple[tuple[Pause, Resumed | None], ...]:
-        """All that ever were, oldest first, each with its end."""
+        """All pauses, oldest first, each with its end, if any."""

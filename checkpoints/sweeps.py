@@ -1,7 +1,7 @@
-"""Sweeps: which were begun, how far each has come (the port).
+"""Sweeps: which were started, and how far each has come (the port).
 
-Implementations: `checkpoints.cassandra.CassandraSweeps` (the real one) and
-`tests.fakes.checkpoints.sweeps.MemorySweeps` (the fake); one contract test runs against both.
+Implementations: `checkpoints.cassandra.CassandraSweeps` and the fake
+`tests.fakes.checkpoints.sweeps.MemorySweeps`; one contract test runs against both.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ from typing import Protocol
 from reconcilers.words.model import Micros
 
 Place = tuple[str, int]
-"""A table, and the number of one of its ranges of tokens."""
+"""A table, and the number of one of its token ranges."""
 AHEAD = ", ahead"
-"""A table's name that ends so marks that it was begun to be read ahead: that is no range."""
+"""The suffix of a table's name that marks the start of reading ahead, which is no range."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRecord:
-    """One sweep. Times are µs, None where something has not happened.
+    """One sweep. Times are µs, None if something has not happened; ``outcome`` is in words.
 
-    ``systems`` are the projections that it compares, ``ranges`` how many there are of each table.
-    ``truth_swept_at`` is when the last row of the truth had been read; ``outcome`` how it ended, in
-    words.
+    ``systems`` are the projections that it compares, ``ranges`` the number of ranges of each table.
+    ``truth_swept_at`` is when all of the truth had been read.
     """
 
     began_at: Micros
@@ -39,29 +38,29 @@ class SweepRecord:
 
 @dataclass(frozen=True, slots=True)
 class SweptRange:
-    """What was in one range: rows, and suspects that were found."""
+    """The numbers of rows and suspects in one range."""
 
     rows: int
     suspects: int
 
 
 class Sweeps(Protocol):
-    """Of one installation. Each call is durable when it returns; done again, it changes nothing."""
+    """The sweeps of one installation. Each call is idempotent, and durable when it returns."""
 
     def begin(self, sweep: SweepRecord) -> None:
-        """It is under way."""
+        """Store that a sweep has started."""
 
     def all(self) -> tuple[SweepRecord, ...]:
-        """Every sweep, the newest first."""
+        """Every sweep, newest first."""
 
     def swept(self, sweep: SweepRecord, ranges: Mapping[Place, SweptRange]) -> None:
-        """These ranges are done: their suspects were handed over, or one finding tells of them."""
+        """Store ranges whose suspects were handed over, or are part of one finding."""
 
     def ranges(self, sweep: SweepRecord) -> dict[Place, SweptRange]:
-        """The ranges that are done; none of a sweep that has ended."""
+        """The ranges that are done; empty for a sweep that has ended."""
 
     def truth_swept(self, sweep: SweepRecord, at: Micros) -> None:
-        """The whole truth has been read by then."""
+        """Store that the whole truth had been read at a time (µs)."""
 
     def end(self, sweep: SweepRecord, at: Micros, outcome: str) -> None:
-        """It is over; its ranges are forgotten."""
+        """Store that a sweep ended at a time (µs), and remove its ranges."""

@@ -1,11 +1,11 @@
-"""What survives a crash, in Cassandra: the real implementations of the ports in `checkpoints`.
+"""The implementations of the ports in `checkpoints` on Cassandra.
 
 ::
 
     store = Store(session, keyspace="reconciler", consistency=levels("QUORUM", "SERIAL"))
     journal, lineage = CassandraJournal(store), CassandraLineage(store)
 
-One `Store` a process: it shares the caller's session and is as thread-safe as that.
+Use one `Store` in each process. It shares the caller's session, and is as thread-safe as that.
 """
 
 from checkpoints.cassandra.bookmarks import CassandraBookmarks

@@ -1,4 +1,4 @@
-"""Bookmarks in Cassandra: one row for each stream, and those with a name."""
+"""Bookmarks in Cassandra: one row for each stream, and one for each named bookmark."""
 
 from __future__ import annotations
 
@@ -41,11 +41,7 @@ class CassandraBookmarks:
         )
 
     def record(self, bookmark: Bookmark) -> Bookmark:
-        """Keep it as the newest.
-
-        Its write timestamp is the recording time, so that a clock that stepped back cannot hide it
-        behind an older one.
-        """
+        """Store it as the newest; its write timestamp is the recording time, which only grows."""
         newest = self.newest(bookmark.stream)
         at = after(newest.recorded_at if newest else None, self._clock())
         bookmark = replace(bookmark, recorded_at=at)
@@ -54,29 +50,29 @@ class CassandraBookmarks:
         return bookmark
 
     def newest(self, stream: str) -> Bookmark | None:
-        """The one recorded last."""
+        """The bookmark recorded last, None if there is none."""
         rows = self._store.rows("reading settled offsets", self._newest, stream)
         return next((_bookmark(stream, *row) for row in rows), None)
 
     def name(self, bookmark: Bookmark, name: str) -> Bookmark:
-        """Keep it under a name, for good."""
+        """Store it permanently under a name."""
         bookmark = replace(bookmark, name=name)
         values = (bookmark.stream, name, *_fields(bookmark))
         self._store.run("naming a bookmark", [(self._insert_named, values)])
         return bookmark
 
     def named(self, stream: str, name: str) -> Bookmark | None:
-        """The bookmark with this name."""
+        """The bookmark with this name, None if there is none."""
         rows = self._store.rows("reading a named bookmark", self._of_name, stream, name)
         return next((replace(_bookmark(stream, *row), name=name) for row in rows), None)
 
     def all_named(self, stream: str) -> tuple[Bookmark, ...]:
-        """Those with a name, by name."""
+        """The bookmarks with a name, ordered by name."""
         rows = self._store.rows("reading named bookmarks", self._all_named, stream)
         return tuple(replace(_bookmark(stream, *row), name=name) for name, *row in rows)
 
     def forget(self, stream: str, name: str) -> None:
-        """Remove the one with this name."""
+        """Remove the bookmark with this name."""
         self._store.run("removing a bookmark", [(self._forget, (stream, name))])
 
 

@@ -1,4 +1,4 @@
-"""The driver's errors in the product's words: who has to act (see `reconcilers.words.errors`)."""
+"""Translation of the driver's errors to those of `reconcilers.words.errors`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ NEVER = (
 def translated(doing: str) -> Iterator[None]:
     """Raise the driver's errors as `Unreachable`, `Overloaded`, `ReadFailed` or `Refused`.
 
-    ``doing`` says in a few words what was tried ("reading lineage"), for the message.
+    ``doing`` names the action in the message, for example "reading lineage".
     """
     try:
         yield
@@ -77,7 +77,7 @@ def _translated(error: Exception, doing: str) -> ReconcilerError:
         return Refused(message)
     if isinstance(error, NoHostAvailable):
         return _from_every_host(error, message)
-    if isinstance(error, ReadFailure) or type(error) is DriverException:  # so it says: not decoded
+    if isinstance(error, ReadFailure) or type(error) is DriverException:  # a failed decoding
         return ReadFailed(message)
     if isinstance(error, NOT_NOW):
         return Overloaded(message)
@@ -87,7 +87,6 @@ def _translated(error: Exception, doing: str) -> ReconcilerError:
 
 
 def _from_every_host(error: NoHostAvailable, message: str) -> ReconcilerError:
-    """No host served the request: because all refused for good, for now, or did not answer."""
     causes = list(error.errors.values()) if isinstance(error.errors, dict) else []
     if causes and all(isinstance(cause, NEVER) for cause in causes):
         return Refused(message)

@@ -1,7 +1,6 @@
-"""Expiries in Cassandra: a partition for each minute, of each family in a table of its own.
+"""Expiries in Cassandra: a table for each family, with a partition for each minute.
 
-By the minute, because an index that cannot be read for a day leaves millions of rows: too many for
-the replicas of 24 partitions.
+If an index cannot be read for a day, millions of rows are due: too many for 24 hourly partitions.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from reconcilers.words.model import Micros, Slot
 
 MINUTE: Micros = 60_000_000
 MOST_TTL = 20 * 365 * 24 * 3600
-"""Seconds: Cassandra takes no longer one."""
+"""The longest TTL that Cassandra accepts, in seconds."""
 
 
 class CassandraExpiries:
@@ -44,13 +43,13 @@ class CassandraExpiries:
         )
 
     def expect(self, expiries: Iterable[Expiry]) -> None:
-        """Remember them until `KEPT_AFTER_DUE` after they are due."""
+        """Store them until `KEPT_AFTER_DUE` after they are due."""
         now = self._clock()
         requests = ((self._insert, (*_row(each), _kept(each.due - now))) for each in expiries)
         self._store.run("remembering what expires", requests)
 
     def between(self, after: Micros, until: Micros) -> Iterator[Expiry]:
-        """Those due in between, in order. An hour's minutes are read at the same time."""
+        """The expiries due in between, ordered; the minutes of an hour are read concurrently."""
         for hour in range(after // HOUR, until // HOUR + 1):
             first = max(after // MINUTE, hour * HOUR // MINUTE)
             last = min(until // MINUTE, (hour + 1) * HOUR // MINUTE - 1)

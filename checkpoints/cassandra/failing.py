@@ -25,12 +25,12 @@ class CassandraFailingSlices:
         self._delete = store.prepare("DELETE FROM $ks.failing_slices WHERE stream = ?")
 
     def of(self, stream: str) -> FailingSlice | None:
-        """What this stream has left."""
+        """The failing slice of this stream, None if there is none."""
         rows = self._store.rows("reading which slice failed", self._select, stream)
         return next(map(_failing, rows), None)
 
     def keep(self, stream: str, failing: FailingSlice) -> None:
-        """Replace it."""
+        """Replace the stream's row."""
         values = (
             stream,
             failing.name,
@@ -44,7 +44,7 @@ class CassandraFailingSlices:
         self._store.run("keeping which slice fails", [(self._insert, values)])
 
     def forget(self, stream: str) -> None:
-        """Nothing fails."""
+        """Delete the stream's row."""
         self._store.run("forgetting which slice failed", [(self._delete, (stream,))])
 
 

@@ -1,8 +1,8 @@
-"""The generations of our own keyspace in Cassandra: a cell in each table, set by a condition.
+"""The generations of our keyspace in Cassandra: a cell in each table, set by a condition.
 
-In `pauses` and `breakers` it is a static cell of the installation's own partition; in `holds`,
-whose partitions are many, of one that holds nothing else. The condition is what keeps a table that
-was truncated a moment ago from being given a new generation as if nothing had happened.
+In `pauses` and `breakers` it is a static cell of the installation's partition. In `holds`, which
+has many partitions, it has a partition of its own. Because of the condition, a table that has just
+been truncated gets no new generation unnoticed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from reconcilers.limits.generation import GENERATIONS, GUARDS, OWNER, Generation
 from reconcilers.words.model import Micros
 
 OF_HOLDS = "generation"
-"""Names the partition of holds that is no family's."""
+"""The partition key of the generation in `holds`; no family has this name."""
 
 
 class CassandraGenerations:
-    """`checkpoints.generations.GenerationStore`. ``scope`` is the installation's, as of pauses."""
+    """`checkpoints.generations.GenerationStore`; ``scope`` is the installation, as in pauses."""
 
     def __init__(self, store: Store, scope: str) -> None:
         self._store = store
@@ -44,12 +44,12 @@ class CassandraGenerations:
             )
 
     def read(self) -> Generations:
-        """A small read of each table."""
+        """The generations, by a small read of each table."""
         doing = "reading the generation of our keyspace"
         return {table: self._one(doing, self._select[table], table) for table in GENERATIONS}
 
     def replace(self, found: Generations, by: Micros) -> bool:
-        """A lightweight transaction for each table, until one is not applied."""
+        """Run a lightweight transaction for each table, until one is not applied."""
         return all(self._replace(table, found[table], by) for table in (*GUARDS, OWNER))
 
     def _replace(self, table: str, found: Micros | None, by: Micros) -> bool:

@@ -1,4 +1,4 @@
-"""Holds in Cassandra: beside the findings, in the same number of partitions a family."""
+"""Holds in Cassandra, in as many partitions for each family as findings have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = "projection, key, asked_at, who, reason, ended_at"
 
 
 class CassandraHolds:
-    """`checkpoints.holds.Holds` on the table holds: a row for each hold that ever was."""
+    """`checkpoints.holds.Holds` on the table holds: a row for each hold, ended ones included."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -36,12 +36,12 @@ class CassandraHolds:
         )
 
     def place(self, hold: Hold) -> None:
-        """One row; read by a quorum, as it is written."""
+        """Write one row, which a quorum reads as it is written."""
         values = (*_place(hold), hold.asked_at, hold.who, hold.reason)
         self._store.run("placing a hold", [(self._place, values)])
 
     def standing(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Hold]:
-        """A few reads for many slots."""
+        """The holds in force at these slots, by a few reads for many slots."""
         by_bucket: dict[int, list[str]] = defaultdict(list)
         for key in {text_of(slot) for slot in slots}:
             by_bucket[_bucket(key)].append(key)
@@ -54,7 +54,7 @@ class CassandraHolds:
         return {each.slot: each for each in _standing(family, rows)}
 
     def end(self, hold: Hold, by: Resumed) -> None:
-        """Each that stands there, read anew."""
+        """End each hold in force at the slot, by a new read."""
         family, bucket, projection, key = _place(hold)
         rows = self._store.rows("reading holds", self._at, family, bucket, projection, [key])
         ends = [
@@ -65,19 +65,19 @@ class CassandraHolds:
         self._store.run("ending a hold", ends)
 
     def withdraw(self, hold: Hold, by: Resumed) -> None:
-        """Its own row."""
+        """End the row of this hold."""
         values = (by.at, by.who, by.reason, *_place(hold), hold.asked_at)
         self._store.run("withdrawing a hold", [(self._end, values)])
 
     def all(self, family: Family) -> Iterator[Hold]:
-        """Partition by partition."""
+        """All holds in force, partition by partition."""
         for bucket in range(BUCKETS):
             rows = self._store.rows("listing holds", self._list, family.name, bucket)
             yield from _standing(family, rows)
 
 
 def _standing(family: Family, rows: Iterable[tuple[object, ...]]) -> Iterator[Hold]:
-    """The oldest that stands at each slot: rows come in the order of their times."""
+    """The oldest hold in force at each slot; rows are ordered by time."""
     told: set[tuple[object, object]] = set()
     for projection, key, asked_at, who, reason, ended_at in rows:
         if ended_at is not None or (projection, key) in told:
@@ -94,5 +94,4 @@ def _place(hold: Hold) -> tuple[str, int, str, str]:
 
 
 def _bucket(key: str) -> int:
-    """As findings are spread: the same in every process and version."""
     return zlib.crc32(key.encode()) % BUCKETS

@@ -1,4 +1,4 @@
-"""The journal in Cassandra. Findings are spread over `BUCKETS` partitions a family."""
+"""The journal in Cassandra. The findings of a family are spread over `BUCKETS` partitions."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ NAMES = tuple(name.strip() for name in COLUMNS.split(","))
 class CassandraJournal:
     """`checkpoints.journal.Journal` on the tables findings, finding_log and breakers.
 
-    ``families`` declare the keys by which it names findings. ``scope`` separates the breakers of
-    installations that share a keyspace; ``log_kept`` is how long the log (and with it the
-    possibility of undo) lasts. Two writers of one slot must be further apart than the difference
-    of their clocks: the later clock wins.
+    ``families`` declare the keys of findings. ``scope`` separates the breakers of installations
+    that share a keyspace. ``log_kept`` is how long log lines, and with them undo, are available.
+    Two writers of one slot must be further apart than the difference of their clocks: the later
+    clock wins.
     """
 
     def __init__(
@@ -103,10 +103,8 @@ class CassandraJournal:
             " WHERE scope = ? AND breaker = ? AND opened_at = ?"
         )
 
-    # --- findings -------------------------------------------------------------------------------
-
     def recall(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Finding]:
-        """The open findings at these slots: a few reads for many slots, whatever their number."""
+        """The open findings at these slots, by a few reads for many slots."""
         by_bucket: dict[int, list[str]] = defaultdict(list)
         for key in {text_of(slot) for slot in slots}:
             by_bucket[bucket_of(key)].append(key)
@@ -119,19 +117,19 @@ class CassandraJournal:
         return {finding.slot: finding for finding in (_finding(row, family) for row in rows)}
 
     def put(self, finding: Finding) -> None:
-        """Record an open finding and log its state; both are durable when this returns."""
+        """Store an open finding and log its state; both are durable when this returns."""
         line = self._log_request(finding, finding.state, self._clock())
         self._store.run("recording a finding", [self._open_request(finding), line])
 
     def decide(self, finding: Finding) -> None:
-        """As `put`, stamped by a server's clock, and newer than what stands there."""
+        """Store a decision, stamped by a server's clock, and newer than the current finding."""
         stamp = max(self._server_time(), self._written(finding) + 1)
         _, values = self._open_request(finding)
         line = self._log_request(finding, finding.state, self._clock())
         self._store.run("recording a decision", [(self._decided, (*values, stamp)), line])
 
     def end(self, finding: Finding, end: State) -> None:
-        """As `close`, both stamped by a server's clock; what stands there is removed."""
+        """Log and remove a finding for a person, both stamped by a server's clock."""
         at, written = self._server_time(), self._written(finding)
         self._store.run("logging a decision", [self._log_request(finding, end, at)])
         place = _place(finding)
@@ -142,12 +140,11 @@ class CassandraJournal:
         return int(server) * 1000
 
     def _written(self, finding: Finding) -> Micros:
-        """When what stands there was written, 0 where nothing does."""
         rows = self._store.rows("reading a finding", self._at, *_place(finding))
         return max((at or 0 for (at,) in rows), default=0)
 
     def touch(self, finding: Finding) -> None:
-        """Replace an open finding without a line in the log."""
+        """Replace an open finding without a log line."""
         self._store.run("recording a finding", [self._open_request(finding)])
 
     def close(self, finding: Finding, end: State, at: Micros) -> None:
@@ -156,7 +153,7 @@ class CassandraJournal:
         self._store.run("closing a finding", [(self._forget, _place(finding))])
 
     def open_findings(self, family: Family) -> Iterator[Finding]:
-        """All open findings of what the family declares, page by page."""
+        """All open findings of a family's projections and tallies, page by page."""
         for name in family.names:
             for bucket in range(BUCKETS):
                 place = (family.name, bucket, name)
@@ -164,12 +161,12 @@ class CassandraJournal:
                     yield _finding(row, family)
 
     def log(self, day: date) -> Iterator[dict[str, object]]:
-        """The log of one day (UTC), oldest first; the buckets are merged as they are read."""
+        """The log of one day (UTC), oldest first; the partitions are merged while they are read."""
         buckets = (self._log_of(day, bucket) for bucket in range(BUCKETS))
         return heapq.merge(*buckets, key=lambda line: line["at"])
 
     def history(self, family: Family, projection: str, slot: Slot) -> Iterator[Finding]:
-        """One partition a day, from a day ahead on: another host's clock may be."""
+        """The log of a slot, newest first, a read a day from tomorrow on: clocks may be ahead."""
         key, today = text_of(slot), datetime.fromtimestamp(self._clock() // 1_000_000, UTC).date()
         where = (bucket_of(key), family.name, projection, key)
         for days in range(-1, self._log_kept // DAY + 1):
@@ -223,8 +220,6 @@ class CassandraJournal:
         )
         return self._append, values
 
-    # --- breakers -------------------------------------------------------------------------------
-
     def breakers(self) -> dict[Breaker, str]:
         """The open breakers, each with the reason of its first opening."""
         opened: dict[Breaker, str] = {}
@@ -233,12 +228,12 @@ class CassandraJournal:
         return opened
 
     def open_breaker(self, breaker: Breaker, reason: str, at: Micros) -> None:
-        """Open a breaker. The same opening again, after a person closed it, stays closed."""
+        """Open a breaker. An opening that a person has closed stays closed."""
         values = (reason, self._scope, str(breaker), at)
         self._store.run("opening a breaker", [(self._open_breaker, values)])
 
     def close_breakers(self, at: Micros) -> None:
-        """Close each opening that stands."""
+        """Close each open opening."""
         self._store.run(
             "closing the breakers",
             [
@@ -252,7 +247,7 @@ class CassandraJournal:
         return [
             (name, opened_at, reason)
             for name, opened_at, reason, closed_at in rows
-            if name is not None and closed_at is None  # the generation may stand there alone
+            if name is not None and closed_at is None  # a row may have a generation only
         ]
 
 
@@ -262,12 +257,12 @@ def _place(finding: Finding) -> tuple[str, int, str, str]:
 
 
 def bucket_of(key: str) -> int:
-    """Which of a family's partitions a key's text is in: the same in every process and version."""
+    """The partition of a key's text within a family, equal in every process and version."""
     return zlib.crc32(key.encode()) % BUCKETS
 
 
 def _time_uuid(at: Micros) -> UUID:
-    """A time-based UUID of this time (µs), no two alike."""
+    """A unique time-based UUID of this time (µs)."""
     ticks = at * 10 + UUID_EPOCH_100NS
     return UUID(
         fields=(
@@ -283,7 +278,7 @@ def _time_uuid(at: Micros) -> UUID:
 
 
 def _finding(row: tuple[object, ...], family: Family) -> Finding:
-    """A finding from its row; raises `Misconfigured` where a write's projection is unknown."""
+    """A finding from its row. Raises `Misconfigured` if a write's projection is unknown."""
     fields = dict(zip(NAMES, row, strict=True))
     before, writes, truth, waits = (
         json.loads(str(fields.pop(name) or "null"))

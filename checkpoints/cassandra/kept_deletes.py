@@ -1,4 +1,4 @@
-"""Deletes that lineage was told of, kept for good where what they took is still asked for."""
+"""Deletes that lineage stores without expiry, because only one side still has their row."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from reconcilers.words.model import Slot
 
 PARTITIONS_A_BATCH = 10
 SENT_AT = KeyColumn("sent_at", "bigint", "")
-"""Null where the delete is not ours."""
+"""Null if the delete is not ours."""
 
 
 class KeptDeletes:
-    """Reads them, and writes each again as it stands, without a time to live."""
+    """Reads deletes and writes each again without a TTL."""
 
     def __init__(self, store: Store, family: Family) -> None:
         tables, self._store = LineageTables(family), store
@@ -33,7 +33,7 @@ class KeptDeletes:
         self._keep_row = _write(store, tables.projection_deletes, [*self._listed, SENT_AT])
 
     def keep(self, slots: Mapping[SourceInGroup, Collection[Slot]]) -> None:
-        """Those of a source in a group, and of these its slots."""
+        """Store the deletes of each source in a group, and of these slots, without expiry."""
         doing = "keeping deletes"
         truth = ((self._of_truth, place) for place in slots)
         rows = ((self._of_row, slot.key) for each in slots.values() for slot in each)
@@ -54,12 +54,12 @@ def _read(
 
 
 def _as_it_was(row: tuple[object, ...]) -> tuple[object, ...]:
-    """To write null would leave a tombstone: a cell that had no value gets none."""
+    """A row whose null cells stay unwritten: writing null would leave a tombstone."""
     return tuple(UNSET_VALUE if each is None else each for each in row)
 
 
 def _write(store: Store, table: str, columns: list[KeyColumn]) -> PreparedStatement:
-    """The table's own time to live does not apply."""
+    """An insert without the table's default TTL."""
     return store.prepare(
         f"INSERT INTO $ks.{table} ({names(columns)}, deleted_at)"
         f" VALUES ({marks(columns)}, ?) USING TTL 0"

@@ -1,4 +1,4 @@
-"""The lease in Cassandra: the only lightweight transactions of the product's own keyspace."""
+"""The lease in Cassandra, by lightweight transactions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ATTEMPTS = 3
 
 
 class CassandraLease:
-    """`checkpoints.lease.LeaseStore`. The row lives as long as its TTL, which renewal sets anew."""
+    """`checkpoints.lease.LeaseStore`. The row lasts for its TTL, which each renewal resets."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -31,10 +31,10 @@ class CassandraLease:
         self._read = store.prepare_serial("SELECT holder, host FROM $ks.lease WHERE name = ?")
 
     def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:
-        """Renew, else take, else say who has it.
+        """Renew the lease, or take it, or return its holder.
 
-        In this order an attempt whose answer was lost is found to have worked. One that ends while
-        it is asked for is asked for again. Raises `Overloaded` when that happens every time.
+        In this order, a repeated attempt finds that an unanswered one succeeded. If the lease ends
+        meanwhile, it is requested again. Raises `Overloaded` if that happens every time.
         """
         seconds = ceil(lasts.total_seconds())
         for _ in range(ATTEMPTS):
@@ -48,11 +48,11 @@ class CassandraLease:
         raise Overloaded(f"the lease {name} ended each time it was asked for: ask again")
 
     def leave(self, name: str, holder: Holder) -> None:
-        """End it, if this holder has it."""
+        """End it if this holder has it."""
         self._applied(self._leave, name, holder.id)
 
     def held_by(self, name: str) -> Holder | None:
-        """Who holds it now, by a serial read."""
+        """The current holder, by a serial read; None if there is none."""
         rows = self._store.rows("reading the lease", self._read, name)
         return next((Holder(*row) for row in rows if row[0] is not None), None)
 

@@ -1,7 +1,7 @@
-"""Lineage in Cassandra: of each family two tables for what was seen, three for the deletes.
+"""Lineage in Cassandra: for each family two tables of entries and three of deletes.
 
-`of_slots` runs for every examined key, and reads a group's rows from one partition; `of_sources`
-only where an event named no slot. Writes are grouped; many are in flight.
+`of_slots` runs for every examined key, and reads a group's rows from one partition. `of_sources`
+runs only if an event named no slot. Writes are grouped, with many in flight.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from reconcilers.words.model import KeyValue, Micros, Slot
 
 IDS_A_READ = 100
 ROWS_A_BATCH = 30
-"""Of one partition: some 2 KiB, below the size at which Cassandra warns of a batch."""
+"""Rows of one partition: some 2 KiB, below Cassandra's warning about large batches."""
 ROWS_AS_ONE = 200
-"""Of one source in one group: some 20 KiB, well below the size that Cassandra refuses."""
+"""Rows of one source in one group: some 20 KiB, well below the size that Cassandra refuses."""
 PARTITIONS_A_BATCH = 10
-"""More than that in a batch makes Cassandra warn."""
+"""With more partitions in a batch, Cassandra warns."""
 DELETES_KEPT = timedelta(days=90)
 OWN_DELETES_KEPT = 2
-"""So many times as long as the event, which comes later and may come again."""
+"""A factor: our delete outlasts its event, which comes later and may come again."""
 
 
 class CassandraLineage:
     """`checkpoints.lineage.Lineage`. Entries are written by source first, then by row.
 
-    So what is found by row is found by source too, also after a crash in between: a look, which
-    asks by row, writes the entry again. Let go of they are the other way round. Those of a
-    source in a group are written as one: part of them would look complete. ``recorded_at``
-    is written as given: callers pass an entry that is absent, that has none yet, or that is
-    expiring, as they read it. ``in_truth`` is only ever set.
+    Every row entry therefore has its source entry. After a crash in between, the next look, which
+    reads by row, writes the entry again. Expiry is written in the opposite order. Entries of a
+    source in a group are written as one, because a part of them would look complete.
+    ``recorded_at`` is written as given, so callers pass an entry only if it is absent, expiring, or
+    without it. ``in_truth`` is never unset.
     """
 
     def __init__(
@@ -108,10 +108,8 @@ class CassandraLineage:
         )
         self._group_delete = insert(tables.group_deletes, self._key[:1])
 
-    # --- entries --------------------------------------------------------------------------------
-
     def of_sources(self, sources: Sequence[KeyValue]) -> dict[KeyValue, list[Entry]]:
-        """Entries of each source, all groups."""
+        """The entries of each source in all groups."""
         requests = (
             (self._by_source, (list(group),))
             for group in in_groups(list(dict.fromkeys(sources)), IDS_A_READ)
@@ -122,7 +120,7 @@ class CassandraLineage:
         return dict(found)
 
     def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, list[Entry]]:
-        """The sources ever seen at each slot."""
+        """The entries at each slot."""
         requests = self._together(self._by_slot, slots)
         found: dict[Slot, list[Entry]] = defaultdict(list)
         for entry in self._entries("reading lineage by row", requests):
@@ -130,7 +128,7 @@ class CassandraLineage:
         return dict(found)
 
     def _together(self, statement: PreparedStatement, slots: Iterable[Slot]) -> Iterator[Request]:
-        """Reads of a hundred slots each, which differ in the last part of their key alone."""
+        """Reads of a hundred slots each, which differ only in the last part of their key."""
         together: dict[tuple[KeyValue, ...], list[KeyValue]] = defaultdict(list)
         for slot in dict.fromkeys(slots):
             together[slot.key[:-1]].append(slot.key[-1])
@@ -143,23 +141,23 @@ class CassandraLineage:
             yield Entry(source, Slot(*key), bool(in_truth), recorded, expires is not None, had)
 
     def of_group(self, group: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
-        """Every slot of a group with a source seen there, page by page."""
+        """Every slot of a group, with a source seen there, page by page."""
         rows = self._store.rows("reading a group's lineage", self._by_group, group)
         for *key, source in rows:
             yield Slot(*key), source
 
     def of_group_from(self, group: KeyValue, first: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
-        """As the rows of the group's partition are sorted."""
+        """The slots of a group from ``first`` on, in the order of its partition."""
         doing = "reading a part of a group's lineage"
         for *key, source in self._store.rows(doing, self._by_group_from, group, first):
             yield Slot(*key), source
 
     def remember(self, entries: Iterable[Entry]) -> None:
-        """Write entries for good, both ways round."""
+        """Write entries to both tables without expiry."""
         self._write("remembering lineage", list(entries), kept=0)
 
     def expire(self, entries: Iterable[Entry]) -> None:
-        """Write entries again, to be forgotten after `KEPT_AFTER_LOSS`."""
+        """Write entries again, to expire after `KEPT_AFTER_LOSS`."""
         kept = int(KEPT_AFTER_LOSS.total_seconds())
         self._write("letting lineage expire", list(entries), kept)
 
@@ -189,10 +187,8 @@ class CassandraLineage:
             for group in in_groups(together, ROWS_A_BATCH):
                 yield self._store.batch(group)
 
-    # --- deletes --------------------------------------------------------------------------------
-
     def remember_deletes(self, deletes: Iterable[Delete]) -> None:
-        """Deletes were seen, or are about to be sent: durable when this returns."""
+        """Store deletes that were received, or will be sent; durable when this returns."""
         single = (
             [request] for each in dict.fromkeys(deletes) for request in self._delete_requests(each)
         )
@@ -214,17 +210,17 @@ class CassandraLineage:
                 yield self._own_delete, (*slot.key, at, sent_at, OWN_DELETES_KEPT * kept)
 
     def keep_deletes(self, slots: Mapping[SourceInGroup, Collection[Slot]]) -> None:
-        """Deletes that are not to be forgotten."""
+        """Store deletes without expiry."""
         self._kept_deletes.keep(slots)
 
     def truth_deletes(self, source: KeyValue, group: KeyValue) -> Deletes:
-        """The truth deletes seen for this source in this group."""
+        """The received truth deletes of this source in this group."""
         return self.truth_deletes_of({group: [source]})[source, group]
 
     def truth_deletes_of(
         self, sources: Mapping[KeyValue, Collection[KeyValue]]
     ) -> dict[SourceInGroup, Deletes]:
-        """Of many sources, by group: a read for a hundred of a group."""
+        """The truth deletes of many sources by group, a hundred sources of a group a read."""
         pairs = [(source, group) for group, some in sources.items() for source in some]
         requests = (
             (self._truth_deletes, (list(ids), group))
@@ -244,11 +240,11 @@ class CassandraLineage:
         )
 
     def projection_deletes(self, slot: Slot) -> RowDeletes:
-        """The deletes seen for this projection row, and when we have sent one."""
+        """The received deletes of this projection row, and when we sent one."""
         return self.projection_deletes_of([slot])[slot]
 
     def projection_deletes_of(self, slots: Iterable[Slot]) -> dict[Slot, RowDeletes]:
-        """Of many rows: a read for a hundred of a group."""
+        """The deletes of many projection rows, a hundred rows of a group a read."""
         received: dict[Slot, set[Micros]] = {slot: set() for slot in slots}
         sent: dict[Slot, Micros] = {}
         requests = self._together(self._projection_deletes, received)
@@ -261,30 +257,28 @@ class CassandraLineage:
         return {slot: RowDeletes(frozenset(at), sent.get(slot)) for slot, at in received.items()}
 
     def truth_deletes_in_group(self, group: KeyValue, since: Micros, until: Micros) -> bool:
-        """Whether any truth delete of this group was written between two times, ends included."""
+        """Whether a truth delete of this group was written between two times (µs, inclusive)."""
         key = (group, since, until)
         return any(
             True for _row in self._store.rows("reading truth deletes", self._group_deletes, *key)
         )
 
-    # --- watching -------------------------------------------------------------------------------
-
     def watching(self) -> Watching | None:
-        """Since when every change has been heard."""
+        """Since when every change has been received; None if unknown."""
         return self._watches.watching()
 
     def watch_from(self, at: Micros, captured: str = "") -> None:
-        """Watching begins (anew)."""
+        """Start watching, or restart it, at a time (µs)."""
         self._watches.begin(at, captured)
 
     def stop_watching(self) -> None:
-        """Changes may have been missed."""
+        """Stop watching: changes may have been missed."""
         self._watches.begin(None, None)
 
     def mark_swept(self, at: Micros, since: Micros) -> None:
-        """A sweep counts; nothing does while nobody watches."""
+        """Store the end (µs) of a sweep's truth half, unless memory has restarted."""
         self._watches.mark_swept(at, since)
 
     def mark_listed(self, at: Micros, since: Micros) -> None:
-        """So does its listing half."""
+        """Store the end (µs) of a sweep's listing half, unless memory has restarted."""
         self._watches.mark_listed(at, since)

@@ -1,4 +1,4 @@
-"""The statements that write an entry of lineage: by what is known of it."""
+"""The statements that write a lineage entry, one for each combination of known values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from reconcilers.rows.memory import Entry
 from reconcilers.words.key import KeyColumn
 
 Writes = dict[tuple[str, ...], PreparedStatement]
-"""By what is set."""
 SET = ("in_truth = true", "recorded_at = ?", "had_at = ?")
 
 
 def prepared_writes(store: Store, table: str, place: Sequence[KeyColumn]) -> Writes:
-    """By what is known of the entry."""
+    """A statement for each combination of assignments."""
     known = [some for count in range(len(SET) + 1) for some in combinations(SET, count)]
     return {
         some: store.prepare(
@@ -30,7 +29,7 @@ def prepared_writes(store: Store, table: str, place: Sequence[KeyColumn]) -> Wri
 
 
 def request_of(writes: Writes, entry: Entry, kept: int) -> Request:
-    """What writes an entry, to be forgotten after ``kept`` seconds; 0: never."""
+    """The write of an entry that expires after ``kept`` seconds; 0: never."""
     known = (entry.in_truth or None, entry.recorded_at, entry.had_at)
     some = tuple(name for name, value in zip(SET, known, strict=True) if value is not None)
     times = [value for value in known[1:] if value is not None]

@@ -12,7 +12,7 @@ KEPT = timedelta(days=365)
 
 
 class CassandraLosses:
-    """`checkpoints.losses.Losses`. A keyspace has one partition, ``name``."""
+    """`checkpoints.losses.Losses`, in the partition ``name``."""
 
     def __init__(self, store: Store, name: str = "stream") -> None:
         self._store, self._name = store, name
@@ -23,10 +23,10 @@ class CassandraLosses:
         self._select = store.prepare("SELECT at, why FROM $ks.losses WHERE name = ? AND at >= ?")
 
     def record(self, loss: Loss) -> None:
-        """One row."""
+        """Write one row."""
         self._store.run("recording a loss", [(self._insert, (self._name, loss.at, loss.why))])
 
     def since(self, at: Micros) -> tuple[Loss, ...]:
-        """As the table orders them."""
+        """The losses of this time (µs) or later, newest first, as the table orders them."""
         rows = self._store.rows("reading losses", self._select, self._name, at)
         return tuple(Loss(at, why) for at, why in rows)

@@ -1,4 +1,4 @@
-"""Rows that are left together, in Cassandra: spread over `BUCKETS` partitions a family."""
+"""Rows that are left, in Cassandra. Those of a family are spread over `BUCKETS` partitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reconcilers.words.key import slot_from_text, text_of
 from reconcilers.words.model import Kind, Slot
 
 ROWS_A_BATCH = 30
-"""Of one partition, of some 100 bytes each."""
+"""Rows of one partition, some 100 bytes each."""
 
 
 class CassandraLostRows:
@@ -31,7 +31,7 @@ class CassandraLostRows:
         self._forget = store.prepare(f"DELETE {here} AND key = ?")
 
     def at(self, family: Family, slots: Iterable[Slot]) -> dict[Slot, LostRow]:
-        """Those that are left at these slots: a few reads for many."""
+        """The rows that are left at these slots, by a few reads for many slots."""
         by_bucket: dict[int, list[str]] = defaultdict(list)
         for key in {text_of(slot) for slot in slots}:
             by_bucket[bucket_of(key)].append(key)
@@ -44,7 +44,7 @@ class CassandraLostRows:
         return {row.slot: row for row in (_row(family, each) for each in rows)}
 
     def keep(self, family: Family, rows: Iterable[LostRow]) -> None:
-        """These are left, in batches of one partition."""
+        """Store rows as left, in batches of one partition."""
         by_bucket: dict[int, list[Request]] = defaultdict(list)
         for each in rows:
             key = text_of(each.slot)
@@ -59,7 +59,7 @@ class CassandraLostRows:
         self._store.run("noting which rows are left", batches)
 
     def all(self, family: Family) -> Iterator[LostRow]:
-        """All of a family, page by page."""
+        """All left rows of a family, page by page."""
         for bucket in range(BUCKETS):
             for each in self._store.rows(
                 "listing which rows are left", self._all, family.name, bucket
@@ -67,7 +67,7 @@ class CassandraLostRows:
                 yield _row(family, each)
 
     def forget(self, family: Family, slots: Iterable[Slot]) -> None:
-        """These are left no more."""
+        """Remove these slots."""
         keys = (text_of(slot) for slot in slots)
         requests = ((self._forget, (family.name, bucket_of(key), key)) for key in keys)
         self._store.run("forgetting which rows were left", requests)

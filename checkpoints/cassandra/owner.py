@@ -1,6 +1,6 @@
-"""The owner of our own keyspace in Cassandra: one row, taken by a lightweight transaction.
+"""The owner of our keyspace in Cassandra: one row, set by a lightweight transaction.
 
-The row may be there and name nobody: a generation makes it where the table was truncated.
+The row may exist without an owner: in a truncated table, writing a generation creates it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from checkpoints.cassandra.store import Store
 
 
 class CassandraOwner:
-    """`checkpoints.owner.OwnerStore`. Raises `Refused` where the table is not there yet."""
+    """`checkpoints.owner.OwnerStore`. Raises `Refused` if the table does not exist yet."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -19,15 +19,12 @@ class CassandraOwner:
         )
 
     def owner(self) -> str | None:
-        """The name of James's keyspace that it is of."""
+        """The name of James's keyspace that owns it; None before the first claim."""
         rows = self._store.rows("reading whose keyspace this is", self._read)
         return next((james for (james,) in rows), None)
 
     def claim(self, james: str) -> str:
-        """Take it, unless another has it; the answer of the transaction may be lost, a read's not.
-
-        So it is read first and last.
-        """
+        """Claim it unless it has an owner; return the owner, read again if the answer was lost."""
         if self.owner() is None:
             list(self._store.rows("taking our own keyspace", self._take, james))
         return self.owner() or james

@@ -32,11 +32,11 @@ class CassandraPauses:
         )
 
     def begin(self, pause: Pause) -> None:
-        """One row; read by a quorum, as it is written."""
+        """Write one row, which a quorum reads as it is written."""
         self._store.run("pausing repairs", [self._beginning(pause)])
 
     def replace(self, before: Collection[Pause], pause: Pause, by: Resumed) -> None:
-        """One batch of one partition, which Cassandra applies as one mutation."""
+        """Write one batch of one partition, which Cassandra applies as one mutation."""
         changes = [self._beginning(pause), *(self._ending(each, by) for each in before)]
         self._store.run("replacing a pause", [self._store.batch(changes)])
 
@@ -53,24 +53,24 @@ class CassandraPauses:
         return self._insert, values
 
     def standing(self) -> tuple[Pause, ...]:
-        """Those without an end."""
+        """The pauses without an end, oldest first."""
         return tuple(pause for pause, ended in self._all() if ended is None)
 
     def end(self, pause: Pause, by: Resumed) -> None:
-        """Write its end."""
+        """Write the end of a pause."""
         self._store.run("ending a pause", [self._ending(pause, by)])
 
     def _ending(self, pause: Pause, by: Resumed) -> Request:
         return self._end, (by.at, by.who, by.reason, self._scope, pause.asked_at, pause.what)
 
     def history(self) -> tuple[tuple[Pause, Resumed | None], ...]:
-        """All rows, by the time of their beginning."""
+        """All pauses, oldest first, each with its end, if any."""
         return tuple(self._all())
 
     def _all(self) -> Iterator[tuple[Pause, Resumed | None]]:
         for row in self._store.rows("reading what is paused", self._select, self._scope):
             what, asked_at, who, reason, until, pilot, ended_at, ended_by, end_reason = row
-            if what is None:  # the partition has its generation, and nothing was ever paused
+            if what is None:  # the partition has a generation only
                 continue
             named = None if pilot is None else _from_text(pilot)
             pause = Pause(what, asked_at, who or "", reason or "", until, named)

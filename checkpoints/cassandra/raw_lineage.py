@@ -1,4 +1,4 @@
-"""Lineage by row, undecoded: what a glance asks of it."""
+"""Lineage by row, undecoded, for a glance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reconcilers.declared.family import Family
 from reconcilers.declared.raw import RawKey, RawRow
 
 ENTRY = ("boolean", "bigint", "int")
-"""The types of what follows an entry's key and source."""
+"""The types of the columns after an entry's key and source."""
 
 
 class CassandraRawLineage:
@@ -26,7 +26,7 @@ class CassandraRawLineage:
         self._types = (*(column.own_type for column in (*key, source)), *ENTRY)
 
     def entries(self, keys: Iterable[RawKey]) -> Iterator[RawRow]:
-        """The entries at each slot."""
+        """The entries at each slot. Raises `Refused` if a column has another type."""
         self._entries.require(*self._types)
         for rows in self._entries.by_key(keys):
             yield from rows

@@ -1,8 +1,8 @@
-"""Reads whose answers stay as they were sent: bytes for each cell, nothing decoded.
+"""Reads whose answers stay undecoded: bytes for each cell.
 
-They have a session of their own, on the caller's cluster: what decodes is a session's. The columns'
-types come with each answer (this driver never asks the server to leave them out), and are compared
-with those that were prepared: so a change of the schema is seen before anything is compared.
+They use a session of their own on the caller's cluster, because a session decides the decoding. The
+driver always requests the columns' types with each answer. They are compared with those of the
+prepared statement, so a change of the schema is noticed first.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ IN_FLIGHT = 8
 KEYS_PER_READ = 100
 INT = struct.Struct(">i")
 SAME_BYTES = {"timeuuid": "uuid", "varchar": "text", "ascii": "text", "set<varchar>": "set<text>"}
-"""Types that are sent as another type is."""
+"""Types whose values are sent like those of another type."""
 
 
 _Decoding: Any = ProtocolHandler.message_types_by_opcode[ResultMessage.opcode]
 
 
 class _UndecodedResult(_Decoding):  # type: ignore[misc]
-    """An answer whose rows are parsed as if all columns were of bytes; it tells the real types."""
+    """An answer parsed as if all columns were blobs; ``sent`` has the real types."""
 
     sent: Sequence[Any] = ()
     column_metadata: Any
@@ -64,21 +64,18 @@ def _as_bytes(columns: Iterable[Any]) -> list[Any]:
 
 
 class RawReads:
-    """A second session on a session's cluster, made when it is first needed; both close together.
-
-    ``consistency`` is that of each read.
-    """
+    """A second session on a session's cluster, created when first needed; both close together."""
 
     def __init__(self, session: Session, consistency: int) -> None:
         self._beside, self._consistency = session, consistency
 
     def select(self, cql: str) -> RawSelect:
-        """One read."""
+        """A read by this CQL."""
         return RawSelect(self, cql)
 
     @cached_property
     def session(self) -> Session:
-        """The session. Raises as `translated` does."""
+        """The session, connected at the first use. Raises the errors of `translated`."""
         with translated("connecting for undecoded reads"):
             made = self._beside.cluster.connect()
         made.client_protocol_handler = _Undecoding
@@ -86,18 +83,17 @@ class RawReads:
 
     @cached_property
     def profile(self) -> Any:
-        """How its reads are executed."""
+        """The execution profile of the reads."""
         return self.session.execution_profile_clone_update(
             EXEC_PROFILE_DEFAULT, row_factory=tuple_factory, consistency_level=self._consistency
         )
 
 
 class RawSelect:
-    """One SELECT whose last marker is a list. Prepared when it is first needed, not at once.
+    """One SELECT whose last marker is a list, prepared when it is first needed.
 
-    The driver renews what it keeps with a statement; the types are those of the first time.
-
-    Each method raises `Refused` when the server does, or when a read cannot be left undecoded, and
+    The driver renews a statement's metadata; ``types`` are those of the first preparation. Each
+    method raises `Refused` if the server refuses or a read cannot stay undecoded, and
     `reconcilers.words.errors.Retryable`.
     """
 
@@ -108,33 +104,33 @@ class RawSelect:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types of its columns, whole: a user's type with its fields."""
+        """The full types of its columns; a user-defined type includes its fields."""
         self._prepared()
         return _named(self._types)
 
     def require(self, *types: str) -> None:
-        """Raise `Refused` unless its first columns are of these CQL types, or sent alike."""
+        """Raise `Refused` unless the first columns have these CQL types, or ones sent alike."""
         found = tuple(self.type_at(at) for at in range(len(types)))
         if found != types:
             raise Refused(f"{self._cql}: columns of types {', '.join(found)}")
 
     def type_at(self, at: int) -> str:
-        """The CQL type that a column's cells are sent as."""
+        """The CQL type in whose form a column's cells are sent."""
         self._prepared()
         name: str = self._types[at].cql_parameterized_type()
         return SAME_BYTES.get(name, name)
 
     def forget(self) -> None:
-        """Prepare it anew the next time."""
+        """Prepare the statement again at the next use."""
         self._statement = None
 
     def decoded(self, at: int, cell: RawCell) -> Any:
-        """What the driver makes of a cell in this column."""
+        """The driver's value of a cell in this column."""
         statement = self._prepared()
         return self._types[at].from_binary(cell, statement.protocol_version)
 
     def by_key(self, keys: Iterable[RawKey]) -> Iterator[list[RawRow]]:
-        """The rows at these keys, whose last parts are listed together, answer by answer."""
+        """The rows at these keys, by answer; a read has keys that differ in their last part."""
         together: dict[RawKey, list[RawCell]] = defaultdict(list)
         for key in keys:
             together[key[:-1]].append(key[-1])
@@ -145,7 +141,7 @@ class RawSelect:
         )
 
     def pages(self, values: Sequence[RawCell], rows: int) -> Iterator[list[RawRow]]:
-        """What it finds for these markers, so many rows at a time; the next page is on its way."""
+        """The rows for these markers, ``rows`` a page; the next page is requested ahead."""
         bound = BoundStatement(self._prepared(), fetch_size=rows)
         bound.values = list(values)
         with translated("reading undecoded rows"):
@@ -200,7 +196,7 @@ def _named(types: Iterable[Any]) -> tuple[str, ...]:
 
 
 def as_list(parts: Sequence[RawCell]) -> bytes:
-    """Cells as a list of them is sent."""
+    """The bytes of a list with these cells."""
     cells = [INT.pack(len(part)) + part for part in parts if part is not None]
     return INT.pack(len(cells)) + b"".join(cells)
 

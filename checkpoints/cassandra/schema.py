@@ -1,4 +1,4 @@
-"""Our own keyspace made or upgraded behind a session of the caller's: for tests and tools."""
+"""Creates or upgrades our keyspace by a session of the caller's, for tests and tools."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from checkpoints.schema.upgrade import ONE_COPY, upgrade
 def create_schema(
     session: Session, keyspace: str = KEYSPACE, replication: Mapping[str, str] = ONE_COPY
 ) -> None:
-    """Finish every step of the schema in this keyspace. Raises as `upgrade` does."""
+    """Finish every schema step in this keyspace. Raises as `upgrade` does."""
     upgrade(Store(session, keyspace), replication)

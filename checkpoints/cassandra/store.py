@@ -1,4 +1,4 @@
-"""The reconciler's keyspace behind a driver session: prepared statements, many in flight."""
+"""Our keyspace behind a driver session: prepared statements, with many in flight."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ Request = tuple[Any, tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Consistency of every read and write, and of the lease's lightweight transactions."""
+    """The consistency of every read and write, and of lightweight transactions."""
 
     each: int
     serial: int
 
 
 def levels(each: str = "QUORUM", serial: str = "SERIAL") -> Levels:
-    """The levels of these names, which are Cassandra's."""
+    """The levels with these Cassandra names."""
     of = ConsistencyLevel.name_to_value
     return Levels(of[each], of[serial])
 
 
 class Store:
-    """What the journal, lineage, bookmarks and the lease share. Not to be sent between processes.
+    """The statements of all ports. It cannot be sent to another process.
 
-    The session is the caller's: with execution profiles (not the driver's legacy parameters), and
-    closed by the caller. Its own row factory and consistency are left as they are.
+    The caller owns and closes the session, which uses execution profiles, not the driver's legacy
+    parameters. The session's own row factory and consistency stay unchanged.
     """
 
     def __init__(
@@ -65,17 +65,14 @@ class Store:
         )
 
     def prepare(self, cql: str) -> PreparedStatement:
-        """Prepare a statement; ``$ks`` stands for the keyspace.
-
-        Raises `Refused` when a table is missing, `Unreachable` when nobody answers.
-        """
+        """Prepare a statement; ``$ks`` is the keyspace. Raises `Refused`, `Unreachable`."""
         with translated(f"preparing a statement on keyspace {self.keyspace}"):
             prepared = self._session.prepare(cql.replace("$ks", self.keyspace))
         prepared.is_idempotent = True
         return prepared
 
     def prepare_conditional(self, cql: str) -> PreparedStatement:
-        """Prepare a lightweight transaction: the driver must not send it twice by itself."""
+        """Prepare a lightweight transaction, which the driver must not repeat automatically."""
         prepared = self.prepare(cql)
         prepared.is_idempotent = False
         return prepared
@@ -87,15 +84,12 @@ class Store:
         return prepared
 
     def rows(self, doing: str, statement: PreparedStatement, *values: object) -> Iterator[Any]:
-        """Rows of one statement as tuples, page by page."""
+        """The rows of one statement as tuples, page by page."""
         with translated(doing):
             yield from self._send((statement, values)).result()
 
     def run(self, doing: str, requests: Iterable[Request]) -> None:
-        """Send all, a bounded number in flight; returns when each is acknowledged.
-
-        Raises at the first failure; what was sent besides may or may not be applied.
-        """
+        """Send all, a bounded number in flight. Raises at the first failure, the rest unknown."""
         for _row in self.gather(doing, requests):
             pass
 
@@ -111,7 +105,7 @@ class Store:
                 yield from pending.popleft().result()
 
     def batch(self, requests: Iterable[Request]) -> Request:
-        """Several writes as one unlogged batch: one message; those of one partition are one."""
+        """Writes as one unlogged batch; those of one partition are applied as one."""
         together = BatchStatement(batch_type=BatchType.UNLOGGED)
         together.is_idempotent = True
         for statement, values in requests:
@@ -121,8 +115,7 @@ class Store:
     def by_replica(self, groups: Iterable[Sequence[Request]], most: int) -> Iterator[Request]:
         """Groups of writes, each of one partition, in batches for the same replicas.
 
-        A group is applied as one. A batch has at most so many writes, or is one larger group. Where
-        the driver does not know the replicas, each group goes alone.
+        A group is applied as one. A batch has at most ``most`` writes, or one larger group.
         """
         metadata = self._session.cluster.metadata
         waiting: dict[tuple[Any, ...], list[Request]] = defaultdict(list)
@@ -151,16 +144,16 @@ class Store:
         return dict(found)
 
     def nodes(self, data_centre: str | None) -> int:
-        """How many nodes the driver knows of, there or (None) in all."""
+        """The number of nodes that the driver has of this data centre, or (None) of all."""
         hosts = self._session.cluster.metadata.all_hosts()
         return sum(data_centre in (None, host.datacenter) for host in hosts)
 
     def change(self, statement: str) -> None:
-        """Run one statement of a schema step; returns when all live nodes agree on the schema.
+        """Run one statement of a schema step; return when all live nodes agree on the schema.
 
         Every process sends it to the same node, the first by address: two nodes that create one
-        table at the same time would make two. Raises `Refused` without the right, `Overloaded`
-        when the nodes do not agree in time: then do it again.
+        table concurrently would create two. Raises `Refused` without the right. Raises `Overloaded`
+        if the nodes do not agree in time; repeat it then.
         """
         doing = " ".join(statement.split())
         nodes = self._session.get_pool_state()
@@ -181,13 +174,13 @@ class Store:
 
 
 def in_groups(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
-    """The items in order, at most so many at a time."""
+    """The items in order, in groups of at most ``most``."""
     for start in range(0, len(items), most):
         yield items[start : start + most]
 
 
 def checked_name(keyspace: str) -> str:
-    """The keyspace's name, which becomes part of statements; raises `Misconfigured`."""
+    """The keyspace's name, which is inserted into statements. Raises `Misconfigured`."""
     if NAME.fullmatch(keyspace) is None:
         raise Misconfigured(
             f"keyspace name {keyspace!r}: lower-case letters, digits and underscores only,"

@@ -1,4 +1,4 @@
-"""Sweeps in Cassandra: one partition for each installation, one for the ranges of each sweep."""
+"""Sweeps in Cassandra: a partition for each installation, and one for the ranges of each sweep."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class CassandraSweeps:
         )
 
     def begin(self, sweep: SweepRecord) -> None:
-        """One row."""
+        """Write one row."""
         told = sweep.who, sweep.reason, ",".join(sweep.systems), sweep.ranges
         values = (self._scope, sweep.began_at, *told)
         self._store.run("beginning a sweep", [(self._insert, values)])
 
     def all(self) -> tuple[SweepRecord, ...]:
-        """All rows, as the table orders them."""
+        """All sweeps, newest first, as the table orders them."""
         rows = self._store.rows("reading sweeps", self._select, self._scope)
         return tuple(_record(*row) for row in rows)
 
     def swept(self, sweep: SweepRecord, ranges: Mapping[Place, SweptRange]) -> None:
-        """A row for each range."""
+        """Write a row for each range."""
         requests = (
             (self._range, (self._scope, sweep.began_at, *place, each.rows, each.suspects))
             for place, each in ranges.items()
@@ -61,7 +61,7 @@ class CassandraSweeps:
         self._store.run("recording swept ranges", requests)
 
     def ranges(self, sweep: SweepRecord) -> dict[Place, SweptRange]:
-        """One partition."""
+        """The finished ranges of a sweep, from one partition."""
         doing, sweep_key = "reading swept ranges", (self._scope, sweep.began_at)
         return {
             (table, number): SweptRange(rows, suspects)
@@ -69,12 +69,12 @@ class CassandraSweeps:
         }
 
     def truth_swept(self, sweep: SweepRecord, at: Micros) -> None:
-        """One cell."""
+        """Write the time (µs) at which all of the truth had been read."""
         values = (at, self._scope, sweep.began_at)
         self._store.run("recording a sweep of the truth", [(self._truth, values)])
 
     def end(self, sweep: SweepRecord, at: Micros, outcome: str) -> None:
-        """Its end first: then what it has done is of no use."""
+        """Write the end, then remove the ranges, which an ended sweep does not need."""
         values = (at, outcome, self._scope, sweep.began_at)
         self._store.run("ending a sweep", [(self._end, values)])
         self._store.run("ending a sweep", [(self._forget, (self._scope, sweep.began_at))])

@@ -16,19 +16,16 @@ from reconcilers.words.model import Micros
 
 BUCKETS = 16
 ALL_OF_IT = -1
-"""Stands for a chunk: the mailbox was counted whole."""
+"""The chunk number of a count of the whole mailbox."""
 NO_MAILBOX = UUID(int=0)
-"""Its row, of no width, says which width is marked, and since when."""
+"""The key of a row that stores the marked width, and since when. Its own width is 0."""
 CHUNKS_A_BATCH = 10
-"""More partitions than that in a batch make Cassandra warn."""
+"""With more partitions in a batch, Cassandra warns."""
 KEPT = int(timedelta(days=MARKS_KEPT_DAYS).total_seconds())
 
 
 class CassandraTallies:
-    """`checkpoints.tallies.Tallies` on the tables tallies and tally_marks.
-
-    ``width`` is how many UIDs a chunk spans; with another width everything is counted anew.
-    """
+    """`checkpoints.tallies.Tallies`; another ``width`` (UIDs in a chunk) restarts all counts."""
 
     def __init__(self, store: Store, width: int, clock: Callable[[], Micros] = now_micros) -> None:
         self._store = store
@@ -54,7 +51,7 @@ class CassandraTallies:
         )
 
     def marked_in_this_width_since(self, now: Micros) -> Micros:
-        """Noted in a row that is no mailbox's."""
+        """Since when (µs) marks have this width, from a row that is no mailbox's."""
         doing = "reading the width of tallies"
         for chunk, _, since, width, *_ in self._store.rows(doing, self._read, NO_MAILBOX, 0):
             if chunk == ALL_OF_IT and width == self._width and since is not None:
@@ -64,7 +61,7 @@ class CassandraTallies:
         return now
 
     def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
-        """The chunks first: a mailbox that is noted has its marks."""
+        """Mark the chunks first, so that every noted mailbox has its marks."""
         marks = (
             [(self._mark, (at, at, mailboxid, self._width, chunk))]
             for mailboxid, chunks in touched.items()
@@ -78,14 +75,14 @@ class CassandraTallies:
             self._store.run("marking tallies", self._store.by_replica(requests, CHUNKS_A_BATCH))
 
     def marked_since(self, at: Micros) -> Iterator[UUID]:
-        """Hour by hour, up to now."""
+        """The mailboxes marked since a time (µs), hour by hour up to now."""
         for hour in range(at // HOUR, self._clock() // HOUR + 1):
             for bucket in range(BUCKETS):
                 for (mailboxid,) in self._store.rows("reading marks", self._noted, hour, bucket):
                     yield mailboxid
 
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
-        """One partition."""
+        """The stored chunks of a mailbox, from one partition."""
         chunks: dict[int, Chunk] = {}
         for chunk, marked, counted, messages, unseen, size in self._store.rows(
             "reading tallies", self._read, mailboxid, self._width
@@ -96,11 +93,11 @@ class CassandraTallies:
         return ChunkSums(chunks, whole is not None, None if whole is None else whole.counted_at)
 
     def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
-        """Older than what stands there, it changes nothing."""
+        """Write counts with the write time ``began`` (µs), so they never replace newer ones."""
         self._store.run("recording tallies", self._counts(mailboxid, sums, began))
 
     def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
-        """The chunks first: what is whole has them all."""
+        """Write all chunks first, so that a mailbox marked as whole has them."""
         empty = dict.fromkeys(self.of_mailbox(mailboxid).chunks.keys() - sums.keys(), NOTHING)
         self.counted(mailboxid, {**empty, **sums}, began)
         self.counted(mailboxid, {ALL_OF_IT: NOTHING}, began)
@@ -114,9 +111,9 @@ class CassandraTallies:
 
 
 class CassandraRounds:
-    """`checkpoints.tallies.Rounds`: a row for each counter row that ever was corrected.
+    """`checkpoints.tallies.Rounds`: a row for each counter row that was ever corrected.
 
-    Serial over all data centres, whichever is watched: nothing else keeps two streams apart.
+    It is serial over all data centres, whichever is watched: nothing else keeps two streams apart.
     """
 
     def __init__(self, store: Store) -> None:
@@ -135,12 +132,12 @@ class CassandraRounds:
             claim.serial_consistency_level = ConsistencyLevel.SERIAL
 
     def current(self, tally: str, key: str) -> int:
-        """By a serial read: of rounds that are being claimed it sees the outcome."""
+        """The number of claimed rounds, by a serial read: it sees the outcome of pending claims."""
         rows = self._store.rows("reading a tally's round", self._read, tally, key)
         return next((int(round_) for (round_,) in rows), 0)
 
     def claim(self, tally: str, key: str, after: int) -> bool:
-        """One lightweight transaction; never sent twice by the driver."""
+        """Claim by one lightweight transaction, which the driver never repeats."""
         doing = "claiming a tally's round"
         if after == 0:
             rows = self._store.rows(doing, self._first, tally, key)

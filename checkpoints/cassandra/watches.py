@@ -1,4 +1,4 @@
-"""Since when every change has been heard, in Cassandra: one row."""
+"""One row in Cassandra: since when every change has been received."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ ROW = "name = 'stream'"
 
 
 class Watches:
-    """The part of `checkpoints.lineage.Lineage` that tells when memory began, and what was swept.
+    """The part of `checkpoints.lineage.Lineage` about the start of memory and its sweeps.
 
-    A mark's write time follows that of the beginning: what begins memory anew is newer. So that
-    hides the mark, whichever of the two comes first.
+    A mark's write time is the beginning's plus 1 µs. A restart of memory is newer and hides the
+    mark, whichever is written first.
     """
 
     def __init__(self, store: Store) -> None:
@@ -35,7 +35,7 @@ class Watches:
         )
 
     def watching(self) -> Watching | None:
-        """Since when every change has been heard."""
+        """Since when every change has been received; None if unknown."""
         rows = self._store.rows("reading since when changes are watched", self._read)
         for since, swept_at, captured, listed_at, noted_at in rows:
             if since is not None:
@@ -43,16 +43,16 @@ class Watches:
         return None
 
     def begin(self, at: Micros | None, captured: str | None) -> None:
-        """Watching begins (anew), or ends."""
+        """Start or restart watching at a time (µs), or stop it (None)."""
         doing = "recording since when changes are watched"
         self._store.run(doing, [(self._begin, (at, captured, now_micros()))])
 
     def mark_swept(self, at: Micros, since: Micros) -> None:
-        """The truth half of a sweep counts; nothing does while nobody watches."""
+        """Store the end (µs) of a sweep's truth half, if watching still began at ``since``."""
         self._mark(self._mark_swept, at, since)
 
     def mark_listed(self, at: Micros, since: Micros) -> None:
-        """So does its listing half."""
+        """Store the end (µs) of a sweep's listing half, if watching still began at ``since``."""
         self._mark(self._mark_listed, at, since)
 
     def _mark(self, half: PreparedStatement, at: Micros, since: Micros) -> None:

@@ -1,15 +1,15 @@
-"""The schema of our own keyspace, as numbered steps; a released step is never changed again.
+"""The schema of our keyspace, as numbered steps. A released step never changes.
 
 A step is one file, ``step_NNN.py``, and one line in `STEPS`. Its docstring says what it changes,
-what it needs, and whether the product before it can still read the keyspace. `upgrade` runs the
-steps that a keyspace has not finished.
+what it needs, and whether the previous version of the product can still read the keyspace.
+`upgrade` runs the steps that a keyspace has not finished.
 
 ::
 
     schema, finished steps ─▶ gap_of (pure) ─▶ upgrade: statements, copies and records, in order
 
-A finished step is one row of ``schema_steps``, so a process killed midway leaves its place visible.
-The *version* of a keyspace is the number of steps that are finished without a gap.
+Each finished step has a row in ``schema_steps``, which shows where a killed process stopped. The
+*version* of a keyspace is the number of steps that are finished without a gap.
 """
 
 from checkpoints.schema import step_001

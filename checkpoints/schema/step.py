@@ -1,14 +1,13 @@
-"""What a step is: CQL that may be run again, and perhaps rows to copy.
+"""A schema step: CQL that may be repeated, and possibly rows to copy. Pure.
 
-Rules that every step keeps, so that it may be run again, and by two processes at once:
+Every step follows these rules, so that it may be repeated, and run by two processes at once:
 
 1. A statement is ``CREATE TABLE IF NOT EXISTS`` or ``ALTER TABLE … ADD IF NOT EXISTS column type``,
-   each column on a line of its own. Nothing is dropped: what a later step no longer uses stays, and
-   is made again where somebody has dropped it.
-2. A copy reads and writes rows only, with the rights that the stream has. What it writes carries
-   the write time of what it read (``USING TIMESTAMP``): then neither a second copy nor a late one
-   replaces what was written since.
-3. A step that has been released is not edited. What is wrong with it is put right by the next one.
+   with each column on its own line. Nothing is dropped: a table that a later step no longer uses
+   stays, and is recreated if somebody drops it.
+2. A copy reads and writes rows only, with the rights of the stream. It writes with the write time
+   of what it read (``USING TIMESTAMP``), so a repeated or late copy replaces no newer write.
+3. A released step is not edited. The next step corrects its errors.
 """
 
 from __future__ import annotations
@@ -19,27 +18,27 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 Columns = dict[str, str]
-"""CQL types by column."""
+"""The CQL types by column."""
 
 
 class RowStore(Protocol):
-    """What a copy may use of the store; ``$ks`` in CQL stands for the keyspace."""
+    """The part of the store that a copy may use; ``$ks`` in CQL stands for the keyspace."""
 
     def prepare(self, cql: str) -> object:
         """Prepare a statement. Raises `Refused`, `Unreachable`."""
 
     def rows(self, doing: str, statement: Any, *values: object) -> Iterator[Any]:  # noqa: ANN401
-        """Rows of one statement as tuples, page by page."""
+        """The rows of one statement as tuples, page by page."""
 
     def run(self, doing: str, requests: Iterable[tuple[Any, tuple[Any, ...]]]) -> None:
-        """Send prepared statements with their values; returns when each is acknowledged."""
+        """Send prepared statements with their values; return when each is acknowledged."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaStep:
     """One step: its tables and columns first, then its copy, if rows must move.
 
-    ``cql`` holds statements ended by semicolons, with ``$ks`` for the keyspace; a line that begins
+    ``cql`` has statements ended by semicolons, with ``$ks`` for the keyspace. A line that begins
     with two dashes is a comment.
     """
 
@@ -49,7 +48,6 @@ class SchemaStep:
     copy: Callable[[RowStore], None] | None = None
 
     def __str__(self) -> str:
-        """As a message names it."""
         return f"step {self.number} ({self.name})"
 
 
@@ -62,10 +60,7 @@ def statements(cql: str, keyspace: str) -> Iterator[str]:
 
 
 def made_by(statement: str) -> tuple[str, Columns]:
-    """The table that a statement makes or extends, and the columns that it gives it.
-
-    Raises ValueError for a statement that a step may not have.
-    """
+    """The table and columns that a statement adds. Raises ValueError if a step may not have it."""
     match statement.split():
         case ["CREATE", "TABLE", "IF", "NOT", "EXISTS", table, "(", *_]:
             lines = statement.splitlines()
@@ -81,6 +76,6 @@ def made_by(statement: str) -> tuple[str, Columns]:
 
 
 def key_of(statement: str) -> frozenset[str]:
-    """The columns of the primary key that a statement gives a table; none if it adds a column."""
+    """The primary key columns of a CREATE statement; empty for one that adds a column."""
     _, _, key = statement.partition("PRIMARY KEY (")
     return frozenset(re.findall(r"\w+", key.partition("\n")[0]))

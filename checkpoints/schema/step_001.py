@@ -1,7 +1,7 @@
-"""Step 1: the tables of the first release. Needs nothing, and there is no product before it.
+"""Step 1: the tables of the first release. It needs nothing, and no older product exists.
 
-The mail server reads none of them. Only ``lease``, ``owner``, ``tally_rounds`` and the generations
-are written by lightweight transactions.
+The mail server reads none of them. Lightweight transactions write only ``lease``, ``owner``,
+``tally_rounds`` and the generations.
 """
 
 from checkpoints.schema.step import SchemaStep

@@ -1,12 +1,12 @@
-"""Runs the steps that a keyspace has not finished, and refuses one of other steps than ours.
+"""Runs the schema steps that a keyspace has not finished; refuses a keyspace with unknown steps.
 
-Killed anywhere and run again, it ends the same: what is there is not made again, a step is recorded
-after all of it is done, and until then it is done once more. For the same reason two processes may
-do this at once. Their statements go to one and the same node (`SchemaStore.change`), because two
-nodes that create the same table at the same time would make two.
+It may be killed and repeated. Nothing that exists is created again. A step is recorded after all of
+it is done, and until then it is repeated. Two processes may run it at once for the same reason.
+Their statements go to one node (`SchemaStore.change`), because two nodes that create one table
+concurrently would create two.
 
-Rows are copied only while no live stream holds the lease: a stream of an older product would go on
-with the tables that it knows, and what it found after the copy would be lost.
+Rows are copied only while no live stream holds the lease. A stream of an older version would
+continue with the old tables, and what it found after the copy would be lost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reconcilers.declared.family import Schema
 from reconcilers.words.errors import AlreadyRunning, OtherSchema
 
 SEQUENCE = "own"
-"""The partition of `schema_steps` that holds the steps of this keyspace."""
+"""The partition of `schema_steps` with the steps of this keyspace."""
 RECORDS_TABLE = "schema_steps"
 RECORDS = """
 CREATE TABLE IF NOT EXISTS $ks.schema_steps (
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS $ks.schema_steps (
     PRIMARY KEY (sequence, number)
 );
 """
-"""One row for each finished step: when it was finished, and by which version of the product."""
+"""A row for each finished step: when it was finished, and by which version of the product."""
 ONE_COPY: Mapping[str, str] = {"class": "SimpleStrategy", "replication_factor": "1"}
 
 Action = str | SchemaStep
@@ -47,31 +47,28 @@ class SchemaStore(RowStore, Protocol):
 
     @property
     def keyspace(self) -> str:
-        """Its name, which may become part of a statement."""
+        """Its name, which may be inserted into a statement."""
 
     def tables(self) -> Schema:
-        """Column types by table, as the cluster has them now; empty without the keyspace."""
+        """The cluster's current column types by table; empty without the keyspace."""
 
     def nodes(self, data_centre: str | None) -> int:
-        """How many nodes the cluster has, or (by its name) one of its data centres."""
+        """The number of nodes of the cluster, or of one data centre (by name)."""
 
     def change(self, statement: str) -> None:
-        """Run one statement by one and the same node, and wait until all live nodes agree."""
+        """Run a statement, always on the same node; wait until all live nodes agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaGap:
-    """What a keyspace has not got of what this product needs; nothing, where ``todo`` is empty.
-
-    ``what`` names unfinished steps, and tables and columns that somebody dropped since.
-    """
+    """What a keyspace lacks: ``what`` in words, ``todo`` as actions; empty if nothing is."""
 
     what: tuple[str, ...] = ()
     todo: tuple[Action, ...] = ()
 
     @property
     def cql(self) -> tuple[str, ...]:
-        """What an admin can run by hand: all up to the first rows that have to be copied."""
+        """The statements that an admin can run by hand: all before the first copy of rows."""
         before = takewhile(lambda each: isinstance(each, str), self.todo)
         return tuple(str(each) for each in before)
 
@@ -88,10 +85,10 @@ def gap_of(
     finished: Mapping[int, str],
     steps: tuple[SchemaStep, ...] = STEPS,
 ) -> SchemaGap:
-    """What is to be done, in order. ``finished`` are the names of the finished steps by number.
+    """What is to be done, in order. ``finished`` has the names of the finished steps by number.
 
-    Raises `OtherSchema` for a step that this product does not have, and for tables that no step of
-    it can make from those that exist.
+    Raises `OtherSchema` for a step that this product does not have, and for existing tables that
+    its steps cannot extend.
     """
     _refuse_older(keyspace, schema, finished, steps)
     _refuse_newer(keyspace, finished, steps)
@@ -119,7 +116,7 @@ def read_gap(
     replication: Mapping[str, str] = ONE_COPY,
     steps: tuple[SchemaStep, ...] = STEPS,
 ) -> SchemaGap:
-    """What this keyspace has not got. Raises `OtherSchema`, `Unreachable`, `Refused`."""
+    """What this keyspace lacks. Raises `OtherSchema`, `Unreachable`, `Refused`."""
     schema = store.tables()
     finished: dict[int, str] = {}
     if RECORDS_TABLE in schema:
@@ -134,10 +131,10 @@ def upgrade(
     told: Callable[[str], None] = lambda _: None,
     steps: tuple[SchemaStep, ...] = STEPS,
 ) -> None:
-    """Finish every step, ``told`` in one line of each thing done; at once when all are finished.
+    """Finish every step; ``told`` gets one line about each action. Returns at once if none is left.
 
-    Raises `OtherSchema`, `AlreadyRunning` when rows must be copied beside a live stream, `Refused`
-    without the rights, `Unreachable`.
+    Raises `OtherSchema`, `Unreachable`, and `Refused` without the rights. Raises `AlreadyRunning`
+    if rows must be copied beside a live stream.
     """
     for action in read_gap(store, replication, steps).todo:
         if isinstance(action, str):
@@ -160,7 +157,7 @@ def product_version() -> str:
 def _refuse_older(
     keyspace: str, schema: Schema, finished: Mapping[int, str], steps: tuple[SchemaStep, ...]
 ) -> None:
-    """Refuse what was made before the first release: its tables have other keys than ours."""
+    """Refuse a keyspace from before the first release: its tables have other keys than ours."""
     ours = {step.number: step.name for step in steps}
     other = [number for number, name in finished.items() if ours.get(number, name) != name]
     created = [each for step in steps for each in statements(step.cql, keyspace)]
@@ -198,7 +195,7 @@ def _refuse_beside_a_stream(store: SchemaStore, step: SchemaStep) -> None:
 
 
 def _missing(cql: str, keyspace: str, have: Schema) -> Iterator[tuple[str, str]]:
-    """What a text makes and ``have`` lacks, each with the statement; it is added to ``have``."""
+    """What a text creates and ``have`` lacks, each with its statement; adds it to ``have``."""
     for statement in statements(cql, keyspace):
         table, columns = made_by(statement)
         if table not in have:

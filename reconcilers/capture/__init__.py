@@ -1,1 +1,1 @@
-"""What canaries prove of captured changes. Pure."""
+"""What canaries prove about captured changes. Pure."""

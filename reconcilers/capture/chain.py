@@ -1,7 +1,7 @@
-"""A chain: the canaries that came through one lane, as runs without a gap. Pure.
+"""A chain: the canaries that were received through one lane, as runs without a gap. Pure.
 
-A canary names the one before it that was acknowledged, and joins the run that this one ends. So
-what waits behind a gap is one run, however much it is, and a canary costs a step or two.
+Each canary names the acknowledged one before it, and joins the run that ends with that one. All
+canaries behind a gap are one run, so adding one takes a step or two.
 """
 
 from __future__ import annotations
@@ -16,26 +16,19 @@ from reconcilers.words.model import Micros
 
 
 class Mark(NamedTuple):
-    """A canary's number, and when its node took it (µs, by that node's clock; 0: not known).
-
-    Numbers tell the order and nothing else, times how old something is.
-    """
+    """A canary's number, for the order, and its time (µs, by its node's clock; 0: unknown)."""
 
     number: int
     at: Micros = 0
 
 
 NONE = Mark(0)
-"""Nothing is proven by a canary."""
+"""A mark that proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How far a lane was heard without a gap; it is kept, and the next process goes on with it.
-
-    ``missing_since``: when (µs) a canary came after one that is missing, None where nothing is
-    missing. It counts on in the next process.
-    """
+    """How far a lane was received, and when (µs) a gap after it was noticed, None without one."""
 
     mark: Mark
     missing_since: Micros | None = None
@@ -43,11 +36,11 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Canaries of one lane that follow each other: no acknowledged one between them is missing.
+    """Consecutive canaries of one lane: no acknowledged one between them is missing.
 
     ``first`` and ``reached`` are the first and the last; ``previous`` is the number that the first
-    one names. ``proven``: what was written before the answer to the canary of this number, and
-    before this time, lies before the run's last one.
+    one names. Before the last canary comes whatever its node stored before it answered the canary
+    of ``proven``, or before the time of ``proven``.
     """
 
     first: Mark
@@ -56,7 +49,7 @@ class Run:
     proven: Mark
 
     def joined(self, later: Run) -> Run:
-        """Both as one; ``later`` follows this one or is a part of it."""
+        """Both runs as one; ``later`` follows this one or overlaps it."""
         reached, proven = max(self.reached, later.reached), max(self.proven, later.proven)
         return Run(self.first, self.previous, reached, proven)
 
@@ -65,7 +58,7 @@ _FIRST = attrgetter("first.number")
 
 
 def joined(runs: Iterable[Run]) -> Iterator[Run]:
-    """Runs in the order of their first numbers; those that follow each other become one."""
+    """Runs, ordered by their first numbers, with consecutive ones merged."""
     whole: Run | None = None
     for run in runs:
         if whole is not None and run.previous <= whole.reached.number:
@@ -80,11 +73,10 @@ def joined(runs: Iterable[Run]) -> Iterator[Run]:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The canaries that came through one lane, as runs in the order of their numbers.
+    """The canaries received through one lane, as runs in the order of their numbers.
 
-    The first run came without a gap. Before each other one a canary is missing; before the second
-    since ``missing_since`` (µs; 0: not known). However many canaries wait behind a gap, they are
-    one run. After a restart the runs behind the first are not known, but ``missing_since`` is.
+    The first run has no gap. Before each other run a canary is missing; before the second since
+    ``missing_since`` (µs; 0: unknown). A restart keeps the first run and ``missing_since`` only.
     """
 
     runs: tuple[Run, ...]
@@ -92,32 +84,32 @@ class Chain:
 
     @classmethod
     def begun(cls, reached: Reached) -> Chain:
-        """A lane that was heard so far before."""
+        """The chain of a lane that an earlier process received so far."""
         mark = reached.mark
         return cls((Run(mark, mark.number, mark, NONE),), reached.missing_since)
 
     @property
     def reached(self) -> Mark:
-        """Every acknowledged canary up to this one has come."""
+        """The canary up to which every acknowledged one was received."""
         return self.runs[0].reached
 
     @property
     def proven(self) -> Mark:
-        """What was written before the answer to this canary, and before this time, has come."""
+        """The mark of which all that was written before it was received."""
         return self.runs[0].proven
 
     @property
     def ahead(self) -> tuple[Run, ...]:
-        """What came while an earlier canary is missing."""
+        """The runs received after a missing canary."""
         return self.runs[1:]
 
     def has(self, number: int) -> bool:
-        """Whether the canary of this number was heard, or one before it and one after it were."""
+        """Whether this canary was received, or one before and one after it in the same run."""
         at = bisect_right(self.runs, number, key=_FIRST)
         return number <= max(self.reached.number, self.runs[at - 1].reached.number)
 
     def after(self, runs: Iterable[Run], now: Micros) -> Chain:
-        """With these, in any order, heard now (µs); what was heard before changes nothing."""
+        """The chain with more runs, in any order, received ``now`` (µs); known ones are ignored."""
         reached = self.reached.number
         came = sorted((each for each in runs if each.reached.number > reached), key=_FIRST)
         if not came:
@@ -130,16 +122,16 @@ class Chain:
         return Chain(whole, since if len(whole) > 1 else None)
 
     def waited(self, now: Micros) -> Micros:
-        """How long (µs) the first gap has been there, 0 where there is none."""
+        """How long (µs) the first gap has existed, 0 if there is none."""
         return max(now - (self.missing_since or now), 0) if self.ahead else 0
 
     def waiting(self, now: Micros) -> Chain:
-        """Its time counts from now (µs) on, if it is not known or our clock went back since."""
+        """The chain with its gap counted from ``now`` (µs) if the start is unknown or later."""
         since = self.missing_since
         return self if since is None or 0 < since <= now else replace(self, missing_since=now)
 
     def given_up(self, now: Micros) -> Chain:
-        """Going on after what is missing first, which is lost."""
+        """The chain without its first gap, whose canaries are lost."""
         heard, following, *rest = self.runs
         first = replace(following, proven=max(heard.proven, following.proven))
         return Chain((first, *rest), now if rest else None)

@@ -1,12 +1,12 @@
-"""The frontier: what the echoes of canaries prove of the writes before them. Pure.
+"""The frontier: what the echoes of canaries prove about the writes before them. Pure.
 
-A *canary* is a row that is written to each node every second, in a table whose changes are captured
-too. Its *echo* is the event of that write in the topic of the watched tables. A node's agent reads
-the commit log in order and Kafka keeps the order of a partition. So an echo proves of its node and
-partition that whatever was written there before the canary lies before the echo.
+A *canary* is a row that is written to each node every second, in a captured table. Its *echo* is
+the event of that write in the topic of the watched tables. A node's agent reads the commit log in
+order, and Kafka keeps the order of a partition. An echo therefore proves, for its node and
+partition, that all earlier writes come before it.
 
-Each canary names the last one before it that was acknowledged. So the echoes tell by themselves
-whether one is missing, whoever wrote them.
+Each canary names the last acknowledged one before it, so the echoes alone show whether one is
+missing, whichever process wrote them.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from reconcilers.capture.chain import NONE, Chain, Mark, Reached, Run
 from reconcilers.words.model import Micros
 
 CANARY_TABLE = "canary"
-"""In a keyspace of its own."""
+"""The table of canaries, in a keyspace of its own."""
 
 Node = str
 """A node's host id."""
 
 Lane = tuple[Node, str, int]
-"""The way from a node to a partition of a topic."""
+"""The way from a node to a partition: the node, the topic, the partition's number."""
 
 Proven = Mapping[Node, int]
-"""Of each node: what was written before the answer to the canary of this number has come out."""
+"""By node the number of a canary: all that was written before its answer has been released."""
 
 Times = Mapping[Node, Micros]
-"""Of each node a time, by its clock."""
+"""By node a time (µs), by that node's clock."""
 
 
 def node_of(place: str) -> Node:
-    """Whose row it is that has this partition key: ``HOST-ID/NUMBER``."""
+    """The node of a partition key ``HOST-ID/NUMBER``."""
     return place.partition("/")[0]
 
 
 def newest_of(reached: Mapping[Lane, Reached]) -> dict[Node, Micros]:
-    """When the newest canary was written that came in every partition where one has come at all."""
+    """By node when (µs) its newest canary was written that arrived in all its partitions."""
     found: dict[Node, Mark] = {}
     for (node, *_), lane in reached.items():
         found[node] = min(found.get(node, lane.mark), lane.mark)
@@ -48,19 +48,19 @@ def newest_of(reached: Mapping[Lane, Reached]) -> dict[Node, Micros]:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """A moment to wait for: of each node the newest canary that could be read then.
+    """By node the newest canary that could be read at a moment to wait for.
 
-    ``watched`` names the nodes, their tokens and the captured tables, as they were.
+    ``watched`` names the nodes, their tokens and the captured tables at that moment.
     """
 
     newest: Mapping[Node, int]
     watched: str = ""
 
     def passed(self, proven: Proven) -> bool:
-        """Whether what was written before the marks were read has come out, from every node.
+        """Whether all writes from before the marks were read have been released, for every node.
 
-        A canary that names another as acknowledged was sent after that one's answer. If the other
-        could not be read yet with the marks, its answer came after them. False without any mark.
+        A canary was sent after the answer to the one that it names. If that one could not be read
+        with the marks, its answer came after them. False if there is no mark.
         """
         return bool(self.newest) and all(
             proven.get(node, -1) > number for node, number in self.newest.items()
@@ -71,12 +71,12 @@ class Marks:
 class Canary:
     """One canary of a node, in each lane.
 
-    ``number`` grows from one canary of a node to the next, and tells no time. ``previous`` is the
-    number of the last one before it that was acknowledged in its lane, 0 for none. ``steady``: no
-    node was joining, leaving or moving when it was written. Else it may have reached another node,
-    and proves nothing. ``idle`` is how long before it (µs, by the writer's clock) the last one was
-    sent, answered or not; 0 where the writer knows of none. ``at`` is when its node took it: µs by
-    that node's clock, which is measured (`streaming.monitoring.clocks`); 0 until then.
+    ``number`` grows from canary to canary of a node, and is no time. ``previous`` is the number of
+    the last acknowledged one in its lane, 0 for none. ``steady``: no node was joining, leaving or
+    moving when it was written; otherwise it may have reached another node, and proves nothing.
+    ``idle`` is how long before it (µs, writer's clock) the last one was sent, 0 if the writer has
+    sent none. ``at`` is when its node stored it (µs, node's clock), 0 until that is measured
+    (`streaming.monitoring.clocks`).
     """
 
     node: Node
@@ -87,10 +87,10 @@ class Canary:
     at: Micros = 0
 
     def run(self) -> Run:
-        """It alone, as a part of a chain.
+        """A run of this canary alone.
 
-        It was sent after the answer to the previous one, and its node took it after whatever that
-        node had answered by then: so both lie before it.
+        It was sent after the answer to the previous one, and stored after its node's earlier
+        answers.
         """
         mark = Mark(self.number, self.at)
         return Run(mark, self.previous, mark, Mark(self.previous, self.at) if self.steady else NONE)
@@ -98,11 +98,11 @@ class Canary:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A canary as it came out of a partition of a topic.
+    """A canary as it was read from a partition of a topic.
 
-    ``astray`` is 0 where its key leads. If it leads elsewhere, it is the number of partitions that
-    its lanes are for: the agent did not know of all of them when it sent the canary, so nothing
-    that it had sent by then is in the newest.
+    ``astray`` is 0 if the canary is in the partition of its key. Otherwise it is the number of
+    partitions that its lanes are for: the agent had no list of all partitions when it sent the
+    canary, so it had sent nothing to the newest ones.
     """
 
     canary: Canary
@@ -112,16 +112,13 @@ class Echo:
 
     @property
     def lane(self) -> Lane:
-        """The way that it came."""
+        """The lane that it was received through."""
         return self.canary.node, self.topic, self.partition
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Events of one lane may be missing that were written between two canaries (µs, node's clock).
-
-    After ``until`` they are known again.
-    """
+    """A time between two canaries (µs, node's clock) of which a lane may lack events."""
 
     lane: Lane
     since: Micros
@@ -129,14 +126,12 @@ class Span:
     why: str
 
     def __str__(self) -> str:
-        """As a log line names it."""
         node, topic, number = self.lane
         seconds = (self.until - self.since) / 1_000_000
         return f"node {node}, {topic}/{number}: {seconds:.0f} s {self.why}"
 
 
 UNHEARD = Mark(-1)
-"""Of a partition where no canary has come."""
 
 MISSING = "whose canaries have not come"
 UNWATCHED = "without any canary"
@@ -144,10 +139,10 @@ UNWATCHED = "without any canary"
 
 @dataclass(frozen=True, slots=True)
 class FrontierRules:
-    """When events count as lost, µs.
+    """When events count as lost, in µs.
 
-    ``lost_after``: a canary that is missing is lost so long after a later one has come.
-    ``longest_pause``: so long nobody may send any before change capture could overflow unseen.
+    A missing canary is lost ``lost_after`` after a later one arrived. Without canaries for longer
+    than ``longest_pause``, change capture may have overflowed unnoticed.
     """
 
     lost_after: Micros
@@ -156,10 +151,10 @@ class FrontierRules:
 
 @dataclass(slots=True)
 class Frontier:
-    """All lanes. Up to where each was heard is kept (`reached`), and given back at the start.
+    """All lanes. How far each was received (`reached`) is stored, and restored by `begin`.
 
-    ``astray`` says of each node what its last canary that came astray proves of partitions below
-    this number that the agent did not know of.
+    ``astray`` has by node the newest mark of a canary that came astray, and a number of partitions:
+    the mark holds for partitions below that number which the agent did not have.
     """
 
     rules: FrontierRules
@@ -167,50 +162,50 @@ class Frontier:
     astray: dict[Node, tuple[Mark, int]] = field(default_factory=dict)
 
     def hear(self, echoes: Iterable[Echo], now: Micros) -> list[Span]:
-        """Take in echoes in the order of their offsets; returns what may be lost (µs)."""
+        """Add echoes in the order of their offsets; return the spans that may be lost."""
         return [*self._heard(echoes, now), *self._overdue(now)]
 
     def proven(self, places: Collection[tuple[str, int]]) -> dict[Node, int]:
-        """What is proven of each node in all of these partitions; nothing of one without canary."""
+        """By node the canary that is proven in all these partitions; -1 if one has no canary."""
         return {
             node: min((mark.number for mark in marks), default=UNHEARD.number)
             for node, marks in self._marks(places).items()
         }
 
     def until(self, places: Collection[tuple[str, int]]) -> dict[Node, Micros]:
-        """Before when all that each node wrote has come out of these partitions; 0: not known."""
+        """By node the time (µs) before which all its writes were released; 0: unknown."""
         return {
             node: min((mark.at for mark in marks), default=UNHEARD.at)
             for node, marks in self._marks(places).items()
         }
 
     def reached(self) -> dict[Lane, Reached]:
-        """How far each lane was heard without a gap."""
+        """How far each lane was received without a gap."""
         return {
             lane: Reached(chain.reached, chain.missing_since) for lane, chain in self.chains.items()
         }
 
     def newest(self) -> dict[Node, Micros]:
-        """When the newest canary was written that came in all partitions where any has come."""
+        """By node when (µs) its newest canary was written that arrived in all its partitions."""
         return newest_of(self.reached())
 
     def nodes(self) -> set[Node]:
-        """Those that were heard."""
+        """The nodes of which a canary was received."""
         return {node for node, *_ in self.chains}
 
     def forget(self, node: Node) -> None:
-        """It has left: nothing is heard of it any more."""
+        """Remove a node that has left the cluster."""
         self.chains = {lane: each for lane, each in self.chains.items() if lane[0] != node}
         self.astray.pop(node, None)
 
     def keep(self, places: Collection[tuple[str, int]]) -> None:
-        """Forget lanes to partitions that are not read any more."""
+        """Remove the lanes of partitions that are no longer read."""
         self.chains = {
             lane: each for lane, each in self.chains.items() if (lane[1], lane[2]) in places
         }
 
     def begin(self, reached: Mapping[Lane, Reached]) -> None:
-        """Go on after what was heard before."""
+        """Continue from what an earlier process received."""
         self.chains = {lane: Chain.begun(each) for lane, each in reached.items()}
 
     def _marks(self, places: Collection[tuple[str, int]]) -> dict[Node, list[Mark]]:
@@ -223,7 +218,7 @@ class Frontier:
         }
 
     def _proven(self, lane: Lane, last: int) -> Mark:
-        """``last`` is the partition with the highest number where a canary of the node has come."""
+        """The mark of a lane; ``last`` is the highest partition with a canary of the node."""
         if lane in self.chains:
             return self.chains[lane].proven
         node, _, number = lane
@@ -243,7 +238,6 @@ class Frontier:
             yield from self._unwatched(lane, before, came)
 
     def _unwatched(self, lane: Lane, before: Chain, came: Iterable[Canary]) -> Iterator[Span]:
-        """Pauses without canaries that end with one of these, which came after ``before``."""
         told, newest = set[int](), before.reached
         for canary in came:
             since = canary.at - canary.idle if canary.idle else newest.at

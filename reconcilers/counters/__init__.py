@@ -1,1 +1,1 @@
-"""By how much a counter is wrong, while users go on writing. Pure."""
+"""The error of a counter that users change meanwhile. Pure."""

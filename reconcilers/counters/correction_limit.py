@@ -1,4 +1,4 @@
-"""How large an error of a counter may be that is corrected without a person. Pure."""
+"""The largest error of a counter that is corrected without a person. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ NOT_AGREED: Sums = {}
 
 
 def above_limit(sums: Iterable[Sum], drift: Sums, limit: Sums, agreed: Sums) -> list[Sum]:
-    """Those of the sums whose error a person has to decide on.
+    """The sums whose error a person has to decide on.
 
-    It is the whole error, ``drift``, that is held against the limit, not what is added now: else a
-    large correction could come in several rounds, each below the limit. ``agreed`` is the error
-    that a person has accepted. By as much as the limit it may have grown since; one to the other
-    side was not accepted.
+    The whole error, ``drift``, is compared with the limit, not the next correction: otherwise a
+    large correction could be made in several rounds. ``agreed`` is the error that a person has
+    accepted. It may have grown by the limit since; an error of the other sign was not accepted.
     """
     return [each for each in sums if abs(drift[each]) > _most(each, drift, limit, agreed)]
 

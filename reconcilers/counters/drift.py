@@ -1,20 +1,18 @@
-"""By how much a counter is wrong, while users go on writing. Pure.
+"""The error of a counter while users write. Pure.
 
-Increments commute, so adding the true error is right whatever happens at the same time; the art is
-to know the error. A look compares a counter with what it should be, and both are unsteady: the mail
-server writes the truth first and the counter last, and what changed lately may not be summed up
-yet. With c the changes that may be under way, a look yields the **interval** [drift − c, drift + c]
-in which the true error lies. A message that nobody has decided on widens it
-(`reconcilers.counters.open_message`). (That several looks show the same sign proves nothing: the
-noise has one.)
+Increments commute, so adding the true error is right whatever happens meanwhile. A look compares
+the counter with its expected value. Both are unsteady: the mail server writes the truth first and
+the counter last, and recent changes may not be counted yet. Let c be the changes that may be in
+flight. Then the true error lies in the **interval** [drift − c, drift + c]. A message without a
+decision widens it (`reconcilers.counters.open_message`). (The same sign in several looks proves
+nothing: changes in flight are an error with one sign.)
 
-Only when K intervals, at least one delay apart, lie on one side of zero is the counter wrong for
-sure; by no less than the bound nearest to zero. That much is corrected, once; then K fresh looks.
+A counter is wrong only if K intervals, at least one delay apart, lie on one side of zero. It is
+then wrong by at least the bound nearest to zero. That bound is corrected, once; K new looks follow.
 
-The cheap count behind a look misses a change that was never captured, every time: so the last of
-the K counts everything anew, against the truth. It is a look like the others, with its interval. (A
-count that is held against the counter at once takes what is under way for an error: with K looks
-misled by one lost event, that was enough to make a right counter wrong.)
+The cheap count behind a look misses a change that was never captured, in every look. The last of
+the K looks therefore counts everything again, against the truth. It has an interval like the
+others: a plain comparison would take changes in flight for an error.
 """
 
 from __future__ import annotations
@@ -30,11 +28,11 @@ from reconcilers.words.waiting import Wait, Waiting
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A look at a counter row at a time (µs): its drift, stored minus expected.
+    """A look at a counter row at a time (µs): its drift is stored minus expected.
 
-    ``stored`` stood still while it was made. ``round`` is the number of corrections that had been
-    claimed before it: a later one makes it worthless. ``whole``: everything was counted anew.
-    ``margin``: by so much more the mailboxes may hold than ``expected``, what they list.
+    ``stored`` did not change during the look. ``round`` is the number of corrections claimed before
+    it; a later correction invalidates it. ``whole``: everything was counted again. ``margin`` is
+    what the mailboxes may hold beyond ``expected``.
     """
 
     at: Micros
@@ -51,13 +49,13 @@ class Observation:
 
     @property
     def off(self) -> Sums:
-        """By how much the counter is off at least, as if nothing was under way."""
+        """The least error by sum, if nothing were in flight."""
         return {each: self.bound(each, 0) for each in self.stored}
 
     def bound(self, of: Sum, changes: int) -> int:
-        """The bound nearest to zero of where the error is, 0 if the interval contains zero."""
+        """The bound of the error's interval that is nearest to zero, 0 if it contains zero."""
         if changes and of is Sum.SIZE:
-            return 0  # how large the messages are that are under way is not known
+            return 0  # the sizes of messages in flight are unknown
         drift = self.drift[of]
         least = drift - self.margin.most[of] - changes
         most = drift - self.margin.least[of] + changes
@@ -66,10 +64,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """What a look has shown for sure: the bound of each interval that is nearest to zero.
-
-    0 where the interval contains zero. ``exact`` when nothing was under way.
-    """
+    """By sum the bound nearest to zero, 0 if zero is inside; ``exact``: nothing was in flight."""
 
     at: Micros
     round: int
@@ -79,19 +74,19 @@ class Interval:
 
     @property
     def agrees(self) -> bool:
-        """Whether each sum was right, for sure."""
+        """Whether the look proves each sum right."""
         return self.exact and not any(self.bound.values())
 
 
 def interval_of(look: Observation, changes: int) -> Interval:
-    """The look, given how many changes may have been under way (each of one message)."""
+    """The interval of a look if ``changes`` of one message each may have been in flight."""
     bound = {each: look.bound(each, changes) for each in look.stored}
     return Interval(look.at, look.round, bound, changes == 0, look.whole)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """When a counter counts as wrong: ``looks`` (K) on one side, of the last ``of``."""
+    """When a counter counts as wrong: ``looks`` (K) on one side, among the last ``of``."""
 
     looks: int = 3
     of: int = 6
@@ -100,24 +95,24 @@ class Evidence:
 def remembered(
     before: Sequence[Interval], newest: Interval, evidence: Evidence
 ) -> tuple[Interval, ...]:
-    """The looks that still count: of the newest's round, since the counter was last right."""
+    """The looks that still count: those of the newest's round since the counter was last right."""
     if newest.agrees:
         return ()
     return (*(each for each in before if each.round == newest.round), newest)[-evidence.of :]
 
 
 def whole_count_is_due(looks: Sequence[Interval], evidence: Evidence) -> bool:
-    """Whether one more look may be enough: it has to count everything."""
+    """Whether one more look may complete the proof, and so has to count everything."""
     before, kept = evidence.looks - 1, looks[1 - evidence.of :]
     sums = looks[-1].bound if looks else {}
     return not before or any(_one_side(each, kept, before) for each in sums)
 
 
 def proven_drift(looks: Sequence[Interval], evidence: Evidence) -> Sums:
-    """By how much each sum is wrong at least (its sign tells the side); only those that are.
+    """The least error, with its sign, by sum; only for sums that are proven wrong.
 
-    An interval that contains zero speaks for no side; one on the other side against both. The
-    newest look must be one that tells, and have counted everything.
+    An interval that contains zero counts for no side. Intervals on both sides prove nothing. The
+    newest look must have counted everything and exclude zero.
     """
     if not looks or not looks[-1].whole:
         return {}
@@ -131,17 +126,14 @@ def _one_side(of: Sum, looks: Iterable[Interval], enough: int) -> int:
         if look.bound[of]:
             bounds.append(look.bound[of])
         elif look.exact:
-            bounds.clear()  # it was right then
+            bounds.clear()  # this look proves the counter right
     if len(bounds) < enough or min(bounds) < 0 < max(bounds):
         return 0
     return min(bounds, key=abs)
 
 
 def correction(wrong: Sums, now: Sums) -> Sums:
-    """What to add, given how far it is off now: never more than either shows.
-
-    Nothing if they differ: the looks are a while ago, somebody else may have corrected it.
-    """
+    """What to add if the counter is off by ``now``: the smaller error; nothing if signs differ."""
     deltas = {}
     for each, bound in wrong.items():
         drift = now[each]
@@ -154,12 +146,9 @@ LIST_MAY_LACK_ROWS = Waiting(
     Wait.LISTING_INCOMPLETE,
     "the list may lack rows: a full comparison is needed, `reconcile sweep`",
 )
-"""Why a counter is not lowered: a message that nobody names may be in the truth all the same."""
+"""Why a counter is not lowered: the truth may have a message that the listing lacks."""
 
 
 def raising(deltas: Sums) -> Sums:
-    """Those that add. Every message that the list names was held against the truth.
-
-    So a sum below theirs is too low for sure; one above it may count a message that nobody names.
-    """
+    """The corrections that add. The truth confirms all listed messages, but may have others."""
     return {each: delta for each, delta in deltas.items() if delta > 0}

@@ -1,10 +1,10 @@
-"""Changes whose counters may not be written yet, though they came out long ago. Pure.
+"""Changes whose counters James may not have written yet, long after their events. Pure.
 
-James copies, moves, expunges or flags a list of messages row by row, and writes the counters of
-their mailbox **once, at the end** of the command. So the first rows of a command come out of the
-settle window while it is still running: a copy of 100,000 mails takes minutes. A command on a few
-messages ends within the delay. Where many have come out within L before a look, any of them may be
-of a command that has not ended.
+James copies, moves, expunges or flags a list of messages row by row. It writes the counters of
+their mailbox **once, at the end** of the command. A copy of 100,000 mails takes minutes, so its
+first rows are released from the window before its end. A command on a few messages ends within the
+delay. If many changes were released within L before a look, any of them may be of a running
+command.
 """
 
 from __future__ import annotations
@@ -14,25 +14,19 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 MANY = 100
-"""A command that makes no more changes than these ends within the delay."""
+"""A command with no more changes than this ends within the delay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """How many changes of each mailbox came out within L before a look.
-
-    Not ``complete`` when nobody has counted them for so long.
-    """
+    """The changes by mailbox released within L before a look; ``complete`` if all were counted."""
 
     changes: Mapping[UUID, int] = field(default_factory=dict)
     complete: bool = True
 
 
 def under_way(past: Past, since: Mapping[UUID, int]) -> int | None:
-    """How many changes may be under way (c), given those that came out ``since`` the look.
-
-    None when that cannot be told.
-    """
+    """The number of changes that may be in flight (c) with those ``since``; None if unknown."""
     late = [box for box in {*past.changes, *since} if _all(past, since, box) > MANY]
     if late and not past.complete:
         return None

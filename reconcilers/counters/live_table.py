@@ -1,21 +1,21 @@
-"""Of two tables of one tally, the one that James writes. Pure.
+"""Which of two tables of one tally James writes. Pure.
 
-An upgrade of James leaves `currentQuota` behind, or goes on writing it: in its compatibility mode
-(`quota.compatibility.mode`) `CassandraMailboxQuotaLegacyModule` binds the older table, though the
-newer one exists and its migration has filled it. A counter gives no event, but each cell has the
-time of its last increment, by a clock of James's. So a sample of both tables tells, first
+After an upgrade, James may abandon `currentQuota` or continue to write it. In its compatibility
+mode (`quota.compatibility.mode`), `CassandraMailboxQuotaLegacyModule` binds the older table even if
+the newer one exists and was filled by its migration. A counter has no event, but each cell has the
+time of its last increment, by a clock of James's. A sample of both tables decides at first:
 
 ============================================================  ====================================
-rows under the names that the tally reads                     kept
+rows under the keys that the tally reads                      kept
 ============================================================  ====================================
-in one table only                                             that one
-in both, the newest of one written an hour or more after the  that one: James no longer writes the
-newest of the other                                           other
-in both, the newest less than an hour apart; or in neither    none yet
+in one table only                                             that table
+in both, the newest row of one an hour or more newer than     that table: James no longer writes
+the newest row of the other                                   the other
+in both, less than an hour apart; or in neither               none yet
 ============================================================  ====================================
 
-and from then on the difference to the sample before: a table that alone was written since is kept;
-none, if both were. The hour, so that a migration that has just run decides nothing.
+Later samples are compared with the one before: the only table written since is kept; none if both
+were. The hour ensures that a migration that has just run decides nothing.
 """
 
 from __future__ import annotations
@@ -31,16 +31,13 @@ from reconcilers.words.model import Micros
 
 APART: Micros = 3_600_000_000
 WRITTEN = "written"
-"""In a sampled row: the newest write time (µs) of its counters."""
+"""The column of a sampled row with the newest write time (µs) of its counters."""
 SampledRow = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class TableUse:
-    """A table of a tally, and when (µs) the newest of its sampled rows was written; None of none.
-
-    Only rows that the tally reads count.
-    """
+    """A table, and when (µs) its newest row that the tally reads was written; None without rows."""
 
     tally: Tally
     newest: Micros | None = None
@@ -48,7 +45,7 @@ class TableUse:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The tally whose table is kept, None if that is not known; and ``why``, in a phrase."""
+    """The tally whose table is kept, None if unknown, and the reason in a phrase."""
 
     kept: Tally | None
     why: str
@@ -71,7 +68,7 @@ def without(family: Family, unwanted: Iterable[Tally]) -> Family:
 
 
 def is_read(tally: Tally, row: SampledRow) -> bool:
-    """Whether a row is under a key and names that the tally reads."""
+    """Whether the tally reads a row with this key and these names."""
     key = str(row[tally.key])
     named = (each.row.items() for each in tally.cells.values())
     return tally.row_key(str(QuotaRoot.of(key))) == key and any(
@@ -80,13 +77,13 @@ def is_read(tally: Tally, row: SampledRow) -> bool:
 
 
 def use_of(tally: Tally, rows: Iterable[SampledRow]) -> TableUse:
-    """What a sample of a table's rows tells."""
+    """The use of a table, by a sample of its rows."""
     read = (row[WRITTEN] for row in rows if is_read(tally, row))
     return TableUse(tally, max((at for at in read if isinstance(at, int)), default=None))
 
 
 def choose(uses: Sequence[TableUse]) -> Choice:
-    """The table that James writes, of several that exist."""
+    """The table that James writes, by a first sample of several tables."""
     used = sorted(
         ((each.newest, each.tally) for each in uses if each.newest is not None),
         key=lambda each: each[0],
@@ -102,7 +99,7 @@ def choose(uses: Sequence[TableUse]) -> Choice:
 
 
 def choose_again(last: Choice, before: Sequence[TableUse], now: Sequence[TableUse]) -> Choice:
-    """The same after another sample: the table that was written since, ``last`` if none was."""
+    """The choice after another sample: the table written since, or ``last`` if none was."""
     written = [
         each.tally
         for each, earlier in zip(now, before, strict=True)

@@ -1,15 +1,15 @@
-"""What a message with an open finding counts, while nobody has decided what becomes of it. Pure.
+"""What a message with an open finding counts until somebody decides it. Pure.
 
-A counter is held against the listing. Where the two sides of a message differ, and that has a
-finding, the listing is not what the counter should be, so the *margin* is added:
+A counter is compared with the listing. If the two sides of a message differ and that has a finding,
+the listing is not the expected value, and the *margin* is added:
 
 =========================================  =====================================================
 the finding                                the message counts
 =========================================  =====================================================
-is undecided: a person has to decide       as either side has it: the counter may be right by both
-is decided, and held (breaker, pause, …)   as the truth has it
-is being repaired                          as either side has it, and no correction is sent
-is a fact: both sides lack the same cells  as both sides have it: it is no open message
+is undecided: a person has to decide       as on either side: both make the counter right
+is decided, and held (breaker, pause, …)   as in the truth
+is being repaired                          as on either side, and no correction is sent
+is a fact: both sides lack the same cells  as on both sides; it is no open message
 =========================================  =====================================================
 """
 
@@ -25,14 +25,14 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import Kind, Slot
 
 ANY_SIZE = 2**62
-"""Octets: no mailbox is larger."""
+"""Octets; no mailbox is larger."""
 REPAIRED = frozenset({Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW})
 HIDDEN = frozenset({Kind.UNRESOLVED, Kind.UNREADABLE})
-"""Of these not both sides are known."""
+"""The kinds of which one side is unknown."""
 
 
 class Standing(Enum):
-    """How far a finding has come."""
+    """The progress of a finding."""
 
     UNDECIDED = "undecided"
     DECIDED = "decided"
@@ -40,7 +40,7 @@ class Standing(Enum):
 
 
 def standing_of(finding: Finding) -> Standing:
-    """What is held as a repair, or accepted, will be done as the truth has it."""
+    """The progress of a finding. A held or accepted repair is decided: the truth will be copied."""
     if finding.state is State.INTENDED:
         return Standing.BEING_REPAIRED
     waits = finding.state in {State.HELD, State.OBSERVED} and finding.kind in REPAIRED
@@ -49,10 +49,7 @@ def standing_of(finding: Finding) -> Standing:
 
 @dataclass(frozen=True, slots=True)
 class OpenMessage:
-    """An open finding of the listing, as counters need it.
-
-    ``sources`` are its message, as far as is known: several where several may claim its row.
-    """
+    """An open finding of the listing; several ``sources`` (messages) may claim its row."""
 
     uid: int
     sources: frozenset[UUID]
@@ -61,7 +58,7 @@ class OpenMessage:
 
 
 def open_message(finding: Finding) -> OpenMessage | None:
-    """That of a finding; None where it is not of one UID of a mailbox."""
+    """The open message of a finding; None if the finding is not about one UID of a mailbox."""
     sources = (UUID(each) for each in finding.sources)
     return message_at(finding.slot, sources, finding.kind, standing_of(finding))
 
@@ -69,7 +66,7 @@ def open_message(finding: Finding) -> OpenMessage | None:
 def message_at(
     slot: Slot, sources: Iterable[UUID], kind: Kind, standing: Standing
 ) -> OpenMessage | None:
-    """That of a finding at a slot; None if it is not of one UID, or both sides are equal there."""
+    """The open message of a slot; None if it is not one UID, or if both sides are equal there."""
     uid = slot.key[1] if len(slot.key) > 1 else None
     if not isinstance(uid, int) or kind is Kind.INCOMPLETE_IN_BOTH:
         return None
@@ -78,14 +75,14 @@ def message_at(
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """What a mailbox may hold beyond what its listing counts: from ``least`` to ``most``."""
+    """What a mailbox may hold beyond its listing's count: from ``least`` to ``most``."""
 
     least: Sums
     most: Sums
 
     @property
     def undecided(self) -> bool:
-        """Whether the two differ."""
+        """Whether ``least`` and ``most`` differ."""
         return self.least != self.most
 
 
@@ -95,10 +92,7 @@ NO_MARGIN = Margin(NOTHING, NOTHING)
 def margin_of(
     message: OpenMessage, listed: Sequence[Listed], truths: Sequence[Listed | None]
 ) -> Margin:
-    """The margin of one UID, by what is listed there and by the truth rows that claim it.
-
-    Of a truth row whose size is not known there is None.
-    """
+    """The margin of one UID, from listed and truth rows. A truth row of unknown size is None."""
     shown = summed(listed)
     known = [each for each in truths if each is not None]
     true = summed(known)
@@ -109,7 +103,7 @@ def margin_of(
         more = max(1, len(truths))
         sides += [NOTHING, {Sum.COUNT: more, Sum.UNSEEN: more, Sum.SIZE: ANY_SIZE}]
     if message.kind is Kind.INCOMPLETE_TRUTH_ROW:
-        sides.append(NOTHING)  # the mail server takes such a row for none
+        sides.append(NOTHING)  # the mail server ignores such a row
     return _beyond(shown, sides)
 
 
@@ -121,7 +115,7 @@ def _beyond(shown: Sums, sides: Sequence[Sums]) -> Margin:
 
 
 def total_margin(margins: Iterable[Margin]) -> Margin:
-    """That of several messages."""
+    """The sum of several margins."""
     found = list(margins)
     return Margin(
         {each: sum(one.least[each] for one in found) for each in Sum},

@@ -1,9 +1,9 @@
-"""When a counter can be judged that is written behind a queue. Pure.
+"""When a counter that is written behind a queue can be judged. Pure.
 
-James updates a quota by a listener on his event bus. Where the bus has a backlog, every user with
-new mail shows the same drift in look after look, and what is added then is added twice when the
-queue drains. So such a counter is judged only when it, and what it should be, have stood still for
-longer than the longest backlog; and all changes that came within that time count as under way.
+James updates a quota by a listener on its event bus. If the bus has a backlog, every user with new
+mail shows the same drift in each look. What is then added is added twice when the queue drains. The
+counter is therefore judged only if it and its expected value have not changed for longer than the
+longest backlog. All changes within that time count as in flight.
 """
 
 from __future__ import annotations
@@ -15,17 +15,14 @@ from reconcilers.declared.tally import Sums
 from reconcilers.words.model import Micros
 
 GRAIN: Micros = 10_000_000
-"""Changes of so long count as those of its end."""
+"""Changes are counted in steps of this length, each at its end."""
 MOST_GRAINS = 1_000
-"""Beyond so many the oldest count as younger than they are: that only takes longer."""
+"""Beyond this number the two oldest steps become one, at the later time: a judgement is delayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stillness:
-    """What a counter holds and should hold, and since when (µs) both have been so.
-
-    ``came`` is when how many changes came out lately.
-    """
+    """Stored and expected values, unchanged since (µs); ``came`` has changes by time (µs)."""
 
     since: Micros
     stored: Sums
@@ -33,7 +30,7 @@ class Stillness:
     came: tuple[tuple[Micros, int], ...] = ()
 
     def heard(self, changes: int, now: Micros) -> Stillness:
-        """So many more changes came out now."""
+        """This value with ``changes`` more, released ``now`` (µs)."""
         end, before = (now // GRAIN + 1) * GRAIN, self.came
         if before and before[-1][0] == end:
             before, changes = before[:-1], changes + before[-1][1]
@@ -44,16 +41,16 @@ class Stillness:
         return replace(self, came=came)
 
     def lasts(self, at: Micros, lag: Micros) -> bool:
-        """Whether it has lasted for so long by then."""
+        """Whether neither value has changed for ``lag`` (µs) before ``at`` (µs)."""
         return at - self.since >= lag
 
     def changes_since(self, at: Micros) -> int:
-        """Those that came out after it."""
+        """The number of changes released after ``at`` (µs)."""
         return sum(number for came, number in self.came if came > at)
 
 
 def stillness_after(look: Observation, before: Stillness | None) -> Stillness:
-    """Goes on while neither side moves."""
+    """The stillness after a look; it starts again if either value has changed."""
     expected = {each: look.expected[each] for each in look.stored}
     if before is None:
         return Stillness(look.at, look.stored, expected)

@@ -1,1 +1,1 @@
-"""What an installation declares: tables, projections, tallies, and the writes to them. Pure."""
+"""The declarations: tables, projections, tallies, and the writes to them. Pure."""

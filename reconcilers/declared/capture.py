@@ -1,7 +1,7 @@
-"""How tables are captured, as one text: what it tells of each, and whether it has changed. Pure.
+"""How tables are captured, as one text that two times can be compared by. Pure.
 
-A table that was dropped and made again has another id. One whose capture was turned off and on
-again has not, but each change of its settings has a time of its own.
+A recreated table has another id. If capture is turned off and on, the id stays, but each change of
+the table's settings has its own time.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Collection, Mapping
 
 
 def text_of(tables: Mapping[str, str]) -> str:
-    """Of each table what names its capture; neither holds a space or an equals sign."""
+    """The text of all tables and their capture states, which have no space or equals sign."""
     return " ".join(f"{table}={state}" for table, state in sorted(tables.items()))
 
 
 def unchanged(before: str, now: str | None) -> bool:
     """Whether every table of both texts is captured as before.
 
-    False where one is not captured now (None), and where it is not known how they were (empty). A
-    table that is newly watched, or no more, changes nothing for the others.
+    False if a table is not captured now (None), or if the earlier state is unknown (empty). A table
+    that is in one text only does not count.
     """
     if not before or now is None:
         return False
@@ -28,7 +28,7 @@ def unchanged(before: str, now: str | None) -> bool:
 
 
 def rests_on(text: str, tables: Collection[str]) -> bool:
-    """Whether any of these tables is captured by this text; of none (empty) that is not known."""
+    """Whether the text contains any of these tables; True for an empty text, which is unknown."""
     return not text or not _tables(text).keys().isdisjoint(tables)
 
 

@@ -1,4 +1,4 @@
-"""The shapes that are declared: a family (a truth and its key) and its projections."""
+"""The types of a declaration: a family (a truth and its key) and its projections. Pure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reconcilers.words.model import NEVER_WRITTEN, WAKE_FIELDS, KeyValue, Row, S
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """A table that repeats a truth row for row, or (an index) says something of it by its key.
+    """A table that repeats a truth row for row, or an index, which holds keys only.
 
-    ``key`` names its primary key in the order of the family's ``slot``; ``belongs`` says whether a
-    truth row has a row here; ``identity`` is the column that leads back to the truth, None in an
-    index; ``write_time_of_sets`` is the column written with every change of a set column, whose
-    write time stands for the set's (Cassandra 4 cannot read that of a set). ``collects`` names the
-    set column of an index that has one row a mailbox, where the elements of all its messages are;
-    it only grows. ``optional`` says in a word what the table holds where some installations keep
-    none of it. ``columns`` (all but the key) and ``sets`` come from the cluster's schema, see
-    `bind`: James never alters a table, so installations differ.
+    ``key`` names its primary key in the order of the family's ``slot``. ``belongs`` says whether a
+    truth row has a row here. ``identity`` is the column with the source, None in an index.
+    ``write_time_of_sets`` is a column that James writes with every change of a set; its write time
+    stands for the set's, which Cassandra 4 cannot read. ``collects`` is the set column of an index
+    with one row for each mailbox; the set holds elements of all messages and only grows.
+    ``optional`` names the content of a table that some installations leave empty. ``columns``
+    (without the key) and ``sets`` come from the cluster's schema (`bind`), because versions of
+    James differ. Raises `NotGuarded` if the table is a truth table (promise 1).
     """
 
     name: str
@@ -38,40 +38,37 @@ class Projection:
     sets: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """A truth table can never be declared a projection (promise 1)."""
         if self.table in NEVER_WRITTEN:
             raise NotGuarded(f"projection {self.name} names the truth table {self.table}")
 
     @property
     def is_index(self) -> bool:
-        """Whether its rows name no message: they follow the family's first projection."""
+        """Whether its rows name no message. They then follow the family's first projection."""
         return self.identity is None
 
     def source_of(self, row: Row | None) -> KeyValue | None:
-        """The source (a message) that a row names, None when it names none."""
+        """The source (a message) that a row names, None if it names none."""
         if row is None or self.identity is None:
             return None
         return as_part(row.get(self.identity))
 
 
 def as_part(value: Value) -> KeyValue | None:
-    """A cell as a part of a key, None for what cannot be one."""
+    """A cell as a part of a key, None if its type cannot be one."""
     return value if isinstance(value, PARTS) else None
 
 
 PARTS = (UUID, int, str)
-"""What a `KeyValue` may be."""
 
 
 @dataclass(frozen=True, slots=True)
 class TruthTable:
     """A table that holds the truth.
 
-    ``source`` is its partition key: what a row comes from (a message). ``slot`` are the columns
-    that lead from a row to its projection rows. ``required`` are those without which a row is
-    incomplete: reported, written nowhere. ``summed`` are those that counters need: without them an
-    incomplete row is not counted. ``contents`` are the tables that hold a source's content by its
-    id, in the order in which newer ones take over from older ones; see `bind`.
+    ``source`` is its partition key (a message). ``slot`` are the columns that lead to the
+    projection rows. A row without one of the ``required`` columns is incomplete: it is reported and
+    never copied. Counters count it if it has the ``summed`` columns. ``contents`` are the tables
+    with a source's content by its id, older ones first; see `bind`.
     """
 
     table: str
@@ -82,7 +79,7 @@ class TruthTable:
     contents: tuple[str, ...] = ()
 
     def slot_of(self, row: Row) -> Slot:
-        """Where a row of it has its projection rows. Raises ValueError without a whole key."""
+        """The slot of a row of this table. Raises ValueError if a part of the key is missing."""
         cells = [row.cells.get(column) for column in self.slot]
         parts = [cell for cell in cells if isinstance(cell, PARTS)]
         if len(parts) < len(cells):
@@ -92,16 +89,16 @@ class TruthTable:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A truth, a key, what wakes it, and what is kept true to it.
+    """A truth, a key, the tables that wake the key, and the tables that follow the truth.
 
-    ``key`` declares what its slots and findings are named by: in a family with projections the
-    columns of the truth's ``slot``, under names of its own. ``wakes_on`` are the tables whose
-    events wake a key. The first projection lists the sources; the others are indexes, which follow
-    it. A family of tallies has no projections: it is woken by what the other families examine.
-    ``reads`` are further tables. ``suffix`` ends the names of its tables of memory in our keyspace.
+    ``key`` names the slots and findings. In a family with projections it has the columns of the
+    truth's ``slot``, under its own names. ``wakes_on`` are the tables whose events wake a key. The
+    first projection lists the sources; the others are indexes, which follow it. A family of tallies
+    has no projections; the keys that other families examine wake it. ``reads`` are further tables.
+    ``suffix`` ends the names of its lineage tables.
 
-    Raises `NotGuarded` where it would write what it reads as truth (promise 1), `Misconfigured`
-    for names that could not be told apart.
+    Raises `NotGuarded` if it would write a table that it reads as truth (promise 1). Raises
+    `Misconfigured` if two names are equal, or a projection has another key.
     """
 
     name: str
@@ -114,7 +111,6 @@ class Family:
     suffix: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a family that could not be kept."""
         for each in self.repaired:
             if each.table in (self.truth.table, *self.reads):
                 raise NotGuarded(f"family {self.name} reads {each.table}: it must not write it")
@@ -127,44 +123,44 @@ class Family:
 
     @property
     def named(self) -> tuple[KeyColumn, ...]:
-        """Its key's columns and its source's, in the order in which records name them."""
+        """The columns of its key and of its source, in the order of records."""
         return (self.key[0], self.truth.source, *self.key[1:])
 
     @property
     def group(self) -> KeyColumn:
-        """The key's first column: by it work is shared and projections are partitioned."""
+        """The first column of the key; work is shared and projections are partitioned by it."""
         return self.key[0]
 
     def key_of(self, table: str) -> tuple[str, ...] | None:
-        """The columns of a table that hold this key, in its order; None for another table."""
+        """The columns of a table that hold this key, in its order; None for any other table."""
         if table == self.truth.table:
             return self.truth.slot
         keys = (each.key for each in self.projections if each.table == table)
         return next(keys, None)
 
     def whole_group(self, group: KeyValue | None) -> Slot:
-        """Where the finding of a whole group (mailbox) stands that cannot be read; no row's."""
+        """The slot of a finding about a whole group (mailbox) that cannot be read; no row's."""
         first, *rest = self.key
         return Slot(first.of_no_row if group is None else group, *(e.none_named for e in rest))
 
     def is_whole_group(self, slot: Slot) -> bool:
-        """Whether it is such a place."""
+        """Whether a slot is one that `whole_group` returns."""
         if len(self.key) < 2 or slot.key[-1] != self.key[-1].none_named:
-            return False  # as nearly always: this is asked of each key
+            return False  # the usual case, first because each key comes here
         return slot == self.whole_group(slot.group)
 
     def place_of_number(self, number: int) -> Slot:
-        """One of the places, by their number, where findings of many rows stand; no row's."""
+        """The slot of a finding that stands for many rows, by number. It is no row's."""
         *first, last = self.key
         return Slot(*(each.of_no_row for each in first), last.of_no_row_numbered(number))
 
     @property
     def nowhere(self) -> Slot:
-        """A place that no row has, to find out whether a table can be read at all."""
+        """A key that no row has, for testing whether a table can be read at all."""
         return Slot(*(column.of_no_row for column in self.key))
 
     def place(self, slot: Slot) -> str:
-        """A slot as a sentence names it: ``mailbox … UID 7``."""
+        """A slot for a sentence: ``mailbox … UID 7``."""
         if slot.key and self.is_whole_group(slot):
             return f"{self.group.label} {slot.group} as a whole"
         parts = zip(self.key, slot.key, strict=False)
@@ -172,25 +168,25 @@ class Family:
 
     @property
     def repaired(self) -> tuple[Projection | Tally, ...]:
-        """All that it may write."""
+        """All projections and tallies, which are all that it may write."""
         return (*self.projections, *self.tallies)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of those; two shapes of a tally have one name."""
+        """The names of its projections and tallies; two tables of a tally share a name."""
         return tuple(dict.fromkeys(each.name for each in self.repaired))
 
     @property
     def listing(self) -> Projection:
-        """The one that lists the sources: its rows lead back to the truth."""
+        """The first projection, whose rows name the sources."""
         return self.projections[0]
 
 
 def keeping(family: Family, names: Collection[str]) -> Family:
-    """The family with those projections or tallies only. A first projection always stays.
+    """The family with these projections or tallies only; the first projection always stays.
 
-    The tables of indexes wake it too, but for one that collects: which message a change of its row
-    came from cannot be told.
+    The tables of the kept indexes wake it too, except one that collects: an event of that table
+    does not name a message.
     """
     if family.tallies:
         kept_tallies = tuple(each for each in family.tallies if each.name in names)
@@ -202,15 +198,16 @@ def keeping(family: Family, names: Collection[str]) -> Family:
 
 
 Schema = dict[str, dict[str, str]]
-"""Column types by table and column, as the cluster has them: ``{"imapuidtable": {"uid": …}}``."""
+"""The cluster's column types by table and column: ``{"imapuidtable": {"uid": …}}``."""
 
 
 def bind(family: Family, schema: Schema) -> Family:
-    """The family with its columns as this cluster has them.
+    """The family with the columns of this cluster.
 
-    A projection copies every column that both tables have; required columns that the truth lacks
-    (older or newer James) are not required. A tally whose table the keyspace lacks is left out: it
-    has its other shape, or none. Raises `Misconfigured` naming a missing table or key.
+    A projection copies every column that both tables have. A required column that the truth lacks
+    (another version of James) is dropped from ``required``, and a tally without a table is left
+    out. Raises `Misconfigured` if a table or key column is missing, or a column's type cannot be
+    copied.
     """
     truth = family.truth
     columns = _columns(schema, truth.table, (truth.source.name, *truth.slot))
@@ -227,17 +224,14 @@ def bind(family: Family, schema: Schema) -> Family:
 
 
 def contents_in(truth: TruthTable, schema: Schema) -> tuple[str, ...]:
-    """The tables of content that a keyspace has; none where it has one that is not declared.
-
-    That one is of a newer James: a source may have its content there, and in no other.
-    """
+    """The declared content tables of a keyspace; none if a newer James has an undeclared one."""
     if unknown_contents(truth, schema):
         return ()
     return tuple(table for table in truth.contents if table in schema)
 
 
 def unknown_contents(truth: TruthTable, schema: Schema) -> tuple[str, ...]:
-    """Tables that are named like those of content, by another number, and are not declared."""
+    """Tables that are named like content tables, with another number, and are not declared."""
     stems = {table.rstrip("0123456789") for table in truth.contents}
     return tuple(
         table
@@ -247,10 +241,7 @@ def unknown_contents(truth: TruthTable, schema: Schema) -> tuple[str, ...]:
 
 
 def tallies_in(family: Family, schema: Schema) -> tuple[Tally, ...]:
-    """The tallies that a keyspace has a table for; of two shapes perhaps both.
-
-    Which of them James writes `reconcilers.counters.live_table` tells.
-    """
+    """The tallies with a table, perhaps two of a name (see `reconcilers.counters.live_table`)."""
     return tuple(each for each in family.tallies if each.table in schema)
 
 
@@ -277,7 +268,7 @@ COPIED = frozenset(
         *("set<text>", "set<ascii>", "set<varchar>"),
     }
 )
-"""The CQL types of cells that can be copied, compared, and kept in the journal."""
+"""The CQL types of cells that can be copied, compared, and written to the journal."""
 
 
 def _refuse_unknown_type(table: str, column: str, cql_type: str) -> None:

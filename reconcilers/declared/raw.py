@@ -1,4 +1,4 @@
-"""Keys and rows as the server sends them, undecoded: which columns, in which order. Pure."""
+"""Keys and rows as undecoded bytes: which columns are read, in which order. Pure."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from reconcilers.words.model import KeyValue
 RawCell = bytes | None
 RawRow = tuple[RawCell, ...]
 RawKey = RawRow
-"""A slot's key: the first cells of a row."""
+"""The key of a slot: the first cells of a row."""
 BIGINT = struct.Struct(">q")
-"""A bigint, or the microseconds of a timestamp of ours, as Cassandra sends it."""
+"""The encoding of a bigint or a timestamp (µs) in our tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawShape:
-    """The columns of raw rows, in the order in which they are read, and where some of them stand.
+    """The columns of raw rows in the order in which they are read, and the places of some of them.
 
-    ``listing`` begins with the slot's key, ``truth`` with the columns that lead to it. Both end
-    with the same columns, the copied ones: from ``copied`` on, a number for each side (the truth's
-    first). ``same`` are pairs of places, one of each side, of what is copied and a key of the
-    truth. ``source`` is where each side names the source, ``required`` where the truth has what
-    makes a row complete. ``encode`` makes a key's parts, and the source at last, into bytes.
+    ``listing`` begins with the slot's key, and ``truth`` with the columns that lead to it. Both end
+    with the copied columns, from the places ``copied`` on. Each pair holds a place in the truth and
+    one in the listing. ``same`` are the pairs of columns that are copied and also a key of the
+    truth. ``source`` is the pair of columns that name the source. ``required`` are places in the
+    truth. ``encode`` has an encoder for each part of the key, and at the end one for the source.
     """
 
     truth: tuple[str, ...]
@@ -42,16 +42,16 @@ class RawShape:
     encode: tuple[Callable[[Any], bytes], ...]
 
     def listed(self, truth: RawRow) -> RawRow:
-        """The listing's row of this truth where it is plainly right."""
+        """The row that the listing has for this truth row if the listing is right."""
         width, (of_truth, _) = len(self.encode) - 1, self.copied
         return (*truth[:width], *(truth[one] for one, _ in self.same), *truth[of_truth:])
 
 
 def raw_shape(family: Family) -> RawShape | None:
-    """The shape of a bound family's raw rows, None for a family that cannot be read so.
+    """The shape of a bound family's raw rows, None if the family cannot be read undecoded.
 
-    That is one without projections, one whose listing does not name the source, or one with a key
-    that our own tables hold in another type.
+    That is a family without projections, or one whose listing does not name the source. It is also
+    one with a key type that our own tables encode in another way.
     """
     encode = [encoder(column) for column in (*family.key, family.truth.source)]
     if not family.projections or None in encode:
@@ -77,7 +77,7 @@ def raw_shape(family: Family) -> RawShape | None:
 
 
 def encoder(column: KeyColumn) -> Callable[[Any], bytes] | None:
-    """As Cassandra sends it, in James's tables as in ours; None where the two differ."""
+    """A function to Cassandra's bytes, equal in James's tables and ours; None if those differ."""
     if column.type in UUIDS:
         return attrgetter("bytes")
     if column.type == "bigint":
@@ -86,7 +86,7 @@ def encoder(column: KeyColumn) -> Callable[[Any], bytes] | None:
 
 
 def decoder(column: KeyColumn) -> Callable[[bytes], KeyValue]:
-    """What `encoder` has made into bytes, as a part of a key again."""
+    """The inverse of `encoder`: from bytes to a part of a key."""
     if column.type in UUIDS:
         return lru_cache(maxsize=10_000)(_uuid)
     return _bigint if column.type == "bigint" else bytes.decode

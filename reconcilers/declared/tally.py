@@ -1,4 +1,4 @@
-"""The shape of a tally (counters that sum up a truth), and the words of counting."""
+"""A tally (counters that sum up a truth), and the values of counting. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconcilers.words.model import NEVER_WRITTEN
 
 
 class Sum(StrEnum):
-    """What is summed up over messages."""
+    """The quantity that is summed up over messages."""
 
     COUNT = "count"
     UNSEEN = "unseen"
@@ -26,14 +26,14 @@ NOTHING: Sums = {Sum.COUNT: 0, Sum.UNSEEN: 0, Sum.SIZE: 0}
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One counter: its column, and the rest of its row's key where a sum has a row of its own."""
+    """One counter: its column, and the rest of its row's key if each sum has its own row."""
 
     column: str
     row: Mapping[str, str] = field(default_factory=dict)
 
 
 def as_it_is(key: UUID | str) -> UUID | str:
-    """A row that is named by our own key."""
+    """Return our own key, for a row of James's that is named by it."""
     return key
 
 
@@ -41,9 +41,9 @@ def as_it_is(key: UUID | str) -> UUID | str:
 class Tally:
     """Counters by ``key``, each cell a sum over the messages that belong there.
 
-    ``per_quota_root`` tells a row for each quota root from one for each mailbox;
-    ``may_create_row`` says whether a correction may make a row that does not exist.
-    ``row_key`` gives the value of ``key`` in James's row from the key in our own tables.
+    ``per_quota_root``: there is a row for each quota root, otherwise for each mailbox.
+    ``may_create_row``: a correction may create a missing row. ``row_key`` maps our key to James's
+    value of ``key``. Raises `NotGuarded` if the table is a truth table (promise 1).
     """
 
     name: str
@@ -55,7 +55,6 @@ class Tally:
     row_key: Callable[[UUID | str], UUID | str] = as_it_is
 
     def __post_init__(self) -> None:
-        """A truth table can never be declared a tally (promise 1)."""
         if self.table in NEVER_WRITTEN:
             raise NotGuarded(f"tally {self.name} names the truth table {self.table}")
 
@@ -66,22 +65,19 @@ class Tally:
         return frozenset({self.key, *named, *(name for c in self.cells.values() for name in c.row)})
 
     def row_of(self, key: UUID | str) -> str:
-        """Names the row for a person if it is under another key than ours; else empty."""
+        """The row's name for a person if James's key differs from ours; else empty."""
         named = self.row_key(key)
         return "" if named == key else f"{self.key} {named} of {self.table}"
 
 
 def total(parts: list[Sums]) -> Sums:
-    """The sums of several mailboxes, or chunks of one."""
+    """The sums of several mailboxes, or of several chunks of one."""
     return {each: sum(part[each] for part in parts) for each in Sum}
-
-
-# --- counting
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A message of a mailbox; its size in octets."""
+    """A message of a mailbox; ``size`` in octets."""
 
     uid: int
     messageid: UUID
@@ -91,29 +87,25 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class QuotaRoot:
-    """Whose quota it is: a user in a namespace. ``str`` is our key: James's `QuotaRoot.getValue()`.
-
-    James's `DefaultUserQuotaRootResolver` makes it.
-    """
+    """A user in a namespace, with a quota. ``str`` is our key: James's `QuotaRoot.getValue()`."""
 
     namespace: str
     user: str
 
     @classmethod
     def of(cls, text: str) -> QuotaRoot:
-        """The root that either of James's tables names: the domain may be there twice."""
+        """The quota root of a key of either of James's tables; one of them has the domain twice."""
         namespace, _, user = text.partition("&")
         once, _, domain = user.rpartition("@")
         return cls(namespace, once if domain and once.endswith(f"@{domain}") else user)
 
     @property
     def with_domain_again(self) -> str:
-        """James's `QuotaRoot.asString()`: after the value the domain follows, if there is one."""
+        """James's `QuotaRoot.asString()`: the value, then the domain again if there is one."""
         _, _, domain = self.user.partition("@")
         return f"{self}@{domain}" if domain else str(self)
 
     def __str__(self) -> str:
-        """The key of its row in `currentQuota`, and in our own tables."""
         return f"{self.namespace}&{self.user}"
 
 
@@ -126,7 +118,7 @@ def summed(messages: Iterable[Listed]) -> Sums:
 
 
 def by_chunk(messages: Iterable[Listed], chunk_size: int) -> dict[int, Sums]:
-    """The sums of each chunk of UIDs that has messages; keeps none of the messages."""
+    """The sums by chunk of UIDs, for chunks with messages. It stores no message."""
     chunks: dict[int, Sums] = {}
     for each in messages:
         number = each.uid // chunk_size
@@ -135,7 +127,7 @@ def by_chunk(messages: Iterable[Listed], chunk_size: int) -> dict[int, Sums]:
 
 
 def together(some: Mapping[int, Sums], others: Mapping[int, Sums]) -> dict[int, Sums]:
-    """The sums of chunks of which two parts were counted."""
+    """The sums by chunk of two parts of a count."""
     added = {
         each: total([some[each], sums]) if each in some else sums for each, sums in others.items()
     }

@@ -11,4 +11,4 @@ IMAP_UIDS = TruthTable(
     summed=("flagseen", "fullcontentoctets"),
     contents=("messagev2", "messagev3"),
 )
-"""A row for a message's UID in a mailbox; all of a message's rows are one partition."""
+"""A row for each UID of a message in a mailbox; the rows of a message are one partition."""

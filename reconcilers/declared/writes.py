@@ -1,4 +1,4 @@
-"""The only things that step 6 can send, as values: one that names a truth cannot be built."""
+"""The writes that step 6 can send. One that names a truth table cannot be built. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from reconcilers.words.model import NEVER_WRITTEN, Micros, Slot, Value
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A guarded write to one row of a projection. Only `plan` and `undo` build them.
+    """A guarded write to one row of a projection. Only `plan` and `undo` build it.
 
-    ``at`` is the write timestamp (µs): the guard. Raises `NotGuarded` when the table is a truth
-    table, or when there is no timestamp.
+    ``at`` is the write timestamp (µs): the guard. Raises `NotGuarded` if the table is a truth
+    table, or if there is no timestamp.
     """
 
     projection: Projection
@@ -25,7 +25,6 @@ class Write:
     at: Micros
 
     def __post_init__(self) -> None:
-        """Refuse what promise 1 and promise 2 forbid."""
         if self.projection.table in NEVER_WRITTEN:
             raise NotGuarded(f"{self.projection.table} holds the truth: it is never written")
         if self.at <= 0:
@@ -34,14 +33,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class SetCells(Write):
-    """Set the named cells (None clears one). An UPDATE: it leaves no row marker behind."""
+    """Set the named cells (None clears one), by an UPDATE, which leaves no row marker."""
 
     cells: Mapping[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
 class AddToSet(Write):
-    """Add elements to a set column; never an overwrite, which would kill users' elements."""
+    """Add elements to a set column. An overwrite would remove users' elements."""
 
     column: str
     elements: frozenset[str]
@@ -57,20 +56,20 @@ class RemoveFromSet(Write):
 
 @dataclass(frozen=True, slots=True)
 class AddRow(Write):
-    """Add a row that is nothing but its key."""
+    """Add a row that consists of its key."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteRow(Write):
-    """Delete the row as it was seen: what is written later survives."""
+    """Delete the row as it was seen; cells that are written later survive."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddToCounter:
-    """Add to counters of one row of a tally: ``key`` is the row's, ``slot`` its finding's.
+    """Add to the counters of one row of a tally: ``key`` is the row's, ``slot`` its finding's.
 
-    It has no timestamp. Its guard is the ``round``, which one lightweight transaction claims: it is
-    sent once. Raises `NotGuarded` without one.
+    It has no timestamp. Its guard is ``round``, which one lightweight transaction claims, so it is
+    sent once. Raises `NotGuarded` without a round.
     """
 
     tally: Tally
@@ -80,6 +79,5 @@ class AddToCounter:
     deltas: Sums
 
     def __post_init__(self) -> None:
-        """Refuse a delta that nobody claimed."""
         if self.round <= 0:
             raise NotGuarded(f"a delta to {self.tally.table} needs its round")

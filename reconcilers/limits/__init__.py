@@ -1,1 +1,1 @@
-"""What may be written now: pauses, pilots, holds, breakers, the gate. Pure."""
+"""What may be written now: pauses, pilots, holds, breakers, the ceiling, the gate. Pure."""

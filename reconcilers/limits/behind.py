@@ -1,7 +1,7 @@
-"""Whether the stream is behind: then what memory does not hold may only not have come yet. Pure.
+"""Whether the stream is behind: lineage may then lack events that are still to come. Pure.
 
-It is behind by the age of the frontier, whatever the reason: an agent is dead, Kafka or Spark have
-a backlog, nobody writes canaries. Kafka's lag says nothing of it. What rests on memory waits then.
+It is behind if the frontier is too old, whatever the reason: a dead agent, a backlog in Kafka or
+Spark, missing canaries. Kafka's lag does not show that. Repairs that rest on memory then wait.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from reconcilers.words.model import SECOND, Micros
 from reconcilers.words.waiting import Wait, Waiting
 
 BEHIND = "the stream is behind"
-"""Each reason begins so."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What has come out and was looked at when a slice is judged.
+    """What has been released and looked at when a slice is judged.
 
-    ``until`` is the frontier: before when all that each node wrote has come out. ``nodes`` are
-    those that there are. ``whole``: records that were read together are looked at together; False
-    where the rest of their window is still to come.
+    ``until`` is the frontier: by node the time before which all its writes were released. ``nodes``
+    are the nodes of the cluster. ``whole`` is False while the rest of a window is still to be
+    looked at.
     """
 
     until: Times
@@ -32,29 +31,27 @@ class Heard:
 
     @property
     def frontier(self) -> Micros | None:
-        """Of the node that is farthest behind (µs); None where there is none."""
+        """The time (µs) of the node that is farthest behind; None without nodes."""
         return min(self.of_each.values(), default=None)
 
     @property
     def of_each(self) -> Times:
-        """By node; 0 of one of which no canary has come out."""
+        """The time (µs) by node; 0 for a node without canaries."""
         return {**dict.fromkeys(self.nodes, 0), **self.until}
 
 
 def longest_age(delay: Micros, window: Micros, usual_capture: Micros) -> Micros:
-    """How old (µs) the frontier may be: twice what is waited for anyway.
-
-    Where capture takes long as a rule, it may take twice as long as usual.
-    """
+    """How old (µs) the frontier may be: D + W + max(D + W, twice the usual capture time)."""
     settling = delay + window
     return settling + max(settling, 2 * usual_capture)
 
 
 def why_behind(heard: Heard, now: Micros, longest: Micros, skew: Micros) -> Waiting | None:
-    """Why the stream is behind, None when it is not: the frontier is no older than ``longest``.
+    """Why the stream is behind; None if the frontier is no older than ``longest`` (µs).
 
-    Nor is it ahead of our clock by ``skew`` or more: a node dates its canaries, and if its clock is
-    so wrong, they do not show how old anything is.
+    It is also behind while a part of the window is missing, or if the frontier is ``skew`` (µs) or
+    more ahead of our clock: a node dates its canaries, and with such a clock they do not show any
+    age.
     """
     why = _why(heard, now, longest, skew)
     return None if why is None else Waiting(Wait.BEHIND, f"{BEHIND}: {why}")

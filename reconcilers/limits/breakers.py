@@ -1,8 +1,8 @@
 """The circuit breakers: how many differences are believable. Pure.
 
-The breaker counts suspects *before* anything is written. While it is open, observing goes on and
-what would have been repaired is held. Removals have their own, lower limits; so have corrections of
-counters, which count for nothing else. It never closes by itself.
+A breaker counts suspects *before* anything is written. While it is open, the stream observes, and
+repairs are held. Removals have lower limits of their own. Corrections of counters have limits of
+their own, and count for no other breaker. A breaker never closes automatically.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SECOND: Micros = 1_000_000
 
 
 class Breaker(StrEnum):
-    """What can be paused: all repairs of rows, removals only, or corrections of counters."""
+    """What a breaker stops: all repairs of rows, removals only, or corrections of counters."""
 
     REPAIRS = "repairs"
     REMOVALS = "removals"
@@ -27,7 +27,7 @@ class Breaker(StrEnum):
 
 
 OF_ROWS = frozenset({Breaker.REPAIRS, Breaker.REMOVALS})
-"""Those that the suspects of slices open."""
+"""The breakers that the suspects of slices open."""
 OF_COUNTERS = frozenset({Breaker.CORRECTIONS})
 
 
@@ -35,8 +35,8 @@ OF_COUNTERS = frozenset({Breaker.CORRECTIONS})
 class BreakerLimits:
     """How much is believable: repairs a minute, and a share of the keys that have changed.
 
-    The share is of the last minute, or of the last ``share_min_keys``, however long those took.
-    ``opens`` is the breaker that suspects open; ``keys`` is what a sentence calls the keys.
+    The share is of the last minute, or of the last ``share_min_keys`` if those took longer.
+    ``opens`` is the breaker that suspects open. ``keys`` is the noun for the keys in a sentence.
     """
 
     suspects_per_minute: int = 1000
@@ -50,11 +50,11 @@ class BreakerLimits:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What one slice found: keys that had changed, suspects among them, removals among those.
+    """What one slice found: changed keys, suspects among them, and removals among those.
 
     ``again`` are suspects that came back and may be written now, ``removals_again`` the removals
-    among those. ``at`` is when its records were read (µs): what waited in Spark does not count as
-    one burst, a backlog that is read from Kafka at once does. ``batch`` names the slice.
+    among those. ``at`` is when its records were read (µs): a backlog in Spark is no burst, a
+    backlog that is read from Kafka at once is one. ``batch`` names the slice.
     """
 
     batch: str
@@ -67,10 +67,10 @@ class Count:
 
     @property
     def opens_at(self) -> Micros:
-        """When what it opens is opened (µs): within a second of ``at``, the same at each execution.
+        """When its breaker opens (µs): within a second of ``at``, equal at each execution.
 
-        Pieces of one window were read at one moment. Each opens a breaker by a time of its own: a
-        person who has closed the opening of one has not seen what the next one found.
+        Pieces of one window were read at one moment, but each opens a breaker at its own time. A
+        person who closes one opening has not seen what the next piece found.
         """
         return self.at + crc32(self.batch.encode()) % SECOND
 
@@ -83,11 +83,11 @@ def count_of(
     batch: str,
     at: Micros,
 ) -> Count:
-    """What a slice of so many keys found; ``listing`` names the list of messages.
+    """The count of a slice with ``examined`` keys; ``listing`` names the listing.
 
-    What agrees is no suspect, nor is what may not be written now. A removal from an index is no
-    loss of mail, and is not counted as one. Only what has changed counts for the share: what comes
-    back was counted when it was found.
+    A suspect that agrees or that may not be written now does not count. A removal from an index
+    loses no mail, so it is no removal here. A key that comes back was counted in the share when it
+    was found.
     """
     found = list(suspects)
     wrong = [each for each in found if each.kind is not None and may_be_written(each)]
@@ -111,17 +111,17 @@ def _removals(suspects: Iterable[Suspect], listing: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BreakerState:
-    """Which breakers are open, why, and the counts of the last minute and of the last keys."""
+    """The open breakers with their reasons, and the counts of the last minute and last keys."""
 
     opened: dict[Breaker, str] = field(default_factory=dict)
     recent: tuple[Count, ...] = ()
 
 
 def after_batch(state: BreakerState, count: Count, limits: BreakerLimits) -> BreakerState:
-    """The state that decides on this very batch: one over the limit is not repaired.
+    """The state that decides on this very batch: a batch over the limit is not repaired.
 
-    A batch that is executed again has the same name, and counts once: with what it found at first,
-    for by now some of that is repaired.
+    A batch that is executed again has the same name and counts once, by the highest numbers: some
+    of what it found first is repaired by now.
     """
     again = [each for each in state.recent if each.batch == count.batch]
     before = [each for each in state.recent if each.batch != count.batch]
@@ -133,7 +133,7 @@ def after_batch(state: BreakerState, count: Count, limits: BreakerLimits) -> Bre
 
 
 def _kept(counts: Sequence[Count], keys: int) -> tuple[Count, ...]:
-    """Those of the last minute, and before it as many as it takes to have so many keys."""
+    """The counts of the last minute, and as many before it as have this number of keys."""
     last = counts[-1].at
     kept: list[Count] = []
     missing = keys
@@ -146,7 +146,7 @@ def _kept(counts: Sequence[Count], keys: int) -> tuple[Count, ...]:
 
 
 def _most(counts: Sequence[Count]) -> Count:
-    """One batch, of which each execution found a part."""
+    """One batch with the highest number of each execution."""
     return replace(
         counts[-1],
         keys=max(each.keys for each in counts),
@@ -186,7 +186,6 @@ def _excesses(recent: tuple[Count, ...], limits: BreakerLimits) -> Iterable[tupl
 
 
 def _span(recent: Sequence[Count]) -> str:
-    """How long these took, in words."""
     times = [each.at for each in recent]
     minutes = (max(times) - min(times)) // MINUTE
     return f"in {minutes + 1} minutes" if minutes else "in a minute"

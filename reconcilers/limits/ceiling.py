@@ -1,8 +1,8 @@
-"""The ceiling on repairs a minute: it holds what is above it, and opens nothing. Pure.
+"""The ceiling on repairs a minute: it holds repairs above it and opens no breaker. Pure.
 
-The breaker counts suspects at the time when their records were read, so that slices which wait for
-one another are no burst. What they let through together may still be more than a cluster should be
-written to at once. Above the ceiling a repair is held, and comes back by itself in a later minute.
+The breaker counts suspects at the time when their records were read, so slices that wait for one
+another are no burst. Together they may still be too many writes for a cluster. A repair above the
+ceiling is held, and comes back automatically in a later minute.
 """
 
 from __future__ import annotations
@@ -18,23 +18,19 @@ MINUTE: Micros = 60_000_000
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """How many repairs may be written: ``now``, and in any minute from now on."""
+    """The number of repairs that may be written: ``now``, and in any later minute."""
 
     now: int
     a_minute: int
 
     def wait(self, before: int) -> Micros:
-        """How long (µs) a repair waits that has so many before it; 0: it may be written now.
-
-        Those above the ceiling are spread over the minutes that they need, so that each comes back
-        once and not in every minute.
-        """
+        """How long (µs) a repair waits behind ``before`` others; 0: it may be written now."""
         if before < self.now:
             return 0
         return MINUTE * (1 + (before - self.now) // self.a_minute)
 
     def shared(self, sizes: Sequence[int]) -> list[Ceiling]:
-        """What each of several shares may write, in proportion to its size; together as much."""
+        """The ceilings of several shares, in proportion to their sizes; together as much."""
         return [
             Ceiling(now, max(1, a_minute))
             for now, a_minute in zip(
@@ -51,10 +47,7 @@ def _in_proportion(number: int, sizes: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """How many may come back: so many a minute, and never more than a sixth of them at once.
-
-    ``left`` are those of the time until ``at`` (µs of a steady clock), None: of no time yet.
-    """
+    """How many keys may come back a minute, a sixth at once; ``left`` at ``at`` (µs, monotonic)."""
 
     a_minute: int
     left: float = 0.0
@@ -66,7 +59,7 @@ class Allowance:
         return int(self.left)
 
     def at_time(self, now: Micros) -> Allowance:
-        """The same at a later time; at the first it has as many as it ever has at once."""
+        """The allowance at a later time (µs). At first it has as many as it may have at once."""
         most = max(1.0, self.a_minute / 6)
         if self.at is None:
             return replace(self, left=most, at=now)
@@ -74,13 +67,13 @@ class Allowance:
         return replace(self, left=min(most, left), at=now)
 
     def less(self, number: int) -> Allowance:
-        """So many have come back."""
+        """The allowance after ``number`` keys have come back."""
         return replace(self, left=self.left - number)
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How many repairs were written when (µs of a steady clock), in the last minute."""
+    """How many repairs were written at which time (µs, monotonic clock) in the last minute."""
 
     recent: tuple[tuple[Micros, int], ...] = ()
 
@@ -90,10 +83,10 @@ class Written:
         return max(0, most - written)
 
     def reserved(self, number: int, now: Micros) -> Written:
-        """A slice that may write so many begins: they count, also where nobody hears of its end."""
+        """With a slice that may write ``number`` repairs, counted even without a reported end."""
         recent = [each for each in self.recent if now - each[0] < MINUTE]
         return Written((*recent, (now, number)))
 
     def settled(self, number: int, now: Micros) -> Written:
-        """It has ended, and has written so many."""
+        """With the last slice ended after ``number`` repairs."""
         return Written((*self.recent[:-1], (now, number)))

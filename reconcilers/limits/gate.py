@@ -1,4 +1,4 @@
-"""What may be written in a slice: every limit's answer in, one decision out. Pure."""
+"""What may be written in a slice: the answers of all limits in, one decision out. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from reconcilers.words.waiting import Waiting
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What each limit has answered for one slice; None: it holds nothing back.
+    """The answer of each limit for one slice. None: the limit holds nothing back.
 
-    ``repairs_breaker`` holds back all repairs of rows, ``removals_breaker`` removals alone.
-    ``behind`` holds back what is right only if no event of it is still to come; ``frontier`` (µs):
-    of what was written before it, everything has come. ``ceiling`` says how many repairs this
-    minute has left. ``generation`` is the newest of our own keyspace that the driver has seen (µs).
+    ``repairs_breaker`` holds back all repairs of rows, ``removals_breaker`` only removals.
+    ``behind`` holds back repairs that an event still to come could make wrong. All events before
+    ``frontier`` (µs) have been released. ``ceiling`` is the number of repairs left in this minute.
+    ``generation`` is the newest of our keyspace that the driver has seen (µs).
     """
 
     observe: bool = False
@@ -33,18 +33,17 @@ class Answers:
 
     @property
     def trouble(self) -> Waiting | None:
-        """What holds everything back, but for the breaker: that one counts only what may go."""
+        """What holds everything back besides the breaker, which counts only what may be written."""
         return self.clocks or self.fast_writers or self.pauses
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What the driver lets through for this slice; each ``…_wait`` is None if nothing waits.
+    """What the driver admits for this slice; each ``…_wait`` is None if nothing waits.
 
-    ``memory_wait`` is for repairs that are right only if no event of theirs is still to come;
-    ``frontier`` (µs) is None if the stream is behind, or if it is not known. ``ceiling``: how many
-    repairs may be written, if anything is. A worker that finds an older ``generation`` than this
-    (µs) writes nothing.
+    ``memory_wait`` is for repairs that an event still to come could make wrong. ``frontier`` (µs)
+    is None if it is unknown or the stream is behind. ``ceiling`` is the number of repairs that may
+    be written. A worker that finds a ``generation`` (µs) older than this writes nothing.
     """
 
     repairs_wait: Waiting | None = None
@@ -56,14 +55,14 @@ class Admission:
     generation: Micros | None = None
 
     def shared(self, sizes: Sequence[int]) -> list[Admission]:
-        """What is let through for each share of the slice; ``sizes`` are their suspects."""
+        """The admission of each share of the slice; ``sizes`` are their numbers of suspects."""
         if self.ceiling is None:
             return [self] * len(sizes)
         return [replace(self, ceiling=each) for each in self.ceiling.shared(sizes)]
 
 
 def admit(answers: Answers) -> Admission:
-    """What is let through: nothing that any limit holds back. The first that does is named."""
+    """The admission: nothing that any limit holds back. It names the first limit that does."""
     repairs_wait = answers.trouble or answers.repairs_breaker
     writes = repairs_wait is None and not answers.observe
     return Admission(

@@ -1,4 +1,4 @@
-"""A hold: a person wants one key left alone, observed only, until it is released. Pure."""
+"""A hold: a person wants one key to be observed only, until it is released. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ON_HOLD = "on hold by"
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Nothing is repaired at ``slot`` of a projection or tally; asked for at a time (µs)."""
+    """Nothing is repaired at ``slot`` of a projection or tally; requested at ``asked_at`` (µs)."""
 
     family: str
     projection: str
@@ -22,10 +22,9 @@ class Hold:
     reason: str
 
     def __str__(self) -> str:
-        """Who holds it, and why."""
         return f"{ON_HOLD} {self.who}: {self.reason}; `reconcile findings --release` ends it"
 
     @property
     def waiting(self) -> Waiting:
-        """What its finding waits for."""
+        """What a finding at its slot waits for."""
         return Waiting(Wait.HOLD, str(self))

@@ -1,8 +1,8 @@
-"""A pause of repairs that a person asked for: what it covers, until when, who and why. Pure.
+"""A pause of repairs by a person: what it covers, until when, who requested it and why. Pure.
 
 A pilot (`reconcilers.limits.pilot`) is a pause of everything but what it names. Two pauses are the
-product's own, and are derived, not kept: while our keyspace is in doubt (`in_doubt`), and while no
-pilot stands though only a pilot may repair (`without_pilot`).
+product's own, and are derived, not stored: `in_doubt`, while our keyspace is in doubt, and
+`without_pilot`, while only a pilot may repair and none runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from reconcilers.words.model import Micros
 from reconcilers.words.waiting import RULES, Wait, Waiting
 
 PILOT = "pilot"
-"""What a pilot's pause is of."""
 PAUSED, OUTSIDE = "paused by", "outside the pilot of"
 OURSELVES = "the reconciler itself"
 ONLY_PILOT = "the setting repair.only_pilot"
@@ -25,10 +24,7 @@ ONLY_PILOT = "the setting repair.only_pilot"
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Repairs of ``what`` wait ``until`` that time (µs), None: until a person resumes them.
-
-    With a ``pilot`` those wait that it does not take.
-    """
+    """Repairs of ``what``, or outside the ``pilot``, wait ``until`` (µs; None: no limit)."""
 
     what: str
     asked_at: Micros
@@ -38,28 +34,28 @@ class Pause:
     pilot: Pilot | None = None
 
     def stands(self, now: Micros) -> bool:
-        """Whether its time has not come yet."""
+        """Whether its time has not come yet; ``now`` in µs."""
         return self.until is None or now < self.until
 
     def covers(self, target: WriteTarget, owner: OwnerOf) -> bool:
-        """Whether this is not to be written. Raises what ``owner`` raises."""
+        """Whether the target must not be written. Raises the errors of ``owner``."""
         if self.pilot is not None:
             return not self.pilot.takes(target, owner)
         return self.what in target.names
 
     @property
     def is_doubt(self) -> bool:
-        """Whether it stands while our own keyspace is in doubt."""
+        """Whether it is the pause of `in_doubt`."""
         return self.who == OURSELVES and not self.asked_at
 
     @property
     def subject(self) -> str:
-        """What waits."""
+        """The repairs that wait, in words."""
         return "repairs outside the pilot" if self.pilot is not None else f"repairs of {self.what}"
 
     @property
     def told(self) -> str:
-        """That it stands, as a sentence of its own."""
+        """The pause as a whole sentence."""
         if self.pilot is not None:
             return f"only {self.pilot} is repaired: pilot of {self._who_and_why}"
         return f"{self.subject} are {self}"
@@ -70,7 +66,6 @@ class Pause:
         return f"{self.who}{time}: {self.reason}"
 
     def __str__(self) -> str:
-        """Who paused, until when and why; the same as long as it stands."""
         if self.pilot is not None:
             return f"{OUTSIDE} {self._who_and_why} (only {self.pilot})"
         return f"{PAUSED} {self._who_and_why}"
@@ -94,7 +89,7 @@ class Pause:
 
 
 def in_doubt(why: str) -> Pause:
-    """Everything waits while our own keyspace is not as it was left."""
+    """A pause of everything while our keyspace is not as it was left; ``why`` says how."""
     return Pause(ALL, 0, OURSELVES, f"our keyspace is not as it was left: {why}")
 
 
@@ -102,7 +97,7 @@ NO_PILOT = Pause(ALL, 0, ONLY_PILOT, "no pilot stands")
 
 
 def without_pilot(pauses: Iterable[Pause], now: Micros) -> Iterator[Pause]:
-    """The pauses that stand, and `NO_PILOT` while no pilot is among them."""
+    """The pauses in force, and `NO_PILOT` if no pilot is among them."""
     standing = [each for each in pauses if each.stands(now)]
     yield from standing
     if all(each.pilot is None for each in standing):
@@ -112,10 +107,7 @@ def without_pilot(pauses: Iterable[Pause], now: Micros) -> Iterator[Pause]:
 def why_paused(
     pauses: Iterable[Pause], target: WriteTarget, now: Micros, owner: OwnerOf
 ) -> Waiting | None:
-    """What this waits for by the first that stands and covers it; None when it is not paused.
-
-    Pilots are asked last: they may have to read whose a mailbox is.
-    """
+    """What this waits for, None if no pause covers it; pilots come last: they may read owners."""
     in_order = sorted(pauses, key=lambda each: (each.pilot is not None, each.asked_at, each.what))
     found = (each for each in in_order if each.stands(now) and each.covers(target, owner))
     first = next(found, None)

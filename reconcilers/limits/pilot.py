@@ -1,4 +1,4 @@
-"""A pilot: only what it names is repaired, everything else is held. Pure."""
+"""A pilot: only what it names is repaired; everything else is held. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from reconcilers.limits.write_target import WriteTarget
 from reconcilers.words.model import KeyValue
 
 OwnerOf = Callable[[UUID], QuotaRoot | None]
-"""Whose a mailbox is, None when it does not exist. Raises `reconcilers.words.errors.Retryable`."""
+"""The owner of a mailbox, None without the mailbox. Raises `reconcilers.words.errors.Retryable`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """What may be repaired: mailboxes that are named, or a named user's; these systems and kinds.
+    """What may be repaired: named mailboxes, those of named users, named systems and kinds.
 
-    What is empty sets no limit. Systems are projections and tallies by name. A user's quota is
-    theirs, and no mailbox's.
+    An empty set is no limit. Systems are names of projections and tallies. A quota belongs to a
+    user, not to a mailbox.
     """
 
     users: frozenset[str] = frozenset()
@@ -28,7 +28,7 @@ class Pilot:
     kinds: frozenset[str] = frozenset()
 
     def takes(self, target: WriteTarget, owner: OwnerOf) -> bool:
-        """Whether it may be repaired. ``owner`` is asked only where nothing else decides."""
+        """Whether the target may be repaired. ``owner`` is called only if nothing else decides."""
         if target.group is None:
             return True
         meant = _in(self.systems, target.system) and _in(self.kinds, target.kind)
@@ -47,7 +47,6 @@ class Pilot:
         return QuotaRoot.of(str(group)).user in self.users
 
     def __str__(self) -> str:
-        """What it names, as the command takes it."""
         named = (
             ("user", self.users),
             ("mailbox", self.mailboxes),

@@ -1,4 +1,4 @@
-"""What is about to be written, as a pause or a pilot of a person sees it. Pure."""
+"""What is about to be written, as pauses and pilots see it. Pure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from reconcilers.declared.tally import Tally
 from reconcilers.words.model import KeyValue, Kind, Slot
 
 ALL, REMOVALS = "all", "removals"
-"""What can be paused besides one projection or one tally, by its name."""
+"""What can be paused besides one projection or tally."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteTarget:
-    """What is about to be written, as pauses and pilots see it.
+    """What is about to be written.
 
-    ``names`` are what a pause may be of that covers it. ``group`` is the mailbox, or the key of a
-    quota root; None where no single place is meant, which a pilot holds up nowhere. ``table`` is
-    that of a counter.
+    A pause of one of ``names`` covers it. ``group`` is a mailbox or the key of a quota root; None
+    if no single place is meant, which no pilot holds back. ``table`` is that of a counter.
     """
 
     names: frozenset[str]
@@ -29,7 +28,7 @@ class WriteTarget:
 
     @property
     def is_removal(self) -> bool:
-        """Whether mail could be lost by it."""
+        """Whether the write could lose mail."""
         return REMOVALS in self.names
 
 
@@ -37,13 +36,13 @@ EVERYTHING = WriteTarget(frozenset({ALL}))
 
 
 def repair_of(projection: Projection, kind: Kind, slot: Slot | None = None) -> WriteTarget:
-    """A repair of a row; a removal from an index is no loss of mail."""
+    """The target of a repair of a row. A removal from an index loses no mail."""
     removal = kind is Kind.EXTRA_ROW and not projection.is_index
     names = frozenset({ALL, projection.name, *((REMOVALS,) if removal else ())})
     return WriteTarget(names, projection.name, kind, None if slot is None else slot.group)
 
 
 def correction_of(tally: Tally, key: KeyValue | None = None) -> WriteTarget:
-    """A correction of a counter."""
+    """The target of a correction of a counter."""
     names = frozenset({ALL, tally.name})
     return WriteTarget(names, tally.name, Kind.COUNTER_DRIFT, key, tally.table)

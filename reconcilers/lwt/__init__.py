@@ -1,1 +1,1 @@
-"""What lightweight transactions cost. Pure."""
+"""The cost of lightweight transactions. Pure."""

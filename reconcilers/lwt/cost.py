@@ -1,11 +1,10 @@
-"""What lightweight transactions cost, from the work of some nodes in an interval.
+"""The cost of lightweight transactions, from the work of some nodes in an interval. Pure.
 
-Cassandra keeps what was promised and proposed in a table of its own, `system.paxos`. Each phase of
-each lightweight transaction, and of each serial read, works on it: that is what they cost beside
-the tables themselves. By table it counts the phases only, on the replicas. Which of them were
-serial reads, and which were conditions that were not met, it counts by node, for all tables
-together. So these two are told by table as a range, which is exact where no other table can have
-had them.
+Cassandra stores promises and proposals in its table `system.paxos`. Each phase of each lightweight
+transaction and each serial read works on that table, which is their cost besides the tables
+themselves. Replicas count phases by table. Serial reads and unmet conditions are counted by node
+only, for all tables together. By table those two are therefore reported as a range, which is exact
+if no other table can have had them.
 """
 
 from __future__ import annotations
@@ -23,38 +22,38 @@ SHARED = {
     "compacted bytes": (Metric.COMPACTED_OUT,),
     "flushed bytes": (Metric.FLUSHED,),
 }
-"""What the work on `system.paxos` is compared in with that on all tables, replicas' work."""
+"""By name the kinds of replica work in which `system.paxos` is compared with all tables."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Range:
-    """A number that is known to lie between two, both included."""
+    """A number that is known to be between two numbers, both included."""
 
     low: int
     high: int
 
     @property
     def text(self) -> str:
-        """One number where it is known."""
+        """The range in words; one number if it is known."""
         return f"{self.low:,}" if self.low == self.high else f"{self.low:,}–{self.high:,}"
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What of a kind of work was done on `system.paxos`, and what on all tables with it."""
+    """How much of a kind of work was done on `system.paxos`, and how much on all tables."""
 
     paxos: int
     everything: int
 
     @property
     def part(self) -> float | None:
-        """From 0 to 1; None where nothing was done."""
+        """From 0 to 1; None if no work was done."""
         return self.paxos / self.everything if self.everything else None
 
 
 @dataclass(frozen=True, slots=True)
 class TableWork:
-    """One table in the interval. Operations are the clients', not their copies."""
+    """The work on one table in the interval. Operations are counted once, not for each copy."""
 
     table: Table
     copies: int
@@ -66,27 +65,27 @@ class TableWork:
 
     @property
     def changed(self) -> int:
-        """Lightweight transactions that were applied."""
+        """The number of lightweight transactions that were applied."""
         return self._once(Metric.COMMITS)
 
     @property
     def unchanged(self) -> int:
-        """Rounds that changed nothing: serial reads, conditions not met, rounds that were lost."""
+        """The rounds that changed nothing: serial reads, unmet conditions, lost rounds."""
         return max(0, self._once(Metric.PREPARES) - self.changed)
 
     @property
     def ordinary_reads(self) -> int:
-        """By key or range; a lightweight transaction's own read of the row is not among them."""
+        """Reads by key or range, without those that a lightweight transaction makes of its row."""
         asked = self.counts.get(Metric.ASKED_READS, 0) + self.counts.get(Metric.ASKED_SCANS, 0)
         return max(0, asked - self._once(Metric.PROPOSALS))
 
     @property
     def ordinary_writes(self) -> int:
-        """As clients asked for them."""
+        """The writes that clients requested, without lightweight transactions."""
         return self.counts.get(Metric.ASKED_WRITES, 0)
 
     def mean_ms(self, times: Metric, micros: Metric) -> float | None:
-        """The mean time of a phase on a replica, milliseconds; None where there was none."""
+        """The mean time of a phase on a replica, in ms; None if there was none."""
         return mean_ms(self.counts, times, micros)
 
     def _once(self, metric: Metric) -> int:
@@ -95,10 +94,7 @@ class TableWork:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The whole report. ``tables`` are those with any work, the most phases first.
-
-    ``confirmed``: suspects that our own stream read again; None where it did not tell.
-    """
+    """The report; ``tables`` by falling phases; ``confirmed``: our suspects, None if unknown."""
 
     seconds: float
     work: Work
@@ -108,23 +104,23 @@ class Cost:
 
     @property
     def known_by_table(self) -> bool:
-        """Whether all nodes told of lightweight transactions."""
+        """Whether all nodes reported lightweight transactions."""
         return self.work.told_lwt == self.work.nodes
 
     @property
     def disk(self) -> int:
-        """Of `system.paxos` on all nodes, MiB, rounded up by each."""
+        """The size of `system.paxos` on all nodes, MiB; each node rounds up."""
         return self.work.gauges.get(PAXOS, Gauges()).disk
 
 
 def mean_ms(counts: Counts, times: Metric, micros: Metric) -> float | None:
-    """The mean of what was timed, milliseconds; None where nothing was."""
+    """The mean of a timed phase, in ms; None if there was none."""
     number = counts.get(times, 0)
     return counts.get(micros, 0) / number / 1000 if number else None
 
 
 def cost_of(work: Work, copies: Mapping[str, int], seconds: float) -> Cost:
-    """The report of an interval; ``copies`` is how many copies a row has, by keyspace."""
+    """The report of an interval; ``copies`` is the replication factor by keyspace."""
     idle = {
         table: max(0, _phase(counts, Metric.PREPARES) - _phase(counts, Metric.COMMITS))
         / copies.get(table[0], 1)
@@ -154,7 +150,7 @@ def cost_of(work: Work, copies: Mapping[str, int], seconds: float) -> Cost:
 
 
 def sentence(cost: Cost, keyspace: str) -> str:
-    """How much of the load lightweight transactions cause, and by which tables; one sentence."""
+    """One sentence: the share of the load that lightweight transactions cause, by table."""
     told = [
         f"{share.part:.0%} of this cluster's {name}"
         for name, share in cost.shares.items()
@@ -186,7 +182,6 @@ def _name(table: Table, keyspace: str) -> str:
 
 
 def _listed(parts: list[str]) -> str:
-    """With a comma between them, and *and* before the last."""
     first, last = parts[:-1], parts[-1:]
     return " and ".join([", ".join(first), *last] if first else last)
 
@@ -201,10 +196,7 @@ def _share(work: Work, metrics: tuple[Metric, ...]) -> Share:
 
 
 def _range(own: float, everybodys: float, number: int) -> Range:
-    """How many of a number that is known of all tables are one table's.
-
-    It has at most as many as it had rounds without a change, and all that others cannot have had.
-    """
+    """The range of one table's part in a number known for all: other tables had the rest."""
     high = min(round(own), number)
     return Range(min(max(0, number - round(everybodys - own)), high), high)
 

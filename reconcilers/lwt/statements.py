@@ -1,8 +1,8 @@
-"""What nodes count of their work, and how much of it fell into an interval.
+"""What nodes count about their work, and how much of it was in an interval. Pure.
 
-Cassandra counts since a node's start, each node for itself. Two snapshots of a node tell what it
-did between them. Where the node was started in between, its counts began anew: all that it tells
-afterwards was done in the interval, and what it did before its end is not known.
+Each node counts since its start. Two snapshots of a node give its work between them. If the node
+was restarted in between, its counts restarted: the later snapshot is all from the interval, and the
+work before the restart is unknown.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from uuid import UUID
 
 
 class Metric(StrEnum):
-    """What is counted. Replicas count local work, coordinators what clients asked for."""
+    """A count. Replicas count local work, coordinators what clients requested."""
 
     READS = "reads"
     """Reads of a partition by a replica."""
     SCANS = "scans"
     """Reads of a range of partitions by a replica."""
     WRITES = "writes"
-    """By a replica."""
+    """Writes by a replica."""
     ASKED_READS = "asked_reads"
-    """By clients; each lightweight transaction counts here, too, for it reads the row."""
+    """Reads by clients, including lightweight transactions, which read their row."""
     ASKED_SCANS = "asked_scans"
     ASKED_WRITES = "asked_writes"
-    """By clients, without lightweight transactions."""
+    """Writes by clients, without lightweight transactions."""
     PREPARES = "prepares"
     """First phase of a lightweight transaction or serial read, by each replica."""
     PREPARE_MICROS = "prepare_micros"
     PROPOSALS = "proposals"
-    """Second phase; of a serial read, and of a condition that is not met, it proposes nothing."""
+    """Second phase. For a serial read or an unmet condition it proposes nothing."""
     PROPOSAL_MICROS = "proposal_micros"
     COMMITS = "commits"
     """Third phase, of a change that was agreed on."""
@@ -42,18 +42,18 @@ class Metric(StrEnum):
     COMPACTED_IN = "compacted_bytes_in"
     COMPACTED_OUT = "compacted_bytes_out"
     CAS_READS = "cas_reads"
-    """Serial reads by clients, of all tables: so Cassandra counts them, by node."""
+    """Serial reads by clients, of all tables. Cassandra counts them by node."""
     CAS_READ_MICROS = "cas_read_micros"
     CAS_WRITES = "cas_writes"
-    """Lightweight transactions by clients, of all tables, also those that changed nothing."""
+    """Lightweight transactions by clients, of all tables, including those that changed nothing."""
     CAS_WRITE_MICROS = "cas_write_micros"
     REFUSED = "refused"
     """Lightweight transactions whose condition was not met."""
     CONTENDED_READS = "contended_reads"
-    """Serial reads that had to begin again because of another of the same partition."""
+    """Serial reads that restarted because of another one of the same partition."""
     CONTENDED_WRITES = "contended_writes"
     UNFINISHED = "unfinished"
-    """Changes that another had left unfinished, and that were finished for it."""
+    """Changes that another client had left unfinished, and that were finished for it."""
     TIMEOUTS = "timeouts"
     CPU_NANOS = "cpu_nanos"
     """Processor time of the node's process."""
@@ -70,7 +70,7 @@ BY_JMX = frozenset(
         Metric.FLUSHED,
     }
 )
-"""What of a table is told by JMX only."""
+"""The counts of a table that only JMX reports."""
 
 Table = tuple[str, str]
 """Keyspace and table."""
@@ -79,10 +79,10 @@ Counts = Mapping[Metric, int]
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """What a table shows now: the slowest in a hundred reads and writes (ms), its size (MiB).
+    """Current values of a table: the 99th percentile of reads and writes (ms), its size (MiB).
 
-    Cassandra gives the latencies a weight by age: they are those of the last minutes. They are None
-    where there were none, or nobody tells.
+    Cassandra weights latencies by age, so they are those of the last minutes. They are None if
+    there were no operations or no report.
     """
 
     read_p99: float | None = None
@@ -90,7 +90,7 @@ class Gauges:
     disk: int = 0
 
     def beside(self, other: Gauges) -> Gauges:
-        """Of two nodes: the slower, and both sizes."""
+        """The gauges of two nodes: the higher latency, the sum of sizes."""
         return Gauges(
             _slower(self.read_p99, other.read_p99),
             _slower(self.write_p99, other.write_p99),
@@ -104,7 +104,7 @@ def _slower(one: float | None, other: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """One that has ended; sizes in bytes."""
+    """A finished compaction; sizes in bytes."""
 
     table: Table
     bytes_in: int
@@ -113,10 +113,10 @@ class Compaction:
 
 @dataclass(frozen=True, slots=True)
 class NodeSnapshot:
-    """What one node told at one moment, counted since its start.
+    """What one node reported at one moment, counted since its start.
 
-    ``started`` is another number after each start. ``whole`` is of the node, and empty where JMX
-    was not answered. ``gaps``: what could not be had, a line each.
+    ``started`` changes with each start. ``whole`` is of the node, empty if JMX did not answer.
+    ``gaps`` says what is missing, one line each.
     """
 
     node: str
@@ -130,9 +130,9 @@ class NodeSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What was done between two snapshots, by one node or several.
+    """The work of one or several nodes between two snapshots.
 
-    ``told_lwt`` are the nodes that told of lightweight transactions; ``ever`` are the tables that
+    ``told_lwt`` are the nodes that reported lightweight transactions; ``ever`` are the tables that
     had any since a node's start.
     """
 
@@ -146,7 +146,7 @@ class Work:
 
 
 def between(before: NodeSnapshot, after: NodeSnapshot) -> Work:
-    """What the node did between two snapshots of it."""
+    """The work of a node between two of its snapshots."""
     again = before.started != after.started
     told = bool(after.whole) and (again or bool(before.whole))
     gaps = [*before.gaps, *after.gaps]
@@ -178,7 +178,7 @@ def between(before: NodeSnapshot, after: NodeSnapshot) -> Work:
 
 
 def together(works: Iterable[Work], gaps: Iterable[str] = ()) -> Work:
-    """The work of several nodes as one; ``gaps`` are of nodes that are left out."""
+    """The work of several nodes as one; ``gaps`` are about nodes that are left out."""
     tables: dict[Table, Counter[Metric]] = {}
     whole: Counter[Metric] = Counter()
     gauges: dict[Table, Gauges] = {}
@@ -201,7 +201,7 @@ def together(works: Iterable[Work], gaps: Iterable[str] = ()) -> Work:
 
 
 def _grown(before: Counts, after: Counts) -> Counts:
-    """By how much counts grew; all of them where one is lower: then all of them began anew."""
+    """The growth of counts; the later counts if one of them fell, because then all restarted."""
     anew = any(number < before.get(metric, 0) for metric, number in after.items())
     return {
         metric: number - (0 if anew else before.get(metric, 0)) for metric, number in after.items()

@@ -1,1 +1,1 @@
-"""Rows of a projection against the truth: compare, confirm, plan, a finding's life. Pure."""
+"""A projection's rows and the truth: compare, confirm, plan, the life of a finding. Pure."""

@@ -1,9 +1,8 @@
-"""Whether an undecoded truth row belongs in a projection, as its declaration decides it. Pure.
+"""Whether an undecoded truth row belongs in a projection, by its declaration. Pure.
 
-A declaration (`Projection.belongs`) reads cells by name. It is asked once for each combination of
-the cells that it reads: the first that it reads is always the same, the second depends on that
-one's value, and so on. So its answers form a tree, which is known after a few rows of a table of
-flags, and gives the declaration's own answer for every row.
+A declaration (`Projection.belongs`) reads cells by name. It is called once for each combination of
+the cells that it reads. It always reads the same cell first; the next one depends on that value,
+and so on. Its answers therefore form a tree, which a few rows of flags complete.
 """
 
 from __future__ import annotations
@@ -16,20 +15,17 @@ from reconcilers.declared.raw import RawCell, RawRow
 from reconcilers.words.model import Row, Value
 
 Decode = Callable[[str, RawCell], Value]
-"""The value of a cell of the truth, by its column."""
 MOST_ANSWERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A place that is read next, and what follows by the cell that is there."""
-
     at: int
     then: dict[RawCell, _Read | bool] = field(default_factory=dict)
 
 
 class Belonging:
-    """The answers of one projection, for rows with these columns of the truth."""
+    """The cached answers of one projection for rows with these truth columns."""
 
     def __init__(self, projection: Projection, columns: Sequence[str], decode: Decode) -> None:
         self._belongs = projection.belongs
@@ -39,7 +35,7 @@ class Belonging:
         self._answers = 0
 
     def of(self, row: RawRow) -> bool:
-        """Whether this row belongs there."""
+        """Whether this row belongs in the projection."""
         node = self._first
         while isinstance(node, _Read):
             node = node.then.get(row[node.at])
@@ -67,7 +63,7 @@ class Belonging:
 
 
 class _Cells(Mapping[str, Value]):
-    """A raw row by the names of its columns; ``read`` are the places that were read, in order."""
+    """A raw row by column name; ``read`` has the places that were read, in order."""
 
     def __init__(self, row: RawRow, places: Mapping[str, int], decode: Decode) -> None:
         self._row, self._places, self._decode = row, places, decode

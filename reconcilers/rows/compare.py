@@ -1,4 +1,4 @@
-"""Step 4: expected against actual, for one slot. Pure, and the only comparison in the product."""
+"""Step 4: expected and actual row of one slot. Pure, and the only comparison in the product."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from reconcilers.words.model import Difference, Kind, Row
 
 
 def compare(family: Family, projection: Projection, seen: Seen) -> Difference | None:
-    """What is wrong at this slot, None when both sides agree.
+    """The difference at this slot, None if both sides agree.
 
-    Modseq is compared like any cell and proves nothing about the others. Write times are not looked
-    at: truth and projection are stamped by different clocks.
+    Modseq is compared like any cell and proves nothing about the others. Write times are ignored:
+    different clocks stamp truth and projection.
     """
     if projection.is_index:
         return _compare_index(family, projection, seen)
@@ -33,18 +33,13 @@ def compare(family: Family, projection: Projection, seen: Seen) -> Difference | 
 
 
 def _is_listed_alike(projection: Projection, seen: Seen) -> bool:
-    """Whether one truth row claims the slot, and the projection has it in every column."""
     if len(seen.truths) != 1 or seen.actual is None or not projection.belongs(seen.truths[0]):
         return False
     return not differing_columns(projection, seen.truths[0], seen.actual)
 
 
 def _compare_index(family: Family, projection: Projection, seen: Seen) -> Difference | None:
-    """An index says of a listed message whether it belongs, and of no other message anything.
-
-    Where truth and list disagree, or a truth row is incomplete, that is settled first: its repair
-    wakes the key again.
-    """
+    """The difference at an index row; None until truth and listing agree and rows are complete."""
     if bool(seen.truths) != seen.listed or any(is_incomplete(family, each) for each in seen.truths):
         return None
     wanted = [truth for truth in seen.truths if projection.belongs(truth)]
@@ -63,19 +58,19 @@ def not_collected(column: str, truths: Iterable[Row], actual: Row | None) -> fro
 
 
 def elements(row: Row, column: str) -> frozenset[str]:
-    """A set column's elements; none where it is null."""
+    """The elements of a set column; empty if it is null."""
     value = row.get(column)
     return value if isinstance(value, frozenset) else frozenset()
 
 
 def differing_columns(projection: Projection, truth: Row, actual: Row) -> tuple[str, ...]:
-    """The copied columns whose cells are not equal, in schema order."""
+    """The copied columns whose cells differ, in schema order."""
     expected, found = truth.cells.get, actual.cells.get
     return tuple([column for column in projection.columns if expected(column) != found(column)])
 
 
 def lacking_columns(family: Family, truths: Iterable[Row]) -> tuple[str, ...]:
-    """The required columns that any of these truth rows lacks, in the order of the family's."""
+    """The required columns that any of these truth rows lacks, in the family's order."""
     rows = list(truths)
     return tuple(
         column for column in family.truth.required if any(row.get(column) is None for row in rows)
@@ -83,7 +78,7 @@ def lacking_columns(family: Family, truths: Iterable[Row]) -> tuple[str, ...]:
 
 
 def is_countable(family: Family, truth: Row) -> bool:
-    """Whether counters can count a truth row: they need fewer cells than James's readers."""
+    """Whether counters can count a truth row, which needs fewer cells than James's readers need."""
     if not is_incomplete(family, truth):
         return True
     return None not in [truth.cells.get(column) for column in family.truth.summed]

@@ -1,8 +1,7 @@
-"""Step 5: what may be judged, and what is reported instead of repaired. Pure.
+"""Step 5: the verdict on a slot, from the confirming reads. Pure.
 
-`judge` is given a slot as the confirming reads saw it (projection with write times first, truth at
-serial consistency second) and the moment they began, and says what to do. Each reported class is a
-counterexample that was run: writing there would fight the mail server or undo a user.
+The reads are the projection with write times first, and the truth at serial consistency second. For
+each reported class a test showed that a write would fight the mail server or undo a user.
 """
 
 from __future__ import annotations
@@ -36,10 +35,9 @@ from reconcilers.words.model import (
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a confirmation began (µs, our clock), and the delay D.
+    """When a confirmation began (µs, our clock), the delay D (µs), and the frontier.
 
-    ``frontier`` (µs): every event of before it was looked at. None: those of before the
-    confirmation were.
+    All events before ``frontier`` (µs) were looked at; None: all before the confirmation.
     """
 
     began: Micros
@@ -48,18 +46,18 @@ class Moment:
 
     @property
     def heard_until(self) -> Micros:
-        """Of what was written before this every event has come: a write arrives within D."""
+        """The time (µs) before which every write's event was received: a write arrives within D."""
         frontier = self.began if self.frontier is None else min(self.frontier, self.began)
         return frontier - self.delay
 
     def after(self, passes: Micros) -> Moment:
-        """The moment a while later (µs), the stream no farther behind."""
+        """The moment ``passes`` (µs) later, with the stream no farther behind."""
         frontier = None if self.frontier is None else self.frontier + passes
         return Moment(self.began + passes, self.delay, frontier)
 
     @property
     def horizon(self) -> Micros:
-        """C − D: what was written up to here has arrived (promise 2's assumption)."""
+        """C − D (µs): all writes up to here have arrived (the assumption of promise 2)."""
         return self.began - self.delay
 
 
@@ -70,10 +68,7 @@ def judge(
     moment: Moment,
     accepted: frozenset[Kind] = frozenset(),
 ) -> Verdict:
-    """Consistent, look again, report, or repair.
-
-    ``accepted`` are the held classes that a person has decided to carry out for this slot.
-    """
+    """The verdict; ``accepted`` are kinds that a person has decided to carry out for this slot."""
     difference = compare(family, projection, seen)
     if difference is None:
         return Consistent()
@@ -98,10 +93,10 @@ def judge(
 
 
 def once_heard(seen: Seen, verdict: Verdict, moment: Moment) -> Verdict:
-    """The verdict, unless events of a delete that a removal rests on may be on their way.
+    """The verdict, or `LookAgain` while events of a delete that a removal rests on may be missing.
 
-    Events of one moment come some time apart: that of another row's end, or of a copy that the same
-    delete took, may come later than the truth's.
+    Events of one moment arrive apart. The event of another row that the same delete took may arrive
+    later than the truth's.
     """
     if not isinstance(verdict, Repair) or not verdict.rests_on_memory or not seen.consulted:
         return verdict
@@ -114,11 +109,11 @@ def once_heard(seen: Seen, verdict: Verdict, moment: Moment) -> Verdict:
 def _rests_on_memory(
     family: Family, seen: Seen, difference: Difference, moment: Moment, accepted: frozenset[Kind]
 ) -> bool:
-    """Whether it is right only if no event of this source is still to come.
+    """Whether an event of this source that is still to come could make the repair wrong.
 
-    That a delete meant this very row is known by its own event; what else speaks for a removal is
-    that memory holds no other row, or no other delete. A row near a delete is re-added because
-    memory holds no delete of the truth that meant it. What a person has accepted rests on that.
+    A removal is certain if a delete named this very row; otherwise it rests on lineage having no
+    other row or delete. A row near a delete is re-added because lineage has no truth delete that
+    meant it. A kind that a person has accepted rests on that decision.
     """
     match difference.kind:
         case Kind.EXTRA_ROW:
@@ -132,13 +127,13 @@ def _rests_on_memory(
 
 
 def cannot_be_read(family: Family, projection: Projection, slot: Slot, why: str) -> Report:
-    """The server reads others and not this: it is read by itself again, later."""
+    """The report of a slot that the server cannot read, while it reads others."""
     place = f"{projection.name}: {family.place(slot)}"
     return Report(Kind.UNREADABLE, f"{place} cannot be read, and is not judged: {why}")
 
 
 def cannot_be_found(family: Family) -> Report:
-    """A deleted row names no source, and memory knows none: only a full comparison tells."""
+    """The report of a deleted row that names no source, and of which lineage has none."""
     source, group = family.truth.source.label, family.group.label
     return Report(
         Kind.UNRESOLVED,
@@ -149,20 +144,19 @@ def cannot_be_found(family: Family) -> Report:
 
 
 def _newest(seen: Seen) -> Micros:
-    """When the newest cell of both sides was written."""
     rows = seen.truths if seen.actual is None else (seen.actual, *seen.truths)
     return max((at for row in rows for at in row.written.values()), default=0)
 
 
 def _is_by_evidence(projection: Projection, seen: Seen) -> bool:
-    """An index follows its truth; only of whom a row of nobody is, memory tells."""
+    """Whether lineage decides: for the listing, and for an index row of no known message."""
     return not projection.is_index or not seen.consulted
 
 
 def _too_early(
     family: Family, projection: Projection, seen: Seen, difference: Difference, moment: Moment
 ) -> str | None:
-    """Why it cannot be judged yet: what explains it may be on its way."""
+    """Why the slot cannot be judged yet, None if it can: an explaining event may still come."""
     if _newest(seen) > moment.horizon:
         return "young: written within the delay"
     if difference.kind is not Kind.EXTRA_ROW or seen.truths:
@@ -177,7 +171,7 @@ def _too_early(
 
 
 def _absence_is_settled(family: Family, seen: Seen, moment: Moment) -> bool:
-    """A tombstone's time cannot be read: its event was heard, or the absence is a delay old."""
+    """Whether a delete was received, or the absence is a delay old (a tombstone has no time)."""
     return heard_since_written(family, seen, moment.delay) or seen.suspected is Kind.EXTRA_ROW
 
 
@@ -206,7 +200,7 @@ def _reported_class(
 
 
 def _shadowed_delete(seen: Seen, moment: Moment) -> Report | None:
-    """A truth row that a delete missed only because two clocks differ: its user deleted it."""
+    """The report of a truth row that a delete missed only because two clocks differ, or None."""
     if not _is_near_a_delete(seen, moment) or _meant_others(seen, moment.delay):
         return None
     return Report(
@@ -217,10 +211,7 @@ def _shadowed_delete(seen: Seen, moment: Moment) -> Report | None:
 
 
 def _is_near_a_delete(seen: Seen, moment: Moment) -> bool:
-    """Whether a delete of the truth was received that the row may have outlived by two clocks.
-
-    Each differs from ours by less than D/2 while repairs go on, so they differ by less than D.
-    """
+    """Whether the row may have outlived a received truth delete: clocks differ by less than D."""
     return any(
         abs(written - deleted) <= moment.delay
         for deleted in seen.memory.range_deletes | seen.memory.row_deletes
@@ -229,9 +220,9 @@ def _is_near_a_delete(seen: Seen, moment: Moment) -> bool:
 
 
 def _meant_others(seen: Seen, delay: Micros) -> bool:
-    """Whether every delete of the source here has taken a row, and nothing says it meant this one.
+    """Whether every delete of the source here took another row, and none is known to mean this one.
 
-    So it is when a message was moved away and comes back within seconds, under a new UID.
+    That is the case when a message is moved away and comes back within seconds, under a new UID.
     """
     memory = seen.memory
     if memory.heard_of_its_delete:
@@ -241,10 +232,7 @@ def _meant_others(seen: Seen, delay: Micros) -> bool:
 
 
 def _removal_without_evidence(family: Family, seen: Seen, moment: Moment) -> Report | None:
-    """An orphan is removed only if it is known that a delete meant this very row.
-
-    Or, if it is of no source, that the truth has none here: all of it is remembered.
-    """
+    """The report of an orphan; None if evidence, or the whole truth in lineage, decides."""
     if not seen.consulted:
         return None if seen.swept else names_no_source(family)
     if evidence_for_removal(family, seen, moment.delay) is not None:
@@ -253,7 +241,7 @@ def _removal_without_evidence(family: Family, seen: Seen, moment: Moment) -> Rep
 
 
 def names_no_source(family: Family) -> Report:
-    """A row of which nobody knows what it is of, and not all of the truth is remembered."""
+    """The report of a row without a known source, while lineage does not have the whole truth."""
     source, row = family.truth.source.label, family.key[-1].label
     sentence = f"the row names no {source} and none is remembered for its {row}"
     return Report(Kind.UNRESOLVED, sentence)
@@ -262,7 +250,7 @@ def names_no_source(family: Family) -> Report:
 def describe(
     family: Family, projection: Projection, seen: Seen, difference: Difference, moment: Moment
 ) -> str:
-    """One human sentence: what was seen, what was expected."""
+    """One sentence for people: what was seen and what was expected."""
     where = f"{projection.name}: {family.place(seen.slot)}"
     source = family.truth.source
     match difference.kind:

@@ -1,4 +1,4 @@
-"""What a person decides on a finding, and what that covers. Pure."""
+"""What a person decides on a finding, and what the decision covers. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from reconcilers.words.model import Kind, Micros
 from reconcilers.words.waiting import Wait, Waiting
 
 LOOKED_AT_NEXT = Waiting(Wait.LOOK, "")
-"""Of a finding that a person has let go: its sentence says who and why."""
+"""The wait of a finding that a person has released; its sentence says who and why."""
 
 
 def retried(finding: Finding, now: Micros) -> Finding:
-    """The finding as `findings --retry` leaves it: judged anew at the next look.
+    """The finding after `findings --retry`: the next look judges it again.
 
-    One that is only reported stays so, and is looked at now. One that its table alone refuses is
-    still known as such, else its next refusal would park the table.
+    A finding that is only reported keeps its state, and is looked at now. One that its table alone
+    refuses keeps that wait; otherwise its next refusal would park the table.
     """
     if finding.state is State.REPORTED and finding.kind is not Kind.UNREADABLE:
         return replace(finding, next_look=now)
@@ -57,16 +57,16 @@ ACCEPTABLE = frozenset(
         Kind.PAST_ROWS,
     }
 )
-"""The classes that a person may decide with ``findings --accept``."""
+"""The kinds that a person may accept with ``findings --accept``."""
 OF_MANY_ROWS = frozenset({Kind.SYSTEMATIC, Kind.TRUTH_LOST_ROWS, Kind.PAST_ROWS})
-"""Findings of a sweep that stand for many rows: no key is looked at for them."""
+"""The kinds of a sweep's findings that stand for many rows. No key is looked at for them."""
 
 
 def decided(finding: Finding | None) -> frozenset[Kind]:
-    """The kinds that a person's word on an open finding covers; none where nobody has accepted it.
+    """The kinds that a person's acceptance of an open finding covers; none without acceptance.
 
-    Who let a row be removed has not let it be added, nor the other way round, whatever is found
-    there before the finding ends. Its kind is by and by that of the repair.
+    An accepted removal does not cover an addition at the slot, nor the other way round. The
+    finding's kind may become that of the repair.
     """
     if finding is None or not finding.accepted:
         return frozenset()
@@ -74,9 +74,6 @@ def decided(finding: Finding | None) -> frozenset[Kind]:
 
 
 def accepted(finding: Finding, now: Micros) -> Finding:
-    """The finding as `findings --accept` leaves it: what was held is carried out next.
-
-    One that stands for many rows covers those that a sweep had counted when it was told.
-    """
+    """The finding after `findings --accept`; for many rows it covers those counted by then."""
     at = finding.tried_at if finding.kind in OF_MANY_ROWS else now
     return replace(finding, accepted=True, next_look=at)

@@ -1,4 +1,4 @@
-"""Deletes that were received, or that are ours: values of lineage. Pure."""
+"""Received deletes and our own deletes, as lineage stores them. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reconcilers.words.model import KeyValue, Micros, Slot
 
 @dataclass(frozen=True, slots=True)
 class TruthDelete:
-    """A delete of the truth; parts of the key that it did not name are None. ``at``: write time."""
+    """A delete of the truth; key parts that it did not name are None. ``at``: write time (µs)."""
 
     source: KeyValue
     key: tuple[KeyValue | None, ...]
@@ -19,7 +19,7 @@ class TruthDelete:
 
 @dataclass(frozen=True, slots=True)
 class ProjectionDelete:
-    """A delete of a projection row, ``at`` its write time."""
+    """A delete of a projection row; ``at`` is its write time (µs)."""
 
     slot: Slot
     at: Micros
@@ -27,9 +27,9 @@ class ProjectionDelete:
 
 @dataclass(frozen=True, slots=True)
 class OwnDelete:
-    """A delete of a projection row that the reconciler itself sends, ``at`` its write time.
+    """A delete of a projection row by the reconciler; ``at`` is its write time (µs).
 
-    ``sent_at`` (µs, our clock): the row has ended by then, unless the listing has it still.
+    ``sent_at`` (µs, our clock): the row has gone by then, unless the listing still has it.
     """
 
     slot: Slot
@@ -39,17 +39,14 @@ class OwnDelete:
 
 @dataclass(frozen=True, slots=True)
 class RowDeletes:
-    """Deletes of one projection row (µs): the write times of those received, ours not among them.
-
-    ``sent`` is when we last sent one.
-    """
+    """Write times (µs) of received deletes of a row, without ours; ``sent``: our last one (µs)."""
 
     received: frozenset[Micros] = frozenset()
     sent: Micros | None = None
 
     @property
     def ends(self) -> frozenset[Micros]:
-        """When the row may have gone."""
+        """When the row may have gone (µs)."""
         return self.received if self.sent is None else self.received | {self.sent}
 
 
@@ -58,7 +55,7 @@ NO_DELETES = RowDeletes()
 
 @dataclass(frozen=True, slots=True)
 class Deletes:
-    """Write times (µs) of truth deletes of a source in a group: of those that named a slot by it.
+    """Write times (µs) of a source's truth deletes in a group: ``by_slot`` if they named one.
 
     ``ranges`` are the times of the others.
     """
@@ -68,7 +65,7 @@ class Deletes:
 
 
 def deletes_of(seen: Iterable[tuple[tuple[KeyValue | None, ...], Micros]]) -> Deletes:
-    """Truth deletes of one source in one group, each by the key that it named and its time (µs)."""
+    """The truth deletes of one source in one group, given by named key and time (µs)."""
     ranges: set[Micros] = set()
     by_slot: dict[Slot, set[Micros]] = {}
     for key, at in seen:
@@ -79,10 +76,10 @@ def deletes_of(seen: Iterable[tuple[tuple[KeyValue | None, ...], Micros]]) -> De
 
 
 def separate(deletes: Iterable[Micros], delay: Micros) -> int:
-    """How many deletes these write times (µs) are at least: one that was sent again is one.
+    """The least number of deletes that these write times (µs) are.
 
-    James sends it again for up to 31 s, with new write times; with the difference of clocks that is
-    less than ``delay``, D (µs).
+    James repeats a delete for up to 31 s, with new write times. ``delay``, D (µs), is longer than
+    that and the difference of clocks together.
     """
     count, first = 0, -(2**63)
     for at in sorted(deletes):

@@ -1,8 +1,8 @@
-"""Which removals are what a user did: the evidence for taking an orphan out of the listing. Pure.
+"""Which removals match what a user did: the evidence for removing an orphan. Pure.
 
-An orphan is a row that the truth does not have. `evidence_for_removal` says why it may go; where
-nothing does, `without_evidence` says under which class it waits for a person. What only the
-source's (message's) content can settle is asked for afterwards, see `by_content`.
+An orphan is a row of the listing that the truth lacks. `evidence_for_removal` says why it may be
+removed. Without a reason, `without_evidence` names the class that waits for a person. If only the
+content of the source (a message) can decide, it is read afterwards (`by_content`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from reconcilers.words.model import Difference, Kind, Micros, Repair, Report, Ro
 class ContentFound(Enum):
     """What was found of the content of all sources that may claim a row.
 
-    Gone: none has a truth row in any group, and then none had content. Not known: content is not
-    read here, or could not be.
+    GONE: no source has a truth row in any group, and then none had content. NOT_KNOWN: content is
+    not read here, or could not be read.
     """
 
     KEPT = auto()
@@ -27,11 +27,7 @@ class ContentFound(Enum):
 
 
 def evidence_for_removal(family: Family, seen: Seen, delay: Micros) -> str | None:
-    """Why removing this orphan is what its user did, None when that is not known.
-
-    What memory says counts only for a row that the truth did not lose before memory was whole.
-    ``delay`` is D (µs).
-    """
+    """Why removing this orphan is what its user did, None if unknown; ``delay`` is D (µs)."""
     memory, slot = seen.memory, seen.slot
     if its_delete_was_heard(family, seen, delay):
         return "a delete of this very row was seen"
@@ -45,15 +41,15 @@ def evidence_for_removal(family: Family, seen: Seen, delay: Micros) -> str | Non
 
 
 def _never_known(seen: Seen) -> bool:
-    """Whether memory, which is whole, knows nothing of this row: the truth never had it."""
+    """Whether memory is complete and lacks this row: the truth never had it."""
     return seen.memory.complete and seen.slot not in seen.memory.known
 
 
 def may_be_unheard(family: Family, seen: Seen, until: Micros, delay: Micros) -> bool:
-    """Whether an orphan is unknown perhaps only because its own event is still to come.
+    """Whether an orphan may be unknown only because its own event is still to come.
 
-    So may be one of which nobody knows what it is of. Every event of before ``until`` (µs) has been
-    heard; ``delay`` is D (µs). A row of nothing but a key does not tell when it was written.
+    That includes a row without a known source. Every event before ``until`` (µs) has been received;
+    ``delay`` is D (µs). A row that is only a key has no write time.
     """
     unknown = _never_known(seen) if seen.consulted else seen.swept
     if seen.actual is None or not unknown:
@@ -63,11 +59,11 @@ def may_be_unheard(family: Family, seen: Seen, until: Micros, delay: Micros) -> 
 
 
 def _it_was_meant(family: Family, seen: Seen, delay: Micros) -> str | None:
-    """Why a delete meant this row, of those that the truth had; None where that is not known.
+    """Why a delete meant this row of those that the truth had; None if that is unknown.
 
-    Deletes are not counted against lost rows: one of the listing's may be lost, or two sessions
-    have meant one row. Nor are all the rows known that a user saw, until the listing was read: it
-    may have had one that the truth had lost before memory began.
+    The numbers of deletes and lost rows are not compared: a delete of the listing may be lost, or
+    two sessions may have deleted one row. Until the listing was read, rows that a user saw may be
+    unknown, too: the truth may have lost one before memory began.
     """
     memory, since = seen.memory, _since(family, seen, delay)
     if memory.complete_at is None or _others_lost(seen, since, delay):
@@ -84,9 +80,8 @@ def _it_was_meant(family: Family, seen: Seen, delay: Micros) -> str | None:
 def _others_lost(seen: Seen, since: Micros, delay: Micros) -> bool:
     """Whether a delete since then (µs) may have meant another row of the source.
 
-    One whose delete was heard from the listing before that is of the past, as before a message
-    comes back under a new key. One that is there although its delete was heard may be of a truth
-    that was restored.
+    A row whose listing delete was received before that does not count, as when a message comes back
+    under a new key. A present row whose delete was received may be of a restored truth.
     """
     deletes = seen.memory.sibling_deletes
     lost = _lost(seen) - {seen.slot}
@@ -97,7 +92,7 @@ def _others_lost(seen: Seen, since: Micros, delay: Micros) -> bool:
 
 
 def _ended_at(seen: Seen, other: Slot, unknown: Micros, delay: Micros) -> Micros:
-    """When another row ended (µs), by the delete of it that was received; else ``unknown``."""
+    """When another row ended (µs), by the received delete of it; else ``unknown``."""
     if other in seen.others_listed:  # its user still sees it, and may expunge it
         return unknown
     earliest = seen.memory.ended(other, delay)
@@ -106,12 +101,11 @@ def _ended_at(seen: Seen, other: Slot, unknown: Micros, delay: Micros) -> Micros
 
 
 def its_delete_was_heard(family: Family, seen: Seen, delay: Micros) -> bool:
-    """Whether a delete was heard that named this very row, since it was written.
+    """Whether a delete was received that named this very row, since it was written.
 
-    An older one meant what was there before: our own removal of a row at a wrong key, or a row of
-    before the tables were restored from a copy, of which the keys are given out once more. One of
-    the truth may have named its whole partition, so it counts only if the row was there by then,
-    whatever clocks say.
+    An older delete meant an earlier row: one that we removed at a wrong key, or one from before a
+    restore, after which keys are assigned again. A truth delete may have named the whole partition.
+    It therefore counts only if the row existed by then, whatever the clocks show.
     """
     since, memory = _since(family, seen, delay), seen.memory
     there = max(since, _oldest(family, seen) + delay)
@@ -121,27 +115,22 @@ def its_delete_was_heard(family: Family, seen: Seen, delay: Micros) -> bool:
 
 
 def heard_since_written(family: Family, seen: Seen, delay: Micros) -> bool:
-    """Whether a delete was heard that could have taken the truth's row. ``delay`` is D (µs)."""
+    """Whether a delete was received that could have taken the truth's row. ``delay`` is D (µs)."""
     since, memory = _since(family, seen, delay), seen.memory
     deletes = memory.range_deletes | memory.row_deletes | memory.projection_deletes
     return any(deleted >= since for deleted in deletes)
 
 
 def _since(family: Family, seen: Seen, delay: Micros) -> Micros:
-    """From when on (µs) a delete came after the row.
+    """The time (µs) from which a delete is later than the row.
 
-    James writes the listing after the truth, within a delay D, and two clocks differ by less than
-    another.
+    James writes the listing within D after the truth, and two clocks differ by less than another D.
     """
     return max(_oldest(family, seen) - 2 * delay, seen.memory.ended(seen.slot, delay))
 
 
 def _oldest(family: Family, seen: Seen) -> Micros:
-    """When the row was written (µs): its oldest cell.
-
-    0 of a row that names no source: it was not written so, but is what a late change of a flag has
-    left, after whatever delete.
-    """
+    """The write time (µs) of the oldest cell, 0 if only a late flag change left the row."""
     if seen.actual is None or not _names_its_source(family, seen.actual):
         return 0
     return min(seen.actual.written.values(), default=0)
@@ -153,7 +142,7 @@ def _names_its_source(family: Family, row: Row) -> bool:
 
 
 def without_evidence(family: Family, seen: Seen, delay: Micros) -> Report:
-    """The class under which an orphan without evidence waits for a person."""
+    """The report of an orphan without evidence, which waits for a person."""
     row, rows = family.key[-1].label, family.key[-1].plural
     source, group = family.truth.source.label, family.group.label
     if not heard_since_written(family, seen, delay):
@@ -178,7 +167,7 @@ def without_evidence(family: Family, seen: Seen, delay: Micros) -> Report:
 
 
 def asks_for_content(family: Family, verdict: Verdict, seen: Seen, delay: Micros) -> bool:
-    """Whether only content can settle it: a delete was heard, and whom it meant is not known."""
+    """Whether only content can decide: a delete was received, and which row it meant is unknown."""
     ambiguous = isinstance(verdict, Report) and verdict.kind is Kind.AMBIGUOUS_RANGE_DELETE
     return ambiguous and bool(seen.consulted) and heard_since_written(family, seen, delay)
 
@@ -186,11 +175,11 @@ def asks_for_content(family: Family, verdict: Verdict, seen: Seen, delay: Micros
 def by_content(
     family: Family, seen: Seen, content: ContentFound, verdict: Verdict, delay: Micros
 ) -> Verdict:
-    """The verdict of an orphan of the listing that `asks_for_content`, once that was asked for.
+    """The verdict on an orphan that `asks_for_content`, after the content was read.
 
-    Nobody can read a row whose content is gone, so it may go, unless memory knows, or cannot rule
-    out for a row that was read once, that one delete took several rows: its user kept this one
-    perhaps, and it is the last trace of the source.
+    A row without content cannot be read, so it may be removed. It is reported instead if one delete
+    took several rows, or may have: its user may have kept it, and it is the last trace of the
+    source.
     """
     if content is not ContentFound.GONE:
         return verdict
@@ -208,7 +197,7 @@ def by_content(
 
 
 def _one_delete_took_several(family: Family, seen: Seen, delay: Micros) -> str | None:
-    """That it did, or may have unheard, in words; None where nothing speaks for it."""
+    """Why one delete took several rows, or may have, in words; None if nothing suggests that."""
     memory, source = seen.memory, family.truth.source.label
     row, rows = family.key[-1].label, family.key[-1].plural
     if _others_lost(seen, _since(family, seen, delay), delay):
@@ -223,7 +212,6 @@ def _one_delete_took_several(family: Family, seen: Seen, delay: Micros) -> str |
 
 
 def _came_after(seen: Seen) -> bool:
-    """Whether the row was written after its message's memory was complete."""
     oldest = min(seen.actual.written.values(), default=None) if seen.actual is not None else None
     complete_at = seen.memory.complete_at
     return complete_at == 0 or (
@@ -237,5 +225,4 @@ def _lost(seen: Seen) -> frozenset[Slot]:
 
 
 def _listed(slots: frozenset[Slot]) -> str:
-    """Without their group, which is one."""
     return ", ".join("/".join(str(part) for part in slot.key[1:]) for slot in sorted(slots))

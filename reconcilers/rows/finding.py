@@ -1,18 +1,18 @@
-"""A finding and its life: found, repaired, seen to hold. Pure.
+"""A finding and its life: found, repaired, verified. Pure.
 
 ::
 
     (difference) ──▶ intended ──▶ verified            equal at the next look, whoever did it
                         │  ▲
                         │  └──── not held: differs, nothing newer than our write: next attempt
-                        ├──────▶ superseded           a newer user write: judged anew
+                        ├──────▶ superseded           a newer user write: judged again
                         ├──────▶ parked               its table refuses writes: one finding for all
                         └──────▶ stuck                after the last attempt; `findings --retry`
     (reported class) ─▶ reported ─▶ healed            for a person; equal at a later look
-    (limits)         ─▶ held     ─▶ judged anew       `Finding.waits` says for what
+    (limits)         ─▶ held     ─▶ judged again      `Finding.waits` says for what
     (observe mode)   ─▶ observed ─▶ healed
-    (systematic)     ─▶ held     ─▶ healed           one for many rows; swept, once it is accepted
-    (rows of the past)▶ reported ─▶ healed           one for many rows; the same
+    (systematic)     ─▶ held     ─▶ healed           one for many rows; swept when accepted
+    (rows of the past)▶ reported ─▶ healed           one for many rows; swept when accepted
     (a person)       ─▶ undoing  ─▶ undone            the before-image stands; its key is on hold
 """
 
@@ -39,7 +39,7 @@ from reconcilers.words.waiting import Wait, Waiting
 
 
 class State(StrEnum):
-    """Where a finding stands. From *verified* on they are ends: it is closed and logged."""
+    """The state of a finding. *verified* and the states after it close the finding."""
 
     INTENDED = "intended"
     STUCK = "stuck"
@@ -64,20 +64,20 @@ def with_reason(sentence: str, state: str, why: str) -> str:
 
 
 AND = ", "
-"""Between the sources of a finding, where several may claim its row."""
+"""The separator of a finding's sources, if several may claim its row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One difference at one slot of one projection, as the journal keeps it.
+    """One difference at one slot of one projection, as the journal stores it.
 
-    ``source`` names what it is about (a message), as far as is known: of a row that several may
-    claim all of them, see ``sources``. Times are µs. ``oldest`` is the write time of the oldest
-    change that led here; ``batch`` names the batch that last wrote, so that its re-execution is not
-    counted as another attempt; ``tried_at`` says when; ``writes`` and ``before`` are the last
-    repair and its before-image; ``next_look`` is when the key is published again, None when only an
-    event or a person wakes it. ``sentence`` says what differs, ``waits`` what a held or observed
-    finding waits for. A stuck one keeps that its table alone refuses it.
+    ``source`` is the message as far as it is known; ``sources`` splits it if several may claim the
+    row. Times are µs. ``oldest`` is the write time of the oldest change behind it. ``batch`` names
+    the batch that wrote last, so that its re-execution is no new attempt; ``tried_at`` is when.
+    ``writes`` and ``before`` are the last repair and its before-image. ``next_look`` is when the
+    key is published again, None if only an event or a person wakes it. ``sentence`` says what
+    differs, and ``waits`` what a held or observed finding waits for. A stuck one keeps the wait of
+    a refusing table.
     """
 
     family: str
@@ -101,22 +101,22 @@ class Finding:
 
     @property
     def told(self) -> str:
-        """The sentence, and what the finding waits for: for people."""
+        """The sentence with what the finding waits for, for people."""
         waits = self.waits if self.state in WAITING else None
         return with_reason(self.sentence, self.state, str(waits or ""))
 
     @property
     def wait(self) -> Wait | None:
-        """What it waits for, without the words; None unless it is held or observed."""
+        """What it waits for, without the text; None unless it is held or observed."""
         return self.waits.wait if self.waits is not None and self.state in WAITING else None
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """What it is about, one by one; nothing where that is not known."""
+        """Its sources one by one; empty if none is known."""
         return tuple(self.source.split(AND)) if self.source else ()
 
     def without_rows(self) -> Finding:
-        """The same without rows and writes, to be kept in memory by the thousand."""
+        """The finding without rows and writes, small enough to keep thousands in memory."""
         return replace(self, before=None, writes=(), truth=())
 
 
@@ -135,10 +135,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action, the attempt it is (from 0), and how the previous finding ends, if it does.
-
-    ``reason`` says why it is to be looked at again, else it is empty.
-    """
+    """An action, its attempt (from 0), the previous finding's end, and the reason to look again."""
 
     action: Action
     attempt: int = 0
@@ -156,7 +153,7 @@ class Attempts:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The batch that looks, and when (µs) its confirmation began."""
+    """The current batch, and when (µs) its confirmation began."""
 
     batch: str
     at: Micros
@@ -165,7 +162,7 @@ class Now:
 def advance(
     previous: Finding | None, verdict: Verdict, seen: Seen, now: Now, attempts: Attempts
 ) -> Step:
-    """The next step in a finding's life. An infrastructure failure is never an attempt."""
+    """The next step in a finding's life. A failure of the infrastructure is no attempt."""
     match verdict:
         case Consistent():
             return _agreed(previous, now, attempts)
@@ -176,7 +173,7 @@ def advance(
                 return Step(Action.REPORT)
             same = previous.kind == kind and previous.state is State.REPORTED
             tried = previous.state in {State.INTENDED, State.STUCK}
-            unsaid = tried and kind is Kind.UNREADABLE  # it says nothing of the repair
+            unsaid = tried and kind is Kind.UNREADABLE  # it proves nothing about the repair
             return Step(Action.KEEP if same or unsaid else Action.REPORT)
         case Repair():
             return _differs(previous, verdict, seen, now, attempts)
@@ -214,12 +211,12 @@ def _did_not_hold(previous: Finding, now: Now, attempts: Attempts) -> Step:
 
 
 def _just_tried(previous: Finding, now: Now, attempts: Attempts) -> bool:
-    """Less than a delay after our own write nothing is verified, and nothing is an attempt."""
+    """Whether our write is less than a delay old: nothing is verified or counted until then."""
     return now.at < previous.tried_at + attempts.apart
 
 
 def newer_than_ours(previous: Finding, difference: Difference, seen: Seen) -> bool:
-    """Whether what differs now was written after our last write to it, or never by us."""
+    """Whether the current difference was written after our last write to it, or never by us."""
     writes = tuple(write for write in previous.writes if isinstance(write, Write))
     if previous.kind != difference.kind:
         return True
@@ -235,7 +232,7 @@ def newer_than_ours(previous: Finding, difference: Difference, seen: Seen) -> bo
 
 
 def _written(row: Row, column: str, write: Write) -> Micros:
-    """When a cell was written; a set's time is that of its guard; 0 when not known."""
+    """When a cell was written (µs), 0 if unknown; a set has the time of its guard cell."""
     projection = write.projection
     if column in projection.sets and projection.write_time_of_sets is not None:
         column = projection.write_time_of_sets

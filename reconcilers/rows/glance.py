@@ -13,12 +13,11 @@ each index                 has a row exactly if the truth row belongs there; one
                            all that the truth row would add to its group's row
 =========================  ========================================================================
 
-Of such a slot `Look.at` finds no suspect, writes nothing to lineage, and wakes nothing. Of every
-other nothing is said here: it is looked at. So a wrong "no" costs a look, and equal bytes are equal
-cells, since both columns have one type. A cell of no bytes is refused where it is required: a
-driver reads it as null.
+For such a slot `Look.at` finds no suspect, writes nothing to lineage, and wakes nothing. Every
+other slot is looked at, so a wrong "no" costs one look. Equal bytes are equal cells, because both
+columns have one type. A required cell without bytes is not right: a driver reads it as null.
 
-Each function takes what the one before it left, so that of the others nothing more is read.
+Each function gets the slots that the one before it left, so nothing more is read for the others.
 """
 
 from __future__ import annotations
@@ -32,19 +31,18 @@ from reconcilers.rows.belonging import Belonging
 from reconcilers.words.model import KeyValue, Micros, Slot, Wake
 
 Elements = frozenset[str]
-"""Of a set."""
 NONE: Elements = frozenset()
 TRUE, FALSE = b"\x01", b"\x00"
 NEGATIVE = b"\x80"
-"""No time has its highest bit set, so that times are ordered as their bytes are."""
+"""No time has its highest bit set, so times and their bytes have one order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What a glance is told of wakes, a list each, all in one order.
+    """What a glance needs of wakes: lists of equal length and order.
 
-    ``sources`` are as Cassandra sends them, None where a wake names none. ``plain`` are those that
-    name their whole key, and tell of nothing but a change of a row that is there.
+    ``sources`` are Cassandra's bytes, None if a wake names none. A wake is ``plain`` if it names
+    its whole key and reports only a change of an existing row.
     """
 
     keys: Sequence[tuple[KeyValue | None, ...]]
@@ -54,7 +52,7 @@ class Keys:
 
     @classmethod
     def of(cls, shape: RawShape, wakes: Sequence[Wake]) -> Keys:
-        """Those of wakes."""
+        """The keys of these wakes."""
         as_bytes = shape.encode[-1]
         return cls(
             [wake.key for wake in wakes],
@@ -64,7 +62,7 @@ class Keys:
         )
 
     def without(self, apart: Collection[Slot]) -> Keys:
-        """The same, where these slots are for the look."""
+        """The keys with these slots no longer plain, so that they are looked at."""
         if not apart:
             return self
         places = {slot.key for slot in apart}
@@ -74,9 +72,9 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The slots that may be glanced at, and the numbers of their wakes; see `asked`.
+    """The slots that may be glanced at, with the numbers of their wakes; see `asked`.
 
-    ``named`` has the source that each wake names, by the wake's number. What comes from one of the
+    ``named`` has the source that each wake names, by the wake's number. A slot of one of the
     ``others`` (sources) is looked at: a wake that names no slot may mean it.
     """
 
@@ -86,10 +84,7 @@ class Asked:
 
 
 def asked(shape: RawShape, keys: Keys) -> Asked:
-    """The slots that have changed, without those of which any wake tells more than that.
-
-    The wakes of one key come one after the other, so that it is made into bytes once.
-    """
+    """The slots with plain wakes only. Wakes of one key must be adjacent: it is encoded once."""
     encode = shape.encode[:-1]
     found: dict[RawKey, list[int]] = {}
     more: list[tuple[RawCell, RawKey]] = []
@@ -115,10 +110,9 @@ def asked(shape: RawShape, keys: Keys) -> Asked:
 
 
 def scanned(rows: Sequence[RawRow], width: int, source: int | None) -> Asked:
-    """The slots of rows that a scan has read: as if a change of each had woken it.
+    """The slots of a scan's rows, as if a change of each had woken it.
 
-    Their first ``width`` cells are the key; ``source`` is where they name theirs, None where they
-    name none.
+    Their first ``width`` cells are the key. ``source`` is the place of their source, or None.
     """
     found: dict[RawKey, list[int]] = {}
     for number, row in enumerate(rows):
@@ -133,7 +127,7 @@ def _raw(encode: Iterable[Callable[[KeyValue], bytes]], key: Iterable[KeyValue |
 
 
 def tells_of_a_change(wake: Wake) -> bool:
-    """Whether it tells of nothing but a change of a row that is there."""
+    """Whether a wake reports only a change of an existing row."""
     return (
         not wake.looked_again
         and wake.deleted_at is None
@@ -145,10 +139,10 @@ def tells_of_a_change(wake: Wake) -> bool:
 def remembered(
     of: Asked, entries: Iterable[RawRow], watched_since: Micros | None
 ) -> dict[RawKey, RawCell]:
-    """The slots of which memory holds all there is to hold, with their source.
+    """The slots for which lineage is complete, with their source.
 
-    An entry is its key, the source, whether it was seen in the truth, when it was recorded, and for
-    how long it lives yet.
+    An entry has its key, source, whether it was seen in the truth, when it was recorded (µs), and
+    its remaining time to live. ``watched_since`` is µs.
     """
     since, named = BIGINT.pack(watched_since or 0), of.named
     found: dict[RawKey, RawCell] = {}
@@ -183,7 +177,7 @@ def true(
     rows: Mapping[RawKey, RawRow],
     truths: Iterable[RawRow],
 ) -> dict[RawKey, RawRow]:
-    """The slots whose source has one row, which the listing repeats, with that row."""
+    """The slots whose source has one truth row, equal to the listing's, with that row."""
     width, (place, named) = len(shape.encode) - 1, shape.source
     of_source = _alone(truths, slice(place, place + 1))
     found = {}
@@ -214,9 +208,10 @@ def collected(
     elements: Callable[[RawRow], Elements],
     there: Mapping[RawKey, Elements],
 ) -> dict[RawKey, RawRow]:
-    """The slots that add nothing to what their group has collected; only ``adding`` may.
+    """The slots that add nothing to what their group has collected; only ``adding`` may add.
 
-    ``elements`` are a truth row's, ``there`` those of each group's row: the first ``width`` cells.
+    ``elements`` gives those of a truth row; ``there`` has those of each group, whose key is the
+    first ``width`` cells.
     """
     return {
         key: truth
@@ -228,24 +223,21 @@ def collected(
 def indexed(
     belongs: Belonging, truths: Mapping[RawKey, RawRow], keys: Collection[RawKey]
 ) -> dict[RawKey, RawRow]:
-    """The slots that are in this index exactly if they belong there; ``keys`` are its rows'."""
+    """The slots that this index has exactly if they belong there; ``keys`` are its rows' keys."""
     return {key: truth for key, truth in truths.items() if belongs.of(truth) == (key in keys)}
 
 
-# --- the listing first, its truths later
+# --- the listing first, the truth later
 
 
 def can_expect(family: Family, shape: RawShape) -> bool:
-    """Whether a row of the listing tells all that its indexes depend on, but for its truth."""
+    """Whether a listing row has all columns that its indexes collect."""
     collected = {each.collects for each in family.projections[1:]} - {None}
     return collected <= set(shape.listing)
 
 
 def expected(named: int, row: RawRow, in_indexes: Iterable[bool]) -> RawRow:
-    """What the truth must say for a row of the listing, and its index rows, to be right.
-
-    Its source, which is at ``named``, comes first.
-    """
+    """The truth's statement that makes a listing row right; the source, at ``named``, is first."""
     return (row[named], *row, *(TRUE if there else FALSE for there in in_indexes))
 
 
@@ -255,10 +247,7 @@ def told(
     indexed_if: Sequence[Belonging],
     truths: Iterable[RawRow],
 ) -> Iterator[tuple[RawRow, RawRow]]:
-    """Truth rows that may be right, and what each says, as `expected` is made.
-
-    ``truths`` are all rows of each source.
-    """
+    """Truth rows that may be right, with their `expected`; ``truths`` has all of each source."""
     place, named = shape.source
     for truth in _alone(truths, slice(place, place + 1)).values():
         if truth is None or not _complete(shape, truth) or not listed_if.of(truth):
@@ -267,7 +256,7 @@ def told(
 
 
 def _alone(rows: Iterable[RawRow], key: slice) -> dict[RawKey, RawRow | None]:
-    """Rows by a part of them, None where several have it."""
+    """Rows by a part of them; None if several rows share it."""
     found: dict[RawKey, RawRow | None] = {}
     for row in rows:
         of = row[key]

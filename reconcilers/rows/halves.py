@@ -1,4 +1,4 @@
-"""What fails for one key is that key's: many are read at once, and in halves where that fails."""
+"""Reads of many keys at once, in halves if a read fails, down to the failing key. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from reconcilers.words.errors import ReadFailed, Refused
 
 MOST_UNREADABLE = 50
-"""So many of one read are rows; more are a node, or a disk."""
+"""Up to this many keys of one read count as unreadable rows; more are a node, or a disk."""
 
 Key = TypeVar("Key")
 Answer = TypeVar("Answer")
@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class InHalves(Generic[Key, Answer]):
-    """The answers of all parts that were read, in order, and each key that could not, with why."""
+    """The answers of all parts that were read, in order, and each failing key with the reason."""
 
     answers: tuple[Answer, ...] = ()
     unreadable: tuple[tuple[Key, str], ...] = ()
@@ -26,11 +26,11 @@ class InHalves(Generic[Key, Answer]):
 def in_halves(
     keys: Sequence[Key], read: Callable[[Sequence[Key]], Answer], read_nothing: Callable[[], object]
 ) -> InHalves[Key, Answer]:
-    """Read all; where the server answers that it cannot, halves, down to the key that fails.
+    """Read all keys. If the server reports that it cannot, read halves, down to the failing key.
 
-    ``read_nothing`` reads in the same way what no row has: where that fails too, it is not a key
-    but the table or the server, and its error is raised. So is any other error than `ReadFailed`
-    and `Refused`, and the last one when more than `MOST_UNREADABLE` keys fail.
+    ``read_nothing`` reads a key that no row has, in the same way. If that fails too, the table or
+    the server is the cause, and its error is raised. Errors other than `ReadFailed` and `Refused`
+    are raised, and the last one if more than `MOST_UNREADABLE` keys fail.
     """
     answers: list[Answer] = []
     unreadable: list[tuple[Key, str]] = []

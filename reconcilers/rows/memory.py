@@ -1,8 +1,8 @@
-"""What is remembered of sources (messages): the entries of lineage, and what follows. Pure.
+"""What lineage remembers of sources (messages): its entries, and what follows from them. Pure.
 
-Lineage (`checkpoints.lineage`) keeps `Entry` and the deletes that were seen; `memory_of` makes of
-them what the rules in `reconcilers.rows.evidence` ask: which rows the truth ever had, since when
-that is all there were, and which deletes could have taken some.
+`checkpoints.lineage` stores `Entry` and the received deletes. `memory_of` derives from them what
+`reconcilers.rows.evidence` needs: the rows that the truth ever had, since when the list of them is
+complete, and the deletes that could have taken some.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ UUID_EPOCH_100NS = 0x01B21DD213814000
 class Entry:
     """One remembered row: a slot that a source had (a message's UID in a mailbox).
 
-    ``in_truth`` tells a row that the truth had (or that a truth event named) from one only seen on
-    the projection's side. ``recorded_at`` (µs) is when a read of the source's whole truth
-    partition found it, None when it is known from an event or from the projection
-    only. ``expiring`` is only read: the entry is to be forgotten, so `Lineage.remember` it again
-    if the row is there. ``had_at`` (µs) is when a read last found the row in the truth although a
-    delete of it had been received, or it was about to be added again; None without such a read.
+    ``in_truth``: the truth had the row, or a truth event named it; otherwise only the projection
+    had it. ``recorded_at`` (µs) is when a read of the source's whole truth partition found it, None
+    if there was none. ``expiring`` is only read: the entry will be forgotten, so `Lineage.remember`
+    it again if the row exists. ``had_at`` (µs) is when a read last found the row in the truth
+    after a received delete, or before the row is re-added. None without such a read.
     """
 
     source: KeyValue
@@ -39,12 +38,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """Since when (µs) every change has been heard, by our clock.
+    """Since when (µs, our clock) every change has been received.
 
-    ``swept_at`` is the end of the truth half of the last sweep that counts (µs), None without one,
-    ``listed_at`` when one that counts had read the listing, too. ``captured`` names the watched
-    tables, as they were captured then. ``noted_at`` is when all this was written (µs): a loss is
-    noticed some time after it.
+    ``swept_at`` is the end of the truth half of the last valid sweep (µs), None without one.
+    ``listed_at`` is when one had read the listing, too. ``captured`` names the watched tables as
+    they were captured then. ``noted_at`` is when this was written (µs); a loss is noticed some time
+    later.
     """
 
     since: Micros
@@ -54,11 +53,12 @@ class Watching:
     noted_at: Micros = field(default=0, compare=False)
 
     def believed(self, delay: Micros) -> Watching:
-        """As births, reads and deletes are held against it: clocks differ by less than D/2 (µs).
+        """This value with margins for clocks, which differ by less than D/2; ``delay`` is D (µs).
 
-        A delete that a fast clock has stamped after a sweep may have taken what it did not read.
-        A sweep's mark that is older than the beginning does not count. A delete of the truth may
-        come a delay after that of the listing, for it is sent again.
+        Births, reads and deletes are compared with it. A delete stamped by a fast clock after a
+        sweep may have taken a row that the sweep did not read. A sweep's mark from before the
+        beginning does not count. A truth delete may come a delay after the listing's, because James
+        repeats it.
         """
 
         def counting(at: Micros | None, margin: Micros) -> Micros | None:
@@ -72,31 +72,27 @@ class Watching:
         )
 
     def sweeps_count_from(self, delay: Micros) -> Micros:
-        """From when on (µs) a sweep has to begin to make memory whole.
-
-        One that went on while a loss was noticed has held for known what the loss may have changed.
-        """
+        """The time (µs) from which a sweep must begin: after a loss was noticed, with a margin."""
         return max(self.since, self.noted_at) + delay // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What lineage remembers of one source in one group (a message in a mailbox); see `memory_of`.
+    """What lineage has of one source in one group (a message in a mailbox); see `memory_of`.
 
-    ``known`` are the slots that were ever seen in the truth or named by one of its events,
-    ``unsure`` those only seen on the projection's side. From ``complete_at`` on, ``known`` holds
-    every slot that the truth had: a read of the source's whole truth partition recorded them then;
-    0 when the source was born while the stream was watching, None when neither is so.
-    ``listing_known_at`` is when those that only the listing had were known, too (µs); also 0 for a
-    source or a group that was born then, and None when they are not.
-    ``lost_before`` are the known slots that the truth may have lost before that: no read of it
-    since has found them; where ``complete_at`` is None, those that a read found some time.
+    ``known`` are the slots that were ever seen in the truth or named by its events, ``unsure``
+    those only seen in the projection. From ``complete_at`` (µs) on, ``known`` has every slot of the
+    truth, because a read of the whole truth partition recorded them; 0 if the source was born while
+    the stream was watching, None if neither is the case. ``listing_known_at`` (µs) is when slots
+    that only the listing had were known, too; 0 if the source or the group was born then, None if
+    unknown. ``lost_before`` are the known slots that the truth may have lost before that: no later
+    read has found them. If ``complete_at`` is None, they are those that any read found.
+
     ``range_deletes`` are the times of truth deletes that named no slot, ``row_deletes`` of those
-    that named this one, ``projection_deletes`` of deletes of this very projection row;
-    ``sibling_deletes`` are when the source's other rows here may have gone from the projection, by
-    slot. ``had`` is when the truth last had a row although a delete of it had been received,
-    ``read`` when a read first found it there. ``unseen``: no truth row of the source was ever read
-    or received.
+    that named this one, ``projection_deletes`` of deletes of this projection row.
+    ``sibling_deletes`` has by slot when the source's other rows here may have gone from the
+    projection. ``had`` is when the truth last had a row after a delete of it, ``read`` when a read
+    first found it there. ``unseen``: no truth row of the source was ever read or received.
     """
 
     known: frozenset[Slot] = frozenset()
@@ -114,40 +110,37 @@ class Memory:
 
     @property
     def heard_of_its_delete(self) -> bool:
-        """Whether a delete is known that named this very row."""
+        """Whether a received delete named this very row."""
         return bool(self.row_deletes or self.projection_deletes)
 
     @property
     def complete(self) -> bool:
-        """Whether ``known`` was complete before the first delete that could have taken some."""
+        """Whether ``known`` was complete before the first delete that could have taken a row."""
         if self.complete_at is None:
             return False
         return not self.range_deletes or self.complete_at < min(self.range_deletes)
 
     @property
     def contradicted(self) -> bool:
-        """Whether something was missed, whatever else says that memory is whole.
+        """Whether something was missed, although memory counts as complete.
 
-        So it is when a delete was received of a source of which no row is known here, and when no
-        row of the source was ever read or received: its birth is told by its writer's clock alone.
+        That is the case if a delete was received and no row of the source is known here, or if no
+        row was ever received: only its writer's clock then dates its birth.
         """
         return self.unseen or (bool(self.range_deletes) and not self.known)
 
     def ended(self, slot: Slot, delay: Micros) -> Micros:
-        """From when on (µs) a delete may have ended a row; ``delay`` is D (µs).
+        """The time (µs) from which a delete may have ended a row; ``delay`` is D (µs).
 
-        An older delete is not the row's end: a read has found the row after it. A read of ``had``
-        came D after the delete was received, and clocks differ by less than D/2. When any other
-        read came, only what was issued D before it had surely arrived.
+        An older delete did not end the row, because a read found the row later. A read of ``had``
+        came D after the delete was received, and clocks differ by less than D/2. Any other read
+        certainly saw only deletes that were issued D before it.
         """
         had, read = self.had.get(slot, NEVER), self.read.get(slot, NEVER)
         return max(had - delay // 2, read - delay)
 
     def holds(self, slot: Slot) -> bool:
-        """Whether the truth had this slot when memory was whole, or since.
-
-        One that it lost before may have been lost with others of which nobody knows.
-        """
+        """Whether the truth had this slot when memory was complete, or later."""
         return slot in self.known - self.lost_before
 
 
@@ -156,22 +149,22 @@ NOTHING_REMEMBERED = Memory()
 
 
 def born_at(source: KeyValue) -> Micros | None:
-    """When a source with a time-based UUID was made (µs), None for any other."""
+    """When a source with a time-based UUID was created (µs), None for any other."""
     if not isinstance(source, UUID) or source.version != 1:
         return None
     return (source.time - UUID_EPOCH_100NS) // 10
 
 
 def believed_since(watching: Watching | None, delay: Micros) -> Micros | None:
-    """From when on (µs) births and reads count; None while nobody watches."""
+    """The time (µs) from which births and reads count; None while nothing is watched."""
     return None if watching is None else watching.believed(delay).since
 
 
 def group_is_whole(group: KeyValue, watching: Watching | None, delay: Micros) -> bool:
-    """Whether all that a group (a mailbox) has had since ``watching`` began is remembered.
+    """Whether lineage has everything that a group (a mailbox) had since ``watching`` began.
 
-    It was born while every change was heard, or a sweep has read the whole truth since. ``delay``
-    is D (µs). A group whose id tells no time needs the sweep.
+    The group was born while every change was received, or a sweep has read the whole truth since. A
+    group whose id has no time needs the sweep. ``delay`` is D (µs).
     """
     if watching is None:
         return False
@@ -180,7 +173,7 @@ def group_is_whole(group: KeyValue, watching: Watching | None, delay: Micros) ->
 
 
 def _born_since(made: KeyValue, watching: Watching) -> bool:
-    """Whether all that a source, or a group, has had came by events that were heard."""
+    """Whether every event of a source, or a group, was received."""
     born = born_at(made)
     return born is not None and born > watching.since
 
@@ -193,10 +186,10 @@ def memory_of(
     projection_deletes: Mapping[Slot, RowDeletes],
     watching: Watching | None,
 ) -> Memory:
-    """What is remembered of one source in the slot's group, as the pure core wants it.
+    """The memory of one source in the slot's group.
 
-    ``projection_deletes`` are those of the source's rows here, by slot; ``watching`` is as it is
-    believed. What was recorded before watching began (anew) does not make the memory complete.
+    ``projection_deletes`` has the deletes of the source's rows here, by slot. ``watching`` is a
+    `Watching.believed`. An entry recorded before it began does not make the memory complete.
     """
     entries = list(entries)
     here = [entry for entry in entries if entry.slot.group == slot.group]
@@ -222,10 +215,7 @@ def memory_of(
 
 
 def _listing_known_at(slot: Slot, source: KeyValue, watching: Watching | None) -> Micros | None:
-    """Since when no row of the source here can be in the listing, and unheard of.
-
-    A read of the truth says nothing of one that the truth had lost long ago.
-    """
+    """Since when (µs) no unknown row of the source can be in the listing; None if unknown."""
     if watching is None:
         return None
     born = _born_since(source, watching) or _born_since(slot.group, watching)
@@ -233,7 +223,6 @@ def _listing_known_at(slot: Slot, source: KeyValue, watching: Watching | None) -
 
 
 def _read_before(entry: Entry, whole_at: Micros | None) -> bool:
-    """Whether it is not known from a read since memory is whole."""
     if whole_at is None:
         return entry.recorded_at is not None
     return (entry.recorded_at or 0) < whole_at
@@ -242,9 +231,9 @@ def _read_before(entry: Entry, whole_at: Micros | None) -> bool:
 def complete_at(
     source: KeyValue, here: Iterable[Entry], watching: Watching | None
 ) -> Micros | None:
-    """Since when the entries of a source in a group are all there were; see `Memory`.
+    """Since when (µs) a source's entries in a group are complete, None if unknown; see `Memory`.
 
-    ``watching`` is as it is believed: from its ``since`` on births and reads count.
+    ``watching`` is a `Watching.believed`: births and reads count from its ``since`` on.
     """
     if watching is None:
         return None
@@ -256,10 +245,10 @@ def complete_at(
 
 
 def merged(slot: Slot, memories: Sequence[Memory]) -> Memory:
-    """Several sources seen at one slot, as one memory: complete only if each is.
+    """The memories of several sources at one slot as one, complete only if each is.
 
-    One that is contradicted is not. A delete that named the row is that of a source whose row the
-    truth had there, if it had any: the listing's row may name a wrong one.
+    A contradicted memory is not complete. A delete that named the row belongs to the source whose
+    row the truth had there, if any: the listing's row may name a wrong one.
     """
     if not memories:
         return NOTHING_REMEMBERED
@@ -295,6 +284,5 @@ def _newest_of_each(times: Iterable[Mapping[Slot, Micros]]) -> dict[Slot, Micros
 
 
 def _latest(times: Sequence[Micros | None]) -> Micros | None:
-    """None where one is not known."""
     known = [at for at in times if at is not None]
     return max(known) if len(known) == len(times) else None

@@ -1,7 +1,7 @@
-"""Step 6 as decisions: from a confirmed difference to guarded writes. Pure.
+"""The decisions of step 6: from a confirmed difference to guarded writes. Pure.
 
-The guard is the write timestamp (promise 2): a repair can only replace what was seen. C is the
-moment the confirmation began, D the delay; C − D is older than any write that may still arrive.
+The guard is the write timestamp (promise 2): a repair replaces only what was seen. C is when the
+confirmation began, D the delay. C − D is older than any write that may still arrive.
 
 =========================  =================================  =================================
 case                       write                              timestamp
@@ -20,7 +20,7 @@ key-only index             the row, added or deleted          C − D: it has no
 gathered elements          those that are missing             C − D
 =========================  =================================  =================================
 
-Nothing is ever newer than C − D except "seen + 1", and what was seen is itself older than C − D.
+No timestamp is newer than C − D except "seen + 1", and what was seen is older than C − D.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ Plan = tuple[Write, ...]
 def plan(
     projection: Projection, seen: Seen, difference: Difference, moment: Moment, attempt: int
 ) -> Plan | Report:
-    """The writes that repair this difference, or why it cannot be guarded.
+    """The writes that repair this difference, or a report if it cannot be guarded.
 
-    ``attempt`` counts from 0; later ones reach past tombstones, whose time cannot be read.
+    ``attempt`` counts from 0. Later attempts are newer than tombstones, whose time cannot be read.
     """
     if any(at <= 0 for row in (*seen.truths, seen.actual) if row for at in row.written.values()):
         return Report(Kind.UNGUARDABLE, "a cell was written at the beginning of time, or before")
@@ -60,7 +60,7 @@ def plan(
 
 
 def _wanted(projection: Projection, seen: Seen) -> Row:
-    """The truth row that is to have its row here. Of a slot that is repaired it is one."""
+    """The only truth row that belongs at this slot; a repaired slot has exactly one."""
     [truth] = [each for each in seen.truths if projection.belongs(each)]
     return truth
 
@@ -68,7 +68,7 @@ def _wanted(projection: Projection, seen: Seen) -> Row:
 def _index_write(
     projection: Projection, seen: Seen, difference: Difference, moment: Moment
 ) -> Write:
-    """Whatever a user wrote within the last D is newer and stays."""
+    """The write to an index row, at C − D: what a user wrote within the last D stays."""
     slot, at = seen.slot, moment.horizon
     if projection.collects is not None:
         missing = not_collected(projection.collects, seen.truths, seen.actual)
@@ -92,7 +92,7 @@ def _time_guard(truth: Row, moment: Moment, attempt: int) -> Micros:
 def _fill(
     projection: Projection, slot: Slot, truth: Row, columns: Iterable[str], at: Micros
 ) -> Plan:
-    """The truth's non-null cells and set elements, for cells that are not there."""
+    """Writes of the truth's non-null cells and set elements, for cells that are missing."""
     cells: dict[str, Value] = {}
     writes: list[Write] = []
     for column in columns:
@@ -116,7 +116,7 @@ def _correct(
 ) -> Plan:
     truth, actual = _wanted(projection, seen), seen.actual
     assert actual is not None
-    if actual.newest is None:  # a row that shows its key or sets only: nothing to aim at but time
+    if actual.newest is None:  # no write time can be read
         behind_tombstones = _time_guard(truth, moment, attempt)
     else:
         behind_tombstones = actual.newest + 1 if attempt == 0 else moment.horizon
@@ -144,7 +144,7 @@ def _correct_sets(
     behind_tombstones: Micros,
     attempt: int,
 ) -> Iterable[Write]:
-    """Element by element, with the guard cell, whose write time stands for the elements'."""
+    """Writes of single elements, with the guard cell, whose write time stands for theirs."""
     truth, actual = _wanted(projection, seen), seen.actual
     assert actual is not None
     assert projection.write_time_of_sets is not None

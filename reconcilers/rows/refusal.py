@@ -1,4 +1,4 @@
-"""Whether one repair is carried out now, and why not. Pure."""
+"""Whether one repair is carried out now, and if not, why. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from reconcilers.words.model import Kind, Repair
 from reconcilers.words.waiting import Wait, Waiting
 
 OBSERVED = Waiting(Wait.OBSERVING, "")
-"""Of a stream that only observes: each finding of it waits for that, which needs no words."""
+"""The wait of each finding of a stream that only observes; it needs no text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A repair that is not carried out: its finding's state and kind, and what it waits for.
-
-    ``reason`` is the end of the sentence of a finding that is only reported.
-    """
+    """A repair that is not carried out: its finding's state, kind, wait or reported reason."""
 
     state: State
     kind: Kind
@@ -35,10 +32,10 @@ def refusal(
     admission: Admission,
     may_lose_rows: Callable[[], bool],
 ) -> Refusal | None:
-    """Why a repair is not carried out now, None when it is.
+    """Why a repair is not carried out now, None if it is.
 
-    ``may_lose_rows`` answers for the group (mailbox) of a row that is to be removed. It is asked
-    last, and only for a removal that would else be carried out: it reads the whole group.
+    ``may_lose_rows`` answers for the group (mailbox) of a row to be removed. It reads the whole
+    group, so it is called last, and only for a removal that nothing else holds back.
     """
     kind = repair.difference.kind
     removal = kind is Kind.EXTRA_ROW and not projection.is_index

@@ -1,7 +1,7 @@
-"""What one look knows of one slot, made of what was read. Pure.
+"""What one look has read about one slot. Pure.
 
-The reads themselves are `streaming.steps.confirm`'s: the projection first, the truth second, and
-what is remembered only where one side lacks the row.
+`streaming.steps.confirm` reads the projection first and the truth second. It reads lineage only if
+one side lacks the row.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Everything one look knows of one slot: the projection's row and all truth rows claiming it.
+    """All that one look has read about one slot: the projection's row and all claiming truth rows.
 
-    ``consulted`` are the sources whose truth partition was read for it, ``present`` the slots
-    that the truth holds now for them in this group (without rows that lack a required cell or only
-    outlived their own delete). ``suspected`` is what a look at least one delay ago found here.
-    ``listed`` tells, for an index, whether the row of the family's first projection is there.
-    ``swept`` tells, where nothing was consulted, whether memory holds every row of the truth: then
-    it has none here.
-    ``others_listed`` are the remembered rows of its sources in this group that the listing has.
+    ``consulted`` are the sources whose truth partition was read for it. ``present`` are the slots
+    that the truth has for them in this group now, without rows that are incomplete or only outlived
+    their own delete. ``suspected`` is what a look at least one delay ago found here. ``listed``:
+    for an index, whether the listing has the row. ``swept``: if no source was consulted, whether
+    lineage has every row of the truth, and therefore none here. ``others_listed`` are the
+    remembered rows of its sources in this group that the listing has.
     """
 
     slot: Slot
@@ -43,9 +42,8 @@ class Seen:
 class SlotRows:
     """What the confirming reads found at one slot, with write times.
 
-    ``actual`` is the projection's row and ``listed`` that of the family's listing (the same where
-    the listing itself is confirmed). ``truths`` are all rows of the truth partitions of the
-    ``claimants``, whatever group they are in.
+    ``actual`` is the projection's row, ``listed`` that of the listing (equal if the listing is
+    confirmed). ``truths`` are all rows of the truth partitions of the ``claimants``, in any group.
     """
 
     actual: Row | None
@@ -59,8 +57,8 @@ def claimants(
 ) -> frozenset[KeyValue]:
     """The sources that may claim the suspect's slot.
 
-    Those that its events named, those that were ever seen there, and the one that the listing's row
-    names: it may name a wrong one, so each is asked.
+    These are the sources that its events named, that were ever seen there, and that the listing's
+    row names. The listing may name a wrong one, so each is read.
     """
     source = family.listing.source_of(listed)
     named = () if source is None else (source,)
@@ -68,17 +66,17 @@ def claimants(
 
 
 def is_one_sided(family: Family, slot: Slot, rows: SlotRows) -> bool:
-    """Whether only one side has the row: what is remembered then decides, else nobody asks."""
+    """Whether only one side has the row, so that lineage is needed to decide."""
     return (rows.actual is None) != (not _claiming(family, slot, rows))
 
 
 def seen_at(
     family: Family, suspect: Suspect, rows: SlotRows, memory: Memory, delay: Micros
 ) -> Seen:
-    """The suspect's slot as the confirming reads saw it, and what is remembered of its claimants.
+    """The suspect's slot as the confirming reads saw it, with the memory of its claimants.
 
-    ``delay``, D (µs), is how far a truth row may be written from a range delete and yet have only
-    outlived it by the difference of two clocks.
+    If a truth row was written within ``delay``, D (µs), of a range delete, it may have outlived
+    that delete only because two clocks differ.
     """
     slot, slot_of = suspect.slot, family.truth.slot_of
     there = tuple(_in_group(family, slot, rows))
@@ -105,12 +103,12 @@ def seen_at(
 
 
 def is_incomplete(family: Family, truth: Row) -> bool:
-    """Whether a column is null without which James cannot read this truth row."""
+    """Whether a column is null that James needs to read this truth row."""
     return None in [truth.cells.get(column) for column in family.truth.required]
 
 
 def outlived_its_delete(truth: Row, memory: Memory, delay: Micros) -> bool:
-    """Whether its user deleted it, and only the clocks differ: by less than ``delay``, D (µs)."""
+    """Whether its user deleted it, and it exists only because clocks differ by less than D."""
     return any(
         abs(written - deleted) <= delay
         for deleted in memory.range_deletes
@@ -119,10 +117,10 @@ def outlived_its_delete(truth: Row, memory: Memory, delay: Micros) -> bool:
 
 
 def took(truth: Row, slot: Slot, memory: Memory, delay: Micros) -> frozenset[Micros]:
-    """The range deletes that took a row which is there all the same, so somebody restored it.
+    """The range deletes that took a row which exists all the same, because somebody restored it.
 
-    They are newer than the row, or than a read that had found it before: by two clocks, which
-    differ by less than D/2 (``delay`` is D, µs).
+    They are newer than the row, or than a read that had found it. Clocks may differ by less than
+    D/2; ``delay`` is D (µs).
     """
     newest, read = max(truth.written.values(), default=None), memory.read.get(slot)
     since = [*([newest] if newest is not None else ()), *([read - delay // 2] if read else ())]
@@ -130,7 +128,7 @@ def took(truth: Row, slot: Slot, memory: Memory, delay: Micros) -> frozenset[Mic
 
 
 def _with_restored(memory: Memory, restored: Mapping[Slot, frozenset[Micros]]) -> Memory:
-    """A row that came back so accounts for one delete, as if that of the listing had been heard."""
+    """The memory in which each restored row accounts for one delete, like one of the listing."""
     if not restored:
         return memory
     heard = memory.sibling_deletes

@@ -1,8 +1,8 @@
-"""Undoing a repair: what it left must still stand, then its before-image comes back. Pure.
+"""Undo of a repair: if the row is as the repair left it, its before-image is restored. Pure.
 
-The guard is that of every repair, the write timestamp: each cell comes back at our write's time
-+ 1, so whatever anybody has written since is newer and stays. And what stands there must be what
-the repair left, cell by cell with its write time: else a person is told what has changed.
+The guard is the write timestamp, as for every repair. Each cell is restored at our write's time +
+1, so anything written since is newer and stays. Each cell must be what the repair left, with its
+write time; otherwise the undo is refused, and a person is shown what has changed.
 
 ====================================  ===========================================================
 the repair                            what undoes it, one microsecond later
@@ -14,8 +14,8 @@ added or removed an index row         the index row is removed, or added
 added gathered elements               those that were not there are removed
 ====================================  ===========================================================
 
-An index row has no write time that could be read. That it is there, or is not, is all that is asked
-before; whether the undo stands is seen after it.
+An index row has no readable write time, so only its presence is checked before. Whether the undo
+holds is read afterwards.
 """
 
 from __future__ import annotations
@@ -30,17 +30,14 @@ from reconcilers.words.iso import iso
 from reconcilers.words.model import Micros, Row, Value
 
 UNDO = "undo"
-"""The batch of what a person undoes: so the log tells it from a repair."""
+"""The batch of an undo, which separates it from a repair in the log."""
 NO_REPAIR = "the log has no repair of it: it was none of ours, or is older than the log"
 AS_BEFORE = "it is as it was before the repair: undone already, or never written"
 NOTHING: frozenset[str] = frozenset()
 
 
 def last_repair(history: Iterable[Finding]) -> Finding | str:
-    """The repair that a key's log tells of last, from its newest line on; or why there is none.
-
-    What a crash has left half undone is taken again: what stands there decides.
-    """
+    """The newest repair in a key's log (newest line first), or why there is none to undo."""
     newer: Finding | None = None
     for each in history:
         if each.batch == UNDO:
@@ -54,7 +51,7 @@ def last_repair(history: Iterable[Finding]) -> Finding | str:
 
 
 def _was_not_sent(intended: Finding, newer: Finding | None) -> bool:
-    """Whether an intent was held back at the last moment: then nothing is kept of its writes."""
+    """Whether an intent was held at the last moment: its finding then has no writes."""
     return (
         intended.state is State.INTENDED
         and newer is not None
@@ -65,7 +62,7 @@ def _was_not_sent(intended: Finding, newer: Finding | None) -> bool:
 
 
 def undo(repair: Finding, now: Row | None) -> tuple[Write, ...] | str:
-    """The writes that undo a repair of a row, given the row as it is now; or why it is refused."""
+    """The writes that undo a repair, given the row as it is ``now``; or why it is refused."""
     writes = tuple(each for each in repair.writes if isinstance(each, Write))
     if not writes:
         return NO_REPAIR
@@ -82,16 +79,13 @@ def stands(repair: Finding, now: Row | None) -> bool:
 
 
 def told(repair: Finding, hold: Hold, what: str, now: Micros) -> Finding:
-    """A line of the log (µs): who undoes the repair, why, and what became of it."""
+    """A line of the log at ``now`` (µs): who undoes the repair, why, and the result."""
     sentence = f"undo by {hold.who}: {hold.reason}; {what}; the repair was: {repair.sentence}"
     return replace(repair, sentence=sentence, batch=UNDO, tried_at=now, next_look=None)
 
 
-# --- what stands there
-
-
 def _changed(repair: Finding, writes: tuple[Write, ...], now: Row | None) -> str | None:
-    """What has changed since the repair, None where all is as it left it."""
+    """What has changed since the repair, None if the row is as the repair left it."""
     first = writes[0]
     if stands(repair, now):
         return AS_BEFORE
@@ -108,7 +102,7 @@ def _changed(repair: Finding, writes: tuple[Write, ...], now: Row | None) -> str
 
 
 def _left_by(before: Row | None, writes: Iterable[Write]) -> Row | None:
-    """The row as a repair leaves it, None where it removes it."""
+    """The row as a repair leaves it, None if it removes it."""
     cells: dict[str, Value] = {} if before is None else dict(before.cells)
     written = {} if before is None else dict(before.written)
     for write in writes:
@@ -148,7 +142,7 @@ def _same_cells(one: Row | None, other: Row | None) -> bool:
 
 
 def _same(one: Value, other: Value) -> bool:
-    """A set without elements is none."""
+    """Whether two cells are equal; an empty set equals null."""
     return (one or None) == (other or None) if _is_set(one) or _is_set(other) else one == other
 
 
@@ -164,11 +158,8 @@ def _elements(row: Row | None, column: str) -> frozenset[str]:
     return NOTHING if row is None else _set(row.get(column))
 
 
-# --- what undoes it
-
-
 def _inverse(before: Row | None, writes: tuple[Write, ...]) -> Iterable[Write]:
-    """One microsecond after each of our writes."""
+    """The inverse writes, each one microsecond after ours."""
     first, latest = writes[0], max(each.at for each in writes) + 1
     if isinstance(first, AddRow) or (before is None and not first.projection.is_index):
         yield DeleteRow(first.projection, first.slot, latest)
@@ -214,5 +205,5 @@ def _as_before(write: Write, before: Row | None) -> Iterable[Write]:
 
 
 def _added(write: AddToSet, before: Row | None) -> frozenset[str]:
-    """Those of its elements that were not there."""
+    """The elements of the write that were not there before."""
     return write.elements - _elements(before, write.column)

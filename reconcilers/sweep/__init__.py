@@ -1,1 +1,1 @@
-"""What a sweep finds in many rows at once. Pure."""
+"""Findings of a sweep that stand for many rows. Pure."""

@@ -1,20 +1,20 @@
 """Rows of the past that no evidence decides: one finding for each reason. Pure.
 
-The truth does not have them. A first sweep of a large installation finds very many of them. Of more
-than a limit one finding tells for each reason. A person accepts them together, or leaves them:
+The truth lacks them. A first sweep of a large installation finds very many. Above a limit, one
+finding for each reason stands for all. A person accepts them together, or leaves them:
 
 =======================  =======================================================================
-the reason               what is known of the row
+the reason               what is known about the row
 =======================  =======================================================================
-ambiguous_range_delete   the truth does not have it, and no delete was received since it was
-                         written: the truth may have lost it before all was remembered
+ambiguous_range_delete   the truth lacks it, and no delete was received since it was written: the
+                         truth may have lost it before lineage was complete
 absent_without_delete    the truth had it and lost it, and no delete was received
 mailbox_without_truth    either, in a mailbox that has lost most of its truth
-unresolved               it names no message, and not all of the truth is remembered
+unresolved               it names no message, and lineage does not have all of the truth
 =======================  =======================================================================
 
-To accept is to accept the reason, for the rows that were counted by then: not for a row that was
-found later, nor for one whose reason is another one by now.
+Accepting the reason covers the rows that were counted by then. It does not cover a row that was
+found later, or whose reason has changed.
 """
 
 from __future__ import annotations
@@ -39,23 +39,20 @@ COVERED: Mapping[Kind, frozenset[Kind]] = {
     ),
     Kind.UNRESOLVED: frozenset(),
 }
-"""The classes that a person's word on a reason covers; the keys are all reasons."""
+"""By reason the kinds that its acceptance covers; the keys are all reasons."""
 
 
 LOST = frozenset({Kind.ABSENT_WITHOUT_DELETE, Kind.MAILBOX_WITHOUT_TRUTH})
-"""Reasons that look as if the truth had been restored from an older copy: somebody is called."""
+"""Reasons that suggest a truth restored from an older copy: they raise an alert."""
 
 
 def kind_of(reason: Kind) -> Kind:
-    """The class of the finding of all rows that are left for a reason."""
+    """The kind of the finding for all rows with this reason."""
     return Kind.TRUTH_LOST_ROWS if reason in LOST else Kind.PAST_ROWS
 
 
 def reason_of(family: Family, seen: Seen, verdict: Verdict, delay: Micros) -> Kind | None:
-    """The reason for which a row of the listing is left, None for what evidence may decide.
-
-    ``delay`` is D (µs).
-    """
+    """The reason to leave a listing row, None if evidence may decide; ``delay`` is D (µs)."""
     if not isinstance(verdict, Report) or seen.actual is None or seen.truths:
         return None
     if verdict.kind is Kind.UNRESOLVED:
@@ -68,11 +65,7 @@ def reason_of(family: Family, seen: Seen, verdict: Verdict, delay: Micros) -> Ki
 
 @dataclass(frozen=True, slots=True)
 class LostRow:
-    """A row of the listing that is left for a reason.
-
-    ``counted_at`` is when a sweep counted it first for this reason, ``seen_at`` when one found it
-    last (µs).
-    """
+    """A left listing row; ``counted_at``: first for this reason, ``seen_at``: last found (µs)."""
 
     slot: Slot
     reason: Kind
@@ -81,10 +74,7 @@ class LostRow:
 
 
 def covered(group: Finding | None, row: LostRow | None, reason: Kind) -> frozenset[Kind]:
-    """The classes that a person has accepted for a row, by its reason's finding.
-
-    None of them unless the row was counted before that, and its reason now is one of them.
-    """
+    """The kinds accepted for a row counted by then whose reason is one of them; else none."""
     if group is None or row is None or not group.accepted or group.next_look is None:
         return frozenset()
     kinds = COVERED[row.reason]
@@ -92,20 +82,21 @@ def covered(group: Finding | None, row: LostRow | None, reason: Kind) -> frozens
 
 
 def place_of(family: Family, reason: Kind) -> Slot:
-    """Where the finding of all rows that are left for a reason stands; no row's place."""
+    """The slot of the finding for all rows with a reason; it is no row's."""
     return family.place_of_number(number_of(f"{kind_of(reason)} {reason}"))
 
 
 def reason_at(family: Family, slot: Slot) -> Kind | None:
-    """The reason whose finding stands there."""
+    """The reason whose finding has this slot, None if there is none."""
     return next((each for each in COVERED if place_of(family, each) == slot), None)
 
 
 @dataclass(frozen=True, slots=True)
 class LostRows:
-    """So many rows of so many groups (mailboxes), with some of them; when their sources were made.
+    """The numbers of rows and groups (mailboxes) left for a reason, with example slots.
 
-    ``since`` is when a person accepted others for the same reason (µs), None where nobody has.
+    ``born`` is when the first and last of their sources were created (µs). ``since`` is when a
+    person accepted others for this reason (µs), None if nobody has.
     """
 
     reason: Kind
@@ -117,7 +108,7 @@ class LostRows:
 
 
 def together(family: Family, lost: LostRows, now: Micros) -> Finding:
-    """The finding of all rows that are left for a reason, as they were counted ``now`` (µs)."""
+    """The finding for all rows with a reason, counted ``now`` (µs)."""
     place = place_of(family, lost.reason)
     key, system = text_of(place), family.listing.name
     among = ", ".join(text_of(each) for each in lost.examples)
@@ -166,7 +157,7 @@ def _what(family: Family, lost: LostRows) -> str:
 
 
 def _made(family: Family, lost: LostRows) -> str:
-    """When the sources were made: that tells how old a copy is."""
+    """When the sources were created, which shows the age of a copy."""
     if lost.born is None:
         return ""
     first, last = (datetime.fromtimestamp(at // SECOND, UTC) for at in lost.born)
@@ -175,5 +166,5 @@ def _made(family: Family, lost: LostRows) -> str:
 
 
 def births(sources: frozenset[KeyValue]) -> list[Micros]:
-    """When these sources were made (µs), of those that tell it."""
+    """When these sources were created (µs), for those whose id contains it."""
     return [at for at in map(born_at, sources) if at is not None]

@@ -1,18 +1,18 @@
-"""A column that differs in very many rows is one finding, for a person, and not thousands. Pure.
+"""A column that differs in very many rows becomes one finding for a person. Pure.
 
-Rows of the listing that differ in one column, in one way, follow a *pattern*: a column that an
-upgrade of James added is null in every older row. How far each has spread is asked of the rows that
-were compared so far. A row may follow several patterns; then it is
+Rows of the listing that differ in one column, in one way, follow a *pattern*. For example, a column
+that an upgrade of James added is null in every older row. The spread of a pattern is its share of
+the rows that were compared so far. A row may follow several patterns. It is
 
 ==================================================  ============================================
-how far its patterns have spread                    the row
+the spread of its patterns                          the row
 ==================================================  ============================================
-one of them is rare: in 1 % of the rows, or less    is handed over, as what differs without one
-each is in more; one in fewer than 1,000 rows yet   waits: nobody knows yet
-each is systematic: in more, and in 1,000 or more   is left until a person has accepted them
+one is rare: in 1 % of the rows, or less            is handed over, like a row without a pattern
+each is in more; one in fewer than 1,000 rows yet   waits: its spread is undecided
+each is systematic: in more, and in 1,000 or more   is left until a person accepts them
 ==================================================  ============================================
 
-What a person has accepted does not count; a row that follows nothing else is handed over.
+An accepted pattern does not count. A row without any other pattern is handed over.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A pattern was found in so many of the rows that were compared, at these slots, say."""
+    """The number of rows in which a pattern was found, of those compared, with examples."""
 
     pattern: Pattern
     found: int
@@ -68,13 +68,12 @@ class Extent:
 
     @property
     def spread(self) -> Spread:
-        """How far it has spread by these numbers."""
+        """The spread that these numbers show."""
         if self.found * ONE_IN <= self.rows:
             return Spread.RARE
         return Spread.SYSTEMATIC if self.found >= LEAST_ROWS else Spread.UNDECIDED
 
     def __str__(self) -> str:
-        """In words."""
         pattern, share = self.pattern, 100 * self.found / max(self.rows, 1)
         return (
             f"{pattern.kind} in {pattern.column}: {self.found} of {self.rows} rows of"
@@ -83,17 +82,14 @@ class Extent:
 
 
 def patterns_of(family: Family, suspect: Suspect) -> tuple[Pattern, ...]:
-    """Those that it follows; none where a row is missing or too much: that is in no column.
-
-    Nor in an index: it has keys only, or one row that collects what many rows of the truth add.
-    """
+    """The patterns of a suspect; none for a missing or extra row, and none in an index."""
     if suspect.kind is None or suspect.projection != family.listing.name:
         return ()
     return tuple(Pattern(suspect.projection, suspect.kind, each) for each in suspect.columns)
 
 
 def fate(spreads: Iterable[Spread]) -> Fate:
-    """That of a row, by how far each of its patterns has spread."""
+    """What happens to a row, by the spread of each of its patterns."""
     left = {each for each in spreads if each is not Spread.ACCEPTED}
     if not left or Spread.RARE in left:
         return Fate.HANDED_OVER
@@ -101,15 +97,12 @@ def fate(spreads: Iterable[Spread]) -> Fate:
 
 
 def place_of(family: Family, pattern: Pattern) -> Slot:
-    """Where its finding stands: one place for each kind and column, and no row's."""
+    """The slot of a pattern's finding: one for each kind and column, and no row's."""
     return family.place_of_number(number_of(f"{pattern.kind} {pattern.column}"))
 
 
 def systematic(family: Family, extent: Extent, now: Micros) -> Finding:
-    """The finding of all rows that follow a pattern; ``tried_at`` is when a sweep last found it.
-
-    It is looked at by sweeps only. ``now`` is µs.
-    """
+    """The finding of a pattern, for sweeps; ``tried_at`` is when it was last found, ``now`` µs."""
     place, pattern = place_of(family, extent.pattern), extent.pattern
     such = ", ".join(text_of(each) for each in extent.examples)
     told = f"{extent}, {such} among them. "

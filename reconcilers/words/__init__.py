@@ -1,1 +1,1 @@
-"""The words that everything else speaks: keys, kinds, waits, errors. Pure."""
+"""The vocabulary of the product: keys, kinds, waits, errors, exit codes. Pure."""

@@ -1,4 +1,4 @@
-"""How a command ends: the exit codes, the same of every command (docs/exit-codes.md)."""
+"""The exit codes, which are the same for every command (docs/exit-codes.md)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the number tells a person, a script, or a supervisor of processes."""
+    """The result of a command, for a person, a script or a supervisor."""
 
     DONE = 0
     PROBLEMS = 1

@@ -1,4 +1,4 @@
-"""Times as people read them: ISO 8601 in UTC, to the second. Pure."""
+"""Times for people: ISO 8601 in UTC, to the second. Pure."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from reconcilers.words.model import Micros
 
 
 def iso(at: Micros) -> str:
-    """A time of ours (µs since the epoch)."""
+    """The text of a time in µs since the epoch."""
     return datetime.fromtimestamp(at // 1_000_000, UTC).isoformat(timespec="seconds")

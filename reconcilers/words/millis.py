@@ -1,4 +1,4 @@
-"""A date as Cassandra keeps it: a number, for a calendar has fewer dates."""
+"""Timestamps of Cassandra as numbers, because Python's calendar has fewer dates than Cassandra."""
 
 from __future__ import annotations
 
@@ -8,13 +8,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Millis(int):
-    """A cell of type timestamp: milliseconds since 1970, any that 64 bits hold.
-
-    As text an ISO date in UTC; a number where no calendar of ours has that year.
-    """
+    """Milliseconds since 1970, in 64 bits; as text an ISO date in UTC, if Python has the year."""
 
     def __str__(self) -> str:
-        """The date, else the number."""
         try:
             return (EPOCH + timedelta(milliseconds=self)).replace(tzinfo=None).isoformat()
         except OverflowError:
@@ -22,6 +18,6 @@ class Millis(int):
 
     @classmethod
     def of(cls, date: datetime) -> Millis:
-        """The milliseconds of a date, which is in UTC where it names no zone."""
+        """The milliseconds of a date. A date without a zone is taken as UTC."""
         zoned = date.replace(tzinfo=date.tzinfo or UTC)
         return cls((zoned - EPOCH) // timedelta(milliseconds=1))

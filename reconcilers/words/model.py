@@ -1,8 +1,8 @@
-"""The words of the product, as frozen values.
+"""The values of the product, frozen.
 
-Times are microseconds since the epoch (``int``), as Cassandra keeps write times; durations are
-microseconds too. ``None`` as a cell value is Cassandra's null; a set column without elements is an
-empty ``frozenset`` here, never null.
+Times are microseconds since the epoch (``int``), as in Cassandra's write times; durations are
+microseconds too. A cell value of ``None`` is Cassandra's null. A set column without elements is an
+empty ``frozenset``, never null.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Value = None | bool | int | str | UUID | Millis | frozenset[str]
 NEVER_WRITTEN = frozenset(
     {"imapuidtable", "acl", "eventstore", "messagecounter", "modseq", "messagev2", "messagev3"}
 )
-"""Tables that no write of ours may ever name (promise 1): truths and James's allocators."""
+"""Tables that our writes may never name (promise 1): truths and James's allocators."""
 
 
 KeyValue = UUID | int | str
-"""A part of a key: whatever a family declares (`reconcilers.words.key`)."""
+"""A part of a key, as a family declares it (`reconcilers.words.key`)."""
 
 
 def number_of(value: KeyValue) -> int:
-    """A number for a part of a key, the same in every process: a text's own hash is seeded."""
+    """A number for a part of a key, equal in every process (Python seeds the hash of a text)."""
     if isinstance(value, UUID):
         return value.int
     return value if isinstance(value, int) else zlib.crc32(value.encode())
@@ -39,16 +39,12 @@ def number_of(value: KeyValue) -> int:
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class Slot:
-    """The place of one projection row: its key, as its family declares it.
-
-    Without any part it stands for the whole table (`reconcilers.words.key.WHOLE_TABLE`).
-    """
+    """The key of one projection row; without parts the whole table (`words.key.WHOLE_TABLE`)."""
 
     key: tuple[KeyValue, ...]
     _hash: int = field(repr=False)
 
     def __init__(self, *key: KeyValue) -> None:
-        """Hash it once: a look does so with each slot many times."""
         numbers = [
             part.int if isinstance(part, UUID) else part if type(part) is int else number_of(part)
             for part in key
@@ -57,28 +53,25 @@ class Slot:
         object.__setattr__(self, "_hash", hash(tuple(numbers)))
 
     def __hash__(self) -> int:
-        """Within one process and the next: a number's hash is not seeded."""
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        """Slots are what their keys are."""
         return isinstance(other, Slot) and self._hash == other._hash and self.key == other.key
 
     def __lt__(self, other: Slot) -> bool:
-        """In the order of their keys; of one family's slots only."""
         return self.key < other.key
 
     @property
     def group(self) -> KeyValue:
-        """The part by which work is shared and projections are partitioned: a mailbox, say."""
+        """The first part of the key: a mailbox, for example."""
         return self.key[0]
 
 
 EXPIRED = "expired"
-"""Stands for the table of a delete where the TTL of a cell has ended: of that there is no event."""
+"""The table of a "delete" that is the end of a cell's TTL. No event reports it."""
 
 NO_PROJECTION = ""
-"""Of no finding: a key that is only looked at later."""
+"""The projection of a published key that belongs to no finding."""
 
 _AS_NUMBER = {"published": "bigint"}
 _AS_TEXT = {"published": "text"}
@@ -86,20 +79,21 @@ _AS_TEXT = {"published": "text"}
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """A key that may have changed. Any part of it that an event does not carry is None.
+    """A key that may have changed. A part that the event does not carry is None.
 
-    ``source`` is the truth's partition that it came from (a message), None where that is not known.
-    ``deleted_at`` is the write time of a delete-shaped event and ``deleted_from`` its table; both
-    None otherwise. ``oldest`` is the write time of the oldest event behind it. ``from_truth`` tells
-    that an event of the truth named the key, ``looked_again`` that it came back through the
-    suspects topic instead of from a user's change, where ``suspected`` is what was
-    found then, for the finding of ``projection`` (published without one, it comes back as of the
-    family's first; with `NO_PROJECTION`, only what differs is confirmed). ``expires_at`` is when
-    the last of the written cells expires, None without a TTL. ``changes`` is how many events it
-    stands for, some of them sent twice.
+    ``source`` is the truth partition (a message), None if unknown. ``oldest`` is the write time of
+    the oldest event behind the wake, and ``changes`` is the number of events, repeated ones
+    included. ``from_truth``: an event of the truth named the key. For a delete, ``deleted_from`` is
+    its table and ``deleted_at`` its write time; otherwise both are None. ``expires_at`` is when the
+    last of the written cells expires, None without a TTL. Times are µs.
 
-    The one declaration of its shape: the settled columns, what a worker makes of them and what is
-    published (``published`` names the CQL type) follow from these fields, see `WAKE_FIELDS`.
+    ``looked_again``: the key came through the suspects topic, not from a user's change.
+    ``suspected`` is then what was found at the last look, for the finding of ``projection``. A key
+    published without a projection belongs to the family's first; with `NO_PROJECTION` only a
+    difference is confirmed.
+
+    The settled columns, the worker's columns and the published ones derive from these fields
+    (`WAKE_FIELDS`); ``published`` in the metadata is the CQL type.
     """
 
     key: tuple[KeyValue | None, ...]
@@ -121,27 +115,27 @@ class Wake:
 
     @property
     def whole(self) -> bool:
-        """Whether all of its key is known, so that it names a slot."""
+        """Whether every part of its key is known, so that the key names a slot."""
         return all(part is not None for part in self.key)
 
     @property
     def slot(self) -> Slot | None:
-        """The slot that it names, None unless the whole key is known."""
+        """The slot that it names, None unless every part of the key is known."""
         parts = [part for part in self.key if part is not None]
         return Slot(*parts) if len(parts) == len(self.key) else None
 
     def covers(self, slot: Slot) -> bool:
-        """Whether it may mean this slot: all parts that are known are the slot's."""
+        """Whether it may mean this slot: every known part is equal to the slot's."""
         pairs = zip(self.key, slot.key, strict=True)
         return all(part is None or part == its for part, its in pairs)
 
 
 WAKE_FIELDS = tuple(each.name for each in fields(Wake) if each.name not in {"key", "source"})
-"""What a wake tells besides its key and source, which are named as its family declares them."""
+"""The fields of a wake, without key and source: the family names those."""
 PUBLISHED: Mapping[str, str] = {
     each.name: each.metadata["published"] for each in fields(Wake) if each.metadata
 }
-"""Of those, what goes through the suspects topic, with its CQL type."""
+"""The fields of a wake that go through the suspects topic, with their CQL types."""
 
 
 def look_again(
@@ -151,7 +145,7 @@ def look_again(
     oldest: Micros | None = None,
     suspected: Kind | None = None,
 ) -> Wake:
-    """A slot's key, to be published and looked at one delay later, with what was found now."""
+    """A wake that publishes a slot for a look one delay later; ``suspected`` was found now."""
     return Wake(
         slot.key,
         source,
@@ -164,13 +158,13 @@ def look_again(
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A slot that steps 5 and 6 must settle: both sides differ, or it has been looked at again.
+    """A slot for steps 5 and 6: its two sides differ, or it is looked at again.
 
-    ``projection`` names the one that differs.
-    ``kind`` is what the look found, None when both sides agreed; ``columns`` those in which the
-    sides differ, or that the truth lacks. ``sources`` are those that may claim the slot; ``oldest``
-    is the write time (µs) of the oldest change behind it. ``suspected`` is what an earlier look, at
-    least one delay ago, found here; ``unreadable`` why the server would not read it.
+    ``projection`` is the one that differs. ``kind`` is what the look found, None if both sides
+    agree. ``columns`` are those that differ or that the truth lacks. ``sources`` are those that may
+    claim the slot. ``oldest`` is the write time (µs) of the oldest change behind it. ``suspected``
+    is what an earlier look found, at least one delay ago. ``unreadable`` is why the server could
+    not read it.
     """
 
     slot: Slot
@@ -184,30 +178,30 @@ class Suspect:
     columns: tuple[str, ...] = ()
 
     def wake(self, suspected: Kind | None) -> Wake:
-        """The key, to be published and looked at again one delay later, with what was found now."""
+        """A wake that publishes the slot for a look one delay later; it carries ``suspected``."""
         source = next(iter(self.sources)) if len(self.sources) == 1 else None
         return look_again(self.slot, self.projection, source, self.oldest, suspected)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row as read: cells by column, and their write times where those were read."""
+    """A row as it was read: cells by column, and write times (µs) by column if they were read."""
 
     cells: Mapping[str, Value]
     written: Mapping[str, Micros] = field(default_factory=dict)
 
     def get(self, column: str) -> Value:
-        """The cell, None when null or when the table has no such column."""
+        """The cell, None if it is null or if the table has no such column."""
         return self.cells.get(column)
 
     @property
     def newest(self) -> Micros | None:
-        """Highest write time of any cell, None when no cell has one (or none was read)."""
+        """The highest write time (µs) of any cell, None if no write time is known."""
         return max(self.written.values(), default=None)
 
 
 class Kind(StrEnum):
-    """What is wrong. The first three and a drift are repaired; the others are only reported."""
+    """The class of a finding. The first three and a drift are repaired; the others are reported."""
 
     MISSING_ROW = "missing_row"
     DIFFERING_CELLS = "differing_cells"
@@ -236,13 +230,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Step 4's answer for one slot: the kind, and the columns that differ, or are null (if any)."""
+    """The result of step 4 for one slot: the kind, and the columns that differ or are null."""
 
     kind: Kind
     columns: tuple[str, ...] = ()
-
-
-# --- verdicts: step 5's answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +243,7 @@ class Consistent:
 
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """Not to be judged yet; the key is published again and comes back one delay later."""
+    """It is too early to judge. The key is published and comes back one delay later."""
 
     difference: Difference
     reason: str
@@ -260,7 +251,7 @@ class LookAgain:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Something is wrong that is not ours to write; ``sentence`` says what and why."""
+    """A difference that the product does not repair; ``sentence`` says what and why."""
 
     kind: Kind
     sentence: str
@@ -268,10 +259,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Something is wrong that may be repaired from what was seen.
-
-    ``rests_on_memory``: what has happened and was not heard of yet could change that.
-    """
+    """A repairable difference; ``rests_on_memory``: an event still to come could change it."""
 
     difference: Difference
     sentence: str
@@ -282,5 +270,5 @@ Verdict = Consistent | LookAgain | Report | Repair
 
 
 def kind_found(verdict: Verdict) -> Kind | None:
-    """What differs and may still be repaired, None when nothing does or it is only reported."""
+    """The kind of a difference that may still be repaired, None for the other verdicts."""
     return verdict.difference.kind if isinstance(verdict, LookAgain | Repair) else None

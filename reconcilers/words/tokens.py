@@ -1,4 +1,4 @@
-"""The ring of Murmur3 tokens in ranges, the unit in which whole tables are read. Pure."""
+"""The ring of Murmur3 tokens in ranges, the unit of reading whole tables. Pure."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 FIRST, LAST = -(2**63), 2**63 - 1
-"""The lowest token is no row's: Cassandra keeps it for the ring's beginning."""
+"""The ends of the ring. No row has the lowest token, which Cassandra reserves."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRange:
-    """The tokens above ``after``, up to ``until``."""
+    """The tokens above ``after``, up to and including ``until``."""
 
     after: int = FIRST
     until: int = LAST
 
     def halves(self) -> tuple[TokenRange, ...]:
-        """The same in two; itself where it is one token."""
+        """The two halves of the range; the range itself if it is one token."""
         if self.until - self.after <= 1:
             return (self,)
         middle = (self.after + self.until) // 2
@@ -25,11 +25,11 @@ class TokenRange:
 
 
 def token_ranges(count: int) -> tuple[TokenRange, ...]:
-    """The whole ring in so many ranges of the same length."""
+    """The whole ring as ``count`` ranges of equal length."""
     ends = [FIRST + (LAST - FIRST) * number // count for number in range(count + 1)]
     return tuple(TokenRange(*each) for each in pairwise(ends))
 
 
 def range_of(token: int, count: int) -> int:
-    """The number of the range, of so many, that a token is in."""
+    """The number of the range that contains a token, of ``count`` ranges from 0."""
     return max(0, -(-(token - FIRST) * count // (LAST - FIRST)) - 1)

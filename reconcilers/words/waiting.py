@@ -1,7 +1,7 @@
-"""Why a finding waits: a closed set of reasons, and what each of them means. Pure.
+"""The reasons for which a finding waits: a closed set with the meaning of each. Pure.
 
 Each limit, pause or condition that holds a repair back returns a `Waiting`. Code decides by
-``wait`` alone; ``why`` is text for people, may quote what a person has typed, and is never parsed.
+``wait`` alone. ``why`` is text for people, may quote what a person typed, and is never parsed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class Wait(StrEnum):
-    """What a finding waits for. The value stands in the journal, in JSON and in metrics."""
+    """What a finding waits for. The value is used in the journal, in JSON and in metrics."""
 
     HOLD = "hold"
     PAUSE = "pause"
@@ -40,7 +40,7 @@ class Wait(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Why a finding waits. ``why`` is for people; nothing reads it back."""
+    """Why a finding waits. ``why`` is for people and is never parsed."""
 
     wait: Wait
     why: str
@@ -50,7 +50,7 @@ class Waiting:
 
 
 def why_of(waiting: Waiting | None) -> str | None:
-    """The text; None if nothing waits."""
+    """The text for people, None if nothing waits."""
     return None if waiting is None else waiting.why
 
 
@@ -64,10 +64,10 @@ class Ends(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WaitRule:
-    """What a wait means, who ends it, and with which ``command`` (empty: with none).
+    """What a wait means, who ends it, and by which ``command`` (empty if by none).
 
-    ``is_looked_at``: the key is looked at again after a while; False if only the command or a new
-    event brings it back. ``may_be_accepted``: a person may let this one finding be carried out,
+    ``is_looked_at``: the key is looked at again automatically; otherwise only the command or a new
+    event brings it back. ``may_be_accepted``: a person may accept one finding that waits for this,
     whatever its kind.
     """
 
@@ -78,7 +78,6 @@ class WaitRule:
     may_be_accepted: bool = False
 
     def __str__(self) -> str:
-        """What it means and who ends it, in one line."""
         command = f": `{self.command}`" if self.command else ""
         return f"{self.means}; {self.ends} ends this{command}"
 

@@ -1,4 +1,4 @@
-"""Every family of truth and projections. To add one: its file, and a line here."""
+"""All families of truth and projections. To add one, add its file and a line here."""
 
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.message import MESSAGE
@@ -9,5 +9,5 @@ FAMILIES: tuple[Family, ...] = (MESSAGE, MAILBOX_TALLY, USER_TALLY)
 
 
 def family_named(name: str) -> Family:
-    """The family with this name. Raises KeyError when there is none."""
+    """The family with this name. Raises KeyError if there is none."""
     return {each.name: each for each in FAMILIES}[name]

@@ -1,4 +1,4 @@
-"""Family *mailbox_tally*: what the messages of each mailbox sum up to."""
+"""Family *mailbox_tally*: the sums over the messages of each mailbox."""
 
 from reconcilers.declared.family import Family
 from reconcilers.declared.tallies import MAILBOX_TALLIES

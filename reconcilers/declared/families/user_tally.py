@@ -1,4 +1,4 @@
-"""Family *user_tally*: what the mailboxes of each user sum up to, by quota root."""
+"""Family *user_tally*: the sums over the mailboxes of each user, by quota root."""
 
 from reconcilers.declared.family import Family
 from reconcilers.declared.tallies import USER_TALLIES
@@ -8,7 +8,7 @@ from reconcilers.words.key import KeyColumn
 
 
 def spelled(text: str) -> str:
-    """A quota root as our own tables name it: both of James's tables' spellings are taken."""
+    """The quota root as our tables name it; accepts the spelling of either of James's tables."""
     return str(QuotaRoot.of(text))
 
 

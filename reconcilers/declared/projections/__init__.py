@@ -1,4 +1,4 @@
-"""Every projection that is kept true, one file each. To add one: its file, and a line here."""
+"""All projections that are repaired. To add one, add its file and a line here."""
 
 from reconcilers.declared.family import Projection
 from reconcilers.declared.projections.applicable_flags import APPLICABLE_FLAGS
@@ -14,4 +14,4 @@ MESSAGE_PROJECTIONS: tuple[Projection, ...] = (
     RECENT_UIDS,
     APPLICABLE_FLAGS,
 )
-"""The first lists the messages; the others are indexes."""
+"""The first is the listing; the others are indexes."""

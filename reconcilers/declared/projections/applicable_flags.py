@@ -1,8 +1,8 @@
-"""S7: `applicableFlag`, the user flags that are in use in a mailbox: one row, one set.
+"""S7: `applicableFlag`, the user flags of a mailbox: one row with one set.
 
-It holds each user flag of each message. It only grows, here as in James: that no message has a flag
-any more cannot be seen from one message, and a client may offer it still. What could go is read
-when somebody asks (``reconcile findings --unused-flags``).
+It holds each user flag of each message. As in James it only grows: one message does not show that a
+flag is unused, and a client may still offer it. ``reconcile findings --unused-flags`` lists what
+could go.
 """
 
 from reconcilers.declared.family import Projection

@@ -1,6 +1,6 @@
 r"""S8: `messageDeleted`, the UIDs of a mailbox that are marked as deleted.
 
-James reads it to expunge. A row for each truth row with \Deleted, none for any other.
+James reads it to expunge. A truth row with \Deleted has a row, any other has none.
 """
 
 from reconcilers.declared.family import Projection

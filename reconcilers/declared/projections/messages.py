@@ -1,6 +1,6 @@
-"""S1: `messageIdTable`, the messages of a mailbox, kept true to `imapUidTable`.
+"""S1: `messageIdTable`, the listing of a mailbox, kept equal to `imapUidTable`.
 
-The rule, whole:
+The whole rule:
 
 =====================================  ===========================================================
 truth rows claiming (mailboxid, uid)   the projection row at (mailboxid, uid)
@@ -14,8 +14,8 @@ one incomplete that the row equals     is left alone, reported: `incomplete_in_b
 more than one                          is left alone, reported: `duplicate_uid`
 =====================================  ===========================================================
 
-James writes this table with UPDATE, in parts, and modseq with every flag change; so a row may be
-partial, and an equal modseq proves nothing.
+James writes this table by UPDATE, in parts, so a row may be partial. It writes modseq with every
+flag change, so an equal modseq proves nothing.
 """
 
 from reconcilers.declared.family import Projection
@@ -23,7 +23,7 @@ from reconcilers.words.model import Row
 
 
 def every_truth_row(_truth: Row) -> bool:
-    """Each message of a mailbox is listed, whatever its flags."""
+    """Return True: the listing has each message of a mailbox, whatever its flags."""
     return True
 
 

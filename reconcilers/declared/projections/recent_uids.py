@@ -1,6 +1,6 @@
 r"""S10: `mailboxRecents`, the recent UIDs of a mailbox.
 
-A row for each truth row with \Recent, none for any other. The column is spelled so in James.
+A truth row with \Recent has a row, any other has none. The column is misspelled in James, too.
 """
 
 from reconcilers.declared.family import Projection

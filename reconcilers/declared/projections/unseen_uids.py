@@ -1,6 +1,6 @@
 r"""S9: `firstUnseen`, all unseen UIDs of a mailbox (readers take the lowest).
 
-A row for each truth row without \Seen, none for any other.
+A truth row without \Seen has a row, any other has none.
 """
 
 from reconcilers.declared.family import Projection

@@ -1,6 +1,6 @@
-"""Every tally that is kept right, one file each. To add one: its file, and a line here.
+"""All tallies that are corrected. To add one, add its file and a line here.
 
-Of the tallies with one name an installation keeps the one that James writes
+If two tallies share a name, an installation keeps the one that James writes
 (`reconcilers.counters.live_table`).
 """
 

@@ -1,13 +1,13 @@
-"""S5: what a user's mailboxes hold together: messages, and their octets.
+"""S5: the messages and octets that a user's mailboxes hold together.
 
-James up to 3.8 keeps both in one row of `currentQuota`: `CassandraCurrentQuotaManagerV1` names the
-row by `QuotaRoot.getValue()`. James 3.9 and later keep a row for each in `quotaCurrentValue`:
-`CassandraCurrentQuotaManagerV2`, through `CassandraQuotaCurrentValueDao`, names it by
+James up to 3.8 has one row in `currentQuota` with both. `CassandraCurrentQuotaManagerV1` names the
+row by `QuotaRoot.getValue()`. James 3.9 and later have a row for each in `quotaCurrentValue`.
+`CassandraCurrentQuotaManagerV2` names those rows, through `CassandraQuotaCurrentValueDao`, by
 `QuotaRoot.asString()`, which has the domain twice, by `QuotaComponent.MAILBOX` ("MAILBOX") and by
-`QuotaType.COUNT` or `SIZE` ("count", "size"). Upper and lower case differ. Rows of other components
-there (SIEVE, JMAP_UPLOADS) are no quotas of mail.
+`QuotaType.COUNT` or `SIZE` ("count", "size"). Case matters. Rows of other components (SIEVE,
+JMAP_UPLOADS) are not mail quotas.
 
-A row that does not exist is not made: James makes it with the first message.
+A missing row is not created: James creates it with the first message.
 """
 
 from uuid import UUID

@@ -1,7 +1,7 @@
-"""S6: `mailboxCounters`, how many messages a mailbox has and how many of them are unseen.
+r"""S6: `mailboxCounters`, the number of messages of a mailbox and of the unseen among them.
 
-The rule: ``count`` is the number of complete truth rows of the mailbox, ``unseen`` of those that
-are not seen. A copy within the mailbox counts twice, as it is shown twice.
+``count`` is the number of complete truth rows of the mailbox, ``unseen`` of those without \Seen. A
+message that is copied within its mailbox counts twice, because readers see it twice.
 """
 
 from reconcilers.declared.tally import Cell, Sum, Tally
