@@ -168,7 +168,7 @@ def _refuse_older(
         raise OtherSchema(
             f"keyspace {keyspace} was made by a version before the first release, as its {named}"
             f" shows: back up what you need of it, run DROP KEYSPACE {keyspace}, then start"
-            " `reconcile stream` (deploy/runbook.md, *Our keyspace was lost or restored*)"
+            " `reconcile stream` (deploy/runbook.md, *Restore our keyspace*)"
         )
 
 

@@ -16,8 +16,7 @@ from streaming.steps.pauses import PauseWatch
 log = logging.getLogger("reconciler")
 
 WHAT_TO_DO = (
-    "look first, then `reconcile resume --own-keyspace`"
-    " (deploy/runbook.md, *Our keyspace was lost or restored*)"
+    "look first, then `reconcile resume --own-keyspace` (deploy/runbook.md, *Restore our keyspace*)"
 )
 REASONS = (Wait.PAUSE, Wait.PILOT, Wait.OWN_KEYSPACE)
 

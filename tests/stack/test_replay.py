@@ -240,7 +240,7 @@ def commands_of_the_chapter(begins: str) -> list[list[str]]:
 @pytest.mark.long(part="commands")
 def test_the_incident_chapter_can_be_walked_through(replayed: Scene, mail: list[Place]) -> None:
     """What was wrong before the replay is right after it; its last two commands find nothing."""
-    bookmark, dry_run, replay, *others = commands_of_the_chapter("After an incident")
+    bookmark, dry_run, replay, *others = commands_of_the_chapter("Replay after an incident")
     assert replayed.command(*bookmark).returncode == 0
     place = mail[8]
     lose(replayed, place)

@@ -155,6 +155,21 @@ def test_a_dead_link_is_found(tmp_path: Path) -> None:
     assert dead_links(page) == ["#none", "c.md", "page.md#x"]
 
 
+def test_every_section_of_the_runbook_that_is_named_is_there() -> None:
+    headings = re.findall(r"^## (.*)$", (ROOT / "deploy" / "runbook.md").read_text("utf-8"), re.M)
+    rooms = [ROOT / each for each in ("checkpoints", "deploy", "docs", "reconcilers", "streaming")]
+    pages = [
+        path for room in rooms for end in ("py", "md", "yml") for path in room.rglob(f"*.{end}")
+    ]
+    named = {
+        " ".join(name.split())
+        for page in pages
+        for name in re.findall(r"runbook\.md,[\s\"]*\*([^*]+)\*", page.read_text("utf-8"))
+    }
+    assert len(named) > 4
+    assert named <= set(headings)
+
+
 def missing_tests(page: str) -> list[str]:
     """The test files that a page names and that are nowhere below ``tests``."""
     named = re.findall(r"(tests/[\w/]+/)?(test_\w+\.py)", page)

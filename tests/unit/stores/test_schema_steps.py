@@ -175,7 +175,7 @@ def test_a_keyspace_of_an_older_shape_is_refused_in_one_line_and_nothing_is_chan
     assert str(refused.value) == (
         f"keyspace mine was made by a version before the first release, as its {shows} shows: back"
         " up what you need of it, run DROP KEYSPACE mine, then start `reconcile stream`"
-        " (deploy/runbook.md, *Our keyspace was lost or restored*)"
+        " (deploy/runbook.md, *Restore our keyspace*)"
     )
     assert store.log == []
 
