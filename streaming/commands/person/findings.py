@@ -76,7 +76,7 @@ def _add_decisions(parser: argparse.ArgumentParser) -> None:
         "--members",
         type=key_of,
         metavar="KEY",
-        help="instead: the rows that the past_rows or truth_lost_rows finding at this key stands for",
+        help="instead: the rows of the past_rows or truth_lost_rows finding at this key",
     )
     does.add_argument("--on-hold", action="store_true", help="instead: the keys on hold")
     does.add_argument(
