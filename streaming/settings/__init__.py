@@ -5,39 +5,19 @@ TOML file given by ``--config``, then here. Durations are seconds. `docs/setting
 the descriptions in `servers` and `work`.
 """
 
-from streaming.settings.model import Settings
-from streaming.settings.read import LISTS, PREFIX, load
-from streaming.settings.section import SECONDS, Section
-from streaming.settings.servers import (
-    CanarySettings,
-    CassandraSettings,
-    KafkaSettings,
-    MetricsSettings,
-)
-from streaming.settings.unsafe import refuse_unsafe
-from streaming.settings.work import (
-    Mode,
-    RepairSettings,
-    StreamSettings,
-    SweepSettings,
-    TallySettings,
-)
-
-__all__ = [
-    "LISTS",
-    "PREFIX",
-    "SECONDS",
-    "CanarySettings",
-    "CassandraSettings",
-    "KafkaSettings",
-    "MetricsSettings",
-    "Mode",
-    "RepairSettings",
-    "Section",
-    "Settings",
-    "StreamSettings",
-    "SweepSettings",
-    "TallySettings",
-    "load",
-    "refuse_unsafe",
-]
+from streaming.settings.model import Settings as Settings
+from streaming.settings.read import LISTS as LISTS
+from streaming.settings.read import PREFIX as PREFIX
+from streaming.settings.read import load as load
+from streaming.settings.section import SECONDS as SECONDS
+from streaming.settings.section import Section as Section
+from streaming.settings.servers import CanarySettings as CanarySettings
+from streaming.settings.servers import CassandraSettings as CassandraSettings
+from streaming.settings.servers import KafkaSettings as KafkaSettings
+from streaming.settings.servers import MetricsSettings as MetricsSettings
+from streaming.settings.unsafe import refuse_unsafe as refuse_unsafe
+from streaming.settings.work import Mode as Mode
+from streaming.settings.work import RepairSettings as RepairSettings
+from streaming.settings.work import StreamSettings as StreamSettings
+from streaming.settings.work import SweepSettings as SweepSettings
+from streaming.settings.work import TallySettings as TallySettings

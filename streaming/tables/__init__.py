@@ -1,34 +1,19 @@
 """James's tables through the Cassandra driver. Nothing else in `streaming` imports it."""
 
-from streaming.tables.canaries import Canaries
-from streaming.tables.cluster import Cluster, logged_in
-from streaming.tables.collected_flags import CollectedFlags
-from streaming.tables.contents import ContentTables
-from streaming.tables.counters import CounterTables
-from streaming.tables.moved import watch_addresses
-from streaming.tables.nodes import Nodes
-from streaming.tables.owners import MailboxOwners
-from streaming.tables.scans import UndecodedScans
-from streaming.tables.session import connect, disconnect, levels_of, open_session, schema_of
-from streaming.tables.tables import Tables
-from streaming.tables.undecoded import UndecodedTables
-
-__all__ = [
-    "Canaries",
-    "Cluster",
-    "CollectedFlags",
-    "ContentTables",
-    "CounterTables",
-    "MailboxOwners",
-    "Nodes",
-    "Tables",
-    "UndecodedScans",
-    "UndecodedTables",
-    "connect",
-    "disconnect",
-    "levels_of",
-    "logged_in",
-    "open_session",
-    "schema_of",
-    "watch_addresses",
-]
+from streaming.tables.canaries import Canaries as Canaries
+from streaming.tables.cluster import Cluster as Cluster
+from streaming.tables.cluster import logged_in as logged_in
+from streaming.tables.collected_flags import CollectedFlags as CollectedFlags
+from streaming.tables.contents import ContentTables as ContentTables
+from streaming.tables.counters import CounterTables as CounterTables
+from streaming.tables.moved import watch_addresses as watch_addresses
+from streaming.tables.nodes import Nodes as Nodes
+from streaming.tables.owners import MailboxOwners as MailboxOwners
+from streaming.tables.scans import UndecodedScans as UndecodedScans
+from streaming.tables.session import connect as connect
+from streaming.tables.session import disconnect as disconnect
+from streaming.tables.session import levels_of as levels_of
+from streaming.tables.session import open_session as open_session
+from streaming.tables.session import schema_of as schema_of
+from streaming.tables.tables import Tables as Tables
+from streaming.tables.undecoded import UndecodedTables as UndecodedTables

@@ -3,40 +3,19 @@
 Nothing else of ours imports the Kafka client.
 """
 
-from streaming.topics.few import FewRecords
-from streaming.topics.lanes import Lanes, came_astray
-from streaming.topics.names import (
-    batch_options,
-    own_topics,
-    stream_options,
-    suspects_of,
-)
-from streaming.topics.publishing import (
-    projection_of,
-    publish_again,
-    publish_dead_letters,
-    publish_wakes,
-    suspect_key,
-    suspect_record,
-)
-from streaming.topics.record import Record
-from streaming.topics.watcher import NOT_COMPACTED, Watcher
-
-__all__ = [
-    "NOT_COMPACTED",
-    "FewRecords",
-    "Lanes",
-    "Record",
-    "Watcher",
-    "batch_options",
-    "came_astray",
-    "own_topics",
-    "projection_of",
-    "publish_again",
-    "publish_dead_letters",
-    "publish_wakes",
-    "stream_options",
-    "suspect_key",
-    "suspect_record",
-    "suspects_of",
-]
+from streaming.topics.few import FewRecords as FewRecords
+from streaming.topics.lanes import Lanes as Lanes
+from streaming.topics.lanes import came_astray as came_astray
+from streaming.topics.names import batch_options as batch_options
+from streaming.topics.names import own_topics as own_topics
+from streaming.topics.names import stream_options as stream_options
+from streaming.topics.names import suspects_of as suspects_of
+from streaming.topics.publishing import projection_of as projection_of
+from streaming.topics.publishing import publish_again as publish_again
+from streaming.topics.publishing import publish_dead_letters as publish_dead_letters
+from streaming.topics.publishing import publish_wakes as publish_wakes
+from streaming.topics.publishing import suspect_key as suspect_key
+from streaming.topics.publishing import suspect_record as suspect_record
+from streaming.topics.record import Record as Record
+from streaming.topics.watcher import NOT_COMPACTED as NOT_COMPACTED
+from streaming.topics.watcher import Watcher as Watcher
