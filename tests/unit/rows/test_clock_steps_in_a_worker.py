@@ -19,11 +19,11 @@ from reconcilers.words.model import KeyValue, Kind, Row, Slot, Suspect, Wake
 from streaming.pipeline.repair_task import repair_task
 from streaming.pipeline.worker import Connections, Job
 from streaming.settings import Settings
-from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
 from streaming.steps.turns import CONFIRMED_TOGETHER
 from tests.builders.clocks import Host, OneNode
+from tests.builders.examining import examiner
 from tests.builders.permits import unpaused
 from tests.builders.rows import (
     DELAY,
@@ -43,7 +43,6 @@ from tests.fakes.checkpoints.memory import (
 )
 from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.fakes.memory_tables import MemoryTables
-from tests.unit.rows.test_examine import RULES
 
 HOUR = 3600.0
 ADMISSION, C, ROWS, TRUTH, MEMORY, INTENT, WRITE = (
@@ -91,16 +90,10 @@ class Worker:
         return now
 
     def examiner(self, _job: Job, projection: Projection) -> Examiner:
-        confirmer = Confirmer(FAMILY, projection, self.tables, MemoryLineage())
-        return Examiner(
-            FAMILY,
-            projection,
-            self.tables,
-            confirmer,
-            self.journal,
-            self.published.extend,
-            self.clock,
-            RULES,
+        return examiner(
+            *(FAMILY, projection, self.tables, MemoryLineage(), self.journal),
+            publish=self.published.extend,
+            clock=self.clock,
         )
 
     def share(self, admission: Admission) -> list[Outcome]:

@@ -15,11 +15,11 @@ from reconcilers.rows.finding import Action, State
 from reconcilers.words.model import Kind, Slot
 from reconcilers.words.waiting import Wait
 from streaming.pipeline.worker import BatchLook
+from tests.builders.examining import Stream, stream
 from tests.builders.rows import FAMILY, MAILBOX, NOW, PROJECTION, SLOT, truth
 from tests.unit.limits.test_admission import MOST, look, suspects
 from tests.unit.limits.test_admission import Desk as AdmissionDesk
 from tests.unit.limits.test_open_findings import ELSEWHERE, keeping
-from tests.unit.rows.test_examine import Stream, stream
 
 HOLD = Hold(FAMILY.name, PROJECTION.name, SLOT, NOW, "ana", "a look")
 SENTENCE = "held: on hold by ana: a look; `reconcile findings --release` ends it"

@@ -12,8 +12,8 @@ from reconcilers.rows.memory import Entry
 from reconcilers.words.model import Kind, Micros
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.steps.recorder import LONGEST
+from tests.builders.examining import OPEN, RULES, Stream, stream
 from tests.builders.rows import LONG_AGO, MESSAGE_ID, SLOT, row
-from tests.unit.rows.test_examine import OPEN, RULES, Stream, stream
 
 MONTH: Micros = 30 * 24 * 3600 * 1_000_000
 OBSERVER = Admission(observe=True)

@@ -14,11 +14,11 @@ from reconcilers.rows.finding import Action, State
 from reconcilers.words.errors import ReadFailed, Refused
 from reconcilers.words.model import KeyValue, Kind, Row, Slot, Suspect
 from streaming.steps.outcome import Outcome
+from tests.builders.examining import Stream as Single
 from tests.builders.indexes import DELETED, INDEXED, LISTS
 from tests.builders.permits import permit
 from tests.builders.rows import LONG_AGO, PROJECTION, SLOT, row
 from tests.fakes.refusing import RULES, SLOTS, Stream, Tables, message_at
-from tests.unit.rows.test_examine import Stream as Single
 
 BAD = SLOTS[3]
 OTHERS = set(SLOTS) - {BAD}

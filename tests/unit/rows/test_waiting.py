@@ -23,9 +23,9 @@ from reconcilers.words.waiting import RULES, Ends, Wait, Waiting
 from streaming.commands.person.decisions import ACCEPT
 from streaming.commands.person.listing import as_csv, as_table
 from streaming.commands.person.orders import Orders
+from tests.builders.examining import Stream, stream
 from tests.builders.rows import FAMILY, NOW, SLOT, truth
 from tests.fakes.checkpoints.memory import MemoryJournal
-from tests.unit.rows.test_examine import Stream, stream
 from tests.unit.stream.test_batches import MemoryPorts, batches
 
 ROOT = Path(__file__).resolve().parents[3]
