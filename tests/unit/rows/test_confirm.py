@@ -151,10 +151,10 @@ def test_a_missing_row_is_repaired_and_says_which_message() -> None:
 
 
 def test_differing_cells_are_repaired_and_named() -> None:
-    answer = verdict(seen(row(flagseen=False), truth()))
+    answer = verdict(seen(row(flagseen=False, modseq=1), truth()))
     assert isinstance(answer, Repair)
-    assert answer.difference.columns == ("flagseen",)
-    assert answer.sentence.endswith("differs in flagseen")
+    assert answer.difference.columns == ("flagseen", "modseq")
+    assert answer.sentence.endswith("UID 7 differs in flagseen, modseq")
 
 
 def test_a_partial_row_of_a_living_message_is_repaired() -> None:
@@ -295,12 +295,17 @@ SHADOWED = seen(None, truth(), memory=Memory(range_deletes=frozenset({LONG_AGO})
 
 
 @pytest.mark.parametrize(
-    ("held", "kind"),
-    [(AMBIGUOUS, Kind.AMBIGUOUS_RANGE_DELETE), (SHADOWED, Kind.SHADOWED_DELETE)],
+    ("held", "kind", "told"),
+    [
+        (AMBIGUOUS, Kind.AMBIGUOUS_RANGE_DELETE, "UID 7 is not in the truth; accepted"),
+        (SHADOWED, Kind.SHADOWED_DELETE, f"UID 7 is missing; the truth holds message {MESSAGE_ID}"),
+    ],
 )
-def test_what_is_accepted_is_carried_out(held: Seen, kind: Kind) -> None:
+def test_what_is_accepted_is_carried_out_and_says_so(held: Seen, kind: Kind, told: str) -> None:
     assert reported(held) is kind
-    assert isinstance(verdict(held, frozenset({kind})), Repair)
+    answer = verdict(held, frozenset({kind}))
+    assert isinstance(answer, Repair)
+    assert answer.sentence.endswith(told)
     assert isinstance(verdict(held, ACCEPTABLE - {kind}), Report)
 
 

@@ -16,36 +16,17 @@ from reconcilers.rows.undo import AS_BEFORE, NO_REPAIR, UNDO, last_repair, undo
 from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.model import Kind, Row, Slot
 from streaming.steps.undo import RowUndo, Undoing
-from tests.builders.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row
+from tests.builders.findings import OURS as AT
+from tests.builders.findings import finding
+from tests.builders.rows import FAMILY, NOW, PROJECTION, SLOT, row
 from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 
-AT = LONG_AGO + 1
 HOLD = Hold(FAMILY.name, PROJECTION.name, SLOT, NOW, "ana", "it was right")
 INDEX = replace(PROJECTION, name="an_index", identity=None, columns=(), sets=frozenset())
 GATHERED = replace(INDEX, key=("mailboxid",), collects="flags")
 
 
-def a_repair(writes: Sequence[Write], before: Row | None, kind: Kind) -> Finding:
-    return Finding(
-        FAMILY.name,
-        PROJECTION.name,
-        SLOT,
-        None,
-        kind,
-        State.VERIFIED,
-        "it differed",
-        found_at=NOW,
-        attempts=1,
-        before=before,
-        writes=tuple(writes),
-    )
-
-
-CORRECTED = a_repair(
-    [SetCells(PROJECTION, SLOT, AT, {"flagseen": True})],
-    row(flagseen=False),
-    Kind.DIFFERING_CELLS,
-)
+CORRECTED = finding(State.VERIFIED, batch="", found_at=NOW, before=row(flagseen=False))
 LEFT = row(flagseen=True, written={"flagseen": AT})
 
 
@@ -237,7 +218,8 @@ def test_of_two_who_undo_a_repair_at_once_the_later_leaves_the_hold_of_the_first
 
 
 def test_a_row_comes_back_with_all_that_it_had_but_its_key_which_no_update_sets() -> None:
-    removed = a_repair([DeleteRow(PROJECTION, SLOT, AT)], row(threadid=None), Kind.EXTRA_ROW)
+    write = DeleteRow(PROJECTION, SLOT, AT)
+    removed = replace(CORRECTED, kind=Kind.EXTRA_ROW, writes=(write,), before=row(threadid=None))
     writes = undo(removed, None)
     assert isinstance(writes, tuple)
     cells, flags = writes
@@ -251,7 +233,7 @@ def test_a_row_comes_back_with_all_that_it_had_but_its_key_which_no_update_sets(
 
 
 def index_repair(write: Write, before: Row | None) -> Finding:
-    return a_repair([write], before, Kind.MISSING_ROW)
+    return replace(CORRECTED, kind=Kind.MISSING_ROW, writes=(write,), before=before)
 
 
 def test_an_index_row_is_taken_away_again_or_put_back() -> None:
