@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcilers.rows.deletes import Deletes, RowDeletes, deletes_of
-from reconcilers.rows.evidence import evidence_for_removal, heard_since_written
+from reconcilers.rows.evidence import evidence_for_removal
 from reconcilers.rows.memory import (
     NOTHING_REMEMBERED,
     UUID_EPOCH_100NS,
@@ -24,7 +25,7 @@ from reconcilers.rows.memory import (
     merged,
 )
 from reconcilers.rows.seen import Seen
-from reconcilers.words.model import Micros, Slot
+from reconcilers.words.model import KeyValue, Micros, Slot
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SLOT, row
 from tests.builders.slots import slots
 
@@ -52,55 +53,48 @@ def test_a_time_based_message_tells_when_it_was_made() -> None:
     assert born_at(made_at(BORN)) == BORN
 
 
-def test_another_uuid_tells_nothing() -> None:
-    assert born_at(uuid4()) is None
-
-
-@pytest.mark.parametrize("source", ["bob", 7])
-def test_what_is_no_uuid_tells_nothing(source: str | int) -> None:
+@pytest.mark.parametrize("source", [uuid4(), "bob", 7], ids=["another UUID", "text", "number"])
+def test_what_is_no_time_based_uuid_tells_nothing(source: KeyValue) -> None:
     assert born_at(source) is None
 
 
 # --- complete_at ---------------------------------------------------------------------------------
 
-COMPLETE_AT = {
-    "nobody watches": (made_at(BORN), None, [entry(7, BORN + 50)], None),
-    "born while watching": (made_at(BORN), BORN - 1, [], 0),
-    "born when watching began": (made_at(BORN), BORN, [], None),
-    "born before": (made_at(BORN), BORN + 1, [], None),
-    "not time-based, nothing read": (uuid4(), 1, [], None),
-    "read while watching": (uuid4(), BORN, [entry(7, BORN + 50)], BORN + 50),
-    "read when watching began": (uuid4(), BORN, [entry(7, BORN)], BORN),
-    "read before watching": (uuid4(), BORN, [entry(7, BORN - 1)], None),
-    "known from an event only": (uuid4(), BORN, [entry(7)], None),
-    "the earliest read counts": (uuid4(), BORN, [entry(7, BORN + 9), entry(8, BORN + 5)], BORN + 5),
-    "a read before watching does not": (
-        uuid4(),
-        BORN,
-        [entry(7, BORN - 9), entry(8, BORN + 5)],
-        BORN + 5,
-    ),
+OLD, YOUNG = made_at(BORN), made_at(BORN + 1)
+TIMELESS = uuid4()
+SINCE = Watching(BORN)
+SWEPT = Watching(BORN, swept_at=BORN + 50)
+COMPLETE_AT: dict[str, tuple[UUID, Watching | None, list[Micros | None], Micros | None]] = {
+    "nobody watches": (OLD, None, [BORN + 50], None),
+    "born while watching": (YOUNG, SINCE, [], 0),
+    "born when watching began": (OLD, SINCE, [], None),
+    "born before": (OLD, Watching(BORN + 1), [], None),
+    "not time-based, nothing read": (TIMELESS, Watching(1), [], None),
+    "read while watching": (TIMELESS, SINCE, [BORN + 50], BORN + 50),
+    "read when watching began": (TIMELESS, SINCE, [BORN], BORN),
+    "read before watching": (TIMELESS, SINCE, [BORN - 1], None),
+    "known from an event only": (TIMELESS, SINCE, [None], None),
+    "the earliest read counts": (TIMELESS, SINCE, [BORN + 9, BORN + 5], BORN + 5),
+    "a read before watching does not": (TIMELESS, SINCE, [BORN - 9, BORN + 5], BORN + 5),
+    "nothing read, swept": (TIMELESS, SWEPT, [], BORN + 50),
+    "read before the sweep": (TIMELESS, SWEPT, [BORN + 20], BORN + 20),
+    "read before watching, then swept": (TIMELESS, SWEPT, [BORN - 20], BORN + 50),
+    "born while watching, then swept": (YOUNG, SWEPT, [], 0),
 }
+"""Which message it is, since when all is heard, when its rows were read, and what follows."""
 
 
 @pytest.mark.parametrize(
-    ("messageid", "watched_since", "here", "expected"),
-    COMPLETE_AT.values(),
-    ids=COMPLETE_AT.keys(),
+    ("messageid", "watching", "read", "expected"), COMPLETE_AT.values(), ids=COMPLETE_AT.keys()
 )
 def test_since_when_a_memory_is_complete(
-    messageid: UUID, watched_since: Micros | None, here: list[Entry], expected: Micros | None
+    messageid: UUID,
+    watching: Watching | None,
+    read: list[Micros | None],
+    expected: Micros | None,
 ) -> None:
-    watching = None if watched_since is None else Watching(watched_since)
+    here = [entry(uid, at) for uid, at in enumerate(read, 7)]
     assert complete_at(messageid, here, watching) == expected
-
-
-def test_a_sweep_makes_a_memory_complete_from_its_mark_on() -> None:
-    swept = Watching(BORN, swept_at=BORN + 50)
-    assert complete_at(uuid4(), [], swept) == BORN + 50
-    assert complete_at(uuid4(), [entry(7, BORN + 20)], swept) == BORN + 20
-    assert complete_at(uuid4(), [entry(7, BORN - 20)], swept) == BORN + 50
-    assert complete_at(made_at(BORN + 1), [], swept) == 0
 
 
 # --- watching --------------------------------------------------------------------------------
@@ -193,22 +187,6 @@ def test_truth_deletes_of_this_uid_of_the_whole_range_and_of_others() -> None:
     memory = memory_of(SLOT, MESSAGE_ID, [], deletes, {}, None)
     assert memory.row_deletes == {1}
     assert memory.range_deletes == {2, 3}
-    assert heard_since_written(FAMILY, Seen(SLOT, None, (), memory=memory), DELAY)
-
-
-@pytest.mark.parametrize(
-    ("memory", "heard"),
-    [
-        (Memory(range_deletes=frozenset({1})), True),
-        (Memory(row_deletes=frozenset({1})), True),
-        (Memory(projection_deletes=frozenset({1})), True),
-        (Memory(sibling_deletes={Slot(MAILBOX, 8): frozenset({1})}), False),
-        (Memory(slots(7), slots(8), BORN), False),
-    ],
-    ids=["of the message here", "of its UID", "of its row", "of another row", "none"],
-)
-def test_any_delete_that_could_have_taken_the_row_is_heard_of(memory: Memory, heard: bool) -> None:
-    assert heard_since_written(FAMILY, Seen(SLOT, None, (), memory=memory), DELAY) is heard
 
 
 def test_projection_deletes_of_this_row_and_those_of_its_siblings() -> None:
@@ -223,41 +201,37 @@ def test_projection_deletes_of_this_row_and_those_of_its_siblings() -> None:
     assert memory.sibling_deletes == {other: {2, 3, 4}, third: set()}
 
 
-def test_it_is_complete_as_its_entries_here_are() -> None:
-    memory = memory_of(SLOT, MESSAGE_ID, [entry(7, BORN)], NO_DELETES, {}, Watching(1))
-    assert memory.complete_at == BORN
-
-
-def test_what_no_read_since_has_found_may_have_been_lost_before_memory_was_whole() -> None:
-    """Neither what was read before the beginning, nor what only an event has named."""
-    entries = [entry(7, BORN - 1), entry(8), entry(9, BORN + 5), entry(10, BORN + 9)]
-    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, Watching(BORN))
-    assert memory.complete_at == BORN + 5
-    assert memory.lost_before == slots(7, 8)
-    assert [memory.holds(Slot(MAILBOX, uid)) for uid in (7, 8, 9, 10, 11)] == [
-        *(False, False, True, True, False)
-    ]
-
-
-@pytest.mark.parametrize("watching", [Watching(BORN), None])
-def test_while_memory_is_not_whole_whatever_was_read_may_have_been_lost_unheard(
+@pytest.mark.parametrize(
+    ("watching", "entries", "complete_at", "lost"),
+    [
+        (
+            SINCE,
+            [entry(7, BORN - 1), entry(8), entry(9, BORN + 5), entry(10)],
+            BORN + 5,
+            (7, 8, 10),
+        ),
+        (SINCE, [entry(7, BORN - 1), entry(8), entry(9, BORN - 1, projected="only")], None, (7,)),
+        (None, [entry(7, BORN - 1), entry(8), entry(9, BORN - 1, projected="only")], None, (7,)),
+        (SWEPT, [entry(7, BORN - 1), entry(8, BORN + 60)], BORN + 50, (7,)),
+    ],
+    ids=["told or read before", "not whole yet", "nobody watches", "before the sweep's mark"],
+)
+def test_what_no_read_since_has_found_may_have_been_lost_before_memory_was_whole(
     watching: Watching | None,
+    entries: list[Entry],
+    complete_at: Micros | None,
+    lost: tuple[int, ...],
 ) -> None:
-    entries = [entry(7, BORN - 1), entry(8), entry(9, BORN - 1, projected="only")]
+    """It may have been lost with others of which nobody knows."""
     memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, watching)
-    assert (memory.complete_at, memory.lost_before) == (None, slots(7))
-
-
-def test_a_sweep_holds_only_what_was_found_since_its_mark() -> None:
-    """A row that was lost before the sweep's end was lost with others of which nobody knows."""
-    entries = [entry(7, BORN - 1), entry(8, BORN + 60)]
-    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, Watching(BORN, BORN + 50))
-    assert (memory.complete_at, memory.lost_before) == (BORN + 50, slots(7))
+    assert (memory.complete_at, memory.lost_before) == (complete_at, slots(*lost))
+    held = {each.slot for each in entries if each.in_truth} - memory.lost_before
+    assert {each for each in slots(*range(7, 12)) if memory.holds(each)} == held
 
 
 def test_of_a_message_born_while_watching_nothing_was_lost_before() -> None:
-    entries = [Entry(made_at(BORN + 1), SLOT, in_truth=True)]
-    memory = memory_of(SLOT, made_at(BORN + 1), entries, NO_DELETES, {}, Watching(BORN))
+    entries = [Entry(YOUNG, SLOT, in_truth=True)]
+    memory = memory_of(SLOT, YOUNG, entries, NO_DELETES, {}, SINCE)
     assert memory.complete_at == 0
     assert memory.holds(SLOT)
 
@@ -309,6 +283,14 @@ def test_of_two_reads_of_one_row_the_newest_counts() -> None:
 def test_one_message_is_its_memory() -> None:
     alone = Memory(slots(7), slots(8), BORN, sibling_deletes={Slot(MAILBOX, 8): frozenset({1})})
     assert merged(SLOT, [alone]) == alone
+
+
+def test_one_message_that_contradicts_makes_no_memory_whole() -> None:
+    whole, contradicted = Memory(slots(7), complete_at=0), Memory(complete_at=0)
+    assert merged(Slot(MAILBOX, 7), [whole, contradicted]).complete_at == 0
+    contradicted = replace(contradicted, range_deletes=frozenset({5}))
+    assert contradicted.contradicted
+    assert merged(Slot(MAILBOX, 7), [whole, contradicted]).complete_at is None
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from reconcilers.limits.gate import Admission
 from reconcilers.rows.finding import Action, State
 from reconcilers.words.model import Kind, LookAgain, Repair, Row, Slot
 from tests.builders.examining import Stream, kind_of, stream
+from tests.builders.judging import verdict
 from tests.builders.rows import (
     DELAY,
     FAMILY,
@@ -22,7 +23,6 @@ from tests.builders.rows import (
     seen,
 )
 from tests.contract.making import a_finding
-from tests.unit.rows.test_confirm import verdict
 
 
 def test_an_orphan_that_names_no_message_goes_where_the_whole_truth_is_remembered() -> None:
