@@ -161,6 +161,20 @@ def test_a_duplicate_uid_is_reported_with_both_messages_in_their_order() -> None
     assert verdict(seen(row(), one, other)) == verdict(seen(row(), other, one)) == expected
 
 
+def test_an_orphan_that_names_no_message_goes_where_the_whole_truth_is_remembered() -> None:
+    """It rests on memory; and what nobody has found before is judged at the next look only."""
+    orphan = replace(seen(partial(flagseen=True), consulted=frozenset()), swept=True)
+    answer = verdict(orphan)
+    assert isinstance(answer, Repair)
+    assert answer.rests_on_memory
+    assert answer.sentence == (
+        f"messages: mailbox {MAILBOX} UID 7 is of no message:"
+        " the whole truth is remembered, and has none here"
+    )
+    assert isinstance(verdict(replace(orphan, suspected=None)), LookAgain)
+    assert isinstance(verdict(replace(orphan, suspected=Kind.UNRESOLVED)), LookAgain)
+
+
 def test_what_is_unresolved_says_what_is_not_named_by_the_family_s_words() -> None:
     assert verdict(seen(partial(flagseen=True), consulted=frozenset())) == Report(
         Kind.UNRESOLVED, "the row names no message and none is remembered for its UID"

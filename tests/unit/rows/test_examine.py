@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from reconcilers.rows.finding import Action, State
 from reconcilers.rows.memory import Entry
 from reconcilers.words.errors import Refused
 from reconcilers.words.key import WHOLE_TABLE
-from reconcilers.words.model import Kind, Micros, Slot
+from reconcilers.words.model import Kind, Micros, Row, Slot
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.steps.outcome import Outcome
 from streaming.steps.repair import WAITS
@@ -31,9 +32,11 @@ from tests.builders.rows import (
     PROJECTION,
     SECOND,
     SLOT,
+    partial,
     row,
     truth,
 )
+from tests.contract.making import a_finding
 from tests.fakes.memory_tables import MemoryTables
 
 RULES = examining.RULES
@@ -59,6 +62,54 @@ def test_of_an_orphan_that_two_messages_may_claim_the_counters_hear_of_both() ->
     message = open_message(one.open_finding)
     assert message is not None
     assert message.sources == {MESSAGE_ID, OTHER_ID}
+
+
+# --- where all of the truth is remembered -------------------------------------------------------
+
+
+def swept_stream(*, actual: Row | None = None) -> Stream:
+    """All of the truth is remembered, and it has no message."""
+    one = stream(actual=actual)
+    one.lineage.watch_from(LONG_AGO)
+    one.lineage.mark_swept(LONG_AGO + SECOND, LONG_AGO)
+    return one
+
+
+def test_where_the_whole_truth_is_remembered_a_row_of_no_message_is_removed() -> None:
+    gone = swept_stream()
+    assert gone.settle(Kind.UNRESOLVED, sources=frozenset()).finding is None
+    assert gone.finding is None
+    one = swept_stream(actual=partial(flagseen=True))
+    outcome = one.settle(Kind.EXTRA_ROW, sources=frozenset())
+    assert became(outcome) == (Action.REPAIR, Kind.EXTRA_ROW)
+    assert len(one.tables.applied) == 1
+
+
+def test_memory_that_began_after_the_sweep_is_not_all_of_the_truth() -> None:
+    one = swept_stream(actual=partial(flagseen=True))
+    one.lineage.watch_from(LONG_AGO + 2 * SECOND)
+    outcome = one.settle(Kind.EXTRA_ROW, sources=frozenset())
+    assert became(outcome) == (Action.REPORT, Kind.UNRESOLVED)
+
+
+@pytest.mark.parametrize("place", [SLOT, FAMILY.whole_group(MAILBOX)], ids=["row", "mailbox"])
+def test_nor_is_it_where_a_row_cannot_be_read(place: Slot) -> None:
+    one = swept_stream(actual=partial(flagseen=True))
+    one.journal.put(a_finding(FAMILY, place, kind=Kind.UNREADABLE, state=State.REPORTED))
+    outcome = one.settle(Kind.EXTRA_ROW, sources=frozenset())
+    assert became(outcome) == (Action.REPORT, Kind.UNRESOLVED)
+    assert not one.tables.applied
+
+
+def test_what_has_come_since_the_slice_was_admitted_is_not_known() -> None:
+    """A slice of many suspects takes a while: what is confirmed last counts from its beginning."""
+    one = swept_stream(actual=partial(flagseen=True, at=NOW - 2 * DELAY))
+    admitted = Admission(frontier=NOW - 2 * DELAY)
+    outcome = one.settle(Kind.EXTRA_ROW, admitted, sources=frozenset())
+    assert outcome.action is Action.LOOK_AGAIN
+    assert not one.tables.applied
+    one.settle(Kind.EXTRA_ROW, replace(admitted, frontier=NOW), sources=frozenset())
+    assert len(one.tables.applied) == 1
 
 
 # --- what a person accepted stays accepted -------------------------------------------------------
