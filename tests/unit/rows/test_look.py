@@ -1,16 +1,24 @@
-"""Steps 3 and 4 on fakes: deletes that name no UID, or no message."""
+"""Steps 3 and 4 on fakes: deletes that name no UID or no message; what a look tells besides.
+
+That is: changes by mailbox, slots touched, and what a key stands for.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
+from checkpoints.expiries import Expiry
 from reconcilers.rows.deletes import TruthDelete
 from reconcilers.rows.memory import Entry, born_at
 from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from streaming.pipeline.scheduled import scheduled_wake
 from streaming.steps.look import Look, LookResult
+from streaming.steps.look_state import LookState, Target
+from streaming.steps.looks import Looks
 from tests.builders.rows import (
     FAMILY,
     LONG_AGO,
@@ -40,6 +48,9 @@ RANGED = Wake(
     from_truth=True,
 )
 PARTITION = replace(RANGED, key=(None, None))
+OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
+CHANGED = Wake((MAILBOX, 7), MESSAGE_ID, oldest=NOW, from_truth=True)
+CHANGED_AGAIN = replace(CHANGED, looked_again=True, projection=PROJECTION.name, from_truth=False)
 
 
 def slot(uid: int) -> Slot:
@@ -53,10 +64,14 @@ def projected(*uids: int) -> MemoryTables:
     return MemoryTables(rows={PROJECTION.name: rows})
 
 
-def knowing(uid: int, recorded_at: Micros | None, messageid: UUID = MESSAGE_ID) -> MemoryLineage:
+def holding(*entries: Entry) -> MemoryLineage:
     lineage = MemoryLineage()
-    lineage.remember([Entry(messageid, Slot(MAILBOX, uid), in_truth=True, recorded_at=recorded_at)])
+    lineage.remember(entries)
     return lineage
+
+
+def knowing(uid: int, recorded_at: Micros | None) -> MemoryLineage:
+    return holding(Entry(MESSAGE_ID, slot(uid), in_truth=True, recorded_at=recorded_at))
 
 
 def look(
@@ -241,9 +256,8 @@ def test_a_delete_at_an_absurd_time_asks_within_64_bits(at: Micros, within: list
 def test_a_row_that_is_there_again_or_whose_message_is_remembered_is_resolved(wake: Wake) -> None:
     tables = MemoryTables(rows={PROJECTION.name: {SLOT: row(messageid=None)}})
     assert outcome(look(wake, tables=tables)) == "resolved"
-    lineage = MemoryLineage()
-    lineage.remember([Entry(MESSAGE_ID, SLOT, in_truth=False)])
-    assert outcome(look(wake, lineage=lineage)) == "resolved"
+    known = holding(Entry(MESSAGE_ID, SLOT, in_truth=False))
+    assert outcome(look(wake, lineage=known)) == "resolved"
 
 
 @pytest.mark.parametrize(
@@ -266,3 +280,161 @@ def test_a_riddle_keeps_up_none_of_the_others() -> None:
     looked = look(other, GONE)
     assert looked.again == (GONE,)
     assert looked.examined == 2
+
+
+# --- changes and UIDs, for the counters ----------------------------------------------------------
+
+
+def test_the_changes_of_each_mailbox_are_counted_and_their_uids_told() -> None:
+    looked = look(
+        replace(CHANGED, changes=3),
+        replace(CHANGED, source=None, changes=2),
+        replace(CHANGED, key=(MAILBOX, 8)),
+        replace(CHANGED, key=(OTHER_MAILBOX, 9)),
+    )
+    assert looked.changes == {MAILBOX: 6, OTHER_MAILBOX: 1}
+    touched = [slot(7), slot(8), Slot(OTHER_MAILBOX, 9)]
+    assert sorted(looked.touched) == touched
+    assert looked.examined == 3
+
+
+def test_a_look_again_is_no_change() -> None:
+    looked = look(CHANGED_AGAIN)
+    assert (looked.changes, looked.touched, looked.examined) == ({}, (), 1)
+
+
+def test_a_slot_whose_cell_has_expired_is_touched_and_is_no_change() -> None:
+    """No event tells of an expiry, and its chunk would stand as it was counted."""
+    looked = look(scheduled_wake(Expiry(SLOT, MESSAGE_ID, NOW)))
+    assert (looked.changes, looked.touched) == ({}, (SLOT,))
+
+
+def test_a_delete_that_names_no_uid_counts_once_more_than_what_it_led_to() -> None:
+    known = holding(
+        Entry(MESSAGE_ID, SLOT, in_truth=True, recorded_at=LONG_AGO),
+        Entry(MESSAGE_ID, slot(8), in_truth=True, recorded_at=LONG_AGO),
+    )
+    looked = look(replace(RANGED, changes=2), lineage=known)
+    assert looked.changes == {MAILBOX: 2 + 2 * 2}
+    assert sorted(looked.touched) == [slot(7), slot(8)]
+
+
+@pytest.mark.parametrize(
+    ("wake", "changes"),
+    [
+        (RANGED, {MAILBOX: 1}),
+        (replace(RANGED, looked_again=True), {}),
+        (replace(RANGED, key=(None, None)), {}),
+    ],
+    ids=["a change", "a look again", "of no mailbox"],
+)
+def test_a_delete_that_led_to_nothing(wake: Wake, changes: dict[UUID, int]) -> None:
+    assert look(wake).changes == changes
+
+
+# --- keys to slots -------------------------------------------------------------------------------
+
+
+def test_a_mailbox_without_more_means_all_that_is_remembered_there() -> None:
+    known = holding(
+        Entry(MESSAGE_ID, slot(7), in_truth=True),
+        Entry(OTHER_ID, slot(8), in_truth=True),
+        Entry(OTHER_ID, Slot(OTHER_MAILBOX, 9), in_truth=True),
+    )
+    tables = MemoryTables(truths={OTHER_ID: (truth(uid=8, messageid=OTHER_ID),)})
+    wake = Wake((MAILBOX, None), None, oldest=NOW)
+    (looked,) = Looks(Look(FAMILY, tables, known, LONG_AGO)).at([wake], NOW)
+    assert (looked.examined, looked.changes) == (2, {MAILBOX: 3})
+    assert {(each.slot, each.kind) for each in looked.suspects} == {(slot(8), Kind.MISSING_ROW)}
+
+
+def test_a_message_means_its_slots_in_the_truth_and_those_remembered() -> None:
+    known = holding(Entry(MESSAGE_ID, slot(8), in_truth=True, recorded_at=LONG_AGO))
+    tables = MemoryTables(
+        truths={MESSAGE_ID: (truth(), truth(uid=9, mailboxid=OTHER_MAILBOX))},
+        rows={PROJECTION.name: {slot(8): row(uid=8)}},
+    )
+    everywhere = look(Wake((None, None), MESSAGE_ID), tables=tables, lineage=known)
+    assert {(each.slot, each.kind) for each in everywhere.suspects} == {
+        (SLOT, Kind.MISSING_ROW),
+        (slot(8), Kind.EXTRA_ROW),
+        (Slot(OTHER_MAILBOX, 9), Kind.MISSING_ROW),
+    }
+    here = look(Wake((MAILBOX, None), MESSAGE_ID), tables=tables, lineage=known)
+    assert {each.slot for each in here.suspects} == {SLOT, slot(8)}
+
+
+def test_a_message_that_the_list_names_or_that_is_remembered_at_the_slot_is_asked_too() -> None:
+    tables = MemoryTables(
+        truths={OTHER_ID: (truth(messageid=OTHER_ID),)},
+        rows={PROJECTION.name: {SLOT: row(messageid=OTHER_ID)}},
+    )
+    assert look(replace(CHANGED, source=None), tables=tables).suspects == ()
+    tables.rows.clear()
+    known = holding(Entry(OTHER_ID, slot(7), in_truth=True))
+    (suspect,) = look(replace(CHANGED, source=None), tables=tables, lineage=known).suspects
+    assert (suspect.kind, suspect.sources) == (Kind.MISSING_ROW, frozenset({OTHER_ID}))
+
+
+def test_each_message_of_the_truth_is_read_once() -> None:
+    class Counting(MemoryTables):
+        def truth_rows(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+            wanted = list(messageids)
+            read.extend(wanted)
+            return super().truth_rows(wanted)
+
+    read: list[KeyValue] = []
+    tables = Counting(truths={MESSAGE_ID: (truth(),)}, rows={PROJECTION.name: {SLOT: row()}})
+    look(CHANGED, replace(RANGED, deleted_at=None, deleted_from=None), tables=tables)
+    assert read == [MESSAGE_ID]
+
+
+# --- suspects ------------------------------------------------------------------------------------
+
+
+def test_what_agrees_is_no_suspect_but_is_confirmed_when_looked_at_again() -> None:
+    tables = MemoryTables(truths={MESSAGE_ID: (truth(),)}, rows={PROJECTION.name: {SLOT: row()}})
+    assert look(CHANGED, tables=tables).suspects == ()
+    again = replace(CHANGED_AGAIN, suspected=Kind.EXTRA_ROW, oldest=LONG_AGO)
+    assert look(again, tables=tables).suspects == (
+        Suspect(
+            SLOT,
+            frozenset({MESSAGE_ID}),
+            None,
+            PROJECTION.name,
+            LONG_AGO,
+            looked_again=True,
+            suspected=Kind.EXTRA_ROW,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "oldest"),
+    [((None, None), None), ((None, 5), 5), ((5, None), 5), ((5, 3), 3), ((3, 5), 3)],
+)
+def test_the_oldest_write_counts(times: tuple[Micros | None, ...], oldest: Micros | None) -> None:
+    target = Target(SLOT)
+    for at in times:
+        target.add(replace(CHANGED, oldest=at), None)
+    assert target.suspect(PROJECTION.name, None).oldest == oldest
+
+
+def test_the_first_suspicion_of_each_projection_is_kept() -> None:
+    target = Target(SLOT)
+    target.add(replace(CHANGED_AGAIN, suspected=None), None)
+    target.add(replace(CHANGED_AGAIN, suspected=Kind.EXTRA_ROW), MESSAGE_ID)
+    target.add(replace(CHANGED_AGAIN, suspected=Kind.MISSING_ROW), None)
+    target.add(replace(CHANGED_AGAIN, projection="unseen_uids"), None)
+    assert target.suspect(PROJECTION.name, None).suspected is Kind.EXTRA_ROW
+    assert target.suspect("unseen_uids", None).suspected is None
+    assert target.suspect("unseen_uids", None).looked_again
+    assert not target.suspect("deleted_uids", None).looked_again
+    assert target.sources == {MESSAGE_ID}
+    assert target.changes == 0
+
+
+def test_a_slot_has_one_target() -> None:
+    state = LookState()
+    assert state.target(SLOT) is state.target(slot(7))
+    assert state.target(SLOT) is not state.target(slot(8))
