@@ -27,7 +27,6 @@ from reconcilers.words.model import (
     Row,
     Verdict,
 )
-from streaming.tables.cql import as_cql
 from tests.builders.indexes import (
     APPLICABLE,
     DELETED,
@@ -44,11 +43,10 @@ from tests.builders.indexes import (
     listed,
     unlisted,
 )
-from tests.builders.rows import DELAY, LONG_AGO, MAILBOX, MOMENT, NOW, SECOND, SLOT, truth
-from tests.builders.slots import slots, uid_of
+from tests.builders.rows import DELAY, LONG_AGO, MOMENT, NOW, SECOND, SLOT, truth
+from tests.builders.slots import slots
 
 SETTLED = NOW - DELAY
-KEYSPACE = "apache_james"
 by_key = pytest.mark.parametrize("index", KEY_ONLY_INDEXES, ids=lambda index: index.name)
 any_attempt = pytest.mark.parametrize("attempt", [0, 1])
 
@@ -229,42 +227,6 @@ def test_a_mailbox_without_a_row_gets_all_flags_of_the_message() -> None:
     flags = frozenset({"work", "new"})
     writes = planned(APPLICABLE, listed(None, truth(userflags=flags)), Kind.DIFFERING_CELLS)
     assert writes == (AddToSet(APPLICABLE, SLOT, SETTLED, "userflags", flags),)
-
-
-# --- CQL -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("index", "key"),
-    [
-        (DELETED, "messagedeleted (mailboxid, uid)"),
-        (UNSEEN, "firstunseen (mailboxid, uid)"),
-        (RECENT, "mailboxrecents (mailboxid, recent_mesage_uid)"),
-    ],
-)
-def test_a_row_is_added_by_its_key(index: Projection, key: str) -> None:
-    query, values = as_cql(AddRow(index, SLOT, SETTLED), KEYSPACE)
-    assert query == f"INSERT INTO {KEYSPACE}.{key} VALUES (?, ?) USING TIMESTAMP ?"
-    assert values == (MAILBOX, uid_of(SLOT), SETTLED)
-
-
-def test_a_recent_uid_is_deleted_by_the_name_that_james_gave_the_column() -> None:
-    query, values = as_cql(DeleteRow(RECENT, SLOT, SETTLED), KEYSPACE)
-    assert query == (
-        f"DELETE FROM {KEYSPACE}.mailboxrecents USING TIMESTAMP ?"
-        " WHERE mailboxid = ? AND recent_mesage_uid = ?"
-    )
-    assert values == (SETTLED, MAILBOX, uid_of(SLOT))
-
-
-def test_flags_are_added_to_the_one_row_of_a_mailbox() -> None:
-    write = AddToSet(APPLICABLE, SLOT, SETTLED, "userflags", frozenset({"new"}))
-    query, values = as_cql(write, KEYSPACE)
-    assert query == (
-        f"UPDATE {KEYSPACE}.applicableflag USING TIMESTAMP ?"
-        " SET userflags = userflags + ? WHERE mailboxid = ?"
-    )
-    assert values == (SETTLED, {"new"}, MAILBOX)
 
 
 # --- the journal ---------------------------------------------------------------------------------
