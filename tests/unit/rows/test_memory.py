@@ -309,35 +309,23 @@ def test_of_several_messages_one_that_holds_a_uid_is_enough() -> None:
 
 
 def test_of_several_messages_all_uids_and_deletes_count() -> None:
-    together = merged(
-        SLOT,
-        [
-            Memory(
-                known=slots(7),
-                unsure=slots(1),
-                range_deletes=frozenset({10}),
-                row_deletes=frozenset({20}),
-                projection_deletes=frozenset({30}),
-                sibling_deletes={Slot(MAILBOX, 8): frozenset({1})},
-            ),
-            Memory(
-                known=slots(9),
-                unsure=slots(2),
-                range_deletes=frozenset({11}),
-                row_deletes=frozenset({21}),
-                projection_deletes=frozenset({31}),
-                sibling_deletes={Slot(MAILBOX, 9): frozenset({1, 2})},
-            ),
-        ],
-    )
+    def told(known: int, unsure: int, number: int, **siblings: set[Micros]) -> Memory:
+        by_slot = {Slot(MAILBOX, int(uid[1:])): frozenset(at) for uid, at in siblings.items()}
+        return Memory(
+            slots(known),
+            slots(unsure),
+            range_deletes=frozenset({10 + number}),
+            row_deletes=frozenset({20 + number}),
+            projection_deletes=frozenset({30 + number}),
+            sibling_deletes=by_slot,
+        )
+
+    together = merged(SLOT, [told(7, 1, 0, _8={1}), told(9, 2, 1, _9={1, 2})])
     assert together == Memory(
-        known=slots(7, 9),
-        unsure=slots(1, 2),
+        slots(7, 9),
+        slots(1, 2),
         range_deletes=frozenset({10, 11}),
         row_deletes=frozenset({20}),  # of the one that the truth had here
         projection_deletes=frozenset({30, 31}),
-        sibling_deletes={
-            Slot(MAILBOX, 8): frozenset({1}),
-            Slot(MAILBOX, 9): frozenset({1, 2}),
-        },
+        sibling_deletes={Slot(MAILBOX, 8): {1}, Slot(MAILBOX, 9): {1, 2}},
     )

@@ -339,47 +339,40 @@ CRASHES: dict[str, Callable[[str, Finding], bool]] = {
 }
 
 
-@pytest.mark.parametrize("crash", CRASHES)
-def test_a_crash_while_parking_leaves_what_the_batch_puts_right(stream: Stream, crash: str) -> None:
+@pytest.fixture(params=CRASHES)
+def crashed(request: pytest.FixtureRequest, stream: Stream) -> Stream:
+    """It crashed while it parked the table."""
     stream.refuse(DELETED)
-    stream.journal.fails_at = CRASHES[crash]
+    stream.journal.fails_at = CRASHES[request.param]
     with pytest.raises(Unreachable):
         stream.settle()
-    assert State.INTENDED in {each.state for each in stream.open_ones()}
-    came = {each.slot for each in stream.execute() if each.action in WAITING}
-    stream.parked()
+    return stream
+
+
+def test_a_crash_while_parking_leaves_what_the_batch_puts_right(crashed: Stream) -> None:
+    assert State.INTENDED in {each.state for each in crashed.open_ones()}
+    came = {each.slot for each in crashed.execute() if each.action in WAITING}
+    crashed.parked()
     assert came == set(SLOTS)
 
 
-@pytest.mark.parametrize("crash", CRASHES)
-def test_a_crash_while_parking_is_put_right_by_the_next_look_of_the_key(
-    stream: Stream, crash: str
-) -> None:
+def test_a_crash_while_parking_is_put_right_by_the_next_look_of_the_key(crashed: Stream) -> None:
     """Where the batch is never executed again: a checkpoint was lost."""
-    stream.refuse(DELETED)
-    stream.journal.fails_at = CRASHES[crash]
-    with pytest.raises(Unreachable):
-        stream.settle()
-    stream.settle()
-    stream.parked()
-    stream.refuse()
-    stream.settle()
-    stream.settle()
-    assert stream.open_ones() == []
-    assert stream.repaired() == set(SLOTS)
+    crashed.settle()
+    crashed.parked()
+    crashed.refuse()
+    crashed.settle()
+    crashed.settle()
+    assert crashed.open_ones() == []
+    assert crashed.repaired() == set(SLOTS)
 
 
-@pytest.mark.parametrize("crash", CRASHES)
-def test_a_crash_while_parking_counts_no_attempt(stream: Stream, crash: str) -> None:
-    stream.refuse(DELETED)
-    stream.journal.fails_at = CRASHES[crash]
-    with pytest.raises(Unreachable):
-        stream.settle()
-    stream.refuse()
-    stream.execute()
-    assert {each.attempts for each in stream.open_ones() if each.slot != WHOLE_TABLE} == {1}
-    stream.settle()
-    assert stream.open_ones() == []
+def test_a_crash_while_parking_counts_no_attempt(crashed: Stream) -> None:
+    crashed.refuse()
+    crashed.execute()
+    assert {each.attempts for each in crashed.open_ones() if each.slot != WHOLE_TABLE} == {1}
+    crashed.settle()
+    assert crashed.open_ones() == []
 
 
 def test_a_crash_before_the_tables_finding_is_healed_heals_it_later(refused: Stream) -> None:

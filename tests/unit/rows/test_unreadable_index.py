@@ -21,6 +21,13 @@ def stream() -> Stream:
     return Stream()
 
 
+@pytest.fixture
+def unreadable(stream: Stream) -> Stream:
+    """The index of deleted messages refuses to be read."""
+    stream.tables.unreadable = frozenset({DELETED.table})
+    return stream
+
+
 def look(stream: Stream, *again: Slot) -> LookResult:
     """At all slots; some come back for the index of deleted messages."""
     wakes = [Wake(slot.key, message_at(slot), oldest=1) for slot in SLOTS]
@@ -40,9 +47,8 @@ def look(stream: Stream, *again: Slot) -> LookResult:
 # --- steps 3 and 4 -------------------------------------------------------------------------------
 
 
-def test_the_others_are_compared_and_one_slot_tells_of_the_table(stream: Stream) -> None:
-    stream.tables.unreadable = frozenset({DELETED.table})
-    looked = look(stream)
+def test_the_others_are_compared_and_one_slot_tells_of_the_table(unreadable: Stream) -> None:
+    looked = look(unreadable)
     named = [each for each in looked.suspects if each.projection == DELETED.name]
     assert [(each.slot, each.kind) for each in named] == [(SLOTS[0], None)]
     compared = {each.slot for each in looked.suspects if each.projection == UNSEEN.name}
@@ -55,9 +61,8 @@ def test_all_slots_are_looked_at_later(stream: Stream) -> None:
     assert set(look(stream).later) == set(SLOTS)
 
 
-def test_the_slot_that_comes_back_tells_of_the_table(stream: Stream) -> None:
-    stream.tables.unreadable = frozenset({DELETED.table})
-    looked = look(stream, SLOTS[3], SLOTS[5])
+def test_the_slot_that_comes_back_tells_of_the_table(unreadable: Stream) -> None:
+    looked = look(unreadable, SLOTS[3], SLOTS[5])
     (told,) = [each for each in looked.suspects if each.projection == DELETED.name]
     assert (told.slot, told.looked_again, told.suspected) == (SLOTS[3], True, Kind.MISSING_ROW)
 
@@ -89,33 +94,30 @@ def test_a_later_look_confirms_only_what_differs(stream: Stream) -> None:
 # --- steps 5 to 7 --------------------------------------------------------------------------------
 
 
-def test_it_is_one_finding_and_the_keys_come_back(stream: Stream) -> None:
-    stream.tables.unreadable = frozenset({DELETED.table})
-    (told,) = stream.settle()
-    (found,) = stream.open_ones()
+def test_it_is_one_finding_and_the_keys_come_back(unreadable: Stream) -> None:
+    (told,) = unreadable.settle()
+    (found,) = unreadable.open_ones()
     assert (told.action, told.finding, told.slot) == (Action.REPORT, found, WHOLE_TABLE)
     assert (found.kind, found.slot) == (Kind.TABLE_UNREADABLE, WHOLE_TABLE)
     assert "table messagedeleted cannot be read: no SELECT permission" in found.sentence
-    assert {Slot(wake.key[0], wake.key[1]) for wake in stream.published} == set(SLOTS)  # type: ignore[arg-type]
-    assert stream.tables.asked == []
+    assert {Slot(wake.key[0], wake.key[1]) for wake in unreadable.published} == set(SLOTS)  # type: ignore[arg-type]
+    assert unreadable.tables.asked == []
 
 
-def test_it_is_told_once(stream: Stream) -> None:
-    stream.tables.unreadable = frozenset({DELETED.table})
-    stream.settle()
-    (before,) = stream.open_ones()
-    assert stream.settle() == []
-    (after,) = stream.open_ones()
+def test_it_is_told_once(unreadable: Stream) -> None:
+    unreadable.settle()
+    (before,) = unreadable.open_ones()
+    assert unreadable.settle() == []
+    (after,) = unreadable.open_ones()
     assert after.tried_at > before.tried_at
 
 
-def test_it_ends_when_the_table_can_be_read(stream: Stream) -> None:
-    stream.tables.unreadable = frozenset({DELETED.table})
-    stream.settle()
-    stream.tables.unreadable = frozenset()
-    ended = [each for each in stream.settle() if each.action is Action.CLOSE]
+def test_it_ends_when_the_table_can_be_read(unreadable: Stream) -> None:
+    unreadable.settle()
+    unreadable.tables.unreadable = frozenset()
+    ended = [each for each in unreadable.settle() if each.action is Action.CLOSE]
     assert [(each.slot, each.ended) for each in ended] == [(WHOLE_TABLE, State.HEALED)]
-    assert stream.repaired() == set(SLOTS)
+    assert unreadable.repaired() == set(SLOTS)
 
 
 def test_that_it_can_be_read_does_not_say_that_it_takes_writes(stream: Stream) -> None:
@@ -126,29 +128,26 @@ def test_that_it_can_be_read_does_not_say_that_it_takes_writes(stream: Stream) -
     assert stream.parked().kind is Kind.TABLE_REFUSES
 
 
-def test_the_keys_come_back_though_the_finding_could_not_be_written(stream: Stream) -> None:
+def test_the_keys_come_back_though_the_finding_could_not_be_written(unreadable: Stream) -> None:
     """Else nothing would end it, were the table readable when the batch is done again."""
-    stream.tables.unreadable = frozenset({DELETED.table})
-    stream.journal.fails_at = lambda doing, _: doing == "put"
+    unreadable.journal.fails_at = lambda doing, _: doing == "put"
     with pytest.raises(Unreachable):
-        stream.settle()
-    assert len(stream.published) == len(SLOTS)
+        unreadable.settle()
+    assert len(unreadable.published) == len(SLOTS)
 
 
-def test_it_can_be_read_again_but_not_written(stream: Stream) -> None:
-    stream.tables.unreadable = frozenset({DELETED.table})
-    stream.settle()
-    stream.tables.unreadable = frozenset()
-    stream.refuse(DELETED)
-    stream.settle()
-    assert stream.parked().kind is Kind.TABLE_REFUSES
+def test_it_can_be_read_again_but_not_written(unreadable: Stream) -> None:
+    unreadable.settle()
+    unreadable.tables.unreadable = frozenset()
+    unreadable.refuse(DELETED)
+    unreadable.settle()
+    assert unreadable.parked().kind is Kind.TABLE_REFUSES
 
 
-def test_other_indexes_are_settled_meanwhile(stream: Stream) -> None:
-    stream.tables.unreadable = frozenset({DELETED.table})
-    stream.settle()
-    stream.settle(projection=UNSEEN)
-    assert stream.repaired(UNSEEN) == set(SLOTS)
+def test_other_indexes_are_settled_meanwhile(unreadable: Stream) -> None:
+    unreadable.settle()
+    unreadable.settle(projection=UNSEEN)
+    assert unreadable.repaired(UNSEEN) == set(SLOTS)
 
 
 def test_the_list_of_messages_is_not_parked(stream: Stream) -> None:
