@@ -12,15 +12,14 @@ from uuid import UUID
 import pytest
 
 from reconcilers.rows import evidence, memory, seen
-from reconcilers.rows.deletes import Deletes
 from reconcilers.rows.finding import State
-from reconcilers.rows.memory import Entry, Memory, Watching, memory_of
+from reconcilers.rows.memory import Entry, Memory, Watching
 from reconcilers.words.model import Kind, Micros, Slot, Value, Wake
 from streaming.steps.look_state import LookState
 from streaming.steps.record_lineage import LineageRecorder
 from tests.property.cells import Update
 from tests.property.mail import MILLISECOND, SECOND, Fate, time_uuid
-from tests.property.stories import CLIMATE, INBOX, Broken, BrokenRules, Story
+from tests.property.stories import CLIMATE, Broken, BrokenRules, Story
 
 # --- the rules of evidence, broken on purpose -----------------------------------------------------
 
@@ -179,15 +178,6 @@ def test_a_row_that_names_a_wrong_message_is_judged_by_what_its_uid_once_held_to
     run.world.projection.apply(Update(first.key, run.world.now, wrong))
     run.expunge(copy)
     run.stays(first)
-
-
-def test_a_memory_is_not_complete_across_a_known_loss_of_events() -> None:
-    message = time_uuid(1000 * SECOND, 77)
-    recorded, lost_until, deleted = 2000 * SECOND, 3000 * SECOND, 4000 * SECOND
-    entry = Entry(message, Slot(INBOX, 7), in_truth=True, recorded_at=recorded)
-    deletes = Deletes(frozenset({deleted}))
-    memory = memory_of(Slot(INBOX, 7), message, [entry], deletes, {}, Watching(lost_until))
-    assert not memory.complete
 
 
 def test_looks_within_one_delay_are_not_several_attempts(run: Story) -> None:

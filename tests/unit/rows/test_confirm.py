@@ -114,25 +114,28 @@ def test_a_write_time_beyond_now_and_the_delay_is_reported_in_seconds(
 # --- repaired ------------------------------------------------------------------------------------
 
 
-def test_a_missing_row_is_repaired_and_says_which_message() -> None:
-    answer = verdict(seen(None, truth()))
+@pytest.mark.parametrize(
+    ("actual", "kind", "column", "told"),
+    [
+        (None, Kind.MISSING_ROW, None, f"is missing; the truth holds message {MESSAGE_ID}"),
+        (
+            row(flagseen=False, modseq=1),
+            Kind.DIFFERING_CELLS,
+            "flagseen",
+            "differs in flagseen, modseq",
+        ),
+        (partial(flagseen=True), Kind.DIFFERING_CELLS, "messageid", ""),
+    ],
+    ids=["missing", "differing", "partial"],
+)
+def test_what_is_repaired_is_named(
+    actual: Row | None, kind: Kind, column: str | None, told: str
+) -> None:
+    answer = verdict(seen(actual, truth()))
     assert isinstance(answer, Repair)
-    assert answer.difference.kind is Kind.MISSING_ROW
-    assert str(MESSAGE_ID) in answer.sentence
-    assert str(MAILBOX) in answer.sentence
-
-
-def test_differing_cells_are_repaired_and_named() -> None:
-    answer = verdict(seen(row(flagseen=False, modseq=1), truth()))
-    assert isinstance(answer, Repair)
-    assert answer.difference.columns == ("flagseen", "modseq")
-    assert answer.sentence.endswith("UID 7 differs in flagseen, modseq")
-
-
-def test_a_partial_row_of_a_living_message_is_repaired() -> None:
-    answer = verdict(seen(partial(flagseen=True), truth()))
-    assert isinstance(answer, Repair)
-    assert "messageid" in answer.difference.columns
+    assert answer.difference.kind is kind
+    assert column is None or column in answer.difference.columns
+    assert f"mailbox {MAILBOX} UID 7 {told}" in answer.sentence
 
 
 # --- reported classes ----------------------------------------------------------------------------

@@ -342,16 +342,19 @@ def test_while_the_stream_is_behind_a_removal_on_memory_is_held_and_done_afterwa
     assert one.logged() == ["held", "intended"]
 
 
-def test_while_the_stream_is_behind_a_row_whose_own_delete_was_heard_is_removed() -> None:
-    one = alone_lost()
-    one.lineage.remember_deletes([ProjectionDelete(SLOT, LONG_AGO)])
-    assert one.settle(Kind.EXTRA_ROW, BEHIND).action is Action.REPAIR
-
-
-def test_while_the_stream_is_behind_rows_are_added_and_corrected() -> None:
-    missing, wrong = stream(wanted=truth()), stream(actual=row(flagseen=False), wanted=truth())
-    assert missing.settle(Kind.MISSING_ROW, BEHIND).action is Action.REPAIR
-    assert wrong.settle(Kind.DIFFERING_CELLS, BEHIND).action is Action.REPAIR
+@pytest.mark.parametrize(
+    ("one", "kind"),
+    [
+        (deleted_in_the_listing(), Kind.EXTRA_ROW),
+        (stream(wanted=truth()), Kind.MISSING_ROW),
+        (stream(actual=row(flagseen=False), wanted=truth()), Kind.DIFFERING_CELLS),
+    ],
+    ids=["its own delete was heard", "missing", "differing"],
+)
+def test_while_the_stream_is_behind_what_does_not_rest_on_memory_is_repaired(
+    one: Stream, kind: Kind
+) -> None:
+    assert became(one.settle(kind, BEHIND)) == (Action.REPAIR, kind)
 
 
 def test_while_the_stream_is_behind_a_row_whose_own_delete_was_heard_is_not_re_added() -> None:
