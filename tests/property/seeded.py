@@ -22,3 +22,14 @@ def assert_met(met: Mapping[object, int], least: Mapping[object, int]) -> None:
     """Assert that the runs met everything at least so often, or they prove little."""
     rare = {name: met.get(name, 0) for name, most in least.items() if met.get(name, 0) < most}
     assert not rare, f"the runs hardly meet {rare}: they prove little; {met}"
+
+
+def breaks(holds: Callable[[int], object], seeds: Iterable[int], promise: str = "") -> bool:
+    """Whether one of some runs does not hold; another assertion than of ``promise`` is none."""
+    for seed in seeds:
+        try:
+            holds(seed)
+        except AssertionError as broken:
+            if str(broken).startswith(promise):
+                return True
+    return False

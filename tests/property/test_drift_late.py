@@ -24,7 +24,7 @@ from tests.property.test_drift import (
     Property,
     a_run,
     all_is_right,
-    breaks,
+    is_broken,
     met_by,
     no_loss_is_proven,
     nothing_is_corrected,
@@ -121,4 +121,4 @@ def test_a_broken_rule_is_noticed(
     where: object, name: str, rule: object, holds: Property, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(where, name, rule)
-    assert breaks(holds)
+    assert is_broken(holds)

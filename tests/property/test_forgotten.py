@@ -17,6 +17,7 @@ from reconcilers.rows.memory import Entry
 from reconcilers.words.model import Slot
 from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.property.mail import SECOND, Fate
+from tests.property.seeded import played
 from tests.property.stories import INBOX, Story
 
 KINDS: tuple[tuple[type, ...], ...] = (
@@ -148,19 +149,14 @@ def play(script: Sequence[Choice]) -> None:
                 assert not gone, f"forgotten: {gone} were removed, and had been reported"
 
 
-def play_all(seeds: range) -> None:
-    for seed in seeds:
-        draw = random.Random(seed)
-        script = [(draw.randrange(7), draw.randrange(8)) for _ in range(16)]
-        try:
-            play(script)
-        except AssertionError as broken:
-            broken.add_note(f"seed {seed}: {script}")
-            raise
+def play_drawn(seed: int) -> None:
+    draw = random.Random(seed)
+    play([(draw.randrange(7), draw.randrange(8)) for _ in range(16)])
 
 
 def test_what_waits_for_a_person_is_not_removed_when_deletes_are_forgotten() -> None:
-    play_all(range(300))
+    for _ in played(play_drawn, range(300)):
+        pass
 
 
 def test_lineage_that_forgets_every_delete_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

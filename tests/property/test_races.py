@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,6 +25,7 @@ from reconcilers.rows.seen import Seen
 from reconcilers.words.model import Difference, Kind, Micros, Report, Suspect, Verdict
 from streaming.steps import examine
 from streaming.steps.confirm import Confirmer
+from tests.property import seeded
 from tests.property.mail import FAMILY, Climate
 from tests.property.message_ports import PROJECTION
 from tests.property.races import CLIMATES, Run, Script, holds
@@ -130,14 +132,8 @@ def judged_at_once(
 
 
 def breaks(promise: str, confirmer: type[Confirmer] = Confirmer) -> bool:
-    """Whether one of many runs breaks it; runs in which another assertion fails do not count."""
-    for seed in range(1500):
-        try:
-            a_run(seed, confirmer)
-        except AssertionError as broken:
-            if str(broken).startswith(promise):
-                return True
-    return False
+    """Whether one of many runs breaks it."""
+    return seeded.breaks(partial(a_run, confirmer=confirmer), range(1500), promise)
 
 
 @pytest.mark.parametrize("wrong", [written_now, sets_overwritten])

@@ -115,6 +115,8 @@ ORPHANS: dict[str, tuple[Memory, Rule, frozenset[Slot]]] = {
     ),
     "not known, but memory is not whole": case(not_it(None, range_deletes=ONCE), GONE, 8),
     "nothing is remembered, and no delete": case(Memory(), NO_DELETE),
+    "a delete, and no row is known": case(Memory(complete_at=0, range_deletes=ONCE), GONE),
+    "young, and never read": case(Memory(complete_at=0, unseen=True), NO_DELETE),
     # 3: no other UID was lost
     "it alone was lost": case(one(range_deletes=ONCE), ALONE),
     "it alone was lost, another is there": case(two(range_deletes=ONCE), ALONE, 8),

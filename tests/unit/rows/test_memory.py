@@ -13,7 +13,6 @@ from reconcilers.rows.deletes import Deletes, RowDeletes, deletes_of
 from reconcilers.rows.evidence import evidence_for_removal
 from reconcilers.rows.memory import (
     NOTHING_REMEMBERED,
-    UUID_EPOCH_100NS,
     Entry,
     Memory,
     Watching,
@@ -28,16 +27,11 @@ from reconcilers.rows.seen import Seen
 from reconcilers.words.model import KeyValue, Micros, Slot
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SLOT, row
 from tests.builders.slots import slots
+from tests.property.mail import time_uuid
 
 BORN: Micros = 1_700_000_000_000_000
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 NO_DELETES = Deletes()
-
-
-def made_at(at: Micros) -> UUID:
-    ticks = at * 10 + UUID_EPOCH_100NS
-    fields = (ticks & 0xFFFFFFFF, ticks >> 32 & 0xFFFF, ticks >> 48 | 0x1000, 0x80, 0, 1)
-    return UUID(fields=fields)
 
 
 def entry(
@@ -50,7 +44,7 @@ def entry(
 
 
 def test_a_time_based_message_tells_when_it_was_made() -> None:
-    assert born_at(made_at(BORN)) == BORN
+    assert born_at(time_uuid(BORN, 1)) == BORN
 
 
 @pytest.mark.parametrize("source", [uuid4(), "bob", 7], ids=["another UUID", "text", "number"])
@@ -60,7 +54,7 @@ def test_what_is_no_time_based_uuid_tells_nothing(source: KeyValue) -> None:
 
 # --- complete_at ---------------------------------------------------------------------------------
 
-OLD, YOUNG = made_at(BORN), made_at(BORN + 1)
+OLD, YOUNG = time_uuid(BORN, 1), time_uuid(BORN + 1, 1)
 TIMELESS = uuid4()
 SINCE = Watching(BORN)
 SWEPT = Watching(BORN, swept_at=BORN + 50)
@@ -104,7 +98,7 @@ DELAY: Micros = 45_000_000
 
 @given(since=st.integers(0, 2**55), later=st.integers(0, 2 * DELAY))
 def test_only_what_is_later_than_half_the_delay_is_believed(since: Micros, later: Micros) -> None:
-    whole = group_is_whole(made_at(since + later), Watching(since), DELAY)
+    whole = group_is_whole(time_uuid(since + later, 1), Watching(since), DELAY)
     assert whole == (later > DELAY // 2)
 
 
@@ -113,7 +107,7 @@ def test_a_sweep_from_before_the_beginning_makes_no_group_whole(
     since: Micros, swept_at: Micros
 ) -> None:
     watching = Watching(since, swept_at)
-    assert group_is_whole(made_at(0), watching, DELAY) == (swept_at >= since)
+    assert group_is_whole(time_uuid(0, 1), watching, DELAY) == (swept_at >= since)
     assert group_is_whole(uuid4(), watching, DELAY) == (swept_at >= since)
     believed = watching.believed(DELAY)
     assert believed.swept_at in (None, swept_at + DELAY // 2)
@@ -140,7 +134,7 @@ def test_a_delete_that_a_fast_clock_has_stamped_after_a_sweep_was_not_heard_by_w
 
 
 def test_no_group_is_whole_while_nobody_watches() -> None:
-    assert not group_is_whole(made_at(BORN), None, DELAY)
+    assert not group_is_whole(time_uuid(BORN, 1), None, DELAY)
     assert believed_since(None, DELAY) is None
 
 
@@ -242,14 +236,14 @@ HALF = DELAY // 2
 @pytest.mark.parametrize(
     ("message", "mailbox", "watching", "known_at"),
     [
-        (made_at(BORN), MAILBOX, None, None),
-        (made_at(BORN), MAILBOX, Watching(BORN), None),
-        (made_at(BORN), MAILBOX, Watching(BORN, swept_at=BORN + 50), None),
-        (made_at(BORN), MAILBOX, Watching(BORN, BORN, listed_at=BORN + 60), BORN + 60 + DELAY),
-        (made_at(BORN), MAILBOX, Watching(BORN + 70, BORN, listed_at=BORN + 60), None),
-        (made_at(BORN + HALF + 1), MAILBOX, Watching(BORN), 0),
-        (made_at(BORN), made_at(BORN + HALF + 1), Watching(BORN), 0),
-        (uuid4(), made_at(BORN), Watching(BORN), None),
+        (time_uuid(BORN, 1), MAILBOX, None, None),
+        (time_uuid(BORN, 1), MAILBOX, Watching(BORN), None),
+        (time_uuid(BORN, 1), MAILBOX, Watching(BORN, swept_at=BORN + 50), None),
+        (time_uuid(BORN, 1), MAILBOX, Watching(BORN, BORN, listed_at=BORN + 60), BORN + 60 + DELAY),
+        (time_uuid(BORN, 1), MAILBOX, Watching(BORN + 70, BORN, listed_at=BORN + 60), None),
+        (time_uuid(BORN + HALF + 1, 1), MAILBOX, Watching(BORN), 0),
+        (time_uuid(BORN, 1), time_uuid(BORN + HALF + 1, 1), Watching(BORN), 0),
+        (uuid4(), time_uuid(BORN, 1), Watching(BORN), None),
     ],
 )
 def test_since_when_the_rows_are_known_that_only_the_listing_had(

@@ -93,24 +93,20 @@ def remembered(*entries: Entry) -> LookState:
 # --- deletes -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("wake", "kept"),
-    [
-        (deleted(TRUTH), TruthDelete(MESSAGE_ID, (MAILBOX, 7), NOW)),
-        (deleted(TRUTH, uid=0), TruthDelete(MESSAGE_ID, (MAILBOX, 0), NOW)),
-        (deleted(TRUTH, uid=None), TruthDelete(MESSAGE_ID, (MAILBOX, None), NOW)),
-        (deleted(LIST, messageid=None), ProjectionDelete(SLOT, NOW)),
-        (deleted(LIST), ProjectionDelete(SLOT, NOW)),
-    ],
-    ids=[
-        "of a truth row",
-        "of UID nought",
-        "of a message in a mailbox",
-        "of a row of the list",
-        "of a row of the list, its message known",
-    ],
-)
-def test_a_delete_that_is_remembered(wake: Wake, kept: TruthDelete | ProjectionDelete) -> None:
+KEPT: dict[str, tuple[Wake, Delete]] = {
+    "of a truth row": (deleted(TRUTH), TruthDelete(MESSAGE_ID, (MAILBOX, 7), NOW)),
+    "of UID nought": (deleted(TRUTH, uid=0), TruthDelete(MESSAGE_ID, (MAILBOX, 0), NOW)),
+    "of a message here": (
+        deleted(TRUTH, uid=None),
+        TruthDelete(MESSAGE_ID, (MAILBOX, None), NOW),
+    ),
+    "of a row of the list": (deleted(LIST, messageid=None), ProjectionDelete(SLOT, NOW)),
+    "of one whose message is known": (deleted(LIST), ProjectionDelete(SLOT, NOW)),
+}
+
+
+@pytest.mark.parametrize(("wake", "kept"), KEPT.values(), ids=KEPT)
+def test_a_delete_that_is_remembered(wake: Wake, kept: Delete) -> None:
     lineage = WrittenLineage()
     recorder(lineage).deletes([wake])
     assert lineage.deletes == [kept]
