@@ -139,7 +139,7 @@ ORPHANS: dict[str, tuple[Memory, Rule, frozenset[Slot]]] = {
     "nothing is remembered of it": case(Memory(range_deletes=ONCE), GONE),
     "it alone is remembered, not whole": case(Memory(slots(7), range_deletes=ONCE), GONE),
     "whole only after the delete": case(
-        Memory(slots(7), complete_at=NOW - 100 * SECOND, range_deletes=ONCE), GONE
+        one(complete_at=NOW - 100 * SECOND, range_deletes=ONCE), GONE
     ),
     "lost before memory was whole": case(one(range_deletes=ONCE, lost_before=slots(7)), GONE),
     "another ended before it was written, not whole": case(

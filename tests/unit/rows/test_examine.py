@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -18,6 +19,7 @@ from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import Kind, Micros, Row, Slot
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.steps.outcome import Outcome
+from streaming.steps.recorder import LONGEST
 from streaming.steps.repair import WAITS
 from tests.builders import examining
 from tests.builders.examining import Stream, became, kind_of, stream
@@ -425,3 +427,58 @@ def test_what_was_never_tried_is_held_without_a_write() -> None:
     one.settle(Kind.MISSING_ROW, TOO_MANY)
     finding = one.open_finding
     assert (finding.attempts, finding.writes, finding.tried_at) == (0, (), 0)
+
+
+# --- what waits for a person: after as long again as it has waited, monthly at last ---------------
+
+MONTH: Micros = 30 * 24 * 3600 * 1_000_000
+OBSERVER = Admission(observe=True)
+
+
+def looks_in(one: Stream, span: Micros, kind: Kind, admission: Admission) -> list[Micros]:
+    """How long (µs) after the first look each of the others comes, within ``span``."""
+    one.settle(kind, admission)
+    began, came = one.now, list[Micros]()
+    while one.finding is not None and one.finding.next_look is not None:
+        if one.finding.next_look > began + span:
+            break
+        one.now = one.finding.next_look
+        one.settle(kind, admission)
+        came.append(one.now - began)
+    return came
+
+
+def orphan() -> Stream:
+    one = stream(actual=row())
+    one.lineage.remember(KNOWN)
+    return one
+
+
+@pytest.mark.parametrize("admission", [examining.OPEN, OBSERVER])
+def test_an_orphan_that_nobody_decides_on_is_looked_at_ever_less_often(
+    admission: Admission,
+) -> None:
+    one = orphan()
+    came = looks_in(one, 8 * MONTH, Kind.EXTRA_ROW, admission)
+    assert one.open_finding.kind is Kind.ABSENT_WITHOUT_DELETE
+    assert came[0] >= RULES.recheck_interval
+    assert 14 <= len(came) <= 20
+    assert all(later - sooner <= MONTH + 2 * RULES.delay for sooner, later in pairwise(came))
+    assert LONGEST == MONTH
+
+
+@pytest.mark.parametrize(
+    ("admission", "state", "span", "often"),
+    [
+        (OBSERVER, State.OBSERVED, 8 * MONTH, False),
+        (TOO_MANY, State.HELD, 48 * RULES.recheck_interval, True),
+    ],
+    ids=["an observer would repair it", "a limit holds it"],
+)
+def test_a_missing_row_that_waits_is_looked_at_ever_less_often_unless_a_limit_holds_it(
+    admission: Admission, state: State, span: Micros, *, often: bool
+) -> None:
+    one = stream(wanted=row())
+    came = looks_in(one, span, Kind.MISSING_ROW, admission)
+    assert one.open_finding.state is state
+    assert len(came) > 40 if often else len(came) <= 20

@@ -32,20 +32,14 @@ def held() -> Stream:
     return made
 
 
-def test_what_is_on_hold_is_found_told_and_not_written(held: Stream) -> None:
-    outcome = held.settle(Kind.MISSING_ROW)
-    assert outcome.action is Action.KEEP
-    finding = held.finding
-    assert finding is not None
+def test_what_is_on_hold_is_found_told_and_not_written_until_it_is_released(held: Stream) -> None:
+    assert held.settle(Kind.MISSING_ROW).action is Action.KEEP
+    finding = held.open_finding
     assert (finding.state, finding.writes, finding.next_look) == (State.HELD, (), None)
     assert finding.told.endswith(SENTENCE)
     assert finding.wait is Wait.HOLD
     assert held.tables.applied == []
     assert "intended" not in held.logged()
-
-
-def test_it_is_repaired_once_it_is_released(held: Stream) -> None:
-    held.settle(Kind.MISSING_ROW)
     held.journal.holds.end(HOLD, Resumed(NOW, "bob", "fine"))
     assert held.settle(Kind.MISSING_ROW).action is Action.REPAIR
     assert held.tables.applied
@@ -80,8 +74,7 @@ def test_a_hold_that_comes_after_the_confirmation_stops_the_write_too() -> None:
 
 def test_an_observer_observes_it_as_it_does_all(held: Stream) -> None:
     held.settle(Kind.MISSING_ROW, Admission(observe=True))
-    assert held.finding is not None
-    assert held.finding.state is State.OBSERVED
+    assert held.open_finding.state is State.OBSERVED
 
 
 # --- limits

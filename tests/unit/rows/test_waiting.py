@@ -63,8 +63,7 @@ def held(waits: Waiting) -> Stream:
 @pytest.mark.parametrize("wait", SOURCES)
 @given(text=TYPED)
 def test_no_typed_text_changes_what_a_finding_waits_for(wait: Wait, text: str) -> None:
-    finding = held(SOURCES[wait](text)).finding
-    assert finding is not None
+    finding = held(SOURCES[wait](text)).open_finding
     assert (finding.state, finding.wait) == (State.HELD, wait)
     assert (finding.next_look is not None) is RULES[wait].is_looked_at
     assert ACCEPT.refusal(finding) == str(RULES[wait])
