@@ -16,6 +16,7 @@ from checkpoints.pauses import Resumed
 from reconcilers.rows.finding import State
 from reconcilers.words.model import KeyValue, Kind, Micros, Slot
 from streaming.steps.undo import Undoing
+from tests.property import races
 from tests.property.mail import FAMILY, MAILBOXES, MILLISECOND, SECOND, Climate, Fate
 from tests.property.message_ports import PROJECTION, Planned
 from tests.property.past import Past
@@ -23,8 +24,7 @@ from tests.property.races import Run
 from tests.property.stories import asking
 
 CLIMATES = (
-    Climate(45 * SECOND, window=6 * SECOND, skew=300 * MILLISECOND, late=31 * SECOND),
-    Climate(5 * SECOND, window=2 * SECOND, skew=2400 * MILLISECOND, late=2400 * MILLISECOND),
+    *races.CLIMATES,
     Climate(45 * SECOND, window=6 * SECOND, skew=13_900 * MILLISECOND, late=31 * SECOND),
     Climate(45 * SECOND, window=6 * SECOND, skew=22_400 * MILLISECOND, late=22 * SECOND),
 )

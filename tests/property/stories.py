@@ -19,10 +19,10 @@ from reconcilers.words.model import KeyValue, Kind, Slot
 from streaming.steps.confirm import Confirmer
 from streaming.steps.contents import ContentReads, Contents
 from tests.property.cells import Delete
-from tests.property.mail import FAMILY, MAILBOXES, MILLISECOND, SECOND, Climate, Fate, World
-from tests.property.races import Run
+from tests.property.mail import FAMILY, MAILBOXES, SECOND, Climate, Fate, World
+from tests.property.races import CLIMATES, Run
 
-CLIMATE = Climate(45 * SECOND, window=6 * SECOND, skew=300 * MILLISECOND, late=31 * SECOND)
+CLIMATE = CLIMATES[0]
 INBOX = MAILBOXES[0]
 WITH_CONTENT = replace(FAMILY, truth=replace(FAMILY.truth, contents=("messagev2", "messagev3")))
 

@@ -51,8 +51,7 @@ def is_reported(run: Story, slot: Slot) -> bool:
     return finding is not None and finding.state in (State.REPORTED, State.HELD)
 
 
-def test_a_delete_from_before_memory_was_whole_is_not_forgotten() -> None:
-    run = Story()
+def test_a_delete_from_before_memory_was_whole_is_not_forgotten(run: Story) -> None:
     first = added(run)
     run.settle()
     run.world.events.clear()  # nobody has heard of the row
@@ -79,9 +78,8 @@ def two_sessions_expunge_the_copy(run: Story) -> Slot:
 
 @pytest.mark.parametrize("kinds", KINDS)
 def test_deletes_of_other_rows_are_not_forgotten_before_those_of_the_truth(
-    kinds: tuple[type, ...],
+    run: Story, kinds: tuple[type, ...]
 ) -> None:
-    run = Story()
     first = two_sessions_expunge_the_copy(run)
     assert is_reported(run, first)
     run.kept.lineage.forget(kinds)
@@ -90,8 +88,7 @@ def test_deletes_of_other_rows_are_not_forgotten_before_those_of_the_truth(
     assert is_reported(run, first)
 
 
-def test_a_row_that_outlived_its_delete_is_not_added_when_that_is_forgotten() -> None:
-    run = Story()
+def test_a_row_that_outlived_its_delete_is_not_added_when_that_is_forgotten(run: Story) -> None:
     run.world.ballot_ahead = 3 * SECOND
     slot = added(run)
     expunge(run, slot)
@@ -104,8 +101,7 @@ def test_a_row_that_outlived_its_delete_is_not_added_when_that_is_forgotten() ->
     assert is_reported(run, slot)
 
 
-def test_deletes_of_what_is_gone_are_forgotten() -> None:
-    run = Story()
+def test_deletes_of_what_is_gone_are_forgotten(run: Story) -> None:
     slot = added(run)
     message, mailbox = run.world.slots[slot], INBOX
     look(run)
@@ -162,7 +158,7 @@ def test_what_waits_for_a_person_is_not_removed_when_deletes_are_forgotten() -> 
 def test_lineage_that_forgets_every_delete_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MemoryLineage, "keep_deletes", lambda self, slots: None)
     # held all the same, as absent without a delete, and because another row was lost
-    test_a_delete_from_before_memory_was_whole_is_not_forgotten()
-    test_deletes_of_other_rows_are_not_forgotten_before_those_of_the_truth(KINDS[1])
+    test_a_delete_from_before_memory_was_whole_is_not_forgotten(Story())
+    test_deletes_of_other_rows_are_not_forgotten_before_those_of_the_truth(Story(), KINDS[1])
     with pytest.raises(AssertionError):
-        test_a_row_that_outlived_its_delete_is_not_added_when_that_is_forgotten()
+        test_a_row_that_outlived_its_delete_is_not_added_when_that_is_forgotten(Story())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -19,10 +19,11 @@ from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.property import tally_runs
 from tests.property.mail import SECOND
 from tests.property.seeded import assert_met, played
-from tests.property.tallies import CLIMATES, ROOT, RowKey, Weather, World
+from tests.property.tallies import ROOT, RowKey, World
 from tests.property.tally_runs import Run
+from tests.property.test_drift import Property, nothing_is_corrected
+from tests.property.test_drift import a_run as a_new_run
 
-Property = Callable[[int], Run]
 MINUTE: Micros = 60 * SECOND
 
 
@@ -39,11 +40,9 @@ class LateListener(World):
 
 def a_run(seed: int, world: type[World] = World) -> Run:
     """Old mail, all of it counted, of which nothing is remembered."""
-    draw = random.Random(seed)
-    weather = Weather(writers=draw.randrange(1, 4), busy=draw.choice((0.3, 0.6, 0.9)))
     with patch.object(tally_runs, "World", world):
-        run = Run(seed, CLIMATES[seed % len(CLIMATES)], weather)
-    run.world.fill(draw.randrange(4, 12))
+        run = a_new_run(seed)
+    run.world.fill(random.Random(seed).randrange(4, 12))
     run.world.lineage = MemoryLineage()
     run.world.lineage.watch_from(run.world.now)
     return run
@@ -71,11 +70,6 @@ def lose_updates(run: Run) -> None:
 def nothing_made_worse(run: Run) -> Run:
     worse = [each for each in run.sent if each.away]
     assert not worse, f"made worse: {worse[0]}"
-    return run
-
-
-def nothing_is_corrected(run: Run) -> Run:
-    assert not run.sent, f"corrected what was right: {run.sent[0]}"
     return run
 
 

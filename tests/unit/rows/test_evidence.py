@@ -150,9 +150,6 @@ ORPHANS: dict[str, tuple[Memory, Rule, frozenset[Slot]]] = {
     "another was lost, memory is not whole": case(two(range_deletes=ONCE, complete_at=None), TRACE),
     "another is not sure": case(Memory(slots(7), slots(8), LONG_AGO, range_deletes=ONCE), TRACE),
     "as many deletes as were lost": case(two(range_deletes=TWICE), TRACE),
-    "as many deletes as were lost, memory is not whole": case(
-        two(range_deletes=TWICE, complete_at=None), TRACE
-    ),
     "one delete that was sent again": case(
         two(range_deletes=frozenset({LONG_AGO, LONG_AGO + SECOND}), complete_at=None), TRACE
     ),

@@ -130,13 +130,9 @@ def test_a_tally_whose_table_is_another_products_is_named() -> None:
 
 
 @pytest.mark.parametrize("table", sorted(NEVER_WRITTEN))
-def test_promise_1_a_truth_table_cannot_be_declared_a_projection(table: str) -> None:
+def test_promise_1_a_truth_table_cannot_be_declared_nor_be_written(table: str) -> None:
     with pytest.raises(NotGuarded, match=table):
         Projection("wrong", table, ("mailboxid", "uid"), every_truth_row, "messageid", "modseq")
-
-
-@pytest.mark.parametrize("table", sorted(NEVER_WRITTEN))
-def test_promise_1_a_truth_table_cannot_be_declared_a_tally_nor_be_written(table: str) -> None:
     with pytest.raises(NotGuarded, match=f"names the truth table {table}"):
         Tally("wrong", table, "mailboxid", {})
     assert Tally("right", f"{table}_sums", "mailboxid", {}).columns == {"mailboxid"}

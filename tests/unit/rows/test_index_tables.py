@@ -102,20 +102,14 @@ def test_an_index_goes_by_its_own_flag_only(index: Projection) -> None:
 
 @by_key
 @pytest.mark.parametrize("actual", [None, THERE], ids=["absent", "there"])
-def test_nothing_is_said_while_truth_and_list_disagree(
+def test_nothing_is_said_while_truth_and_list_disagree_or_a_truth_row_is_incomplete(
     index: Projection, actual: Row | None
 ) -> None:
     for each in (belonging(index), elsewhere(index)):
         assert kind(index, unlisted(actual, each)) is None
-    assert kind(index, listed(actual)) is None
-
-
-@by_key
-@pytest.mark.parametrize("actual", [None, THERE], ids=["absent", "there"])
-def test_nothing_is_said_of_an_incomplete_truth_row(index: Projection, actual: Row | None) -> None:
-    for each in (belonging(index), elsewhere(index)):
         incomplete = Row({**each.cells, "internaldate": None}, each.written)
         assert kind(index, listed(actual, incomplete)) is None
+    assert kind(index, listed(actual)) is None
 
 
 def test_no_flags_are_gathered_while_truth_and_list_disagree() -> None:

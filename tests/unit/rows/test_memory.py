@@ -257,8 +257,10 @@ def test_since_when_the_rows_are_known_that_only_the_listing_had(
 # --- merged --------------------------------------------------------------------------------------
 
 
-def test_no_message_is_no_memory() -> None:
+def test_no_message_is_no_memory_and_one_is_its_memory() -> None:
     assert merged(SLOT, []) == NOTHING_REMEMBERED
+    alone = Memory(slots(7), slots(8), BORN, sibling_deletes={Slot(MAILBOX, 8): frozenset({1})})
+    assert merged(SLOT, [alone]) == alone
 
 
 def test_a_delete_of_before_a_read_is_not_the_rows_end() -> None:
@@ -272,11 +274,6 @@ def test_of_two_reads_of_one_row_the_newest_counts() -> None:
     for pair in ([early, late], [late, early]):
         together = merged(SLOT, pair)
         assert (together.had, together.read) == (late.had, late.read)
-
-
-def test_one_message_is_its_memory() -> None:
-    alone = Memory(slots(7), slots(8), BORN, sibling_deletes={Slot(MAILBOX, 8): frozenset({1})})
-    assert merged(SLOT, [alone]) == alone
 
 
 def test_one_message_that_contradicts_makes_no_memory_whole() -> None:
@@ -321,5 +318,5 @@ def test_of_several_messages_all_uids_and_deletes_count() -> None:
         range_deletes=frozenset({10, 11}),
         row_deletes=frozenset({20}),  # of the one that the truth had here
         projection_deletes=frozenset({30, 31}),
-        sibling_deletes={Slot(MAILBOX, 8): {1}, Slot(MAILBOX, 9): {1, 2}},
+        sibling_deletes={Slot(MAILBOX, 8): frozenset({1}), Slot(MAILBOX, 9): frozenset({1, 2})},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -69,8 +69,9 @@ def server() -> Server:
     return Server(MemoryJournal(lambda: NOW))
 
 
-def undoing(server: Server) -> RowUndo:
-    return RowUndo(FAMILY, server, server.journal, server.lineage, server.why, lambda: NOW)
+def undoing(server: Server, why: Callable[[Projection, Kind], str | None] | None = None) -> RowUndo:
+    stores = (server.journal, server.lineage)
+    return RowUndo(FAMILY, server, *stores, why or server.why, lambda: NOW)
 
 
 def is_on_hold(server: Server) -> bool:
@@ -130,23 +131,21 @@ def test_what_changes_while_the_hold_is_placed_is_refused_and_the_hold_ends(serv
 
 def test_a_pause_that_comes_after_the_journal_stops_the_write(server: Server) -> None:
     asked: list[str | None] = [None, "repairs are paused"]
-    undone = RowUndo(
-        *(FAMILY, server, server.journal, server.lineage),
-        paused=lambda *_: asked.pop(0),
-        clock=lambda: NOW,
-    )
-    became = undone.carry_out(CORRECTED, HOLD)
+    became = undoing(server, lambda *_: asked.pop(0)).carry_out(CORRECTED, HOLD)
     assert (became.what, became.sentence) == (Undoing.REFUSED, "repairs are paused")
     assert server.events == ["read", "read on hold"]
     assert [state for state, _ in logged(server.journal)] == ["undoing", "held"]
     assert not is_on_hold(server)
 
 
-def test_a_table_that_refuses_is_told_and_the_hold_ends(server: Server) -> None:
+@pytest.mark.parametrize("others", [False, True], ids=["free", "on hold by somebody else"])
+def test_a_table_that_refuses_is_told_and_our_hold_ends(server: Server, *, others: bool) -> None:
+    if others:
+        server.journal.holds.place(replace(HOLD, who="bob", asked_at=NOW - 1))
     server.fails = Refused("no right")
     became = undoing(server).carry_out(CORRECTED, HOLD)
     assert (became.what, became.sentence) == (Undoing.REFUSED, "its table refuses: no right")
-    assert not is_on_hold(server)
+    assert is_on_hold(server) is others
 
 
 def test_without_an_answer_the_key_stays_on_hold_and_it_can_be_undone_again(server: Server) -> None:
@@ -182,20 +181,8 @@ def test_taking_back_a_row_that_was_added_is_a_removal(
     server: Server, kind: Kind, named: Kind
 ) -> None:
     asked: list[Kind] = []
-    paused = RowUndo(
-        *(FAMILY, server, server.journal, server.lineage),
-        paused=lambda _, kind: asked.append(kind),
-        clock=lambda: NOW,
-    )
-    paused.plan(replace(CORRECTED, kind=kind))
+    undoing(server, lambda _, kind: asked.append(kind)).plan(replace(CORRECTED, kind=kind))
     assert asked == [named]
-
-
-def test_a_hold_of_somebody_else_outlives_an_undo_that_is_refused(server: Server) -> None:
-    server.journal.holds.place(replace(HOLD, who="bob", asked_at=NOW - 1))
-    server.fails = Refused("no right")
-    assert undoing(server).carry_out(CORRECTED, HOLD).what is Undoing.REFUSED
-    assert is_on_hold(server)
 
 
 def test_of_two_who_undo_a_repair_at_once_the_later_leaves_the_hold_of_the_first(

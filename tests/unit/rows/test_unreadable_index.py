@@ -154,18 +154,14 @@ def test_other_indexes_are_settled_meanwhile(unreadable: Stream) -> None:
     assert unreadable.repaired(UNSEEN) == set(SLOTS)
 
 
-def test_the_list_of_messages_is_not_parked(stream: Stream) -> None:
-    stream.tables.unreadable = frozenset({LISTS.table})
-    with pytest.raises(Refused):
-        stream.settle(projection=LISTS)
-    assert stream.open_ones() == []
-
-
+@pytest.mark.parametrize("projection", [LISTS, DELETED])
 @pytest.mark.parametrize("table", [LISTS.table, INDEXED.truth.table])
-def test_a_table_is_not_parked_for_what_another_refuses(stream: Stream, table: str) -> None:
+def test_the_list_is_not_parked_nor_a_table_for_what_another_refuses(
+    stream: Stream, table: str, projection: Projection
+) -> None:
     stream.tables.unreadable = frozenset({table})
     with pytest.raises(Refused):
-        stream.settle()
+        stream.settle(projection=projection)
     assert stream.open_ones() == []
 
 
