@@ -9,36 +9,30 @@ writes of ours are in `races`, late events in `test_behind`.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from checkpoints.pauses import Resumed
-from reconcilers.limits.hold import Hold
-from reconcilers.rows.decision import accepted
 from reconcilers.rows.finding import State
 from reconcilers.words.model import KeyValue, Kind, Micros, Slot
-from streaming.steps.confirm import Confirmer
-from streaming.steps.contents import Contents
-from streaming.steps.undo import RowUndo, Undoing
-from tests.property.faults import Outcome
+from streaming.steps.undo import Undoing
+from tests.property import races
 from tests.property.mail import FAMILY, MAILBOXES, MILLISECOND, SECOND, Climate, Fate
-from tests.property.message_ports import PROJECTION, Planned, Ports
+from tests.property.message_ports import PROJECTION, Planned
 from tests.property.past import Past
 from tests.property.races import Run
+from tests.property.stories import asking
 
 CLIMATES = (
-    Climate(45 * SECOND, window=6 * SECOND, skew=300 * MILLISECOND, late=31 * SECOND),
-    Climate(5 * SECOND, window=2 * SECOND, skew=2400 * MILLISECOND, late=2400 * MILLISECOND),
+    *races.CLIMATES,
     Climate(45 * SECOND, window=6 * SECOND, skew=13_900 * MILLISECOND, late=31 * SECOND),
     Climate(45 * SECOND, window=6 * SECOND, skew=22_400 * MILLISECOND, late=22 * SECOND),
 )
 """Production; then lateness and difference of clocks that together just stay below D."""
-WITH_CONTENT = replace(FAMILY, truth=replace(FAMILY.truth, contents=("messagev2", "messagev3")))
 FAILING = (Fate.LATE, Fate.LOST, Fate.SENT_TWICE)
 LISTING_FATES = (*(Fate.PROMPT,) * 9, *FAILING)
 TRUTH_FATES = (*(Fate.PROMPT,) * 17, *FAILING)
 """Of twelve statements to the listing one is lost, of twenty deletes of the truth one fails."""
-WHO = "ana"
 
 
 @dataclass
@@ -52,7 +46,7 @@ class Life(Past):
     def new_run(self, climate: Climate) -> Run:
         """With clocks of its own, and content."""
         run = Run(CLIMATES[self.seed % len(CLIMATES)])
-        run.confirmer = partial(_confirmer, self)  # type: ignore[assignment]
+        run.confirmer = asking(self)
         return run
 
     def having_content(self, sources: Sequence[KeyValue]) -> Collection[KeyValue]:
@@ -117,7 +111,7 @@ class Life(Past):
         journal, slot, now = self.run.kept.journal, self._some_slot(), self.world.now
         standing = journal.holds.standing(FAMILY, PROJECTION.name, [slot]).get(slot)
         if standing is not None:
-            journal.holds.withdraw(standing, Resumed(now, WHO, "enough"))
+            journal.holds.withdraw(standing, Resumed(now, "ana", "enough"))
         elif kind < 2:
             self._accept()
         else:
@@ -130,21 +124,10 @@ class Life(Past):
             if each.state in (State.REPORTED, State.HELD)
         ]
         if waiting:
-            chosen = self.rng.choice(waiting)
-            self.run.kept.journal.touch(accepted(chosen, self.world.now))
+            self.run.accept(self.rng.choice(waiting))
 
     def _undo(self, slot: Slot) -> None:
-        repair = self.run.kept.repairs.get(slot)
-        if repair is None:
-            return
-        hold = Hold(FAMILY.name, PROJECTION.name, slot, self.world.now, WHO, "wrong")
-        ports = Ports(self.run.kept, Outcome.APPLIED)
-        undo = RowUndo(
-            *(FAMILY, ports, self.run.kept.journal, self.run.kept.lineage),
-            paused=lambda *_: None,
-            clock=ports.clock,
-        )
-        if undo.carry_out(repair, hold).what is Undoing.DONE:
+        if slot in self.run.kept.repairs and self.run.undo(slot)[1] is Undoing.DONE:
             self.undone += 1
             self.given_up.pop(slot, None)
 
@@ -188,9 +171,3 @@ class Life(Past):
             for each in others & lost.keys()
             if each.group == slot.group and lost[each] == lost.get(slot)
         }
-
-
-def _confirmer(content: Life, *parts: object, **rules: object) -> Confirmer:
-    plain = Confirmer(*parts, **rules)  # type: ignore[arg-type]
-    asked = Contents(WITH_CONTENT, plain.tables, content, plain.delay)
-    return replace(plain, contents=asked)

@@ -16,7 +16,9 @@ from uuid import UUID
 from reconcilers.declared.family import Family, Projection
 from reconcilers.limits.behind import longest_age
 from reconcilers.limits.gate import Admission
+from reconcilers.limits.hold import Hold
 from reconcilers.rows.compare import compare
+from reconcilers.rows.decision import accepted
 from reconcilers.rows.finding import Action, Attempts, Finding, State
 from reconcilers.rows.memory import believed_since
 from reconcilers.rows.seen import Seen
@@ -28,6 +30,7 @@ from streaming.pipeline.worker import each_once
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look
+from streaming.steps.undo import RowUndo, Undoing
 from tests.builders.permits import permit
 from tests.builders.slots import mailbox_of, uid_of
 from tests.property.cells import Key
@@ -281,6 +284,23 @@ class Run:
         self.execute(self.batch_of(list(self.world.slots)))
         self.newer_user_writes_stand()
         return len(self.kept.planned) - sent
+
+    # --- a person
+
+    def accept(self, finding: Finding) -> None:
+        """A person lets it be carried out."""
+        self.kept.journal.touch(accepted(finding, self.world.now))
+
+    def undo(self, slot: Slot) -> tuple[Hold, Undoing]:
+        """A person undoes the last repair of a row of the listing, and holds it."""
+        hold = Hold(FAMILY.name, PROJECTION.name, slot, self.world.now, "ana", "it was wrong")
+        ports, kept = Ports(self.kept, Outcome.APPLIED), self.kept
+        undoing = RowUndo(
+            *(FAMILY, ports, kept.journal, kept.lineage),
+            paused=lambda *_: None,
+            clock=ports.clock,
+        )
+        return hold, undoing.carry_out(kept.repairs[slot], hold).what
 
     def finding(self, slot: Slot) -> Finding | None:
         """The open one."""

@@ -7,7 +7,7 @@ Each rule is shown to be needed: a driver that never says that the stream is beh
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -15,75 +15,55 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcilers.rows.finding import State
 from reconcilers.words.model import Kind, Slot
 from reconcilers.words.waiting import Wait, Waiting
-from tests.property.mail import MAILBOXES, SECOND, Climate, Event, Fate
-from tests.property.races import Run
+from tests.property.mail import SECOND, Event, Fate
+from tests.property.races import Choice
+from tests.property.stories import Story
 
-CLIMATE = Climate(45 * SECOND, window=6 * SECOND, skew=300_000, late=31 * SECOND)
-INBOX = MAILBOXES[0]
 BEHIND = Waiting(Wait.BEHIND, "the stream is behind")
 
-Choice = tuple[int, int, int]
 
-
-@dataclass(slots=True)
-class Delayed:
-    """A run of which some events come late; ``says`` is what the driver makes of it."""
+@dataclass
+class Delayed(Story):
+    """A story of which some events come late; ``says`` is what the driver makes of it."""
 
     says: Waiting | None = BEHIND
-    run: Run = field(default_factory=lambda: Run(CLIMATE))
     late: list[Event] = field(default_factory=list)
-    _known: int = 0
 
-    def after(self, action: Callable[[], None], late: Callable[[Event], bool]) -> None:
+    def after(self, action: Callable[[], object], late: Callable[[Event], bool]) -> None:
         """A second passes; of the events of the action and of the second some are late."""
-        events = self.run.world.events
-        self._known = len(events)
+        events = self.world.events
+        known = len(events)
         action()
-        self.run.world.pass_time(SECOND)
-        new, events[self._known :] = events[self._known :], []
+        self.world.pass_time(SECOND)
+        new, events[known:] = events[known:], []
         self.late += [each for each in new if late(each)]
         events += [each for each in new if not late(each)]
 
     def release(self) -> None:
         """What was late comes now."""
-        now = self.run.world.now
-        self.run.world.events += [replace(each, arrived=now) for each in self.late]
+        now = self.world.now
+        self.world.events += [replace(each, arrived=now) for each in self.late]
         self.late.clear()
 
-    def look(self, slots: Iterable[Slot]) -> None:
+    def look_at(self, *slots: Slot) -> None:
         """One look. What came just now has not come out of the settle window yet."""
         if not self.late:
-            self.run.world.pass_time(2 * CLIMATE.delay)
-        self.run.behind = self.says if self.late else None
-        self.run.execute(self.run.batch_of(list(slots)))
-
-    def settle(self) -> None:
-        self.run.world.pass_time(3 * CLIMATE.delay)
+            self.world.pass_time(2 * self.climate.delay)
+        self.behind = self.says if self.late else None
+        self.execute(self.batch_of(slots))
 
     def add(
         self, late: Callable[[Event], bool] = lambda _: False, copy_of: Slot | None = None
     ) -> Slot:
-        world = self.run.world
-        message = None if copy_of is None else world.slots[copy_of]
-        self.after(lambda: world.append(INBOX, message, 0, Fate.PROMPT), late)
-        return list(world.slots)[-1]
-
-    def expunge(self, slot: Slot, late: Callable[[Event], bool] = lambda _: False) -> None:
-        self.after(lambda: self.run.world.expunge(slot, 0, Fate.PROMPT, Fate.PROMPT), late)
-
-    def is_there(self, slot: Slot) -> bool:
-        return self.run.row(slot) is not None
+        message = None if copy_of is None else self.world.slots[copy_of]
+        self.after(lambda: self.added(message), late)
+        return list(self.world.slots)[-1]
 
     def waits(self, slot: Slot) -> bool:
-        finding = self.run.finding(slot)
+        finding = self.finding(slot)
         return finding is not None and finding.waits == BEHIND
-
-    def reported(self, slot: Slot) -> Kind | None:
-        finding = self.run.finding(slot)
-        return finding.kind if finding is not None and finding.state is State.REPORTED else None
 
 
 def row_of_which_the_copy_is_expunged(one: Delayed) -> Slot:
@@ -91,9 +71,8 @@ def row_of_which_the_copy_is_expunged(one: Delayed) -> Slot:
     first = one.add()
     one.settle()
     copy = one.add(lambda _: True, copy_of=first)
-    one.expunge(copy, lambda event: event.uid is not None)
-    one.settle()
-    one.look([first])
+    one.after(lambda: one.expunge(copy), lambda event: event.uid is not None)
+    one.look_later(first)
     return first
 
 
@@ -103,9 +82,9 @@ def test_a_kept_row_is_not_removed_before_its_copy_was_heard_of() -> None:
     assert one.is_there(first)
     assert one.waits(first)
     one.release()
-    one.look([first])
+    one.look_at(first)
     assert one.is_there(first)
-    assert one.reported(first) is Kind.AMBIGUOUS_RANGE_DELETE
+    assert one.kind_reported(first) is Kind.AMBIGUOUS_RANGE_DELETE
 
 
 def test_unless_that_waits_it_is_removed() -> None:
@@ -117,24 +96,21 @@ def test_an_orphan_that_waited_is_removed_when_all_has_come() -> None:
     one = Delayed()
     first = one.add()
     one.settle()
-    world = one.run.world
-    one.after(lambda: world.expunge(first, 0, Fate.LOST, Fate.PROMPT), lambda _: False)
+    one.after(lambda: one.expunge(first, Fate.LOST), lambda _: False)
     one.add(lambda _: True)
-    one.settle()
-    one.look([first])
+    one.look_later(first)
     assert one.waits(first)
     one.release()
-    one.look([first])
+    one.look_at(first)
     assert not one.is_there(first)
 
 
 def row_that_outlived_its_delete(one: Delayed) -> Slot:
     """The truth's clock is ahead; of both deletes only the projection's was heard."""
-    one.run.world.ballot_ahead = 3 * SECOND
+    one.world.ballot_ahead = 3 * SECOND
     slot = one.add()
-    one.expunge(slot, lambda event: event.uid is None)
-    one.settle()
-    one.look([slot])
+    one.after(lambda: one.expunge(slot), lambda event: event.uid is None)
+    one.look_later(slot)
     return slot
 
 
@@ -144,9 +120,9 @@ def test_a_deleted_row_is_not_re_added_before_the_truths_delete_was_heard_of() -
     assert not one.is_there(slot)
     assert one.waits(slot)
     one.release()
-    one.look([slot])
+    one.look_at(slot)
     assert not one.is_there(slot)
-    assert one.reported(slot) is Kind.SHADOWED_DELETE
+    assert one.kind_reported(slot) is Kind.SHADOWED_DELETE
 
 
 def test_unless_that_waits_it_is_re_added() -> None:
@@ -159,8 +135,8 @@ def test_unless_that_waits_it_is_re_added() -> None:
 
 def play(script: Sequence[Choice], says: Waiting | None = BEHIND) -> None:
     """Copies and expunges within a mailbox, of which any event may be late; then all comes."""
-    one = Delayed(says)
-    world = one.run.world
+    one = Delayed(says=says)
+    world = one.world
     one.add()
     for choice, number, which in script:
         slots = list(world.slots)
@@ -173,17 +149,17 @@ def play(script: Sequence[Choice], says: Waiting | None = BEHIND) -> None:
                 pass
             case 1 | 2:
                 fate = (Fate.PROMPT, Fate.LOST)[choice % 2]
-                one.after(partial(world.expunge, slot, 0, fate, Fate.PROMPT), late)
+                one.after(partial(one.expunge, slot, fate), late)
             case 3:
                 one.release()
             case _:
                 one.settle()
-                one.look(slots)
-        one.run.only_expunged_rows_were_removed()
+                one.look_at(*slots)
+        one.only_expunged_rows_were_removed()
     one.release()
     for _ in range(3):
-        one.look(world.slots)
-    one.run.only_expunged_rows_were_removed()
+        one.look_at(*world.slots)
+    one.only_expunged_rows_were_removed()
 
 
 LATE: tuple[Callable[[Event], bool], ...] = (

@@ -124,6 +124,13 @@ class Large(Bench):
                 self.watch.expect([OF_MAILBOX])
             self._work()
 
+    def restart(self, at: float | None) -> None:
+        """A new process from then on; the mailbox is marked."""
+        if at is not None:
+            self.go_on(at)
+            self.begin()
+            self.watch.expect([OF_MAILBOX])
+
     def _james(self) -> None:
         self.messages[0] = self.old + sum(e.adds * e.done(self.at) for e in self.commands)
         written = sum(each.adds * each.counted(self.at) for each in self.commands)
@@ -159,10 +166,7 @@ def test_nothing_is_corrected_before_its_own_counter_is_written(
     commands: tuple[Command, ...], restarted_at: float | None
 ) -> None:
     run = Large(commands=commands)
-    if restarted_at is not None:
-        run.go_on(restarted_at)
-        run.begin()
-        run.watch.expect([OF_MAILBOX])  # it is marked
+    run.restart(restarted_at)
     run.go_on(commands[-1].ends + QUIET)
     assert run.tables.added == []
     assert run.off() == 0
@@ -197,10 +201,7 @@ def test_no_correction_makes_it_worse_and_it_becomes_exact(
     commands: list[Command], error: int, restarted_at: int | None
 ) -> None:
     run = Large(commands=tuple(commands), error=error, old=200_000)
-    if restarted_at is not None:
-        run.go_on(restarted_at)
-        run.begin()
-        run.watch.expect([OF_MAILBOX])
+    run.restart(restarted_at)
     run.go_on(max(each.ends for each in commands) + 2 * QUIET)
     assert run.off() == 0
 

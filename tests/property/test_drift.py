@@ -32,6 +32,7 @@ from streaming.counters.counter_findings import CorrectionLimits
 from streaming.counters.recount import Recount
 from tests.property import tally_runs
 from tests.property.faults import CrashError, Outcome
+from tests.property.seeded import assert_met, breaks, played
 from tests.property.tallies import CLIMATES, Weather
 from tests.property.tally_ports import POINTS, PointedRounds, Ports
 from tests.property.tally_runs import ATTEMPTS, HOUR, K, Run
@@ -316,7 +317,7 @@ def with_all_of_it(seed: int) -> Run:
 
 # --- each of them ---------------------------------------------------------------------------------
 
-EVERY: dict[Property, dict[str, int]] = {
+EVERY: dict[Property, dict[object, int]] = {
     without_faults: {"agrees": 100, "unsure": 100, "moved": 10},
     with_a_straggler: {"agrees": 100, "wrong": 5},
     with_faults: {"lost": 50, "doubled": 50, "corrected": 50, "verified": 30, "moved": 5},
@@ -337,9 +338,9 @@ EVERY: dict[Property, dict[str, int]] = {
 """With what the runs have to meet, or they prove little."""
 
 
-def met(runs: Iterable[Run]) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for run in runs:
+def met_by(holds: Property, seeds: Iterable[int]) -> Counter[object]:
+    found: Counter[object] = Counter()
+    for run in played(holds, seeds):
         found.update(run.world.met)
         found.update(run.counts)
         found.update(run.told)
@@ -347,20 +348,9 @@ def met(runs: Iterable[Run]) -> Counter[str]:
     return found
 
 
-def played(holds: Property, seeds: Iterable[int]) -> Iterable[Run]:
-    for seed in seeds:
-        try:
-            yield holds(seed)
-        except AssertionError as broken:
-            broken.add_note(f"{holds.__name__}({seed})")
-            raise
-
-
 @pytest.mark.parametrize("holds", EVERY, ids=lambda holds: holds.__name__)
 def test_counters(holds: Property) -> None:
-    found = met(played(holds, range(24)))
-    rare = {name: found[name] for name, least in EVERY[holds].items() if found[name] < least}
-    assert not rare, f"the runs hardly meet {rare}: they prove little; {found}"
+    assert_met(met_by(holds, range(24)), EVERY[holds])
 
 
 MANY_MORE = range(1_000_000, 1_001_000)
@@ -371,27 +361,21 @@ OWN, AROUND = list(EVERY)[:8], list(EVERY)[8:]
 @pytest.mark.long(part="counters-crashes")
 @pytest.mark.parametrize("holds", OWN, ids=lambda holds: holds.__name__)
 def test_counters_in_many_more_runs(holds: Property) -> None:
-    met(played(holds, MANY_MORE))
+    met_by(holds, MANY_MORE)
 
 
 @pytest.mark.long(part="counters-losses")
 @pytest.mark.parametrize("holds", AROUND, ids=lambda holds: holds.__name__)
 def test_counters_in_many_more_runs_beside_losses(holds: Property) -> None:
-    met(played(holds, MANY_MORE))
+    met_by(holds, MANY_MORE)
 
 
 # --- the rules, broken on purpose -----------------------------------------------------------------
 
 
-def breaks(holds: Property, seeds: int = 300) -> bool:
-    """Whether one of some runs does not hold."""
+def is_broken(holds: Property) -> bool:
     first = SOON.get(holds, 0)
-    for seed in range(first, first + seeds):
-        try:
-            holds(seed)
-        except AssertionError:
-            return True
-    return False
+    return breaks(holds, range(first, first + 300))
 
 
 def no_changes(look: Observation, changes: int) -> Interval:
@@ -480,4 +464,4 @@ def test_a_broken_rule_is_noticed(
     where: object, name: str, rule: object, holds: Property, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(where, name, rule)
-    assert breaks(holds)
+    assert is_broken(holds)

@@ -16,12 +16,10 @@ from reconcilers.rows.finding import State
 from reconcilers.rows.memory import Entry
 from reconcilers.words.model import Slot
 from tests.fakes.checkpoints.memory import MemoryLineage
-from tests.property.cells import Delete
-from tests.property.mail import MAILBOXES, SECOND, Climate, Fate
-from tests.property.races import Run
+from tests.property.mail import SECOND, Fate
+from tests.property.seeded import played
+from tests.property.stories import INBOX, Story
 
-CLIMATE = Climate(45 * SECOND, window=6 * SECOND, skew=300_000, late=31 * SECOND)
-INBOX = MAILBOXES[0]
 KINDS: tuple[tuple[type, ...], ...] = (
     (TruthDelete, ProjectionDelete, Entry),
     (ProjectionDelete,),
@@ -30,84 +28,67 @@ KINDS: tuple[tuple[type, ...], ...] = (
 )
 
 
-def settle(run: Run) -> None:
-    run.world.pass_time(3 * CLIMATE.delay)
+def look(run: Story, times: int = 1) -> None:
+    for _ in range(times):
+        run.settle()
+        run.execute(run.batch_of(list(run.world.slots)))
+        run.world.pass_time(SECOND)
 
 
-def look(run: Run) -> None:
-    settle(run)
-    run.execute(run.batch_of(list(run.world.slots)))
+def added(run: Story, copy_of: Slot | None = None) -> Slot:
+    slot = run.added(run.world.old_message()) if copy_of is None else run.copied(copy_of)
+    run.world.pass_time(SECOND)
+    return slot
+
+
+def expunge(run: Story, slot: Slot, fate: Fate = Fate.PROMPT) -> None:
+    run.expunge(slot, fate)
     run.world.pass_time(SECOND)
 
 
-def added(run: Run, copy_of: Slot | None = None) -> Slot:
-    message = run.world.old_message() if copy_of is None else run.world.slots[copy_of]
-    run.world.append(INBOX, message, 0, Fate.PROMPT)
-    run.world.pass_time(SECOND)
-    return list(run.world.slots)[-1]
-
-
-def expunge(run: Run, slot: Slot, fate: Fate = Fate.PROMPT) -> None:
-    run.world.expunge(slot, 0, fate, Fate.PROMPT)
-    run.world.pass_time(SECOND)
-
-
-def lose(run: Run, slot: Slot) -> None:
-    """The truth no longer has the row, and nobody was told."""
-    world = run.world
-    world.truth.apply(Delete((world.slots[slot], *slot.key), world.now))
-
-
-def is_reported(run: Run, slot: Slot) -> bool:
+def is_reported(run: Story, slot: Slot) -> bool:
     finding = run.finding(slot)
     return finding is not None and finding.state in (State.REPORTED, State.HELD)
 
 
-def test_a_delete_from_before_memory_was_whole_is_not_forgotten() -> None:
-    run = Run(CLIMATE)
+def test_a_delete_from_before_memory_was_whole_is_not_forgotten(run: Story) -> None:
     first = added(run)
-    settle(run)
+    run.settle()
     run.world.events.clear()  # nobody has heard of the row
     expunge(run, first)
     again = added(run, first)
     look(run)  # the message's truth is read after that delete: memory was made from what it left
-    lose(run, again)
-    look(run)
-    look(run)
+    run.lose_true(again)
+    look(run, times=2)
     assert is_reported(run, again)
     run.kept.lineage.forget()
-    look(run)
-    look(run)
+    look(run, times=2)
     assert run.row(again) is not None
 
 
-def two_sessions_expunge_the_copy(run: Run) -> Slot:
+def two_sessions_expunge_the_copy(run: Story) -> Slot:
     first = added(run)
     copy = added(run, first)
     look(run)
     expunge(run, copy)
     expunge(run, copy)
-    look(run)
-    look(run)
+    look(run, times=2)
     return first
 
 
 @pytest.mark.parametrize("kinds", KINDS)
 def test_deletes_of_other_rows_are_not_forgotten_before_those_of_the_truth(
-    kinds: tuple[type, ...],
+    run: Story, kinds: tuple[type, ...]
 ) -> None:
-    run = Run(CLIMATE)
     first = two_sessions_expunge_the_copy(run)
     assert is_reported(run, first)
     run.kept.lineage.forget(kinds)
-    look(run)
-    look(run)
+    look(run, times=2)
     assert run.row(first) is not None
     assert is_reported(run, first)
 
 
-def test_a_row_that_outlived_its_delete_is_not_added_when_that_is_forgotten() -> None:
-    run = Run(CLIMATE)
+def test_a_row_that_outlived_its_delete_is_not_added_when_that_is_forgotten(run: Story) -> None:
     run.world.ballot_ahead = 3 * SECOND
     slot = added(run)
     expunge(run, slot)
@@ -115,14 +96,12 @@ def test_a_row_that_outlived_its_delete_is_not_added_when_that_is_forgotten() ->
     assert run.row(slot) is None
     assert is_reported(run, slot)
     run.kept.lineage.forget()
-    look(run)
-    look(run)
+    look(run, times=2)
     assert run.row(slot) is None
     assert is_reported(run, slot)
 
 
-def test_deletes_of_what_is_gone_are_forgotten() -> None:
-    run = Run(CLIMATE)
+def test_deletes_of_what_is_gone_are_forgotten(run: Story) -> None:
     slot = added(run)
     message, mailbox = run.world.slots[slot], INBOX
     look(run)
@@ -143,7 +122,7 @@ Choice = tuple[int, int]
 
 def play(script: Sequence[Choice]) -> None:
     """Nothing that waited for a person is removed after something was forgotten."""
-    run = Run(CLIMATE)
+    run = Story()
     added(run)
     for choice, number in script:
         slots = list(run.world.slots)
@@ -154,39 +133,32 @@ def play(script: Sequence[Choice]) -> None:
             case 1 | 2:
                 expunge(run, slot, (Fate.PROMPT, Fate.LOST)[choice % 2])
             case 3:
-                lose(run, slot)
+                run.lose_true(slot)
             case 4:
                 look(run)
             case _:
-                look(run)
-                look(run)
+                look(run, times=2)
                 waiting = [each for each in slots if is_reported(run, each)]
                 run.kept.lineage.forget(KINDS[number % len(KINDS)])
-                look(run)
-                look(run)
+                look(run, times=2)
                 gone = [each for each in waiting if run.row(each) is None]
                 assert not gone, f"forgotten: {gone} were removed, and had been reported"
 
 
-def play_all(seeds: range) -> None:
-    for seed in seeds:
-        draw = random.Random(seed)
-        script = [(draw.randrange(7), draw.randrange(8)) for _ in range(16)]
-        try:
-            play(script)
-        except AssertionError as broken:
-            broken.add_note(f"seed {seed}: {script}")
-            raise
+def play_drawn(seed: int) -> None:
+    draw = random.Random(seed)
+    play([(draw.randrange(7), draw.randrange(8)) for _ in range(16)])
 
 
 def test_what_waits_for_a_person_is_not_removed_when_deletes_are_forgotten() -> None:
-    play_all(range(300))
+    for _ in played(play_drawn, range(300)):
+        pass
 
 
 def test_lineage_that_forgets_every_delete_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MemoryLineage, "keep_deletes", lambda self, slots: None)
     # held all the same, as absent without a delete, and because another row was lost
-    test_a_delete_from_before_memory_was_whole_is_not_forgotten()
-    test_deletes_of_other_rows_are_not_forgotten_before_those_of_the_truth(KINDS[1])
+    test_a_delete_from_before_memory_was_whole_is_not_forgotten(Story())
+    test_deletes_of_other_rows_are_not_forgotten_before_those_of_the_truth(Story(), KINDS[1])
     with pytest.raises(AssertionError):
-        test_a_row_that_outlived_its_delete_is_not_added_when_that_is_forgotten()
+        test_a_row_that_outlived_its_delete_is_not_added_when_that_is_forgotten(Story())

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,9 +25,11 @@ from reconcilers.rows.seen import Seen
 from reconcilers.words.model import Difference, Kind, Micros, Report, Suspect, Verdict
 from streaming.steps import examine
 from streaming.steps.confirm import Confirmer
+from tests.property import seeded
 from tests.property.mail import FAMILY, Climate
 from tests.property.message_ports import PROJECTION
 from tests.property.races import CLIMATES, Run, Script, holds
+from tests.property.seeded import assert_met, played
 
 CHOICES = st.tuples(st.integers(0, 17), st.integers(0, 63), st.integers(0, 127))
 
@@ -37,23 +40,17 @@ def script(seed: int) -> Script:
     return [(draw.randrange(18), draw.randrange(64), draw.randrange(128)) for _ in range(steps)]
 
 
-def runs(seeds: Iterable[int]) -> Iterator[Run]:
-    for seed in seeds:
-        try:
-            yield holds(script(seed), CLIMATES[seed % len(CLIMATES)])
-        except AssertionError as broken:
-            broken.add_note(f"seed {seed}: holds(script({seed}), CLIMATES[{seed % len(CLIMATES)}])")
-            raise
+def a_run(seed: int, confirmer: type[Confirmer] = Confirmer) -> Run:
+    return holds(script(seed), CLIMATES[seed % len(CLIMATES)], confirmer)
 
 
 def test_many_interleavings_keep_the_promises_and_meet_everything() -> None:
-    met: Counter[str] = Counter()
-    for run in runs(range(4_000)):
+    met: Counter[object] = Counter()
+    for run in played(a_run, range(4_000)):
         met.update(planned.kind for planned in run.kept.planned)
         met.update(finding.kind for finding in run.kept.journal.open_findings(FAMILY))
         met.update(state for _, state in run.kept.ended)
-    rare = {name: met[name] for name in EXPECTED_TO_BE_MET if met[name] < 10}
-    assert not rare, f"the interleavings hardly meet {rare}: they prove little"
+    assert_met(met, dict.fromkeys(EXPECTED_TO_BE_MET, 10))
 
 
 EXPECTED_TO_BE_MET = (
@@ -73,7 +70,7 @@ EXPECTED_TO_BE_MET = (
 @pytest.mark.long(part="races")
 @pytest.mark.parametrize("first", range(1_000_000, 1_300_000, 30_000))
 def test_thirty_thousand_more_interleavings_keep_the_promises(first: int) -> None:
-    for _ in runs(range(first, first + 30_000)):
+    for _ in played(a_run, range(first, first + 30_000)):
         pass
 
 
@@ -135,14 +132,8 @@ def judged_at_once(
 
 
 def breaks(promise: str, confirmer: type[Confirmer] = Confirmer) -> bool:
-    """Whether one of many runs breaks it; runs in which another assertion fails do not count."""
-    for seed in range(1500):
-        try:
-            holds(script(seed), CLIMATES[seed % len(CLIMATES)], confirmer)
-        except AssertionError as broken:
-            if str(broken).startswith(promise):
-                return True
-    return False
+    """Whether one of many runs breaks it."""
+    return seeded.breaks(partial(a_run, confirmer=confirmer), range(1500), promise)
 
 
 @pytest.mark.parametrize("wrong", [written_now, sets_overwritten])

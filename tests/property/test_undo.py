@@ -7,7 +7,7 @@ out, and undoes it; in between a user may write.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -17,6 +17,7 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.rows.plan import plan
 from reconcilers.rows.undo import AS_BEFORE, stands, undo
 from reconcilers.words.model import Kind, Report, Row, Value
+from tests.builders.findings import finding
 from tests.builders.rows import (
     COMPLETE,
     FAMILY,
@@ -87,18 +88,15 @@ def repaired(dice: random.Random, rows: Table) -> Finding | None:
     if isinstance(writes, Report):
         return None
     applied(rows, writes)
-    return Finding(
-        FAMILY.name,
-        PROJECTION.name,
-        SLOT,
-        None,
-        difference.kind,
-        State.VERIFIED,
-        "a repair",
-        found_at=NOW,
-        before=before,
-        writes=writes,
-    )
+    return finding(State.VERIFIED, kind=difference.kind, before=before, writes=writes)
+
+
+def repairs(seeds: Iterable[int]) -> Iterator[tuple[int, random.Random, Table, Finding]]:
+    """Each seed with which something was repaired; its dice go on."""
+    for seed in seeds:
+        dice, rows = random.Random(seed), table()
+        if (repair := repaired(dice, rows)) is not None:
+            yield seed, dice, rows, repair
 
 
 def flags_of(row: Row | None) -> frozenset[str]:
@@ -122,11 +120,7 @@ def a_user(dice: random.Random) -> Statement:
 @pytest.mark.parametrize("part", range(3))
 def test_the_row_is_as_it_was_before_the_repair(part: int) -> None:
     done: set[Kind] = set()
-    for seed in range(part * SEEDS, (part + 1) * SEEDS):
-        dice, rows = random.Random(seed), table()
-        repair = repaired(dice, rows)
-        if repair is None:
-            continue
+    for seed, _, rows, repair in repairs(range(part * SEEDS, (part + 1) * SEEDS)):
         writes = undo(repair, rows.read(KEY))
         if isinstance(writes, str):
             assert writes == AS_BEFORE, f"seed {seed}: {writes}"  # behind a tombstone: no effect
@@ -142,11 +136,7 @@ def test_the_row_is_as_it_was_before_the_repair(part: int) -> None:
 
 def test_after_a_users_write_it_is_refused() -> None:
     refused = 0
-    for seed in range(SEEDS):
-        dice, rows = random.Random(seed), table()
-        repair = repaired(dice, rows)
-        if repair is None:
-            continue
+    for seed, dice, rows, repair in repairs(range(SEEDS)):
         left = rows.read(KEY)
         rows.apply(a_user(dice))
         if rows.read(KEY) != left:
@@ -157,10 +147,8 @@ def test_after_a_users_write_it_is_refused() -> None:
 
 def test_a_users_write_between_the_read_and_the_undo_stays() -> None:
     raced = 0
-    for seed in range(SEEDS):
-        dice, rows = random.Random(seed), table()
-        repair = repaired(dice, rows)
-        writes = "" if repair is None else undo(repair, rows.read(KEY))
+    for seed, dice, rows, repair in repairs(range(SEEDS)):
+        writes = undo(repair, rows.read(KEY))
         if isinstance(writes, str):
             continue
         user = a_user(dice)

@@ -19,11 +19,11 @@ from reconcilers.words.model import KeyValue, Kind, Row, Slot, Suspect, Wake
 from streaming.pipeline.repair_task import repair_task
 from streaming.pipeline.worker import Connections, Job
 from streaming.settings import Settings
-from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
 from streaming.steps.turns import CONFIRMED_TOGETHER
 from tests.builders.clocks import Host, OneNode
+from tests.builders.examining import examiner
 from tests.builders.permits import unpaused
 from tests.builders.rows import (
     DELAY,
@@ -43,7 +43,6 @@ from tests.fakes.checkpoints.memory import (
 )
 from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.fakes.memory_tables import MemoryTables
-from tests.unit.rows.test_examine import RULES
 
 HOUR = 3600.0
 ADMISSION, C, ROWS, TRUTH, MEMORY, INTENT, WRITE = (
@@ -91,16 +90,10 @@ class Worker:
         return now
 
     def examiner(self, _job: Job, projection: Projection) -> Examiner:
-        confirmer = Confirmer(FAMILY, projection, self.tables, MemoryLineage())
-        return Examiner(
-            FAMILY,
-            projection,
-            self.tables,
-            confirmer,
-            self.journal,
-            self.published.extend,
-            self.clock,
-            RULES,
+        return examiner(
+            *(FAMILY, projection, self.tables, MemoryLineage(), self.journal),
+            publish=self.published.extend,
+            clock=self.clock,
         )
 
     def share(self, admission: Admission) -> list[Outcome]:
@@ -208,20 +201,19 @@ def test_what_is_being_written_then_is_stamped_by_the_clock_before(when: str) ->
 def test_a_clock_that_has_gone_wrong_before_the_share_is_measured_and_all_is_held(
     by: float,
 ) -> None:
-    """As on a host that is not the driver's: its admission knows of nothing."""
+    """As on a host that is not the driver's: its admission knows of nothing.
+
+    So it is where the clock was wrong from the first.
+    """
     worker = stepping(ADMISSION, by)
     (told,) = worker.share(Admission())
     assert told.finding is not None
     assert told.finding.state is State.HELD
     assert told.finding.told.endswith(f"; held: the clock of a differs from ours by {-by:.1f} s")
     assert worker.tables.applied == []
-
-
-def test_a_clock_that_is_wrong_from_the_first_is_known_at_the_first_share() -> None:
-    worker = Worker(lambda _point: None, Host(ahead=HOUR))
-    (told,) = worker.share(Admission())
-    assert told.finding is not None
-    assert told.finding.state is State.HELD
+    (at_once,) = Worker(lambda _point: None, Host(ahead=by)).share(Admission())
+    assert at_once.finding is not None
+    assert at_once.finding.state is State.HELD
 
 
 def test_what_came_back_is_repaired_when_the_clocks_have_been_measured_anew() -> None:

@@ -37,16 +37,48 @@ def kind(one: Seen) -> Kind | None:
     return found.kind if found is not None else None
 
 
-def test_equal_rows_agree() -> None:
-    assert difference(seen(row(), truth())) is None
+OTHER = truth(messageid=OTHER_ID)
+HEADLESS = truth(headercontent=None)
+KINDS: dict[str, tuple[Seen, Kind | None]] = {
+    "equal rows": (seen(row(), truth()), None),
+    "nothing on both sides": (seen(None), None),
+    "other write times": (seen(row(at=1), truth(at=2)), None),
+    "a missing row": (seen(None, truth()), Kind.MISSING_ROW),
+    "an extra row": (seen(row()), Kind.EXTRA_ROW),
+    "a partial row without truth": (seen(partial(flagseen=True)), Kind.EXTRA_ROW),
+    "a row at another UID": (seen(row(uid=8)), Kind.EXTRA_ROW),
+    "two truth rows": (seen(row(), truth(), OTHER), Kind.DUPLICATE_UID),
+    "two truth rows, none listed": (seen(None, truth(), OTHER), Kind.DUPLICATE_UID),
+    "two, one of them incomplete": (
+        seen(row(), truth(), truth(messageid=OTHER_ID, modseq=None)),
+        Kind.INCOMPLETE_TRUTH_ROW,
+    ),
+    "two, both incomplete in the same": (
+        seen(row(headercontent=None), HEADLESS, truth(headercontent=None, messageid=OTHER_ID)),
+        Kind.INCOMPLETE_TRUTH_ROW,
+    ),
+    **{
+        f"incomplete, and {name} differs": (
+            seen(row({"headercontent": None, name: CHANGED[name]}), HEADLESS),
+            Kind.INCOMPLETE_TRUTH_ROW,
+        )
+        for name in ("flagseen", "messageid", "userflags")
+    },
+    **{
+        f"incomplete in both, {name} too, which sums need": (
+            seen(
+                row({"headercontent": None, name: None}), truth({"headercontent": None, name: None})
+            ),
+            Kind.INCOMPLETE_TRUTH_ROW,
+        )
+        for name in ("fullcontentoctets", "flagseen")
+    },
+}
 
 
-def test_nothing_on_both_sides_agrees() -> None:
-    assert difference(seen(None)) is None
-
-
-def test_write_times_are_not_compared() -> None:
-    assert difference(seen(row(at=1), truth(at=2))) is None
+@pytest.mark.parametrize(("one", "expected"), KINDS.values(), ids=KINDS)
+def test_what_is_wrong_at_a_slot(one: Seen, expected: Kind | None) -> None:
+    assert kind(one) is expected
 
 
 def test_the_table_of_changes_names_every_copied_column() -> None:
@@ -87,24 +119,6 @@ def test_several_differing_cells_come_in_schema_order() -> None:
     assert differing_columns(PROJECTION, truth(), wrong) == columns
 
 
-def test_a_missing_row() -> None:
-    assert kind(seen(None, truth())) is Kind.MISSING_ROW
-
-
-def test_an_extra_row() -> None:
-    assert kind(seen(row())) is Kind.EXTRA_ROW
-
-
-def test_a_partial_row_without_truth_is_extra_too() -> None:
-    assert kind(seen(partial(flagseen=True))) is Kind.EXTRA_ROW
-
-
-def test_a_row_at_another_uid_is_not_the_same_row() -> None:
-    """A wrong UID is two findings: nothing at the right one, too much at the wrong one."""
-    assert kind(seen(None, truth())) is Kind.MISSING_ROW
-    assert kind(seen(row(uid=8))) is Kind.EXTRA_ROW
-
-
 @pytest.mark.parametrize("column", FAMILY.truth.required)
 @pytest.mark.parametrize("actual", [None, row()], ids=["row missing", "row there"])
 def test_a_truth_row_without_a_required_cell_is_incomplete(column: str, actual: Row | None) -> None:
@@ -127,34 +141,9 @@ def test_a_row_that_lacks_the_same_cell_in_both_tables_is_a_fact_of_its_own(colu
     assert found == Difference(Kind.INCOMPLETE_IN_BOTH, (column,))
 
 
-@pytest.mark.parametrize("column", ["fullcontentoctets", "flagseen"])
-def test_what_lacks_a_cell_that_sums_need_cannot_be_counted(column: str) -> None:
-    lacks = {"headercontent": None, column: None}
-    assert kind(seen(row(lacks), truth(lacks))) is Kind.INCOMPLETE_TRUTH_ROW
-
-
-def test_an_incomplete_row_that_differs_otherwise_is_one_of_the_truth() -> None:
-    headless = truth(headercontent=None)
-    for other in ({"flagseen": False}, {"messageid": OTHER_ID}, {"userflags": frozenset({"x"})}):
-        actual = row({"headercontent": None, **other})
-        assert kind(seen(actual, headless)) is Kind.INCOMPLETE_TRUTH_ROW
-    twin = truth(headercontent=None, messageid=OTHER_ID)
-    assert kind(seen(row(headercontent=None), headless, twin)) is Kind.INCOMPLETE_TRUTH_ROW
-
-
 @pytest.mark.parametrize("column", ["threadid", "save_date", "flaguser", "flagseen"])
 def test_other_cells_may_be_null(column: str) -> None:
     assert not is_incomplete(FAMILY, truth({column: None}))
-
-
-def test_two_truth_rows_that_claim_one_uid() -> None:
-    assert kind(seen(row(), truth(), truth(messageid=OTHER_ID))) is Kind.DUPLICATE_UID
-    assert kind(seen(None, truth(), truth(messageid=OTHER_ID))) is Kind.DUPLICATE_UID
-
-
-def test_an_incomplete_one_of_two_claims_is_told_first() -> None:
-    other = truth(messageid=OTHER_ID, modseq=None)
-    assert kind(seen(row(), truth(), other)) is Kind.INCOMPLETE_TRUTH_ROW
 
 
 def test_a_truth_row_that_does_not_belong_in_the_projection_wants_no_row() -> None:

@@ -1,4 +1,4 @@
-"""Step 5's reads: in which order, what is asked of lineage, and when nobody is asked."""
+"""Step 5's reads: in which order, what is asked of lineage, and what is known of a slot then."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ import pytest
 
 from reconcilers.declared.family import Family, Projection
 from reconcilers.rows.deletes import ProjectionDelete, TruthDelete
-from reconcilers.rows.memory import NOTHING_REMEMBERED, Entry
-from reconcilers.rows.seen import Seen
+from reconcilers.rows.memory import NOTHING_REMEMBERED, Entry, Memory
+from reconcilers.rows.seen import (
+    Seen,
+    SlotRows,
+    claimants,
+    is_one_sided,
+    outlived_its_delete,
+    seen_at,
+)
 from reconcilers.words.errors import Refused
-from reconcilers.words.model import KeyValue, Kind, Row, Slot, Suspect
+from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect
 from streaming.steps.confirm import Confirmer, Unreadable
 from tests.builders.indexes import APPLICABLE, DELETED, INDEXED, LISTS, THERE
+from tests.builders.judging import NEAR
 from tests.builders.rows import (
     DELAY,
     FAMILY,
@@ -106,6 +114,10 @@ def confirm(
 ) -> list[Seen]:
     kept = MemoryLineage() if lineage is None else lineage
     return Confirmer(family, projection, tables, kept, DELAY).read(suspects)
+
+
+def only_listed() -> RecordingTables:
+    return RecordingTables(rows={PROJECTION.name: {SLOT: row()}})
 
 
 def both(cell: Row | None = None, wanted: Row | None = None) -> RecordingTables:
@@ -199,17 +211,14 @@ def test_what_a_look_had_found_is_handed_on() -> None:
 # --- what is remembered is asked for only where it decides ---------------------------------------
 
 
-def test_where_both_sides_have_the_row_nobody_asks_what_is_remembered() -> None:
+@pytest.mark.parametrize("tables", [both(row(flagseen=False)), RecordingTables()])
+def test_where_both_sides_have_the_row_or_neither_nobody_asks_what_is_remembered(
+    tables: RecordingTables,
+) -> None:
     lineage = AskedLineage()
-    (seen,) = confirm(both(row(flagseen=False)), suspect(SLOT, MESSAGE_ID), lineage=lineage)
+    (seen,) = confirm(tables, suspect(SLOT, MESSAGE_ID), lineage=lineage)
     assert lineage.asked == []
     assert seen.memory == NOTHING_REMEMBERED
-
-
-def test_where_neither_has_it_nobody_asks_either() -> None:
-    lineage = AskedLineage()
-    confirm(RecordingTables(), suspect(SLOT, MESSAGE_ID), lineage=lineage)
-    assert lineage.asked == []
 
 
 def remembering() -> AskedLineage:
@@ -240,8 +249,7 @@ def remembering() -> AskedLineage:
 
 
 def test_a_row_that_only_the_list_has_is_seen_with_all_that_is_remembered() -> None:
-    tables = RecordingTables(rows={PROJECTION.name: {SLOT: row()}})
-    (seen,) = confirm(tables, suspect(SLOT, MESSAGE_ID), lineage=remembering())
+    (seen,) = confirm(only_listed(), suspect(SLOT, MESSAGE_ID), lineage=remembering())
     memory = seen.memory
     assert (memory.known, memory.unsure) == (slots(7), slots(8))
     assert memory.complete_at == LONG_AGO + HALF + SECOND
@@ -263,8 +271,7 @@ def test_a_row_that_only_the_truth_has_is_seen_with_its_memory_too() -> None:
 def test_what_was_recorded_before_watching_began_completes_no_memory() -> None:
     lineage = remembering()
     lineage.watch_from(LONG_AGO + 2 * SECOND)
-    tables = RecordingTables(rows={PROJECTION.name: {SLOT: row()}})
-    (seen,) = confirm(tables, suspect(SLOT, MESSAGE_ID), lineage=lineage)
+    (seen,) = confirm(only_listed(), suspect(SLOT, MESSAGE_ID), lineage=lineage)
     assert seen.memory.known == slots(7)
     assert seen.memory.complete_at is None
 
@@ -272,8 +279,7 @@ def test_what_was_recorded_before_watching_began_completes_no_memory() -> None:
 def test_the_memory_of_all_claimants_counts() -> None:
     lineage = remembering()
     lineage.remember([Entry(OTHER_ID, Slot(MAILBOX, 11), in_truth=True)])
-    tables = RecordingTables(rows={PROJECTION.name: {SLOT: row()}})
-    (seen,) = confirm(tables, suspect(SLOT, MESSAGE_ID, OTHER_ID), lineage=lineage)
+    (seen,) = confirm(only_listed(), suspect(SLOT, MESSAGE_ID, OTHER_ID), lineage=lineage)
     assert sorted(lineage.asked) == sorted([MESSAGE_ID, OTHER_ID])
     assert seen.memory.known == slots(7, 11)
     assert seen.memory.complete_at is None
@@ -314,3 +320,125 @@ def test_the_list_and_the_truth_are_no_index(refusing: str) -> None:
         with pytest.raises(Refused) as refused:
             confirm(tables, suspect(projection=projection), family=family, projection=projection)
         assert not isinstance(refused.value, Unreadable)
+
+
+# --- what one look knows of a slot, from what was read --------------------------------------------
+
+TOLERANCE = 10 * SECOND
+HERE = truth()
+SIBLING = truth(uid=8)
+ELSEWHERE = truth(mailboxid=OTHER_MAILBOX)
+
+
+def test_a_look_that_read_one_side_only_has_asked_nobody() -> None:
+    assert Seen(SLOT, None, ()) == Seen(
+        SLOT,
+        None,
+        (),
+        consulted=frozenset(),
+        memory=NOTHING_REMEMBERED,
+        present=frozenset(),
+        suspected=None,
+        listed=False,
+    )
+
+
+def read(actual: Row | None, *truths: Row, listed: Row | None = None) -> SlotRows:
+    return SlotRows(actual, listed, frozenset({MESSAGE_ID}), truths)
+
+
+def seen(rows: SlotRows, memory: Memory = NOTHING_REMEMBERED) -> Seen:
+    return seen_at(FAMILY, suspect(SLOT, MESSAGE_ID), rows, memory, TOLERANCE)
+
+
+# --- claimants -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("named", "listed", "remembered", "claiming"),
+    [
+        ([], None, [], []),
+        ([OTHER_ID], row(), [THIRD_ID], [MESSAGE_ID, OTHER_ID, THIRD_ID]),
+        ([OTHER_ID], row(messageid=None), [], [OTHER_ID]),
+    ],
+    ids=["nothing is known", "events, the row and memory", "a row that names no message"],
+)
+def test_who_may_claim_a_slot(
+    named: list[UUID], listed: Row | None, remembered: list[UUID], claiming: list[UUID]
+) -> None:
+    entries = [Entry(each, SLOT, in_truth=True) for each in remembered]
+    assert claimants(FAMILY, suspect(SLOT, *named), listed, entries) == set(claiming)
+
+
+# --- is_one_sided --------------------------------------------------------------------------------
+
+
+ONE_SIDED = {
+    "neither": (read(None), False),
+    "both": (read(row(), HERE), False),
+    "projection only": (read(row()), True),
+    "truth only": (read(None, HERE), True),
+    "the truth's row is of another uid": (read(row(), SIBLING), True),
+    "the truth's row is in another mailbox": (read(row(), ELSEWHERE), True),
+    "other rows of the message": (read(None, SIBLING, ELSEWHERE), False),
+}
+
+
+@pytest.mark.parametrize(("rows", "expected"), ONE_SIDED.values(), ids=ONE_SIDED)
+def test_memory_is_asked_where_one_side_alone_has_the_row(rows: SlotRows, expected: bool) -> None:
+    assert is_one_sided(FAMILY, SLOT, rows) is expected
+
+
+# --- seen_at -------------------------------------------------------------------------------------
+
+
+def test_only_rows_of_this_mailbox_and_uid_claim_it() -> None:
+    one = seen(read(row(), HERE, SIBLING, ELSEWHERE))
+    assert one.truths == (HERE,)
+    assert one.present == slots(7, 8)
+
+
+def test_what_was_read_asked_and_remembered_is_kept() -> None:
+    memory = Memory(known=slots(7))
+    rows = SlotRows(row(), row(), frozenset({MESSAGE_ID, OTHER_ID}), ())
+    one = seen_at(FAMILY, suspect(SLOT, suspected=Kind.EXTRA_ROW), rows, memory, TOLERANCE)
+    assert (one.slot, one.actual, one.memory) == (SLOT, rows.actual, memory)
+    assert (one.consulted, one.suspected) == (rows.claimants, Kind.EXTRA_ROW)
+    assert one.listed  # of an index, whether the message is
+    assert not seen(read(None)).listed
+
+
+def test_a_row_that_only_outlived_its_delete_is_not_present_but_claims_its_slot() -> None:
+    memory = Memory(range_deletes=frozenset({LONG_AGO - SECOND}))
+    one = seen(read(None, HERE, truth(uid=8, at=LONG_AGO + 3600 * SECOND)), memory)
+    assert one.present == slots(8)
+    assert one.truths == (HERE,)
+
+
+def test_a_row_that_is_older_than_a_delete_accounts_for_one() -> None:
+    """A truth that was restored has it again; it is there, as any other."""
+    memory = Memory(range_deletes=frozenset({LONG_AGO - 3600 * SECOND, LONG_AGO + 3600 * SECOND}))
+    one = seen(read(None, HERE, truth(uid=8, at=LONG_AGO + 7200 * SECOND)), memory)
+    assert len(one.present) == 2
+    assert list(one.memory.sibling_deletes.values()) == [{LONG_AGO + 3600 * SECOND}]
+
+
+# --- outlived_its_delete -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("apart", [0, TOLERANCE, -TOLERANCE, TOLERANCE + 1, -TOLERANCE - 1])
+def test_as_near_as_two_clocks_may_differ(apart: Micros) -> None:
+    memory = Memory(range_deletes=frozenset({LONG_AGO + apart}))
+    assert outlived_its_delete(HERE, memory, TOLERANCE) is (abs(apart) <= TOLERANCE)
+
+
+def test_a_delete_that_named_its_uid_or_was_of_the_projection_says_nothing_here() -> None:
+    assert not outlived_its_delete(
+        HERE, Memory(row_deletes=NEAR, projection_deletes=NEAR), TOLERANCE
+    )
+
+
+def test_one_cell_that_is_near_is_enough() -> None:
+    memory = Memory(range_deletes=frozenset({LONG_AGO + 3600 * SECOND}))
+    late = row(written={"flagseen": LONG_AGO + 3600 * SECOND + TOLERANCE})
+    assert outlived_its_delete(late, memory, TOLERANCE)

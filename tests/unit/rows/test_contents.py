@@ -5,45 +5,34 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 
 from reconcilers.declared.families.message import MESSAGE
-from reconcilers.declared.family import bind, keeping
-from reconcilers.rows.confirm import judge
-from reconcilers.rows.decision import ACCEPTABLE
-from reconcilers.rows.evidence import ContentFound, by_content, heard_since_written
-from reconcilers.rows.memory import Memory, merged
+from reconcilers.declared.family import Family, Projection, bind, keeping
+from reconcilers.rows.memory import Memory
 from reconcilers.rows.seen import Seen
 from reconcilers.words.errors import ReadFailed, Refused
 from reconcilers.words.model import (
     KeyValue,
     Kind,
-    Micros,
     Repair,
     Report,
     Row,
-    Slot,
     Verdict,
 )
 from streaming.settings import CassandraSettings
 from streaming.steps.contents import Contents
 from streaming.tables.contents import ContentTables
 from tests.builders.indexes import DELETED
+from tests.builders.judging import NEAR
 from tests.builders.rows import (
     DELAY,
     FAMILY,
-    LONG_AGO,
-    MAILBOX,
     MESSAGE_ID,
-    MOMENT,
-    NOW,
     OTHER_ID,
     PROJECTION,
     SCHEMA,
-    SECOND,
-    partial,
     row,
     seen,
     truth,
@@ -53,14 +42,7 @@ from tests.builders.slots import slots
 CONTENT = {"messageid": "timeuuid"}
 BOTH = {"messagev2": CONTENT, "messagev3": CONTENT}
 WITH_CONTENT = bind(keeping(MESSAGE, ()), SCHEMA | BOTH)
-HEARD = frozenset({LONG_AGO + DELAY})
-TWICE = HEARD | {LONG_AGO + 2 * DELAY}
 AMBIGUOUS = Report(Kind.AMBIGUOUS_RANGE_DELETE, "which one its user meant is not known")
-EIGHT = Slot(MAILBOX, 8)
-
-
-def orphan(memory: Memory) -> Seen:
-    return seen(row(), memory=memory)
 
 
 # --- which tables --------------------------------------------------------------------------------
@@ -83,138 +65,6 @@ def test_content_is_read_where_all_its_tables_are_known(
     tables: Mapping[str, dict[str, str]], read: tuple[str, ...]
 ) -> None:
     assert bind(keeping(MESSAGE, ()), SCHEMA | dict(tables)).truth.contents == read
-
-
-# --- a delete that could have taken the row ------------------------------------------------------
-
-
-@pytest.mark.parametrize(("after", "heard"), [(-2 * DELAY - 1, False), (-2 * DELAY, True)])
-def test_a_delete_takes_what_was_written_before_it(after: int, *, heard: bool) -> None:
-    """The list's row is written up to a delay after the truth's, by another clock."""
-    memory = Memory(slots(7), range_deletes=frozenset({LONG_AGO + after}))
-    assert heard_since_written(FAMILY, orphan(memory), DELAY) is heard
-
-
-def test_the_oldest_cell_says_when_a_row_was_written() -> None:
-    memory = Memory(slots(7), range_deletes=HEARD)
-    flagged = row(at=NOW, written={"internaldate": LONG_AGO})
-    assert heard_since_written(FAMILY, seen(flagged, memory=memory), DELAY)
-    assert not heard_since_written(FAMILY, seen(row(at=NOW), memory=memory), DELAY)
-
-
-def test_a_late_change_of_a_flag_leaves_no_row_that_needs_a_delete_of_its_own() -> None:
-    """Its user flags an orphan long after the delete; the repair takes the row, and this comes."""
-    memory = Memory(slots(7), range_deletes=HEARD)
-    stray = row(at=NOW, messageid=None)
-    assert heard_since_written(FAMILY, seen(stray, memory=memory), DELAY)
-    assert not heard_since_written(FAMILY, seen(stray, memory=Memory(slots(7))), DELAY)
-
-
-def test_a_row_without_write_times_is_of_any_age() -> None:
-    keys = Row({"mailboxid": MAILBOX, "uid": 7})
-    assert heard_since_written(FAMILY, seen(keys, memory=Memory(range_deletes=HEARD)), DELAY)
-    assert not heard_since_written(FAMILY, seen(keys), DELAY)
-
-
-@pytest.mark.parametrize(
-    ("which", "before", "meant"),
-    [
-        ("projection_deletes", 2 * DELAY, True),
-        ("projection_deletes", 2 * DELAY + 1, False),
-        ("row_deletes", -DELAY, True),  # perhaps of the whole partition: the row was there by then
-        ("row_deletes", 1 - DELAY, False),
-    ],
-)
-def test_a_delete_of_an_older_row_at_its_key_meant_that_one(
-    which: str, before: Micros, *, meant: bool
-) -> None:
-    """So it is where a UID is given out again, or where we have removed a wrong row."""
-    written = NOW - 200 * SECOND
-    heard: dict[str, Any] = {which: frozenset({written - before})}
-    memory = Memory(slots(7, 8), range_deletes=frozenset({NOW - 100 * SECOND}), **heard)
-    answer = judge(FAMILY, PROJECTION, seen(row(at=written), memory=memory), MOMENT)
-    assert isinstance(answer, Repair if meant else Report)
-    assert not isinstance(answer, Repair) or not answer.rests_on_memory
-    unheard = replace(memory, range_deletes=frozenset())
-    heard_at_all = heard_since_written(FAMILY, seen(row(at=written), memory=unheard), DELAY)
-    assert heard_at_all is (before <= 2 * DELAY)
-
-
-def test_of_a_row_that_names_no_message_any_delete_is_its_own() -> None:
-    memory = Memory(slots(7), projection_deletes=frozenset({1}))
-    stray = seen(partial(flagseen=True), memory=memory)
-    assert isinstance(judge(FAMILY, PROJECTION, stray, MOMENT), Repair)
-
-
-# --- something was missed (A3) -------------------------------------------------------------------
-
-
-def test_one_message_that_contradicts_makes_no_memory_whole() -> None:
-    whole, contradicted = Memory(slots(7), complete_at=0), Memory(complete_at=0)
-    assert merged(Slot(MAILBOX, 7), [whole, contradicted]).complete_at == 0
-    contradicted = replace(contradicted, range_deletes=HEARD)
-    assert contradicted.contradicted
-    assert merged(Slot(MAILBOX, 7), [whole, contradicted]).complete_at is None
-
-
-# --- what content settles ------------------------------------------------------------------------
-
-SETTLED = {
-    "nothing is remembered of it": Memory(range_deletes=HEARD),
-    "it alone is remembered": Memory(slots(7), range_deletes=HEARD),
-    "another had ended before the row was written": Memory(
-        slots(7, 8), range_deletes=HEARD, sibling_deletes={EIGHT: frozenset({1})}
-    ),
-    "lost before memory was whole": Memory(
-        slots(7), complete_at=LONG_AGO, range_deletes=HEARD, lost_before=slots(7)
-    ),
-}
-LOST = {
-    "one delete for two rows": Memory(slots(7, 8), range_deletes=HEARD),
-    "two deletes for two rows": Memory(slots(7, 8), range_deletes=TWICE),
-    "one delete that was sent again": Memory(
-        slots(7, 8), range_deletes=frozenset({LONG_AGO, LONG_AGO + SECOND})
-    ),
-    "another was read before memory began anew": Memory(
-        slots(7, 8), range_deletes=TWICE, lost_before=slots(8)
-    ),
-    "the other had ended, and the truth had it after that": Memory(
-        slots(7, 8), range_deletes=HEARD, sibling_deletes={EIGHT: frozenset({1})}, had={EIGHT: NOW}
-    ),
-    "the other is not sure": Memory(slots(7), slots(8), range_deletes=HEARD),
-    "two deletes, both for the other": Memory(
-        slots(7, 8), range_deletes=TWICE, sibling_deletes={EIGHT: TWICE}
-    ),
-    "two deletes for three rows": Memory(slots(7, 8, 9), range_deletes=TWICE),
-    "read before memory began anew": Memory(slots(7), range_deletes=TWICE, lost_before=slots(7)),
-}
-
-
-@pytest.mark.parametrize("memory", SETTLED.values(), ids=SETTLED.keys())
-def test_a_row_of_which_nothing_is_left_goes(memory: Memory) -> None:
-    verdict = by_content(FAMILY, orphan(memory), ContentFound.GONE, AMBIGUOUS, DELAY)
-    assert isinstance(verdict, Repair)
-    assert verdict.difference.kind is Kind.EXTRA_ROW
-    assert verdict.rests_on_memory
-    assert verdict.sentence == (
-        f"messages: mailbox {MAILBOX} UID 7 is not in the truth; a delete of its message here was"
-        " heard, and the message's content is gone"
-    )
-
-
-@pytest.mark.parametrize("memory", LOST.values(), ids=LOST.keys())
-def test_a_row_that_a_delete_took_with_others_is_the_last_trace(memory: Memory) -> None:
-    verdict = by_content(FAMILY, orphan(memory), ContentFound.GONE, AMBIGUOUS, DELAY)
-    assert isinstance(verdict, Report)
-    assert verdict.kind is Kind.CONTENT_LOST
-    assert verdict.kind in ACCEPTABLE
-    assert f"the content of message {MESSAGE_ID} is gone" in verdict.sentence
-
-
-@pytest.mark.parametrize("content", [ContentFound.KEPT, ContentFound.NOT_KNOWN])
-@pytest.mark.parametrize("memory", [*SETTLED.values(), *LOST.values()])
-def test_what_can_be_read_stays(memory: Memory, content: ContentFound) -> None:
-    assert by_content(FAMILY, orphan(memory), content, AMBIGUOUS, DELAY) is AMBIGUOUS
 
 
 # --- when it is asked for ------------------------------------------------------------------------
@@ -243,22 +93,24 @@ class Asked:
         return Contents(WITH_CONTENT, self, self, DELAY).settle(PROJECTION, one, verdict)
 
 
-EXPUNGED = orphan(SETTLED["nothing is remembered of it"])
-
-
-def test_the_truth_is_asked_once_more_before_content_is() -> None:
-    asked = Asked()
-    assert isinstance(asked.settle(EXPUNGED), Repair)
-    assert asked.order == ["truth", "content"]
+EXPUNGED = seen(row(), memory=Memory(range_deletes=NEAR))
 
 
 @pytest.mark.parametrize(
-    ("asked", "order"),
-    [(Asked(placed=True), ["truth"]), (Asked(kept=frozenset({MESSAGE_ID})), ["truth", "content"])],
-    ids=["in another mailbox", "not deleted yet"],
+    ("asked", "order", "becomes"),
+    [
+        (Asked(), ["truth", "content"], Repair),
+        (Asked(placed=True), ["truth"], Report),
+        (Asked(kept=frozenset({MESSAGE_ID})), ["truth", "content"], Report),
+    ],
+    ids=["nowhere", "in another mailbox", "not deleted yet"],
 )
-def test_a_message_that_is_somewhere_is_kept(asked: Asked, order: list[str]) -> None:
-    assert asked.settle(EXPUNGED) is AMBIGUOUS
+def test_the_truth_is_asked_once_more_before_content_is(
+    asked: Asked, order: list[str], becomes: type
+) -> None:
+    answer = asked.settle(EXPUNGED)
+    assert isinstance(answer, becomes)
+    assert (answer is AMBIGUOUS) is (becomes is Report)
     assert asked.order == order
 
 
@@ -286,22 +138,19 @@ def test_content_is_asked_for_where_a_delete_was_heard_and_nothing_else_helps(
     assert asked.order == []
 
 
-def test_an_index_names_no_message() -> None:
-    asked = Asked()
-    contents = Contents(WITH_CONTENT, asked, asked, DELAY)
-    assert contents.settle(DELETED, EXPUNGED, AMBIGUOUS) is AMBIGUOUS
-    assert asked.order == []
-
-
-def test_where_no_table_of_content_is_known_nothing_is_asked(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize(
+    ("family", "projection", "told"),
+    [(WITH_CONTENT, DELETED, ""), (FAMILY, PROJECTION, "not those that this version knows")],
+    ids=["an index names no message", "no table of content is known"],
+)
+def test_where_there_is_no_content_to_ask_for_nothing_is_asked(
+    family: Family, projection: Projection, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked = Asked()
-    assert (
-        Contents(FAMILY, asked, asked, DELAY).settle(PROJECTION, EXPUNGED, AMBIGUOUS) is AMBIGUOUS
-    )
+    contents = Contents(family, asked, asked, DELAY)
+    assert contents.settle(projection, EXPUNGED, AMBIGUOUS) is AMBIGUOUS
     assert asked.order == []
-    assert "its tables are not those that this version knows" in caplog.text
+    assert told in caplog.text
 
 
 @pytest.mark.parametrize("error", [Refused("no SELECT"), ReadFailed("too many tombstones")])

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from reconcilers.counters.open_message import open_message
 from reconcilers.declared.writes import SetCells, Write
 from reconcilers.limits.gate import Admission
-from reconcilers.rows.decision import accepted
 from reconcilers.rows.deletes import ProjectionDelete, TruthDelete
-from reconcilers.rows.finding import Action, Attempts, Finding, State
+from reconcilers.rows.finding import Action, State
 from reconcilers.rows.memory import Entry
 from reconcilers.words.errors import Refused
 from reconcilers.words.key import WHOLE_TABLE
-from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.words.model import Kind, Micros, Row, Slot
 from reconcilers.words.waiting import Wait, Waiting
-from streaming.steps.confirm import Confirmer
-from streaming.steps.examine import Examiner, Rules
 from streaming.steps.outcome import Outcome
+from streaming.steps.recorder import LONGEST
 from streaming.steps.repair import WAITS
-from tests.builders.permits import permit
+from tests.builders import examining
+from tests.builders.examining import Stream, became, kind_of, stream
 from tests.builders.rows import (
     DELAY,
     FAMILY,
@@ -35,94 +34,15 @@ from tests.builders.rows import (
     PROJECTION,
     SECOND,
     SLOT,
+    partial,
     row,
     truth,
 )
-from tests.builders.slots import uid_of
-from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
+from tests.contract.making import a_finding
 from tests.fakes.memory_tables import MemoryTables
 
-SHADOW = 10 * SECOND
-RULES = Rules(
-    DELAY,
-    heard_within=0,
-    recheck_interval=3600 * SECOND,
-    attempts=Attempts(3, apart=DELAY),
-    empty_truth_min_rows=10,
-)
-OPEN = Admission()
-
-
-@dataclass
-class Stream:
-    """An examiner with everything around it in memory; each batch is a delay after the last.
-
-    ``ended`` are the findings that were superseded in the last batch.
-    """
-
-    tables: MemoryTables = field(default_factory=MemoryTables)
-    lineage: MemoryLineage = field(default_factory=MemoryLineage)
-    published: list[Wake] = field(default_factory=list)
-    ended: list[State | None] = field(default_factory=list)
-    now: Micros = NOW
-    _batches: int = 0
-
-    def __post_init__(self) -> None:
-        self.journal = MemoryJournal(lambda: self.now)
-
-    def settle(
-        self,
-        kind: Kind,
-        admission: Admission = OPEN,
-        sources: frozenset[KeyValue] = frozenset({MESSAGE_ID}),
-    ) -> Outcome:
-        """One batch with `SLOT` as its only suspect."""
-        self._batches += 1
-        self.now += DELAY + SECOND
-        suspect = Suspect(SLOT, sources, kind, PROJECTION.name, LONG_AGO, suspected=kind)
-        *ended, outcome = self._examiner().examine(
-            [suspect], permit(admission), f"batch {self._batches}"
-        )
-        self.ended = [each.ended for each in ended]
-        return outcome
-
-    def _examiner(self) -> Examiner:
-        confirmation = Confirmer(FAMILY, PROJECTION, self.tables, self.lineage, DELAY)
-        return Examiner(
-            FAMILY,
-            PROJECTION,
-            self.tables,
-            confirmation,
-            self.journal,
-            self._publish,
-            lambda: self.now,
-            RULES,
-        )
-
-    def _publish(self, wakes: Iterable[Wake]) -> None:
-        self.published += wakes
-
-    @property
-    def finding(self) -> Finding | None:
-        """The one that is open."""
-        return self.journal.recall(FAMILY, PROJECTION.name, [SLOT]).get(SLOT)
-
-    def logged(self) -> list[object]:
-        """The states that the journal's log tells, oldest first."""
-        day = datetime.fromtimestamp(NOW / SECOND, UTC).date()
-        return [line["state"] for line in self.journal.log(day)]
-
-
-def stream(*, actual: Row | None = None, wanted: Row | None = None) -> Stream:
-    tables = MemoryTables(
-        truths={} if wanted is None else {MESSAGE_ID: (wanted,)},
-        rows={} if actual is None else {PROJECTION.name: {SLOT: actual}},
-    )
-    return Stream(tables)
-
-
-def kind_of(outcome: Outcome) -> Kind | None:
-    return outcome.finding.kind if outcome.finding is not None else None
+RULES = examining.RULES
+TOO_MANY = Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker repairs: too many"))
 
 
 # --- what nobody can resolve ----------------------------------------------------------------------
@@ -131,21 +51,67 @@ def kind_of(outcome: Outcome) -> Kind | None:
 def test_a_row_that_was_deleted_and_whose_message_nobody_knows_is_reported() -> None:
     one = stream()
     outcome = one.settle(Kind.UNRESOLVED, sources=frozenset())
-    assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.UNRESOLVED)
-    assert one.finding is not None
-    assert "`reconcile sweep`" in one.finding.sentence
+    assert became(outcome) == (Action.REPORT, Kind.UNRESOLVED)
+    assert "`reconcile sweep`" in one.open_finding.sentence
 
 
 def test_of_an_orphan_that_two_messages_may_claim_the_counters_hear_of_both() -> None:
     """It names one, and another is remembered there: once that ended each batch with an error."""
     one = stream(actual=row(messageid=OTHER_ID))
-    one.lineage.remember([Entry(MESSAGE_ID, SLOT, True, LONG_AGO)])
+    one.lineage.remember(KNOWN)
     outcome = one.settle(Kind.EXTRA_ROW, sources=frozenset())
     assert kind_of(outcome) is Kind.ABSENT_WITHOUT_DELETE
-    assert one.finding is not None
-    message = open_message(one.finding)
+    message = open_message(one.open_finding)
     assert message is not None
     assert message.sources == {MESSAGE_ID, OTHER_ID}
+
+
+# --- where all of the truth is remembered -------------------------------------------------------
+
+
+def swept_stream(*, actual: Row | None = None) -> Stream:
+    """All of the truth is remembered, and it has no message."""
+    one = stream(actual=actual)
+    one.lineage.watch_from(LONG_AGO)
+    one.lineage.mark_swept(LONG_AGO + SECOND, LONG_AGO)
+    return one
+
+
+def test_where_the_whole_truth_is_remembered_a_row_of_no_message_is_removed() -> None:
+    gone = swept_stream()
+    assert gone.settle(Kind.UNRESOLVED, sources=frozenset()).finding is None
+    assert gone.finding is None
+    one = swept_stream(actual=partial(flagseen=True))
+    outcome = one.settle(Kind.EXTRA_ROW, sources=frozenset())
+    assert became(outcome) == (Action.REPAIR, Kind.EXTRA_ROW)
+    assert len(one.tables.applied) == 1
+
+
+def test_memory_that_began_after_the_sweep_is_not_all_of_the_truth() -> None:
+    one = swept_stream(actual=partial(flagseen=True))
+    one.lineage.watch_from(LONG_AGO + 2 * SECOND)
+    outcome = one.settle(Kind.EXTRA_ROW, sources=frozenset())
+    assert became(outcome) == (Action.REPORT, Kind.UNRESOLVED)
+
+
+@pytest.mark.parametrize("place", [SLOT, FAMILY.whole_group(MAILBOX)], ids=["row", "mailbox"])
+def test_nor_is_it_where_a_row_cannot_be_read(place: Slot) -> None:
+    one = swept_stream(actual=partial(flagseen=True))
+    one.journal.put(a_finding(FAMILY, place, kind=Kind.UNREADABLE, state=State.REPORTED))
+    outcome = one.settle(Kind.EXTRA_ROW, sources=frozenset())
+    assert became(outcome) == (Action.REPORT, Kind.UNRESOLVED)
+    assert not one.tables.applied
+
+
+def test_what_has_come_since_the_slice_was_admitted_is_not_known() -> None:
+    """A slice of many suspects takes a while: what is confirmed last counts from its beginning."""
+    one = swept_stream(actual=partial(flagseen=True, at=NOW - 2 * DELAY))
+    admitted = Admission(frontier=NOW - 2 * DELAY)
+    outcome = one.settle(Kind.EXTRA_ROW, admitted, sources=frozenset())
+    assert outcome.action is Action.LOOK_AGAIN
+    assert not one.tables.applied
+    one.settle(Kind.EXTRA_ROW, replace(admitted, frontier=NOW), sources=frozenset())
+    assert len(one.tables.applied) == 1
 
 
 # --- what a person accepted stays accepted -------------------------------------------------------
@@ -160,29 +126,19 @@ def shadowed() -> Stream:
 
 def test_a_row_that_outlived_its_delete_is_reported_and_not_written() -> None:
     one = shadowed()
-    outcome = one.settle(Kind.MISSING_ROW)
-    assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.SHADOWED_DELETE)
+    assert became(one.settle(Kind.MISSING_ROW)) == (Action.REPORT, Kind.SHADOWED_DELETE)
+    assert one.settle(Kind.MISSING_ROW).action is Action.KEEP  # nobody has accepted it
     assert one.tables.applied == []
 
 
 def test_an_accepted_repair_that_does_not_hold_is_tried_again_and_not_reported() -> None:
     one = shadowed()
-    reported = one.settle(Kind.MISSING_ROW).finding
-    assert reported is not None
-    one.journal.put(accepted(reported, one.now))
-    for attempt in (1, 2, 3):
-        outcome = one.settle(Kind.MISSING_ROW)
-        assert (outcome.action, kind_of(outcome)) == (Action.REPAIR, Kind.MISSING_ROW)
-        assert one.finding is not None
-        assert (one.finding.attempts, one.finding.accepted) == (attempt, True)
-    assert one.settle(Kind.MISSING_ROW).action is Action.STICK
-
-
-def test_a_finding_that_nobody_accepted_is_not_carried_out_at_the_next_look() -> None:
-    one = shadowed()
     one.settle(Kind.MISSING_ROW)
-    assert one.settle(Kind.MISSING_ROW).action is Action.KEEP
-    assert one.tables.applied == []
+    one.accept()
+    for attempt in (1, 2, 3):
+        assert became(one.settle(Kind.MISSING_ROW)) == (Action.REPAIR, Kind.MISSING_ROW)
+        assert (one.open_finding.attempts, one.open_finding.accepted) == (attempt, True)
+    assert one.settle(Kind.MISSING_ROW).action is Action.STICK
 
 
 KNOWN = [Entry(MESSAGE_ID, SLOT, True, LONG_AGO)]
@@ -190,29 +146,25 @@ KNOWN = [Entry(MESSAGE_ID, SLOT, True, LONG_AGO)]
 
 def test_who_let_a_row_be_added_has_not_let_it_be_removed() -> None:
     one = shadowed()
-    reported = one.settle(Kind.MISSING_ROW).finding
-    assert reported is not None
-    one.journal.put(accepted(reported, one.now))
+    one.settle(Kind.MISSING_ROW)
+    one.accept()
     assert one.settle(Kind.MISSING_ROW).action is Action.REPAIR
     one.lineage.remember(KNOWN)
     one.tables.truths.clear()
     one.tables.rows[PROJECTION.name] = {SLOT: row()}
     assert kind_of(one.settle(Kind.EXTRA_ROW)) is Kind.AMBIGUOUS_RANGE_DELETE
     assert SLOT in one.tables.rows[PROJECTION.name]
-    assert one.finding is not None
-    assert not one.finding.accepted
+    assert not one.open_finding.accepted
 
 
 def test_who_let_a_row_be_removed_has_not_let_it_be_added() -> None:
     one = stream(actual=row())
     one.lineage.remember(KNOWN)
     one.lineage.remember_deletes([TruthDelete(MESSAGE_ID, (MAILBOX, None), LONG_AGO - SECOND)])
-    reported = one.settle(Kind.EXTRA_ROW).finding
-    assert reported is not None
-    assert reported.kind is Kind.AMBIGUOUS_RANGE_DELETE
-    one.journal.put(accepted(reported, one.now))
-    held = one.settle(Kind.EXTRA_ROW, Admission(repairs_wait=Waiting(Wait.PAUSE, "paused"))).finding
-    assert held is not None
+    assert kind_of(one.settle(Kind.EXTRA_ROW)) is Kind.AMBIGUOUS_RANGE_DELETE
+    one.accept()
+    one.settle(Kind.EXTRA_ROW, Admission(repairs_wait=Waiting(Wait.PAUSE, "paused")))
+    held = one.open_finding
     assert (held.kind, held.accepted) == (Kind.EXTRA_ROW, True)
     one.tables.rows.clear()
     one.tables.truths[MESSAGE_ID] = (truth(),)
@@ -236,10 +188,9 @@ def test_what_a_user_wrote_since_supersedes_the_repair_and_is_repaired_anew() ->
     one = written_to_since()
     outcome = one.settle(Kind.DIFFERING_CELLS)
     assert (outcome.action, one.ended) == (Action.REPAIR, [State.SUPERSEDED])
-    assert outcome.finding is not None
-    assert one.finding == outcome.finding
-    assert (outcome.finding.attempts, outcome.finding.batch) == (1, "batch 2")
-    assert outcome.finding.found_at == one.now
+    finding = one.open_finding
+    assert outcome.finding == finding
+    assert (finding.attempts, finding.batch, finding.found_at) == (1, "batch 2", one.now)
     assert one.logged() == ["intended", "superseded", "intended"]
     expected = SetCells(PROJECTION, SLOT, LONG_AGO + 5 * SECOND + 1, {"flagseen": True})
     assert one.tables.applied[1:] == [expected]
@@ -247,13 +198,9 @@ def test_what_a_user_wrote_since_supersedes_the_repair_and_is_repaired_anew() ->
 
 def test_a_superseded_repair_ends_even_when_the_next_is_held() -> None:
     one = written_to_since()
-    outcome = one.settle(
-        Kind.DIFFERING_CELLS,
-        Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker repairs: too many")),
-    )
+    outcome = one.settle(Kind.DIFFERING_CELLS, TOO_MANY)
     assert (outcome.action, one.ended) == (Action.KEEP, [State.SUPERSEDED])
-    assert outcome.finding is not None
-    assert outcome.finding.state is State.HELD
+    assert one.open_finding.state is State.HELD
     assert one.finding == outcome.finding
     assert one.logged() == ["intended", "superseded", "held"]
 
@@ -297,23 +244,23 @@ def test_a_superseded_repair_ends_as_such_even_when_the_next_is_refused() -> Non
 @pytest.mark.parametrize("at", [0, -1])
 def test_a_missing_row_whose_truth_has_no_usable_write_time_is_unguardable(at: Micros) -> None:
     one = stream(wanted=truth(at=at))
-    outcome = one.settle(Kind.MISSING_ROW)
-    assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.UNGUARDABLE)
+    first, second = (one.settle(Kind.MISSING_ROW) for _ in range(2))
+    assert became(first) == (Action.REPORT, Kind.UNGUARDABLE)
+    assert second.action is Action.KEEP
     assert one.tables.applied == []
 
 
-def test_what_stays_unguardable_is_logged_once() -> None:
-    one = stream(wanted=truth(at=0))
-    first, second = (one.settle(Kind.MISSING_ROW) for _ in range(2))
-    assert (first.action, second.action) == (Action.REPORT, Action.KEEP)
+def deleted_in_the_listing(*, at: Micros = LONG_AGO) -> Stream:
+    """An orphan that was read in the truth once, and whose own delete was heard."""
+    one = stream(actual=row(at=at))
+    one.lineage.remember(KNOWN)
+    one.lineage.remember_deletes([ProjectionDelete(SLOT, LONG_AGO)])
+    return one
 
 
 def test_an_extra_row_from_the_beginning_of_time_is_unguardable() -> None:
-    one = stream(actual=row(at=0))
-    one.lineage.remember([Entry(MESSAGE_ID, Slot(MAILBOX, uid_of(SLOT)), True, LONG_AGO)])
-    one.lineage.remember_deletes([ProjectionDelete(SLOT, LONG_AGO)])
-    outcome = one.settle(Kind.EXTRA_ROW)
-    assert (outcome.action, kind_of(outcome)) == (Action.REPORT, Kind.UNGUARDABLE)
+    one = deleted_in_the_listing(at=0)
+    assert became(one.settle(Kind.EXTRA_ROW)) == (Action.REPORT, Kind.UNGUARDABLE)
     assert one.tables.applied == []
 
 
@@ -328,24 +275,17 @@ def emptied() -> Stream:
     return one
 
 
-def test_a_mailbox_without_truth_is_reported_once_and_loses_nothing() -> None:
+def test_a_mailbox_without_truth_is_reported_once_and_loses_what_a_person_accepts() -> None:
     one = emptied()
     first, second = (one.settle(Kind.EXTRA_ROW) for _ in range(2))
-    assert (first.action, kind_of(first)) == (Action.REPORT, Kind.MAILBOX_WITHOUT_TRUTH)
-    assert (second.action, kind_of(second)) == (Action.KEEP, Kind.MAILBOX_WITHOUT_TRUTH)
-    assert first.finding is not None
-    assert first.finding.sentence.endswith(
+    assert became(first) == (Action.REPORT, Kind.MAILBOX_WITHOUT_TRUTH)
+    assert became(second) == (Action.KEEP, Kind.MAILBOX_WITHOUT_TRUTH)
+    assert one.open_finding.sentence.endswith(
         "this mailbox has lost most of its truth, or of a part: held for a person"
     )
     assert one.logged() == ["reported"]
     assert one.tables.applied == []
-
-
-def test_what_a_person_accepted_is_removed_though() -> None:
-    one = emptied()
-    reported = one.settle(Kind.EXTRA_ROW).finding
-    assert reported is not None
-    one.journal.put(accepted(reported, one.now))
+    one.accept()
     assert one.settle(Kind.EXTRA_ROW).action is Action.REPAIR
 
 
@@ -368,11 +308,9 @@ def test_what_a_person_accepted_is_removed_though() -> None:
 def test_what_is_not_let_through_is_held_with_the_reason(
     admission: Admission, state: State, ending: str
 ) -> None:
-    one = stream(actual=row())
-    one.lineage.remember([Entry(MESSAGE_ID, Slot(MAILBOX, uid_of(SLOT)), True, LONG_AGO)])
-    one.lineage.remember_deletes([ProjectionDelete(SLOT, LONG_AGO)])
-    finding = one.settle(Kind.EXTRA_ROW, admission).finding
-    assert finding is not None
+    one = deleted_in_the_listing()
+    one.settle(Kind.EXTRA_ROW, admission)
+    finding = one.open_finding
     assert (finding.state, finding.kind) == (state, Kind.EXTRA_ROW)
     assert finding.told.endswith(ending)
     assert one.tables.applied == []
@@ -396,8 +334,8 @@ def alone_lost() -> Stream:
 
 def test_while_the_stream_is_behind_a_removal_on_memory_is_held_and_done_afterwards() -> None:
     one = alone_lost()
-    finding = one.settle(Kind.EXTRA_ROW, BEHIND).finding
-    assert finding is not None
+    one.settle(Kind.EXTRA_ROW, BEHIND)
+    finding = one.open_finding
     assert (finding.state, finding.kind) == (State.HELD, Kind.EXTRA_ROW)
     assert finding.told.endswith(f"of the message was lost in this mailbox; held: {WAIT}")
     assert finding.next_look == one.now + RULES.recheck_interval
@@ -406,24 +344,26 @@ def test_while_the_stream_is_behind_a_removal_on_memory_is_held_and_done_afterwa
     assert one.logged() == ["held", "intended"]
 
 
-def test_while_the_stream_is_behind_a_row_whose_own_delete_was_heard_is_removed() -> None:
-    one = alone_lost()
-    one.lineage.remember_deletes([ProjectionDelete(SLOT, LONG_AGO)])
-    assert one.settle(Kind.EXTRA_ROW, BEHIND).action is Action.REPAIR
-
-
-def test_while_the_stream_is_behind_rows_are_added_and_corrected() -> None:
-    missing, wrong = stream(wanted=truth()), stream(actual=row(flagseen=False), wanted=truth())
-    assert missing.settle(Kind.MISSING_ROW, BEHIND).action is Action.REPAIR
-    assert wrong.settle(Kind.DIFFERING_CELLS, BEHIND).action is Action.REPAIR
+@pytest.mark.parametrize(
+    ("one", "kind"),
+    [
+        (deleted_in_the_listing(), Kind.EXTRA_ROW),
+        (stream(wanted=truth()), Kind.MISSING_ROW),
+        (stream(actual=row(flagseen=False), wanted=truth()), Kind.DIFFERING_CELLS),
+    ],
+    ids=["its own delete was heard", "missing", "differing"],
+)
+def test_while_the_stream_is_behind_what_does_not_rest_on_memory_is_repaired(
+    one: Stream, kind: Kind
+) -> None:
+    assert became(one.settle(kind, BEHIND)) == (Action.REPAIR, kind)
 
 
 def test_while_the_stream_is_behind_a_row_whose_own_delete_was_heard_is_not_re_added() -> None:
     one = stream(wanted=truth())
     one.lineage.remember_deletes([ProjectionDelete(SLOT, LONG_AGO)])
-    outcome = one.settle(Kind.MISSING_ROW, BEHIND)
-    assert outcome.finding is not None
-    assert (outcome.finding.state, outcome.finding.kind) == (State.HELD, Kind.MISSING_ROW)
+    one.settle(Kind.MISSING_ROW, BEHIND)
+    assert (one.open_finding.state, one.open_finding.kind) == (State.HELD, Kind.MISSING_ROW)
     assert one.settle(Kind.MISSING_ROW).action is Action.REPAIR
 
 
@@ -431,17 +371,12 @@ def test_while_the_stream_is_behind_a_row_whose_own_delete_was_heard_is_not_re_a
 
 
 def test_promise_6_a_repaired_key_comes_back_to_be_verified() -> None:
+    """If it never comes back, it is due after four delays."""
     one = stream(actual=row(flagseen=False), wanted=truth())
     assert one.settle(Kind.DIFFERING_CELLS).action is Action.REPAIR
-    assert [(wake.slot, wake.looked_again) for wake in one.published] == [(SLOT, True)]
-    assert [wake.suspected for wake in one.published] == [Kind.DIFFERING_CELLS]
-
-
-def test_a_repair_whose_key_never_comes_back_is_due_after_four_delays() -> None:
-    one = stream(actual=row(flagseen=False), wanted=truth())
-    one.settle(Kind.DIFFERING_CELLS)
-    assert one.finding is not None
-    assert one.finding.next_look == one.now + 4 * DELAY
+    (wake,) = one.published
+    assert (wake.slot, wake.looked_again, wake.suspected) == (SLOT, True, Kind.DIFFERING_CELLS)
+    assert one.open_finding.next_look == one.now + 4 * DELAY
 
 
 def test_what_is_young_comes_back_with_what_was_found_and_says_why() -> None:
@@ -465,10 +400,9 @@ def test_a_slot_that_agrees_names_its_projection_to_the_agenda() -> None:
 def test_an_observer_leaves_a_repair_of_the_live_stream_alone() -> None:
     one = stream(actual=row(flagseen=False), wanted=truth())
     one.settle(Kind.DIFFERING_CELLS)
-    before = one.finding
+    before = one.open_finding
     outcome = one.settle(Kind.DIFFERING_CELLS, Admission(observe=True))
     assert outcome == Outcome(SLOT, Action.NOTHING, None)
-    assert before is not None
     assert one.finding == before
 
 
@@ -478,22 +412,73 @@ def test_an_observer_leaves_a_repair_of_the_live_stream_alone() -> None:
 def test_what_is_held_between_two_attempts_keeps_their_count() -> None:
     """Else it would be tried for ever, a breaker and an attempt by turns."""
     one = stream(wanted=truth())
-    held = Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker repairs: too many"))
     tried = []
     for _ in range(RULES.attempts.most):
         one.settle(Kind.MISSING_ROW)
         one.tables.rows.clear()  # it did not hold
-        one.settle(Kind.MISSING_ROW, held)
-        assert one.finding is not None
-        tried.append((one.finding.state, one.finding.attempts))
+        one.settle(Kind.MISSING_ROW, TOO_MANY)
+        tried.append((one.open_finding.state, one.open_finding.attempts))
     assert tried[:-1] == [(State.HELD, 1), (State.HELD, 2)]
     assert tried[-1] == (State.STUCK, RULES.attempts.most)
 
 
 def test_what_was_never_tried_is_held_without_a_write() -> None:
     one = stream(wanted=truth())
-    one.settle(
-        Kind.MISSING_ROW, Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker repairs: too many"))
-    )
-    assert one.finding is not None
-    assert (one.finding.attempts, one.finding.writes, one.finding.tried_at) == (0, (), 0)
+    one.settle(Kind.MISSING_ROW, TOO_MANY)
+    finding = one.open_finding
+    assert (finding.attempts, finding.writes, finding.tried_at) == (0, (), 0)
+
+
+# --- what waits for a person: after as long again as it has waited, monthly at last ---------------
+
+MONTH: Micros = 30 * 24 * 3600 * 1_000_000
+OBSERVER = Admission(observe=True)
+
+
+def looks_in(one: Stream, span: Micros, kind: Kind, admission: Admission) -> list[Micros]:
+    """How long (µs) after the first look each of the others comes, within ``span``."""
+    one.settle(kind, admission)
+    began, came = one.now, list[Micros]()
+    while one.finding is not None and one.finding.next_look is not None:
+        if one.finding.next_look > began + span:
+            break
+        one.now = one.finding.next_look
+        one.settle(kind, admission)
+        came.append(one.now - began)
+    return came
+
+
+def orphan() -> Stream:
+    one = stream(actual=row())
+    one.lineage.remember(KNOWN)
+    return one
+
+
+@pytest.mark.parametrize("admission", [examining.OPEN, OBSERVER])
+def test_an_orphan_that_nobody_decides_on_is_looked_at_ever_less_often(
+    admission: Admission,
+) -> None:
+    one = orphan()
+    came = looks_in(one, 8 * MONTH, Kind.EXTRA_ROW, admission)
+    assert one.open_finding.kind is Kind.ABSENT_WITHOUT_DELETE
+    assert came[0] >= RULES.recheck_interval
+    assert 14 <= len(came) <= 20
+    assert all(later - sooner <= MONTH + 2 * RULES.delay for sooner, later in pairwise(came))
+    assert LONGEST == MONTH
+
+
+@pytest.mark.parametrize(
+    ("admission", "state", "span", "often"),
+    [
+        (OBSERVER, State.OBSERVED, 8 * MONTH, False),
+        (TOO_MANY, State.HELD, 48 * RULES.recheck_interval, True),
+    ],
+    ids=["an observer would repair it", "a limit holds it"],
+)
+def test_a_missing_row_that_waits_is_looked_at_ever_less_often_unless_a_limit_holds_it(
+    admission: Admission, state: State, span: Micros, *, often: bool
+) -> None:
+    one = stream(wanted=row())
+    came = looks_in(one, span, Kind.MISSING_ROW, admission)
+    assert one.open_finding.state is state
+    assert len(came) > 40 if often else len(came) <= 20

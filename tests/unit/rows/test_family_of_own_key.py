@@ -17,7 +17,7 @@ from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import Family
 from reconcilers.declared.writes import DeleteRow, SetCells
 from reconcilers.rows.deletes import ProjectionDelete, TruthDelete
-from reconcilers.rows.finding import Action, Attempts, Finding, State
+from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.rows.memory import Entry
 from reconcilers.words.key import text_of
 from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
@@ -25,19 +25,17 @@ from streaming.commands.arguments.finding_filter import FindingFilter
 from streaming.commands.person.decisions import RETRY, Desk
 from streaming.commands.person.orders import Orders
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
-from streaming.steps.confirm import Confirmer
-from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look, LookResult
 from streaming.steps.looks import Looks
 from streaming.steps.outcome import Outcome
 from streaming.topics.publishing import suspect_record
+from tests.builders.examining import examiner
 from tests.builders.permits import permit
 from tests.builders.rights import BOB, EVE, LISTING, RIGHTS, SHARED, granted, place, shown
 from tests.builders.rows import DELAY, LONG_AGO, MOMENT, NOW, SECOND
 from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
-RULES = Rules(DELAY, 0, 3600 * SECOND, Attempts(3, apart=DELAY), 10)
 OWN = RIGHTS.key
 
 
@@ -62,17 +60,11 @@ class Ground:
 
     def settle(self, suspect: Suspect) -> list[Outcome]:
         self.now += DELAY + SECOND
-        examiner = Examiner(
-            RIGHTS,
-            LISTING,
-            self.tables,
-            Confirmer(RIGHTS, LISTING, self.tables, self.lineage),
-            self.journal,
-            self.published.extend,
-            lambda: self.now,
-            RULES,
-        )
-        return examiner.examine([suspect], permit(), f"batch {self.now}")
+        return examiner(
+            *(RIGHTS, LISTING, self.tables, self.lineage, self.journal),
+            publish=self.published.extend,
+            clock=lambda: self.now,
+        ).examine([suspect], permit(), f"batch {self.now}")
 
     @property
     def finding(self) -> Finding:

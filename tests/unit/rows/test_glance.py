@@ -101,31 +101,6 @@ def test_what_another_wake_may_mean_too_is_left(mailbox: Mailbox, other: Wake) -
         assert mailbox.glance.at([CHANGE, harmless], LONG_AGO).left == [harmless]
 
 
-@pytest.mark.parametrize(
-    "known",
-    [
-        (),
-        (Entry(MESSAGE_ID, Slot(*KEY), in_truth=False, recorded_at=LONG_AGO),),
-        (Entry(MESSAGE_ID, Slot(*KEY), in_truth=True),),
-        (Entry(MESSAGE_ID, Slot(*KEY), in_truth=True, recorded_at=LONG_AGO - 1),),
-        (Entry(MESSAGE_ID, Slot(*KEY), in_truth=True, recorded_at=LONG_AGO, expiring=True),),
-        (Entry(OTHER_ID, Slot(*KEY), in_truth=True, recorded_at=LONG_AGO),),
-        (
-            Entry(MESSAGE_ID, Slot(*KEY), in_truth=True, recorded_at=LONG_AGO),
-            Entry(OTHER_ID, Slot(*KEY), in_truth=False),
-        ),
-    ],
-)
-def test_what_is_not_remembered_whole_is_left(mailbox: Mailbox, known: tuple[Entry, ...]) -> None:
-    mailbox.add(7)
-    lineage = MemoryLineage()
-    for entry in known:
-        lineage._keep(entry)
-    mailbox.lineage = lineage
-    wakes = [CHANGE, Wake(KEY, None)]
-    assert mailbox.glance.at(wakes, LONG_AGO).left == wakes
-
-
 @pytest.mark.parametrize("column", [*INDEXED.listing.columns, *INDEXED.truth.required])
 @pytest.mark.parametrize("cell", [None, b"", b"\x01"])
 def test_a_cell_that_differs_or_is_required_and_empty_is_left(

@@ -32,29 +32,19 @@ def known(
 # --- remembered ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        (SOURCE, FALSE, AT, None),
-        (SOURCE, None, AT, None),
-        (SOURCE, TRUE, AT, b"\0\0\0\x09"),
-        (SOURCE, TRUE, None, None),
-        (SOURCE, TRUE, BIGINT.pack(SINCE - 1), None),
-        (SOURCE, TRUE, BIGINT.pack(-1), None),
-        (SOURCE, TRUE, b"\x80", None),
-        (ANOTHER, TRUE, AT, None),
-    ],
-    ids=[
-        "not in the truth",
-        "nobody knows whether it was",
-        "expiring",
-        "from an event",
-        "before watching",
-        "before 1970",
-        "at no time",
-        "another than its wake names",
-    ],
-)
+NOT_WHOLE: dict[str, RawRow] = {
+    "not in the truth": (SOURCE, FALSE, AT, None),
+    "nobody knows whether it was": (SOURCE, None, AT, None),
+    "expiring": (SOURCE, TRUE, AT, b"\0\0\0\x09"),
+    "from an event": (SOURCE, TRUE, None, None),
+    "before watching": (SOURCE, TRUE, BIGINT.pack(SINCE - 1), None),
+    "before 1970": (SOURCE, TRUE, BIGINT.pack(-1), None),
+    "at no time": (SOURCE, TRUE, b"\x80", None),
+    "another than its wake names": (ANOTHER, TRUE, AT, None),
+}
+
+
+@pytest.mark.parametrize("entry", NOT_WHOLE.values(), ids=NOT_WHOLE)
 def test_what_is_not_remembered_whole_leaves_the_next_as_it_is(entry: RawRow) -> None:
     assert known((*OTHER, *entry), (*GOOD, *WHOLE)) == {GOOD: SOURCE}
 

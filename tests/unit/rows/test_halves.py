@@ -80,10 +80,13 @@ def test_whether_nothing_can_be_read_is_asked_once(count: int) -> None:
 
 
 def test_fifty_are_rows_and_one_more_is_a_node() -> None:
-    bad = Server(*range(51))
-    assert len(in_halves(range(50), bad.read, nothing).unreadable) == 50
-    with pytest.raises(ReadFailed):
-        in_halves(range(51), bad.read, nothing)
+    assert MOST_UNREADABLE == 50
+    assert len(in_halves(range(50), Server(*range(1000)).read, nothing).unreadable) == 50
+    for count in (51, 1000):
+        server = Server(*range(1000))
+        with pytest.raises(ReadFailed):
+            in_halves(range(count), server.read, nothing)
+        assert len(server.reads) < 3 * MOST_UNREADABLE
 
 
 @pytest.mark.parametrize("error", [Overloaded, Unreachable, KeyError])
@@ -92,12 +95,3 @@ def test_other_errors_are_not_a_keys(error: type[Exception]) -> None:
     with pytest.raises(error):
         in_halves(range(8), server.read, nothing)
     assert len(server.reads) == 1
-
-
-def test_too_many_are_no_rows_any_more() -> None:
-    server = Server(*range(1000))
-    with pytest.raises(ReadFailed):
-        in_halves(range(1000), server.read, nothing)
-    assert len(server.reads) < 3 * MOST_UNREADABLE
-    few = in_halves(range(MOST_UNREADABLE), Server(*range(1000)).read, nothing)
-    assert len(few.unreadable) == MOST_UNREADABLE

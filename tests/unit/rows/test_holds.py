@@ -15,11 +15,11 @@ from reconcilers.rows.finding import Action, State
 from reconcilers.words.model import Kind, Slot
 from reconcilers.words.waiting import Wait
 from streaming.pipeline.worker import BatchLook
+from tests.builders.examining import Stream, stream
 from tests.builders.rows import FAMILY, MAILBOX, NOW, PROJECTION, SLOT, truth
 from tests.unit.limits.test_admission import MOST, look, suspects
 from tests.unit.limits.test_admission import Desk as AdmissionDesk
 from tests.unit.limits.test_open_findings import ELSEWHERE, keeping
-from tests.unit.rows.test_examine import Stream, stream
 
 HOLD = Hold(FAMILY.name, PROJECTION.name, SLOT, NOW, "ana", "a look")
 SENTENCE = "held: on hold by ana: a look; `reconcile findings --release` ends it"
@@ -32,20 +32,14 @@ def held() -> Stream:
     return made
 
 
-def test_what_is_on_hold_is_found_told_and_not_written(held: Stream) -> None:
-    outcome = held.settle(Kind.MISSING_ROW)
-    assert outcome.action is Action.KEEP
-    finding = held.finding
-    assert finding is not None
+def test_what_is_on_hold_is_found_told_and_not_written_until_it_is_released(held: Stream) -> None:
+    assert held.settle(Kind.MISSING_ROW).action is Action.KEEP
+    finding = held.open_finding
     assert (finding.state, finding.writes, finding.next_look) == (State.HELD, (), None)
     assert finding.told.endswith(SENTENCE)
     assert finding.wait is Wait.HOLD
     assert held.tables.applied == []
     assert "intended" not in held.logged()
-
-
-def test_it_is_repaired_once_it_is_released(held: Stream) -> None:
-    held.settle(Kind.MISSING_ROW)
     held.journal.holds.end(HOLD, Resumed(NOW, "bob", "fine"))
     assert held.settle(Kind.MISSING_ROW).action is Action.REPAIR
     assert held.tables.applied
@@ -80,8 +74,7 @@ def test_a_hold_that_comes_after_the_confirmation_stops_the_write_too() -> None:
 
 def test_an_observer_observes_it_as_it_does_all(held: Stream) -> None:
     held.settle(Kind.MISSING_ROW, Admission(observe=True))
-    assert held.finding is not None
-    assert held.finding.state is State.OBSERVED
+    assert held.open_finding.state is State.OBSERVED
 
 
 # --- limits

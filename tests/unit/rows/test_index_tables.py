@@ -1,17 +1,22 @@
-"""The index tables: what is wrong in them, what may be judged, and how they are chosen."""
+"""The index tables: what is wrong in them, what is judged and written, how they are chosen."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
+from checkpoints import codec
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import Projection, keeping
+from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, Write
 from reconcilers.rows.compare import compare
 from reconcilers.rows.confirm import judge
 from reconcilers.rows.memory import Memory
+from reconcilers.rows.plan import plan
 from reconcilers.rows.seen import Seen
+from reconcilers.words.errors import Misconfigured
 from reconcilers.words.model import (
     Consistent,
     Difference,
@@ -38,10 +43,12 @@ from tests.builders.indexes import (
     listed,
     unlisted,
 )
-from tests.builders.rows import LONG_AGO, MOMENT, NOW, SECOND, truth
+from tests.builders.rows import DELAY, LONG_AGO, MOMENT, NOW, SECOND, SLOT, truth
 from tests.builders.slots import slots
 
+SETTLED = NOW - DELAY
 by_key = pytest.mark.parametrize("index", KEY_ONLY_INDEXES, ids=lambda index: index.name)
+any_attempt = pytest.mark.parametrize("attempt", [0, 1])
 
 
 def kind(index: Projection, seen: Seen) -> Kind | None:
@@ -51,6 +58,12 @@ def kind(index: Projection, seen: Seen) -> Kind | None:
 
 def verdict(index: Projection, seen: Seen) -> Verdict:
     return judge(INDEXED, index, seen, MOMENT)
+
+
+def planned(index: Projection, seen: Seen, kind: Kind, attempt: int = 0) -> tuple[Write, ...]:
+    answer = plan(index, seen, Difference(kind, ("userflags",)), MOMENT, attempt)
+    assert not isinstance(answer, Report)
+    return answer
 
 
 # --- what is wrong -------------------------------------------------------------------------------
@@ -64,18 +77,10 @@ def test_an_index_that_holds_what_belongs_and_nothing_else_agrees(index: Project
 
 
 @by_key
-def test_a_message_that_belongs_is_missing(index: Projection) -> None:
+def test_what_differs_in_an_index(index: Projection) -> None:
     assert kind(index, listed(None, belonging(index))) is Kind.MISSING_ROW
-
-
-@by_key
-def test_a_message_whose_flag_was_cleared_is_extra(index: Projection) -> None:
-    assert kind(index, listed(THERE, elsewhere(index))) is Kind.EXTRA_ROW
-
-
-@by_key
-def test_a_message_that_is_gone_on_both_sides_is_extra(index: Projection) -> None:
-    assert kind(index, unlisted(THERE)) is Kind.EXTRA_ROW
+    assert kind(index, listed(THERE, elsewhere(index))) is Kind.EXTRA_ROW  # its flag was cleared
+    assert kind(index, unlisted(THERE)) is Kind.EXTRA_ROW  # gone on both sides
 
 
 def test_a_flag_that_is_null_is_one_that_is_not_set() -> None:
@@ -97,20 +102,14 @@ def test_an_index_goes_by_its_own_flag_only(index: Projection) -> None:
 
 @by_key
 @pytest.mark.parametrize("actual", [None, THERE], ids=["absent", "there"])
-def test_nothing_is_said_while_truth_and_list_disagree(
+def test_nothing_is_said_while_truth_and_list_disagree_or_a_truth_row_is_incomplete(
     index: Projection, actual: Row | None
 ) -> None:
     for each in (belonging(index), elsewhere(index)):
         assert kind(index, unlisted(actual, each)) is None
-    assert kind(index, listed(actual)) is None
-
-
-@by_key
-@pytest.mark.parametrize("actual", [None, THERE], ids=["absent", "there"])
-def test_nothing_is_said_of_an_incomplete_truth_row(index: Projection, actual: Row | None) -> None:
-    for each in (belonging(index), elsewhere(index)):
         incomplete = Row({**each.cells, "internaldate": None}, each.written)
         assert kind(index, listed(actual, incomplete)) is None
+    assert kind(index, listed(actual)) is None
 
 
 def test_no_flags_are_gathered_while_truth_and_list_disagree() -> None:
@@ -128,13 +127,11 @@ def test_a_flag_in_use_that_a_mailbox_lacks_is_missing() -> None:
 
 
 def test_a_flag_that_no_message_has_any_more_stays_applicable() -> None:
+    assert verdict(APPLICABLE, listed(gathered("work"), truth())) == Consistent()
     assert kind(APPLICABLE, listed(gathered("work", "stale"), truth())) is None
     assert kind(APPLICABLE, listed(gathered("work"), truth(userflags=frozenset()))) is None
     assert kind(APPLICABLE, unlisted(gathered("work"))) is None
-
-
-def test_a_message_without_flags_needs_no_row_of_its_mailbox() -> None:
-    assert kind(APPLICABLE, listed(None, truth(userflags=frozenset()))) is None
+    assert kind(APPLICABLE, listed(None, truth(userflags=frozenset()))) is None  # none is needed
 
 
 # --- what may be judged --------------------------------------------------------------------------
@@ -164,20 +161,16 @@ def test_a_message_that_is_gone_is_judged_only_when_its_absence_is_settled(
 
 
 @by_key
-def test_a_gone_message_that_nobody_knows_is_unresolved(index: Projection) -> None:
-    unknown = replace(unlisted(THERE, suspected=Kind.EXTRA_ROW), consulted=frozenset())
-    answer = verdict(index, unknown)
-    assert isinstance(answer, Report)
-    assert answer.kind is Kind.UNRESOLVED
-
-
-@by_key
 def test_what_nobody_knows_goes_where_the_whole_truth_is_remembered(index: Projection) -> None:
-    unknown = replace(unlisted(THERE, suspected=Kind.EXTRA_ROW), consulted=frozenset(), swept=True)
-    answer = verdict(index, unknown)
+    unknown = replace(unlisted(THERE, suspected=Kind.EXTRA_ROW), consulted=frozenset())
+    unresolved = verdict(index, unknown)
+    assert isinstance(unresolved, Report)
+    assert unresolved.kind is Kind.UNRESOLVED
+    swept = replace(unknown, swept=True)
+    answer = verdict(index, swept)
     assert isinstance(answer, Repair)
     assert answer.rests_on_memory
-    assert isinstance(verdict(index, replace(unknown, suspected=None)), LookAgain)
+    assert isinstance(verdict(index, replace(swept, suspected=None)), LookAgain)
 
 
 @by_key
@@ -201,34 +194,85 @@ def test_a_delete_near_its_message_leaves_no_index_without_its_row(index: Projec
     assert isinstance(verdict(index, missing), Repair)
 
 
-def test_agreement_is_consistent() -> None:
-    assert verdict(APPLICABLE, listed(gathered("work"), truth())) == Consistent()
+# --- plan ----------------------------------------------------------------------------------------
+
+
+@by_key
+@any_attempt
+def test_a_row_is_added_or_deleted_older_than_what_may_still_arrive(
+    index: Projection, attempt: int
+) -> None:
+    writes = planned(index, listed(None, belonging(index)), Kind.MISSING_ROW, attempt)
+    assert writes == (AddRow(index, SLOT, SETTLED),)
+    expected = (DeleteRow(index, SLOT, SETTLED),)
+    cleared = listed(THERE, elsewhere(index))
+    assert planned(index, cleared, Kind.EXTRA_ROW, attempt) == expected
+    assert planned(index, unlisted(THERE), Kind.EXTRA_ROW, attempt) == expected
+
+
+@any_attempt
+def test_only_the_flags_that_a_mailbox_lacks_are_added(attempt: int) -> None:
+    seen = listed(gathered("work", "stale"), truth(userflags=frozenset({"work", "new"})))
+    writes = planned(APPLICABLE, seen, Kind.DIFFERING_CELLS, attempt)
+    assert writes == (AddToSet(APPLICABLE, SLOT, SETTLED, "userflags", frozenset({"new"})),)
+
+
+def test_a_mailbox_without_a_row_gets_all_flags_of_the_message() -> None:
+    flags = frozenset({"work", "new"})
+    writes = planned(APPLICABLE, listed(None, truth(userflags=flags)), Kind.DIFFERING_CELLS)
+    assert writes == (AddToSet(APPLICABLE, SLOT, SETTLED, "userflags", flags),)
+
+
+# --- the journal ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        *(AddRow(index, SLOT, SETTLED) for index in KEY_ONLY_INDEXES),
+        DeleteRow(RECENT, SLOT, SETTLED),
+        AddToSet(APPLICABLE, SLOT, SETTLED, "userflags", frozenset({"new"})),
+    ],
+    ids=lambda write: f"{type(write).__name__} {write.projection.name}",
+)
+def test_a_write_to_an_index_comes_back_from_the_journal(write: Write) -> None:
+    stored = json.loads(codec.text_of(codec.write_to_json(write, INDEXED)))
+    assert codec.write_from_json(stored, INDEXED) == write
+
+
+def test_a_write_to_an_index_that_is_no_longer_kept_is_refused() -> None:
+    stored = codec.write_to_json(AddRow(RECENT, SLOT, SETTLED), INDEXED)
+    with pytest.raises(Misconfigured, match="recent_uids"):
+        codec.write_from_json(stored, keeping(MESSAGE, ("deleted_uids",)))
 
 
 # --- which are kept ------------------------------------------------------------------------------
 
 
-def test_the_list_of_messages_is_always_kept() -> None:
-    family = keeping(MESSAGE, ())
-    assert [each.name for each in family.projections] == ["messages"]
-    assert family.wakes_on == ("imapuidtable", "messageidtable")
-
-
-def test_the_indexes_that_are_named_are_kept_in_their_order_and_wake() -> None:
-    family = keeping(MESSAGE, ("recent_uids", "deleted_uids"))
-    assert [each.name for each in family.projections] == ["messages", "deleted_uids", "recent_uids"]
-    own = ("messagedeleted", "mailboxrecents")
-    assert family.wakes_on == ("imapuidtable", "messageidtable", *own)
-
-
-def test_a_row_that_gathers_is_kept_and_is_no_wake() -> None:
-    family = keeping(MESSAGE, ("applicable_flags", "unseen_uids"))
-    assert [each.name for each in family.projections] == [
-        "messages",
-        "unseen_uids",
-        "applicable_flags",
-    ]
-    assert family.wakes_on == ("imapuidtable", "messageidtable", "firstunseen")
+@pytest.mark.parametrize(
+    ("named", "kept", "woken_by"),
+    [
+        ((), (), ()),
+        (
+            ("recent_uids", "deleted_uids"),
+            ("deleted_uids", "recent_uids"),
+            ("messagedeleted", "mailboxrecents"),
+        ),
+        # a row that gathers is no wake
+        (
+            ("applicable_flags", "unseen_uids"),
+            ("unseen_uids", "applicable_flags"),
+            ("firstunseen",),
+        ),
+    ],
+    ids=["the list always", "those that are named, in their order", "a row that gathers"],
+)
+def test_which_projections_are_kept_and_wake(
+    named: tuple[str, ...], kept: tuple[str, ...], woken_by: tuple[str, ...]
+) -> None:
+    family = keeping(MESSAGE, named)
+    assert [each.name for each in family.projections] == ["messages", *kept]
+    assert family.wakes_on == ("imapuidtable", "messageidtable", *woken_by)
 
 
 def test_all_but_the_first_are_indexes() -> None:

@@ -163,6 +163,9 @@ def test_slots_are_what_their_keys_are() -> None:
     assert SLOT.key != SLOT
     assert not Slot(MAILBOX, 7) > SLOT
     assert sorted([Slot(MAILBOX, 8), SLOT]) == [SLOT, Slot(MAILBOX, 8)]
+    one, other = Slot(MAILBOX, -1), Slot(MAILBOX, -2)
+    assert hash(one) == hash(other)
+    assert one != other
 
 
 def test_a_slot_s_hash_is_the_same_in_the_next_process() -> None:
@@ -173,12 +176,6 @@ def test_a_slot_s_hash_is_the_same_in_the_next_process() -> None:
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(told.stdout) == hash(place(BOB))
-
-
-def test_two_slots_of_one_hash_are_two() -> None:
-    one, other = Slot(MAILBOX, -1), Slot(MAILBOX, -2)
-    assert hash(one) == hash(other)
-    assert one != other
 
 
 # --- wakes ---------------------------------------------------------------------------------------

@@ -131,11 +131,6 @@ def test_a_message_that_cannot_be_read_is_told(ground: Ground) -> None:
     assert (told.sources, told.projection) == (frozenset({message_at(at(4))}), LIST)
 
 
-def test_one_key_alone_is_told_too(ground: Ground) -> None:
-    ground.tables.bad = {at(4)}
-    assert unreadable(ground.look(changed(4))) == {at(4): "too many tombstones"}
-
-
 def test_where_nothing_can_be_read_no_key_is_blamed(ground: Ground) -> None:
     ground.tables.bad = {at(4), FAMILY.nowhere}
     with pytest.raises(ReadFailed):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import pytest
@@ -9,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcilers.rows.deletes import Deletes, RowDeletes, deletes_of
-from reconcilers.rows.evidence import evidence_for_removal, heard_since_written
+from reconcilers.rows.evidence import evidence_for_removal
 from reconcilers.rows.memory import (
     NOTHING_REMEMBERED,
-    UUID_EPOCH_100NS,
     Entry,
     Memory,
     Watching,
@@ -24,19 +24,14 @@ from reconcilers.rows.memory import (
     merged,
 )
 from reconcilers.rows.seen import Seen
-from reconcilers.words.model import Micros, Slot
+from reconcilers.words.model import KeyValue, Micros, Slot
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SLOT, row
 from tests.builders.slots import slots
+from tests.property.mail import time_uuid
 
 BORN: Micros = 1_700_000_000_000_000
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 NO_DELETES = Deletes()
-
-
-def made_at(at: Micros) -> UUID:
-    ticks = at * 10 + UUID_EPOCH_100NS
-    fields = (ticks & 0xFFFFFFFF, ticks >> 32 & 0xFFFF, ticks >> 48 | 0x1000, 0x80, 0, 1)
-    return UUID(fields=fields)
 
 
 def entry(
@@ -49,58 +44,51 @@ def entry(
 
 
 def test_a_time_based_message_tells_when_it_was_made() -> None:
-    assert born_at(made_at(BORN)) == BORN
+    assert born_at(time_uuid(BORN, 1)) == BORN
 
 
-def test_another_uuid_tells_nothing() -> None:
-    assert born_at(uuid4()) is None
-
-
-@pytest.mark.parametrize("source", ["bob", 7])
-def test_what_is_no_uuid_tells_nothing(source: str | int) -> None:
+@pytest.mark.parametrize("source", [uuid4(), "bob", 7], ids=["another UUID", "text", "number"])
+def test_what_is_no_time_based_uuid_tells_nothing(source: KeyValue) -> None:
     assert born_at(source) is None
 
 
 # --- complete_at ---------------------------------------------------------------------------------
 
-COMPLETE_AT = {
-    "nobody watches": (made_at(BORN), None, [entry(7, BORN + 50)], None),
-    "born while watching": (made_at(BORN), BORN - 1, [], 0),
-    "born when watching began": (made_at(BORN), BORN, [], None),
-    "born before": (made_at(BORN), BORN + 1, [], None),
-    "not time-based, nothing read": (uuid4(), 1, [], None),
-    "read while watching": (uuid4(), BORN, [entry(7, BORN + 50)], BORN + 50),
-    "read when watching began": (uuid4(), BORN, [entry(7, BORN)], BORN),
-    "read before watching": (uuid4(), BORN, [entry(7, BORN - 1)], None),
-    "known from an event only": (uuid4(), BORN, [entry(7)], None),
-    "the earliest read counts": (uuid4(), BORN, [entry(7, BORN + 9), entry(8, BORN + 5)], BORN + 5),
-    "a read before watching does not": (
-        uuid4(),
-        BORN,
-        [entry(7, BORN - 9), entry(8, BORN + 5)],
-        BORN + 5,
-    ),
+OLD, YOUNG = time_uuid(BORN, 1), time_uuid(BORN + 1, 1)
+TIMELESS = uuid4()
+SINCE = Watching(BORN)
+SWEPT = Watching(BORN, swept_at=BORN + 50)
+COMPLETE_AT: dict[str, tuple[UUID, Watching | None, list[Micros | None], Micros | None]] = {
+    "nobody watches": (OLD, None, [BORN + 50], None),
+    "born while watching": (YOUNG, SINCE, [], 0),
+    "born when watching began": (OLD, SINCE, [], None),
+    "born before": (OLD, Watching(BORN + 1), [], None),
+    "not time-based, nothing read": (TIMELESS, Watching(1), [], None),
+    "read while watching": (TIMELESS, SINCE, [BORN + 50], BORN + 50),
+    "read when watching began": (TIMELESS, SINCE, [BORN], BORN),
+    "read before watching": (TIMELESS, SINCE, [BORN - 1], None),
+    "known from an event only": (TIMELESS, SINCE, [None], None),
+    "the earliest read counts": (TIMELESS, SINCE, [BORN + 9, BORN + 5], BORN + 5),
+    "a read before watching does not": (TIMELESS, SINCE, [BORN - 9, BORN + 5], BORN + 5),
+    "nothing read, swept": (TIMELESS, SWEPT, [], BORN + 50),
+    "read before the sweep": (TIMELESS, SWEPT, [BORN + 20], BORN + 20),
+    "read before watching, then swept": (TIMELESS, SWEPT, [BORN - 20], BORN + 50),
+    "born while watching, then swept": (YOUNG, SWEPT, [], 0),
 }
+"""Which message it is, since when all is heard, when its rows were read, and what follows."""
 
 
 @pytest.mark.parametrize(
-    ("messageid", "watched_since", "here", "expected"),
-    COMPLETE_AT.values(),
-    ids=COMPLETE_AT.keys(),
+    ("messageid", "watching", "read", "expected"), COMPLETE_AT.values(), ids=COMPLETE_AT.keys()
 )
 def test_since_when_a_memory_is_complete(
-    messageid: UUID, watched_since: Micros | None, here: list[Entry], expected: Micros | None
+    messageid: UUID,
+    watching: Watching | None,
+    read: list[Micros | None],
+    expected: Micros | None,
 ) -> None:
-    watching = None if watched_since is None else Watching(watched_since)
+    here = [entry(uid, at) for uid, at in enumerate(read, 7)]
     assert complete_at(messageid, here, watching) == expected
-
-
-def test_a_sweep_makes_a_memory_complete_from_its_mark_on() -> None:
-    swept = Watching(BORN, swept_at=BORN + 50)
-    assert complete_at(uuid4(), [], swept) == BORN + 50
-    assert complete_at(uuid4(), [entry(7, BORN + 20)], swept) == BORN + 20
-    assert complete_at(uuid4(), [entry(7, BORN - 20)], swept) == BORN + 50
-    assert complete_at(made_at(BORN + 1), [], swept) == 0
 
 
 # --- watching --------------------------------------------------------------------------------
@@ -110,7 +98,7 @@ DELAY: Micros = 45_000_000
 
 @given(since=st.integers(0, 2**55), later=st.integers(0, 2 * DELAY))
 def test_only_what_is_later_than_half_the_delay_is_believed(since: Micros, later: Micros) -> None:
-    whole = group_is_whole(made_at(since + later), Watching(since), DELAY)
+    whole = group_is_whole(time_uuid(since + later, 1), Watching(since), DELAY)
     assert whole == (later > DELAY // 2)
 
 
@@ -119,7 +107,7 @@ def test_a_sweep_from_before_the_beginning_makes_no_group_whole(
     since: Micros, swept_at: Micros
 ) -> None:
     watching = Watching(since, swept_at)
-    assert group_is_whole(made_at(0), watching, DELAY) == (swept_at >= since)
+    assert group_is_whole(time_uuid(0, 1), watching, DELAY) == (swept_at >= since)
     assert group_is_whole(uuid4(), watching, DELAY) == (swept_at >= since)
     believed = watching.believed(DELAY)
     assert believed.swept_at in (None, swept_at + DELAY // 2)
@@ -146,7 +134,7 @@ def test_a_delete_that_a_fast_clock_has_stamped_after_a_sweep_was_not_heard_by_w
 
 
 def test_no_group_is_whole_while_nobody_watches() -> None:
-    assert not group_is_whole(made_at(BORN), None, DELAY)
+    assert not group_is_whole(time_uuid(BORN, 1), None, DELAY)
     assert believed_since(None, DELAY) is None
 
 
@@ -193,22 +181,6 @@ def test_truth_deletes_of_this_uid_of_the_whole_range_and_of_others() -> None:
     memory = memory_of(SLOT, MESSAGE_ID, [], deletes, {}, None)
     assert memory.row_deletes == {1}
     assert memory.range_deletes == {2, 3}
-    assert heard_since_written(FAMILY, Seen(SLOT, None, (), memory=memory), DELAY)
-
-
-@pytest.mark.parametrize(
-    ("memory", "heard"),
-    [
-        (Memory(range_deletes=frozenset({1})), True),
-        (Memory(row_deletes=frozenset({1})), True),
-        (Memory(projection_deletes=frozenset({1})), True),
-        (Memory(sibling_deletes={Slot(MAILBOX, 8): frozenset({1})}), False),
-        (Memory(slots(7), slots(8), BORN), False),
-    ],
-    ids=["of the message here", "of its UID", "of its row", "of another row", "none"],
-)
-def test_any_delete_that_could_have_taken_the_row_is_heard_of(memory: Memory, heard: bool) -> None:
-    assert heard_since_written(FAMILY, Seen(SLOT, None, (), memory=memory), DELAY) is heard
 
 
 def test_projection_deletes_of_this_row_and_those_of_its_siblings() -> None:
@@ -223,41 +195,37 @@ def test_projection_deletes_of_this_row_and_those_of_its_siblings() -> None:
     assert memory.sibling_deletes == {other: {2, 3, 4}, third: set()}
 
 
-def test_it_is_complete_as_its_entries_here_are() -> None:
-    memory = memory_of(SLOT, MESSAGE_ID, [entry(7, BORN)], NO_DELETES, {}, Watching(1))
-    assert memory.complete_at == BORN
-
-
-def test_what_no_read_since_has_found_may_have_been_lost_before_memory_was_whole() -> None:
-    """Neither what was read before the beginning, nor what only an event has named."""
-    entries = [entry(7, BORN - 1), entry(8), entry(9, BORN + 5), entry(10, BORN + 9)]
-    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, Watching(BORN))
-    assert memory.complete_at == BORN + 5
-    assert memory.lost_before == slots(7, 8)
-    assert [memory.holds(Slot(MAILBOX, uid)) for uid in (7, 8, 9, 10, 11)] == [
-        *(False, False, True, True, False)
-    ]
-
-
-@pytest.mark.parametrize("watching", [Watching(BORN), None])
-def test_while_memory_is_not_whole_whatever_was_read_may_have_been_lost_unheard(
+@pytest.mark.parametrize(
+    ("watching", "entries", "complete_at", "lost"),
+    [
+        (
+            SINCE,
+            [entry(7, BORN - 1), entry(8), entry(9, BORN + 5), entry(10)],
+            BORN + 5,
+            (7, 8, 10),
+        ),
+        (SINCE, [entry(7, BORN - 1), entry(8), entry(9, BORN - 1, projected="only")], None, (7,)),
+        (None, [entry(7, BORN - 1), entry(8), entry(9, BORN - 1, projected="only")], None, (7,)),
+        (SWEPT, [entry(7, BORN - 1), entry(8, BORN + 60)], BORN + 50, (7,)),
+    ],
+    ids=["told or read before", "not whole yet", "nobody watches", "before the sweep's mark"],
+)
+def test_what_no_read_since_has_found_may_have_been_lost_before_memory_was_whole(
     watching: Watching | None,
+    entries: list[Entry],
+    complete_at: Micros | None,
+    lost: tuple[int, ...],
 ) -> None:
-    entries = [entry(7, BORN - 1), entry(8), entry(9, BORN - 1, projected="only")]
+    """It may have been lost with others of which nobody knows."""
     memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, watching)
-    assert (memory.complete_at, memory.lost_before) == (None, slots(7))
-
-
-def test_a_sweep_holds_only_what_was_found_since_its_mark() -> None:
-    """A row that was lost before the sweep's end was lost with others of which nobody knows."""
-    entries = [entry(7, BORN - 1), entry(8, BORN + 60)]
-    memory = memory_of(SLOT, MESSAGE_ID, entries, NO_DELETES, {}, Watching(BORN, BORN + 50))
-    assert (memory.complete_at, memory.lost_before) == (BORN + 50, slots(7))
+    assert (memory.complete_at, memory.lost_before) == (complete_at, slots(*lost))
+    held = {each.slot for each in entries if each.in_truth} - memory.lost_before
+    assert {each for each in slots(*range(7, 12)) if memory.holds(each)} == held
 
 
 def test_of_a_message_born_while_watching_nothing_was_lost_before() -> None:
-    entries = [Entry(made_at(BORN + 1), SLOT, in_truth=True)]
-    memory = memory_of(SLOT, made_at(BORN + 1), entries, NO_DELETES, {}, Watching(BORN))
+    entries = [Entry(YOUNG, SLOT, in_truth=True)]
+    memory = memory_of(SLOT, YOUNG, entries, NO_DELETES, {}, SINCE)
     assert memory.complete_at == 0
     assert memory.holds(SLOT)
 
@@ -268,14 +236,14 @@ HALF = DELAY // 2
 @pytest.mark.parametrize(
     ("message", "mailbox", "watching", "known_at"),
     [
-        (made_at(BORN), MAILBOX, None, None),
-        (made_at(BORN), MAILBOX, Watching(BORN), None),
-        (made_at(BORN), MAILBOX, Watching(BORN, swept_at=BORN + 50), None),
-        (made_at(BORN), MAILBOX, Watching(BORN, BORN, listed_at=BORN + 60), BORN + 60 + DELAY),
-        (made_at(BORN), MAILBOX, Watching(BORN + 70, BORN, listed_at=BORN + 60), None),
-        (made_at(BORN + HALF + 1), MAILBOX, Watching(BORN), 0),
-        (made_at(BORN), made_at(BORN + HALF + 1), Watching(BORN), 0),
-        (uuid4(), made_at(BORN), Watching(BORN), None),
+        (time_uuid(BORN, 1), MAILBOX, None, None),
+        (time_uuid(BORN, 1), MAILBOX, Watching(BORN), None),
+        (time_uuid(BORN, 1), MAILBOX, Watching(BORN, swept_at=BORN + 50), None),
+        (time_uuid(BORN, 1), MAILBOX, Watching(BORN, BORN, listed_at=BORN + 60), BORN + 60 + DELAY),
+        (time_uuid(BORN, 1), MAILBOX, Watching(BORN + 70, BORN, listed_at=BORN + 60), None),
+        (time_uuid(BORN + HALF + 1, 1), MAILBOX, Watching(BORN), 0),
+        (time_uuid(BORN, 1), time_uuid(BORN + HALF + 1, 1), Watching(BORN), 0),
+        (uuid4(), time_uuid(BORN, 1), Watching(BORN), None),
     ],
 )
 def test_since_when_the_rows_are_known_that_only_the_listing_had(
@@ -289,8 +257,10 @@ def test_since_when_the_rows_are_known_that_only_the_listing_had(
 # --- merged --------------------------------------------------------------------------------------
 
 
-def test_no_message_is_no_memory() -> None:
+def test_no_message_is_no_memory_and_one_is_its_memory() -> None:
     assert merged(SLOT, []) == NOTHING_REMEMBERED
+    alone = Memory(slots(7), slots(8), BORN, sibling_deletes={Slot(MAILBOX, 8): frozenset({1})})
+    assert merged(SLOT, [alone]) == alone
 
 
 def test_a_delete_of_before_a_read_is_not_the_rows_end() -> None:
@@ -306,9 +276,12 @@ def test_of_two_reads_of_one_row_the_newest_counts() -> None:
         assert (together.had, together.read) == (late.had, late.read)
 
 
-def test_one_message_is_its_memory() -> None:
-    alone = Memory(slots(7), slots(8), BORN, sibling_deletes={Slot(MAILBOX, 8): frozenset({1})})
-    assert merged(SLOT, [alone]) == alone
+def test_one_message_that_contradicts_makes_no_memory_whole() -> None:
+    whole, contradicted = Memory(slots(7), complete_at=0), Memory(complete_at=0)
+    assert merged(Slot(MAILBOX, 7), [whole, contradicted]).complete_at == 0
+    contradicted = replace(contradicted, range_deletes=frozenset({5}))
+    assert contradicted.contradicted
+    assert merged(Slot(MAILBOX, 7), [whole, contradicted]).complete_at is None
 
 
 @pytest.mark.parametrize(
@@ -327,35 +300,23 @@ def test_of_several_messages_one_that_holds_a_uid_is_enough() -> None:
 
 
 def test_of_several_messages_all_uids_and_deletes_count() -> None:
-    together = merged(
-        SLOT,
-        [
-            Memory(
-                known=slots(7),
-                unsure=slots(1),
-                range_deletes=frozenset({10}),
-                row_deletes=frozenset({20}),
-                projection_deletes=frozenset({30}),
-                sibling_deletes={Slot(MAILBOX, 8): frozenset({1})},
-            ),
-            Memory(
-                known=slots(9),
-                unsure=slots(2),
-                range_deletes=frozenset({11}),
-                row_deletes=frozenset({21}),
-                projection_deletes=frozenset({31}),
-                sibling_deletes={Slot(MAILBOX, 9): frozenset({1, 2})},
-            ),
-        ],
-    )
+    def told(known: int, unsure: int, number: int, **siblings: set[Micros]) -> Memory:
+        by_slot = {Slot(MAILBOX, int(uid[1:])): frozenset(at) for uid, at in siblings.items()}
+        return Memory(
+            slots(known),
+            slots(unsure),
+            range_deletes=frozenset({10 + number}),
+            row_deletes=frozenset({20 + number}),
+            projection_deletes=frozenset({30 + number}),
+            sibling_deletes=by_slot,
+        )
+
+    together = merged(SLOT, [told(7, 1, 0, _8={1}), told(9, 2, 1, _9={1, 2})])
     assert together == Memory(
-        known=slots(7, 9),
-        unsure=slots(1, 2),
+        slots(7, 9),
+        slots(1, 2),
         range_deletes=frozenset({10, 11}),
         row_deletes=frozenset({20}),  # of the one that the truth had here
         projection_deletes=frozenset({30, 31}),
-        sibling_deletes={
-            Slot(MAILBOX, 8): frozenset({1}),
-            Slot(MAILBOX, 9): frozenset({1, 2}),
-        },
+        sibling_deletes={Slot(MAILBOX, 8): frozenset({1}), Slot(MAILBOX, 9): frozenset({1, 2})},
     )

@@ -29,6 +29,14 @@ def stream() -> Stream:
     return Stream()
 
 
+@pytest.fixture
+def refused(stream: Stream) -> Stream:
+    """It was refused in one batch, and goes on being so."""
+    stream.refuse(DELETED)
+    stream.settle()
+    return stream
+
+
 def actions(outcomes: Iterable[Outcome]) -> Counter[Action]:
     return Counter(each.action for each in outcomes)
 
@@ -52,41 +60,35 @@ def test_there_is_one_finding_however_many_keys(stream: Stream) -> None:
     )
 
 
-def test_all_keys_come_back_a_delay_later_with_what_was_suspected(stream: Stream) -> None:
-    stream.refuse(DELETED)
-    stream.settle()
-    assert [wake.key[1] for wake in stream.published] == [uid_of(slot) for slot in SLOTS]
-    assert {(wake.projection, wake.suspected) for wake in stream.published} == {
+def test_all_keys_come_back_a_delay_later_with_what_was_suspected(refused: Stream) -> None:
+    assert [wake.key[1] for wake in refused.published] == [uid_of(slot) for slot in SLOTS]
+    assert {(wake.projection, wake.suspected) for wake in refused.published} == {
         (DELETED.name, Kind.MISSING_ROW)
     }
-    assert all(wake.looked_again for wake in stream.published)
+    assert all(wake.looked_again for wake in refused.published)
 
 
 WAITING = {Action.LOOK_AGAIN: 1, Action.LOOK_LATER: len(SLOTS) - 1}
 """One tries and comes back, the others come later."""
 
 
-def test_it_is_asked_once_a_batch_and_its_finding_told_once(stream: Stream) -> None:
-    stream.refuse(DELETED)
-    stream.settle()
-    assert len(stream.tables.asked) == 1
-    before = stream.parked()
+def test_it_is_asked_once_a_batch_and_its_finding_told_once(refused: Stream) -> None:
+    assert len(refused.tables.asked) == 1
+    before = refused.parked()
     for _ in range(5):
-        assert actions(stream.settle()) == WAITING
-        assert len(stream.tables.asked) == 1
-        assert len(stream.published) == 1
-        assert stream.open_ones() == [replace(before, tried_at=stream.now)]
-    assert stream.logged(WHOLE_TABLE) == ["reported"]
+        assert actions(refused.settle()) == WAITING
+        assert len(refused.tables.asked) == 1
+        assert len(refused.published) == 1
+        assert refused.open_ones() == [replace(before, tried_at=refused.now)]
+    assert refused.logged(WHOLE_TABLE) == ["reported"]
 
 
-def test_only_the_one_that_tries_is_read_at_serial_consistency(stream: Stream) -> None:
+def test_only_the_one_that_tries_is_read_at_serial_consistency(refused: Stream) -> None:
     """However many wait, and however often: the others cost nothing until they come back."""
-    stream.refuse(DELETED)
-    stream.settle()
     for _ in range(5):
-        stream.tables.confirmed.clear()
-        stream.settle()
-        assert len(stream.tables.confirmed) == 1
+        refused.tables.confirmed.clear()
+        refused.settle()
+        assert len(refused.tables.confirmed) == 1
 
 
 def test_of_many_that_are_found_together_few_are_confirmed(stream: Stream) -> None:
@@ -117,14 +119,12 @@ def test_what_is_reported_or_stuck_waits_for_no_table(stream: Stream) -> None:
     raise AssertionError("one of the two tried each time")
 
 
-def test_what_waits_for_it_takes_nothing_of_the_ceiling(stream: Stream) -> None:
+def test_what_waits_for_it_takes_nothing_of_the_ceiling(refused: Stream) -> None:
     """Neither its own keys are held by that, nor those of the other projections."""
-    stream.refuse(DELETED)
-    stream.settle()
     assert len(SLOTS) > 1
     only_one = Admission(ceiling=Ceiling(1, 1))
-    assert actions(stream.settle(admission=only_one)) == WAITING
-    assert len(stream.tables.asked) == 1
+    assert actions(refused.settle(admission=only_one)) == WAITING
+    assert len(refused.tables.asked) == 1
 
 
 def test_a_write_that_is_tried_is_in_the_journal_before_and_its_end_after(stream: Stream) -> None:
@@ -166,13 +166,11 @@ def test_two_tables_may_refuse_at_a_time(stream: Stream) -> None:
     assert stream.open_ones() == [stream.parked(UNSEEN)]
 
 
-def test_what_agrees_by_now_is_no_concern_of_a_parked_table(stream: Stream) -> None:
-    stream.refuse(DELETED)
-    stream.settle()
-    stream.tables.rows[DELETED.name] = {slot: Row({"uid": uid_of(slot)}) for slot in SLOTS[1:]}
-    outcomes = stream.settle(SLOTS[:1]) + stream.execute(SLOTS[1:], kind=None)
+def test_what_agrees_by_now_is_no_concern_of_a_parked_table(refused: Stream) -> None:
+    refused.tables.rows[DELETED.name] = {slot: Row({"uid": uid_of(slot)}) for slot in SLOTS[1:]}
+    outcomes = refused.settle(SLOTS[:1]) + refused.execute(SLOTS[1:], kind=None)
     assert actions(outcomes) == {Action.LOOK_AGAIN: 1, Action.NOTHING: len(SLOTS) - 1}
-    assert stream.open_ones() == [stream.parked()]
+    assert refused.open_ones() == [refused.parked()]
 
 
 def test_a_batch_without_suspects_asks_nothing_of_the_journal(
@@ -185,31 +183,27 @@ def test_a_batch_without_suspects_asks_nothing_of_the_journal(
 # --- when it takes writes again ------------------------------------------------------------------
 
 
-def test_everything_is_repaired_and_the_finding_healed(stream: Stream) -> None:
-    stream.refuse(DELETED)
-    stream.settle()
-    parked = stream.parked()
-    stream.refuse()
-    ended, *others = stream.settle()
+def test_everything_is_repaired_and_the_finding_healed(refused: Stream) -> None:
+    parked = refused.parked()
+    refused.refuse()
+    ended, *others = refused.settle()
     assert (ended.action, ended.slot, ended.finding) == (Action.CLOSE, WHOLE_TABLE, parked)
     assert ended.ended is State.HEALED
     assert actions(others) == {Action.REPAIR: len(SLOTS)}
-    assert stream.repaired() == set(SLOTS)
-    assert stream.logged(WHOLE_TABLE) == ["reported", "healed"]
-    assert {each.attempts for each in stream.open_ones()} == {1}
-    assert {each.ended for each in stream.settle()} == {State.VERIFIED}
-    assert stream.open_ones() == []
+    assert refused.repaired() == set(SLOTS)
+    assert refused.logged(WHOLE_TABLE) == ["reported", "healed"]
+    assert {each.attempts for each in refused.open_ones()} == {1}
+    assert {each.ended for each in refused.settle()} == {State.VERIFIED}
+    assert refused.open_ones() == []
 
 
-def test_it_may_refuse_again(stream: Stream) -> None:
-    stream.refuse(DELETED)
-    stream.settle()
-    stream.refuse()
-    stream.settle(SLOTS[:1])
-    stream.refuse(DELETED)
-    stream.settle(SLOTS[1:])
-    assert stream.logged(WHOLE_TABLE) == ["reported", "healed", "reported"]
-    assert {each.slot for each in stream.open_ones()} == {WHOLE_TABLE, SLOTS[0]}
+def test_it_may_refuse_again(refused: Stream) -> None:
+    refused.refuse()
+    refused.settle(SLOTS[:1])
+    refused.refuse(DELETED)
+    refused.settle(SLOTS[1:])
+    assert refused.logged(WHOLE_TABLE) == ["reported", "healed", "reported"]
+    assert {each.slot for each in refused.open_ones()} == {WHOLE_TABLE, SLOTS[0]}
 
 
 # --- what there was before -----------------------------------------------------------------------
@@ -228,15 +222,13 @@ def test_what_was_held_waits_for_the_table_from_then_on(stream: Stream) -> None:
     assert stream.logged(SLOTS[6]) == ["held", "parked"]
 
 
-def test_a_breaker_holds_as_ever_and_nobody_tries(stream: Stream) -> None:
-    stream.refuse(DELETED)
-    stream.settle()
-    outcomes = stream.settle(
+def test_a_breaker_holds_as_ever_and_nobody_tries(refused: Stream) -> None:
+    outcomes = refused.settle(
         admission=Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker repairs: too many"))
     )
     assert {each.finding.state for each in outcomes if each.finding} == {State.HELD}
     assert actions(outcomes) == {Action.KEEP: 1, Action.LOOK_LATER: len(SLOTS) - 1}
-    assert stream.tables.asked == []
+    assert refused.tables.asked == []
 
 
 def test_an_attempt_that_did_not_hold_waits_too(stream: Stream) -> None:
@@ -283,14 +275,12 @@ def test_an_observer_writes_nothing_and_parks_nothing(stream: Stream) -> None:
     assert {each.state for each in stream.open_ones()} == {State.OBSERVED}
 
 
-def test_an_observer_leaves_the_live_streams_parked_table_alone(stream: Stream) -> None:
-    stream.refuse(DELETED)
-    stream.settle()
-    before = stream.parked()
-    stream.refuse()
-    stream.settle(admission=Admission(observe=True))
-    assert stream.tables.asked == []
-    assert before in stream.open_ones()
+def test_an_observer_leaves_the_live_streams_parked_table_alone(refused: Stream) -> None:
+    before = refused.parked()
+    refused.refuse()
+    refused.settle(admission=Admission(observe=True))
+    assert refused.tables.asked == []
+    assert before in refused.open_ones()
 
 
 # --- a row that is refused where others are taken ------------------------------------------------
@@ -319,14 +309,12 @@ def test_a_row_that_is_refused_by_itself_is_held_and_parks_nothing(stream: Strea
 
 @pytest.mark.parametrize("wait", [Wait.HOLD, Wait.ROW, Wait.BREAKER])
 def test_what_is_accepted_waits_for_its_table_unless_for_something_of_its_own(
-    stream: Stream, wait: Wait
+    refused: Stream, wait: Wait
 ) -> None:
-    stream.refuse(DELETED)
-    stream.settle()
-    (parked,) = stream.open_ones()
+    (parked,) = refused.open_ones()
     waits = Waiting(wait, "a reason")
     accepted = replace(parked, slot=SLOTS[0], state=State.HELD, waits=waits, accepted=True)
-    held = Parking(INDEXED, stream.journal, lambda: stream.now).give_up(accepted)
+    held = Parking(INDEXED, refused.journal, lambda: refused.now).give_up(accepted)
     assert held is not None
     assert held.wait is (Wait.TABLE if wait is Wait.BREAKER else wait)
 
@@ -351,76 +339,65 @@ CRASHES: dict[str, Callable[[str, Finding], bool]] = {
 }
 
 
-@pytest.mark.parametrize("crash", CRASHES)
-def test_a_crash_while_parking_leaves_what_the_batch_puts_right(stream: Stream, crash: str) -> None:
+@pytest.fixture(params=CRASHES)
+def crashed(request: pytest.FixtureRequest, stream: Stream) -> Stream:
+    """It crashed while it parked the table."""
     stream.refuse(DELETED)
-    stream.journal.fails_at = CRASHES[crash]
+    stream.journal.fails_at = CRASHES[request.param]
     with pytest.raises(Unreachable):
         stream.settle()
-    assert State.INTENDED in {each.state for each in stream.open_ones()}
-    came = {each.slot for each in stream.execute() if each.action in WAITING}
-    stream.parked()
+    return stream
+
+
+def test_a_crash_while_parking_leaves_what_the_batch_puts_right(crashed: Stream) -> None:
+    assert State.INTENDED in {each.state for each in crashed.open_ones()}
+    came = {each.slot for each in crashed.execute() if each.action in WAITING}
+    crashed.parked()
     assert came == set(SLOTS)
 
 
-@pytest.mark.parametrize("crash", CRASHES)
-def test_a_crash_while_parking_is_put_right_by_the_next_look_of_the_key(
-    stream: Stream, crash: str
-) -> None:
+def test_a_crash_while_parking_is_put_right_by_the_next_look_of_the_key(crashed: Stream) -> None:
     """Where the batch is never executed again: a checkpoint was lost."""
-    stream.refuse(DELETED)
-    stream.journal.fails_at = CRASHES[crash]
+    crashed.settle()
+    crashed.parked()
+    crashed.refuse()
+    crashed.settle()
+    crashed.settle()
+    assert crashed.open_ones() == []
+    assert crashed.repaired() == set(SLOTS)
+
+
+def test_a_crash_while_parking_counts_no_attempt(crashed: Stream) -> None:
+    crashed.refuse()
+    crashed.execute()
+    assert {each.attempts for each in crashed.open_ones() if each.slot != WHOLE_TABLE} == {1}
+    crashed.settle()
+    assert crashed.open_ones() == []
+
+
+def test_a_crash_before_the_tables_finding_is_healed_heals_it_later(refused: Stream) -> None:
+    refused.refuse()
+    refused.journal.fails_at = lambda doing, at: doing == "close as healed"
     with pytest.raises(Unreachable):
-        stream.settle()
-    stream.settle()
-    stream.parked()
-    stream.refuse()
-    stream.settle()
-    stream.settle()
-    assert stream.open_ones() == []
-    assert stream.repaired() == set(SLOTS)
-
-
-@pytest.mark.parametrize("crash", CRASHES)
-def test_a_crash_while_parking_counts_no_attempt(stream: Stream, crash: str) -> None:
-    stream.refuse(DELETED)
-    stream.journal.fails_at = CRASHES[crash]
-    with pytest.raises(Unreachable):
-        stream.settle()
-    stream.refuse()
-    stream.execute()
-    assert {each.attempts for each in stream.open_ones() if each.slot != WHOLE_TABLE} == {1}
-    stream.settle()
-    assert stream.open_ones() == []
-
-
-def test_a_crash_before_the_tables_finding_is_healed_heals_it_later(stream: Stream) -> None:
-    stream.refuse(DELETED)
-    stream.settle()
-    stream.refuse()
-    stream.journal.fails_at = lambda doing, at: doing == "close as healed"
-    with pytest.raises(Unreachable):
-        stream.settle()
-    stream.execute()
-    (ended,) = [each for each in stream.settle() if each.slot == WHOLE_TABLE]
+        refused.settle()
+    refused.execute()
+    (ended,) = [each for each in refused.settle() if each.slot == WHOLE_TABLE]
     assert (ended.slot, ended.ended) == (WHOLE_TABLE, State.HEALED)
-    stream.settle()
-    assert stream.open_ones() == []
+    refused.settle()
+    assert refused.open_ones() == []
 
 
 # --- the book of parked tables -------------------------------------------------------------------
 
 
-def test_another_process_recalls_what_is_parked(stream: Stream) -> None:
-    stream.refuse(DELETED)
-    stream.settle()
-    parking = Parking(INDEXED, stream.journal, lambda: stream.now)
+def test_another_process_recalls_what_is_parked(refused: Stream) -> None:
+    parking = Parking(INDEXED, refused.journal, lambda: refused.now)
     assert parking.parked(DELETED.name) is None
     parking.recall(DELETED.name)
-    assert parking.parked(DELETED.name) == stream.parked()
+    assert parking.parked(DELETED.name) == refused.parked()
     parking.recall(UNSEEN.name)
     assert parking.parked(UNSEEN.name) is None
-    stream.journal.close(stream.parked(), State.HEALED, stream.now)
+    refused.journal.close(refused.parked(), State.HEALED, refused.now)
     parking.recall(DELETED.name)
     assert parking.parked(DELETED.name) is None
     assert parking.took_a_write(DELETED.name) is None

@@ -9,7 +9,7 @@ import pytest
 from reconcilers.declared.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 from reconcilers.rows.plan import plan
 from reconcilers.rows.seen import Seen
-from reconcilers.words.model import NEVER_WRITTEN, Difference, Kind, Report, Row
+from reconcilers.words.model import NEVER_WRITTEN, Difference, Kind, Report, Row, Value
 from tests.builders.rows import (
     LONG_AGO,
     MESSAGE_ID,
@@ -66,14 +66,14 @@ def test_a_missing_row_is_as_old_as_the_newest_cell_of_the_truth() -> None:
     assert {write.at for write in planned(seen(None, newest), Kind.MISSING_ROW)} == {LONG_AGO}
 
 
-def test_a_missing_row_is_never_newer_than_settled() -> None:
-    """A ballot may run ahead of the clients' clocks."""
-    writes = planned(seen(None, truth(at=NOW)), Kind.MISSING_ROW)
-    assert {write.at for write in writes} == {SETTLED}
-
-
-def test_a_missing_row_of_a_truth_without_a_write_time_is_as_old_as_settled() -> None:
-    writes = planned(seen(None, Row(truth().cells)), Kind.MISSING_ROW)
+@pytest.mark.parametrize(
+    ("wanted", "attempt"),
+    [(truth(at=NOW), 0), (Row(truth().cells), 0), (truth(), 1), (truth(), 2)],
+    ids=["a ballot ahead of clients' clocks", "no write time", "second attempt", "third attempt"],
+)
+def test_a_missing_row_is_never_newer_than_settled(wanted: Row, attempt: int) -> None:
+    """The next attempts reach past older tombstones."""
+    writes = planned(seen(None, wanted), Kind.MISSING_ROW, attempt=attempt)
     assert {write.at for write in writes} == {SETTLED}
 
 
@@ -93,12 +93,6 @@ def test_the_cells_of_a_missing_row_come_before_all_of_its_sets() -> None:
         AddToSet(two_sets, SLOT, LONG_AGO, "userflags", frozenset({"work"})),
         AddToSet(two_sets, SLOT, LONG_AGO, "labels", labels),
     ]
-
-
-@pytest.mark.parametrize("attempt", [1, 2])
-def test_the_next_attempt_at_a_missing_row_reaches_past_older_tombstones(attempt: int) -> None:
-    writes = planned(seen(None, truth()), Kind.MISSING_ROW, attempt=attempt)
-    assert {write.at for write in writes} == {SETTLED}
 
 
 @pytest.mark.parametrize("first", ["what belongs here", "what does not"])
@@ -137,19 +131,20 @@ def test_the_truths_write_time_never_matters_to_a_cell() -> None:
     assert corrected(actual, old, "flagseen") == corrected(actual, new, "flagseen")
 
 
-def test_a_cell_that_is_there_is_aimed_at_in_later_attempts_too() -> None:
-    writes = corrected(row(flagseen=False), truth(), "flagseen", attempt=2)
-    assert writes == (set_cells(LONG_AGO + 1, flagseen=True),)
-
-
-def test_a_cell_that_the_truth_does_not_have_is_cleared() -> None:
-    writes = corrected(row(threadid=OTHER_ID), truth(), "threadid")
-    assert writes == (set_cells(LONG_AGO + 1, threadid=None),)
-
-
-def test_a_wrong_messageid_is_a_cell_like_any_other() -> None:
-    writes = corrected(row(messageid=OTHER_ID), truth(), "messageid")
-    assert writes == (set_cells(LONG_AGO + 1, messageid=MESSAGE_ID),)
+@pytest.mark.parametrize(
+    ("column", "wrong", "right", "attempt"),
+    [
+        ("flagseen", False, True, 2),
+        ("threadid", OTHER_ID, None, 0),
+        ("messageid", OTHER_ID, MESSAGE_ID, 0),
+    ],
+    ids=["in later attempts too", "the truth has none", "a wrong messageid"],
+)
+def test_a_cell_that_is_there_is_written_just_after_it(
+    column: str, wrong: Value, right: Value, attempt: int
+) -> None:
+    writes = corrected(row({column: wrong}), truth(), column, attempt=attempt)
+    assert writes == (set_cells(LONG_AGO + 1, **{column: right}),)
 
 
 # --- a set differs -------------------------------------------------------------------------------
@@ -163,12 +158,6 @@ def test_a_set_is_corrected_by_element_and_with_its_guard() -> None:
         RemoveFromSet(PROJECTION, SLOT, at, "userflags", frozenset({"stale"})),
         AddToSet(PROJECTION, SLOT, at, "userflags", frozenset({"work"})),
     )
-
-
-def test_elements_that_agree_are_not_written() -> None:
-    actual = row(userflags=frozenset({"work", "stale"}))
-    kinds = [type(write) for write in corrected(actual, truth(), "userflags")]
-    assert kinds == [SetCells, RemoveFromSet]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from deploy.mailserver import james
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.writes import AddRow, DeleteRow
 from reconcilers.rows.confirm import Moment, judge
-from reconcilers.rows.finding import Action, Attempts, State
+from reconcilers.rows.finding import Action, State
 from reconcilers.rows.plan import plan
 from reconcilers.rows.seen import Seen
 from reconcilers.words.model import (
@@ -35,12 +35,11 @@ from streaming.commands.doctor.checks import permissions as rights
 from streaming.commands.doctor.checks import schema as structure
 from streaming.commands.doctor.checks.check import CassandraContext
 from streaming.settings import RepairSettings, Settings
-from streaming.steps.confirm import Confirmer
-from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look
 from streaming.tables import Cluster
 from streaming.tables.cql import as_cql
 from tests.builders.answered import ANSWERED, ANSWERED_SCHEMA, WITH_ANSWERED
+from tests.builders.examining import examiner
 from tests.builders.permits import permit
 from tests.builders.rows import (
     DELAY,
@@ -59,7 +58,6 @@ from tests.fakes.memory_tables import MemoryTables
 BOUND = WITH_ANSWERED.projections[-1]
 FLAGS: Mapping[str, Value] = {"flagdeleted": False, "flagrecent": False}
 ANSWERED_TRUTH = truth(FLAGS, flaguser=True)
-RULES = Rules(DELAY, 0, 3600 * SECOND, Attempts(3, apart=DELAY), 10)
 KEY_ONLY = Row({"mailboxid": MAILBOX, "answered_uid": 7})
 
 
@@ -79,18 +77,12 @@ class Ground:
 
     def settle(self, kind: Kind) -> list[Action]:
         self.now += DELAY + SECOND
-        examiner = Examiner(
-            WITH_ANSWERED,
-            BOUND,
-            self.tables,
-            Confirmer(WITH_ANSWERED, BOUND, self.tables, MemoryLineage()),
-            self.journal,
-            self.published.extend,
-            lambda: self.now,
-            RULES,
-        )
         suspect = Suspect(SLOT, frozenset({MESSAGE_ID}), kind, ANSWERED.name, LONG_AGO)
-        outcomes = examiner.examine([suspect], permit(), f"batch {self.now}")
+        outcomes = examiner(
+            *(WITH_ANSWERED, BOUND, self.tables, MemoryLineage(), self.journal),
+            publish=self.published.extend,
+            clock=lambda: self.now,
+        ).examine([suspect], permit(), f"batch {self.now}")
         return [each.action for each in outcomes]
 
 

@@ -61,24 +61,17 @@ def test_a_small_mailbox_is_not_asked_for_its_truth() -> None:
 
 @pytest.mark.parametrize("uid", [1, 5, 10])
 def test_one_row_that_has_its_truth_is_enough(uid: int) -> None:
-    tables = mailbox(10)
-    tables.truths[message(uid)] = (truth(uid=uid, messageid=message(uid)),)
+    tables = with_truth(mailbox(10), [uid])
     assert removals(tables).may_lose_rows(MAILBOX) is True
 
 
-def test_truth_in_another_mailbox_is_none_of_this_one() -> None:
+@pytest.mark.parametrize("copied_here", [False, True], ids=["elsewhere", "one copy is here"])
+def test_truth_in_another_mailbox_is_none_of_this_one(*, copied_here: bool) -> None:
     tables = mailbox(10)
-    tables.truths[message(3)] = (truth(mailboxid=OTHER_MAILBOX, uid=3, messageid=message(3)),)
-    assert removals(tables).may_lose_rows(MAILBOX) is False
-
-
-def test_one_copy_of_a_message_in_this_mailbox_is_enough() -> None:
-    tables = mailbox(10)
-    tables.truths[message(3)] = (
-        truth(mailboxid=OTHER_MAILBOX, uid=3, messageid=message(3)),
-        truth(uid=30, messageid=message(3)),
-    )
-    assert removals(tables).may_lose_rows(MAILBOX) is True
+    elsewhere = truth(mailboxid=OTHER_MAILBOX, uid=3, messageid=message(3))
+    here = truth(uid=30, messageid=message(3))
+    tables.truths[message(3)] = (elsewhere, here) if copied_here else (elsewhere,)
+    assert removals(tables).may_lose_rows(MAILBOX) is copied_here
 
 
 def test_rows_that_name_no_message_have_no_truth_but_count() -> None:
@@ -103,6 +96,7 @@ def with_truth(tables: CountingTables, uids: Iterable[int]) -> CountingTables:
         (19, 9, False),
         (19, 10, True),
         (12, 3, True),
+        (300, 100, False),  # a new mailbox, and a truth that was restored from yesterday
     ],
 )
 def test_a_mailbox_that_has_lost_most_of_its_truth_waits_for_a_person(
@@ -113,33 +107,22 @@ def test_a_mailbox_that_has_lost_most_of_its_truth_waits_for_a_person(
     assert removals(tables).may_lose_rows(MAILBOX) is may
 
 
-def test_a_truth_that_was_restored_from_yesterday_lets_none_of_a_new_mailbox_go() -> None:
-    tables = with_truth(mailbox(300), range(1, 101))
-    assert removals(tables).may_lose_rows(MAILBOX) is False
-
-
-def test_a_large_mailbox_is_read_in_pieces() -> None:
-    tables = mailbox(250)
-    removals(tables).may_lose_rows(MAILBOX)
-    assert tables.asked == [100, 100, 50]
-
-
-def test_of_a_mailbox_no_more_is_read_than_shows_that_most_have_their_truth() -> None:
-    tables = with_truth(mailbox(900), range(1, 901))
-    assert removals(tables).may_lose_rows(MAILBOX) is True
-    assert tables.asked == [100] * 5
-
-
-def test_of_a_large_one_a_thousand_rows_are_enough_to_know() -> None:
-    tables = with_truth(mailbox(30_000), range(1, 30_001))
-    assert removals(tables).may_lose_rows(MAILBOX) is True
-    assert tables.asked == [100] * 10
-
-
-def test_of_one_that_has_lost_a_part_no_more_is_read_than_shows_that() -> None:
-    tables = with_truth(mailbox(3_000), range(1, 2_901))
-    assert removals(tables).may_lose_rows(MAILBOX) is False
-    assert tables.asked == [100]
+@pytest.mark.parametrize(
+    ("rows", "have", "asked", "may"),
+    [
+        (250, 0, [100, 100, 50], False),
+        (900, 900, [100] * 5, True),
+        (30_000, 30_000, [100] * 10, True),
+        (3_000, 2_900, [100], False),
+    ],
+    ids=["in pieces", "until most have it", "a thousand rows are enough", "a part is lost"],
+)
+def test_of_a_mailbox_no_more_is_read_than_shows_it(
+    rows: int, have: int, asked: list[int], *, may: bool
+) -> None:
+    tables = with_truth(mailbox(rows), range(1, have + 1))
+    assert removals(tables).may_lose_rows(MAILBOX) is may
+    assert tables.asked == asked
 
 
 @pytest.mark.parametrize(

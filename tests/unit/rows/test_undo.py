@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -16,36 +16,17 @@ from reconcilers.rows.undo import AS_BEFORE, NO_REPAIR, UNDO, last_repair, undo
 from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.model import Kind, Row, Slot
 from streaming.steps.undo import RowUndo, Undoing
-from tests.builders.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SLOT, row
+from tests.builders.findings import OURS as AT
+from tests.builders.findings import finding
+from tests.builders.rows import FAMILY, NOW, PROJECTION, SLOT, row
 from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 
-AT = LONG_AGO + 1
 HOLD = Hold(FAMILY.name, PROJECTION.name, SLOT, NOW, "ana", "it was right")
 INDEX = replace(PROJECTION, name="an_index", identity=None, columns=(), sets=frozenset())
 GATHERED = replace(INDEX, key=("mailboxid",), collects="flags")
 
 
-def a_repair(writes: Sequence[Write], before: Row | None, kind: Kind) -> Finding:
-    return Finding(
-        FAMILY.name,
-        PROJECTION.name,
-        SLOT,
-        None,
-        kind,
-        State.VERIFIED,
-        "it differed",
-        found_at=NOW,
-        attempts=1,
-        before=before,
-        writes=tuple(writes),
-    )
-
-
-CORRECTED = a_repair(
-    [SetCells(PROJECTION, SLOT, AT, {"flagseen": True})],
-    row(flagseen=False),
-    Kind.DIFFERING_CELLS,
-)
+CORRECTED = finding(State.VERIFIED, batch="", found_at=NOW, before=row(flagseen=False))
 LEFT = row(flagseen=True, written={"flagseen": AT})
 
 
@@ -88,8 +69,9 @@ def server() -> Server:
     return Server(MemoryJournal(lambda: NOW))
 
 
-def undoing(server: Server) -> RowUndo:
-    return RowUndo(FAMILY, server, server.journal, server.lineage, server.why, lambda: NOW)
+def undoing(server: Server, why: Callable[[Projection, Kind], str | None] | None = None) -> RowUndo:
+    stores = (server.journal, server.lineage)
+    return RowUndo(FAMILY, server, *stores, why or server.why, lambda: NOW)
 
 
 def is_on_hold(server: Server) -> bool:
@@ -149,23 +131,21 @@ def test_what_changes_while_the_hold_is_placed_is_refused_and_the_hold_ends(serv
 
 def test_a_pause_that_comes_after_the_journal_stops_the_write(server: Server) -> None:
     asked: list[str | None] = [None, "repairs are paused"]
-    undone = RowUndo(
-        *(FAMILY, server, server.journal, server.lineage),
-        paused=lambda *_: asked.pop(0),
-        clock=lambda: NOW,
-    )
-    became = undone.carry_out(CORRECTED, HOLD)
+    became = undoing(server, lambda *_: asked.pop(0)).carry_out(CORRECTED, HOLD)
     assert (became.what, became.sentence) == (Undoing.REFUSED, "repairs are paused")
     assert server.events == ["read", "read on hold"]
     assert [state for state, _ in logged(server.journal)] == ["undoing", "held"]
     assert not is_on_hold(server)
 
 
-def test_a_table_that_refuses_is_told_and_the_hold_ends(server: Server) -> None:
+@pytest.mark.parametrize("others", [False, True], ids=["free", "on hold by somebody else"])
+def test_a_table_that_refuses_is_told_and_our_hold_ends(server: Server, *, others: bool) -> None:
+    if others:
+        server.journal.holds.place(replace(HOLD, who="bob", asked_at=NOW - 1))
     server.fails = Refused("no right")
     became = undoing(server).carry_out(CORRECTED, HOLD)
     assert (became.what, became.sentence) == (Undoing.REFUSED, "its table refuses: no right")
-    assert not is_on_hold(server)
+    assert is_on_hold(server) is others
 
 
 def test_without_an_answer_the_key_stays_on_hold_and_it_can_be_undone_again(server: Server) -> None:
@@ -201,20 +181,8 @@ def test_taking_back_a_row_that_was_added_is_a_removal(
     server: Server, kind: Kind, named: Kind
 ) -> None:
     asked: list[Kind] = []
-    paused = RowUndo(
-        *(FAMILY, server, server.journal, server.lineage),
-        paused=lambda _, kind: asked.append(kind),
-        clock=lambda: NOW,
-    )
-    paused.plan(replace(CORRECTED, kind=kind))
+    undoing(server, lambda _, kind: asked.append(kind)).plan(replace(CORRECTED, kind=kind))
     assert asked == [named]
-
-
-def test_a_hold_of_somebody_else_outlives_an_undo_that_is_refused(server: Server) -> None:
-    server.journal.holds.place(replace(HOLD, who="bob", asked_at=NOW - 1))
-    server.fails = Refused("no right")
-    assert undoing(server).carry_out(CORRECTED, HOLD).what is Undoing.REFUSED
-    assert is_on_hold(server)
 
 
 def test_of_two_who_undo_a_repair_at_once_the_later_leaves_the_hold_of_the_first(
@@ -237,7 +205,8 @@ def test_of_two_who_undo_a_repair_at_once_the_later_leaves_the_hold_of_the_first
 
 
 def test_a_row_comes_back_with_all_that_it_had_but_its_key_which_no_update_sets() -> None:
-    removed = a_repair([DeleteRow(PROJECTION, SLOT, AT)], row(threadid=None), Kind.EXTRA_ROW)
+    write = DeleteRow(PROJECTION, SLOT, AT)
+    removed = replace(CORRECTED, kind=Kind.EXTRA_ROW, writes=(write,), before=row(threadid=None))
     writes = undo(removed, None)
     assert isinstance(writes, tuple)
     cells, flags = writes
@@ -251,7 +220,7 @@ def test_a_row_comes_back_with_all_that_it_had_but_its_key_which_no_update_sets(
 
 
 def index_repair(write: Write, before: Row | None) -> Finding:
-    return a_repair([write], before, Kind.MISSING_ROW)
+    return replace(CORRECTED, kind=Kind.MISSING_ROW, writes=(write,), before=before)
 
 
 def test_an_index_row_is_taken_away_again_or_put_back() -> None:

@@ -17,15 +17,16 @@ from reconcilers.limits.pause import PILOT, Pause, in_doubt
 from reconcilers.limits.pilot import Pilot
 from reconcilers.limits.write_target import ALL
 from reconcilers.rows.decision import ACCEPTABLE
-from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.finding import State
 from reconcilers.words.model import Kind
 from reconcilers.words.waiting import RULES, Ends, Wait, Waiting
 from streaming.commands.person.decisions import ACCEPT
 from streaming.commands.person.listing import as_csv, as_table
 from streaming.commands.person.orders import Orders
+from tests.builders.examining import Stream, stream
+from tests.builders.findings import waiting
 from tests.builders.rows import FAMILY, NOW, SLOT, truth
 from tests.fakes.checkpoints.memory import MemoryJournal
-from tests.unit.rows.test_examine import Stream, stream
 from tests.unit.stream.test_batches import MemoryPorts, batches
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -62,8 +63,7 @@ def held(waits: Waiting) -> Stream:
 @pytest.mark.parametrize("wait", SOURCES)
 @given(text=TYPED)
 def test_no_typed_text_changes_what_a_finding_waits_for(wait: Wait, text: str) -> None:
-    finding = held(SOURCES[wait](text)).finding
-    assert finding is not None
+    finding = held(SOURCES[wait](text)).open_finding
     assert (finding.state, finding.wait) == (State.HELD, wait)
     assert (finding.next_look is not None) is RULES[wait].is_looked_at
     assert ACCEPT.refusal(finding) == str(RULES[wait])
@@ -74,7 +74,7 @@ def test_what_a_pause_holds_comes_back_when_it_ends_whatever_its_reason(text: st
     ports = MemoryPorts(MemoryJournal(lambda: NOW))
     pause = Pause(ALL, NOW, text, text)
     ports.pauses.begin(pause)
-    ports.journal.put(a_held(pause.waiting))
+    ports.journal.put(waiting(waits=pause.waiting))
     decisions = batches(ports)
     decisions.start()
     decisions.later_looks(NOW)
@@ -88,22 +88,8 @@ def test_nor_does_the_reason_of_a_decision_or_a_cell_of_a_row(
     who: str, reason: str, cell: str
 ) -> None:
     told = Orders(who, reason).told(f"flag {cell} differs", "retried")
-    finding = replace(a_held(Waiting(Wait.BREAKER, "too many")), sentence=told)
+    finding = waiting(waits=Waiting(Wait.BREAKER, "too many"), sentence=told)
     assert ACCEPT.refusal(finding) == str(RULES[Wait.BREAKER])
-
-
-def a_held(waits: Waiting) -> Finding:
-    return Finding(
-        family=FAMILY.name,
-        projection="messages",
-        slot=SLOT,
-        source=None,
-        kind=Kind.MISSING_ROW,
-        state=State.HELD,
-        sentence="is missing",
-        found_at=NOW,
-        waits=waits,
-    )
 
 
 # --- every wait ----------------------------------------------------------------------------------
@@ -116,7 +102,7 @@ def test_each_wait_has_a_rule() -> None:
 
 @pytest.mark.parametrize("wait", Wait)
 def test_a_refused_accept_names_the_way_out(wait: Wait) -> None:
-    refusal = ACCEPT.refusal(a_held(Waiting(wait, "a reason")))
+    refusal = ACCEPT.refusal(waiting(waits=Waiting(wait, "a reason")))
     assert refusal == (None if RULES[wait].may_be_accepted else str(RULES[wait]))
     if refusal is not None:
         assert RULES[wait].command in refusal
@@ -125,7 +111,7 @@ def test_a_refused_accept_names_the_way_out(wait: Wait) -> None:
 @pytest.mark.parametrize("wait", Wait)
 def test_what_a_person_decides_on_may_be_accepted_unless_it_is_on_hold(wait: Wait) -> None:
     for kind in ACCEPTABLE - {Kind.PAST_ROWS}:
-        finding = replace(a_held(Waiting(wait, "a reason")), kind=kind)
+        finding = waiting(waits=Waiting(wait, "a reason"), kind=kind)
         assert (ACCEPT.refusal(finding) is None) is (wait is not Wait.HOLD)
 
 
@@ -140,7 +126,7 @@ def test_the_runbook_has_the_rules() -> None:
 
 @pytest.mark.parametrize("state", State)
 def test_only_what_is_held_or_observed_waits(state: State) -> None:
-    finding = replace(a_held(Waiting(Wait.CLOCKS, "clocks differ")), state=state)
+    finding = replace(waiting(waits=Waiting(Wait.CLOCKS, "clocks differ")), state=state)
     held = {State.HELD: "; held: clocks differ", State.OBSERVED: "; would be held: clocks differ"}
     assert finding.told == f"is missing{held.get(state, '')}"
     assert (finding.wait is None) is (state not in held)
@@ -148,12 +134,14 @@ def test_only_what_is_held_or_observed_waits(state: State) -> None:
 
 @pytest.mark.parametrize("state", State)
 def test_a_list_names_a_wait_only_of_what_waits(state: State) -> None:
-    finding = replace(a_held(Waiting(Wait.ROW, "too large")), state=state)
+    finding = replace(waiting(waits=Waiting(Wait.ROW, "too large")), state=state)
     told = finding_to_json(finding, FAMILY)
     waits = finding.wait is not None
     assert ("too large" in "".join(as_table([told]))) is waits
     assert (",row," in list(as_csv([told]))[1]) is waits
-    assert bool(log_line(a_held(Waiting(Wait.ROW, "")), FAMILY, state, NOW)["waits"]) is waits
+    assert (
+        bool(log_line(waiting(waits=Waiting(Wait.ROW, "")), FAMILY, state, NOW)["waits"]) is waits
+    )
 
 
 # --- the log -------------------------------------------------------------------------------------
