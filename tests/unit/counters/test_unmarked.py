@@ -13,6 +13,7 @@ from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Micros
 from streaming.counters.unmarked import MOST_DOUBTS, LossRules, WatchedTallies
 from tests.builders.counters import Bench, CanariesByHand, message
+from tests.builders.failing import unreachable
 from tests.builders.rows import DELAY, MAILBOX, NOW
 from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.checkpoints.tallies import MemoryTallies
@@ -130,11 +131,7 @@ def test_what_expires_has_time_to_be_marked(desk: Desk) -> None:
 
 def test_a_loss_that_could_not_be_told_ends_no_memory_untold(desk: Desk) -> None:
     """It is told first: once nobody watches, nobody would tell it any more."""
-
-    def silent(_why: str) -> None:
-        raise Unreachable("no host answered")
-
-    desk.tallies.lost = silent
+    desk.tallies.lost = unreachable
     desk.count(chunk0=TWO)
     with suppress(Unreachable):
         desk.wait()
@@ -199,10 +196,6 @@ def test_without_canaries_nothing_is_proven(desk: Desk) -> None:
 
 def test_what_cannot_be_asked_is_asked_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.count(chunk0=TWO)
-
-    def unreachable(_: object) -> None:
-        raise Unreachable("no host answered")
-
     with monkeypatch.context() as broken:
         broken.setattr(desk.kept, "of_mailbox", unreachable)
         desk.wait()
