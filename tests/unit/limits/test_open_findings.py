@@ -19,21 +19,12 @@ from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_finding import opened
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.steps.outcome import Outcome
+from tests.builders.found import finding_at
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND, SLOT
 from tests.fakes.checkpoints.memory import MemoryJournal
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
-FOUND = Finding(
-    family="message",
-    projection="messages",
-    slot=SLOT,
-    source=None,
-    kind=Kind.MISSING_ROW,
-    state=State.INTENDED,
-    sentence="messages: is missing",
-    found_at=LONG_AGO,
-    oldest=LONG_AGO,
-)
+FOUND = finding_at(SLOT, found_at=LONG_AGO, oldest=LONG_AGO)
 ELSEWHERE = replace(FOUND, slot=Slot(MAILBOX, 8), kind=Kind.EXTRA_ROW, state=State.HELD)
 ELSEWHERE = replace(ELSEWHERE, waits=Waiting(Wait.BREAKER, "too many"))
 OF_AN_INDEX = replace(FOUND, projection="unseen_uids")
