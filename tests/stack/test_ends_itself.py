@@ -5,28 +5,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cassandra.cluster import Session
 
 from checkpoints.clock import now_micros
 from deploy.mailserver.mail import Clock
 from reconcilers.words.exit_codes import ExitCode
 from reconcilers.words.model import Kind
-from tests.endpoints import Endpoints
 from tests.stack.streams import Stream, until
 from tests.stack.users import PROJECTION, RIGHT, TRUTH, User, a_difference, a_message
-from tests.stack.watched import SLOW, Restarted, Watched, watched
+from tests.stack.watched import SLOW, Restarted, Watched
 
 pytestmark = pytest.mark.stack
 
 MANY = 40
 """More suspects than the driver examines by itself: they go to the workers."""
 WHOLE = "the whole truth is remembered"
-
-
-@pytest.fixture(scope="module")
-def place(stack: Endpoints, cassandra: Session) -> Iterator[Watched]:
-    with watched(stack, cassandra) as made:
-        yield made
 
 
 @pytest.fixture

@@ -8,13 +8,11 @@ from typing import Any
 from uuid import UUID, uuid1
 
 import pytest
-from cassandra.cluster import Session
 
 from deploy.mailserver.mail import Flags
 from deploy.mailserver.mailbag import random_content
 from deploy.mailserver.mailserver import MailServer
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
+from tests.stack.conftest import Scenes
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
 
@@ -22,15 +20,13 @@ pytestmark = pytest.mark.stack
 
 
 @pytest.fixture(scope="module")
-def stopped(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def stopped(scenes: Scenes) -> Iterator[Scene]:
     """A stream that has run, and does not now."""
     changes: dict[str, dict[str, Any]] = {
         "repair": {"projections": ["messages", "deleted_uids"]},
         "tally": {"projections": ["mailbox_counters", "current_quota"]},
     }
-    for scene in a_scene(running, cassandra, tmp_path_factory, changes):
+    for scene in scenes(changes):
         scene.stream.stop()
         yield scene
         scene.stream.start()

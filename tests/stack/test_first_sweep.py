@@ -12,15 +12,12 @@ from functools import partial
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 
 from reconcilers.counters.drift import LIST_MAY_LACK_ROWS
-from tests.endpoints import Running
-from tests.stack.conftest import LATEST, TALLIES
+from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import SIZE, Counted
 from tests.stack.pasts import (
     QUIET,
-    a_scene_with_a_past,
     is_marked,
     mark_deleted,
     places,
@@ -53,7 +50,7 @@ class Past:
     late: Place = field(default_factory=Place)
     gone: Place = field(default_factory=Place)
 
-    def write(self) -> None:
+    def write(self) -> "Past":
         """All of it, unheard."""
         scene = self.scene
         for name, off in OFF_BY.items():
@@ -66,6 +63,7 @@ class Past:
             mark_deleted(scene, place)
         for place in (*self.orphans, self.gone):
             scene.write_projection(place, {"messageid": place.messageid, **cells(**QUIET)})
+        return self
 
     @property
     def lost(self) -> Place:
@@ -73,12 +71,7 @@ class Past:
 
 
 @pytest.fixture(scope="module")
-def past(
-    running: Running,
-    cassandra: Session,
-    mail_keyspace: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Past]:
+def past(scenes: Scenes, mail_keyspace: str) -> Iterator[Past]:
     """A stream that does not sweep by itself; its users have touched some of the old mail."""
     changes: dict[str, Mapping[str, Any]] = {
         "stream": {"delay": LATEST},
@@ -86,18 +79,11 @@ def past(
         "tally": TALLIES,
         "sweep": {"ranges": 8},
     }
-    made: list[Past] = []
-
-    def write(scene: Scene) -> None:
-        made.append(Past(scene))
-        made[0].write()
-
-    folder = tmp_path_factory.mktemp("past")
-    for scene in a_scene_with_a_past(running, cassandra, folder, changes, write):
-        scene.write_projection(made[0].late, {"flagseen": False, "modseq": 10})
-        scene.delete_projection(made[0].gone)  # an expunge, of which the truth knows nothing more
-        made[0].boxes["too high"].touch()
-        yield made[0]
+    for made in scenes.over(lambda scene: Past(scene).write(), changes):
+        made.scene.write_projection(made.late, {"flagseen": False, "modseq": 10})
+        made.scene.delete_projection(made.gone)  # an expunge: the truth knows nothing more of it
+        made.boxes["too high"].touch()
+        yield made
 
 
 @pytest.fixture(scope="module")

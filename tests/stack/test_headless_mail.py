@@ -9,11 +9,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
-from tests.endpoints import Running
-from tests.stack.conftest import LATEST, TALLIES, a_scene
+from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import SIZE, Counted
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
@@ -45,12 +43,10 @@ def headless(box: Counted) -> Counted:
 
 
 @pytest.fixture(scope="module")
-def box(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Counted]:
+def box(scenes: Scenes) -> Iterator[Counted]:
     """A mailbox of such mail, with a counter and a quota that are too low."""
     changes = {"stream": {"delay": LATEST}, "tally": TALLIES, "sweep": {"ranges": 8}}
-    for scene in a_scene(running, cassandra, tmp_path_factory, changes):
+    for scene in scenes(changes):
         made = headless(Counted(scene).create()).add(MESSAGES - LOST, UNSEEN - LOST)
         made.add_quota(MESSAGES - LOST, (MESSAGES - LOST) * SIZE)
         made.touch()

@@ -8,8 +8,7 @@ import pytest
 from cassandra.cluster import Session
 
 from reconcilers.limits.generation import GENERATIONS
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
+from tests.stack.conftest import Scenes
 from tests.stack.scenes import Place, Scene, begin_at_the_end, cells
 from tests.stack.streams import until
 
@@ -20,11 +19,9 @@ WAY_OUT = ("resume", "--own-keyspace", "--who", "bob", "--reason", "pauses are s
 
 
 @pytest.fixture
-def lost_scene(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def lost_scene(scenes: Scenes) -> Iterator[Scene]:
     """A stream of the test's own, whose keyspace it may lose."""
-    yield from a_scene(running, cassandra, tmp_path_factory, {})
+    yield from scenes({})
 
 
 def lose_a_row(scene: Scene) -> Place:

@@ -8,11 +8,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 
-from tests.endpoints import Running
-from tests.stack.conftest import LATEST
-from tests.stack.pasts import QUIET, a_scene_with_a_past, places
+from tests.stack.conftest import LATEST, Scenes
+from tests.stack.pasts import QUIET, places
 from tests.stack.scenes import Place, Scene, cells, now_us
 from tests.stack.streams import until
 
@@ -26,12 +24,7 @@ LONG_AGO = 3_600_000_000
 
 
 @pytest.fixture(scope="module")
-def scene(
-    running: Running,
-    cassandra: Session,
-    mail_keyspace: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Scene]:
+def scene(scenes: Scenes, mail_keyspace: str) -> Iterator[Scene]:
     changes: dict[str, Mapping[str, Any]] = {
         "stream": {"delay": LATEST},
         "repair": {
@@ -41,14 +34,14 @@ def scene(
         },
         "sweep": {"ranges": 8},
     }
+    yield from scenes.over(with_orphans, changes)
 
-    def write(scene: Scene) -> None:
-        for place in ORPHANS:
-            row = {"messageid": place.messageid, **cells(**QUIET)}
-            scene.write_projection(place, row, now_us() - LONG_AGO)
 
-    folder = tmp_path_factory.mktemp("past_rows")
-    yield from a_scene_with_a_past(running, cassandra, folder, changes, write)
+def with_orphans(scene: Scene) -> Scene:
+    for place in ORPHANS:
+        row = {"messageid": place.messageid, **cells(**QUIET)}
+        scene.write_projection(place, row, now_us() - LONG_AGO)
+    return scene
 
 
 def findings(scene: Scene, *words: str) -> list[dict[str, Any]]:

@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 
-from checkpoints.bookmarks import Bookmark, flat
+from checkpoints.bookmarks import flat
 from checkpoints.cassandra import CassandraBookmarks, Store
 from reconcilers.words.exit_codes import ExitCode
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, load
 from streaming.topics import Watcher
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
+from tests.stack.conftest import Scenes
+from tests.stack.pasts import settled
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
 
@@ -34,20 +33,10 @@ SETTINGS = "--config reconcile.toml"
 
 
 @pytest.fixture(scope="module")
-def replayed(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def replayed(scenes: Scenes) -> Iterator[Scene]:
     """A stream that looks at nothing again by itself."""
     changes: dict[str, dict[str, Any]] = {"repair": {"recheck_interval": 600}}
-    yield from a_scene(running, cassandra, tmp_path_factory, changes)
-
-
-def settled(scene: Scene) -> Bookmark:
-    settings = load(scene.stream.config, {})
-    stream = StreamNames.of(settings, Mode.REPAIR).bookmarks(settings.families()[0])
-    newest = CassandraBookmarks(Store(scene.session, scene.own)).newest(stream)
-    assert newest is not None
-    return newest
+    yield from scenes(changes)
 
 
 @pytest.fixture(scope="module")

@@ -17,17 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 
-from checkpoints.bookmarks import Bookmark, flat
+from checkpoints.bookmarks import flat
 from checkpoints.cassandra import CassandraBookmarks, Store
 from deploy.comparison.full_comparison import message_differences
 from deploy.comparison.snapshot import read_whole
-from streaming.commands.wiring.stream_names import StreamNames
-from streaming.settings import Mode, load
+from streaming.settings import load
 from streaming.topics import Watcher
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
+from tests.stack.conftest import Scenes
 from tests.stack.pasts import (
     QUIET,
     Users,
@@ -35,6 +32,7 @@ from tests.stack.pasts import (
     mark_deleted,
     places,
     repaired,
+    settled,
 )
 from tests.stack.scenes import Place, Scene, cells, now_us
 from tests.stack.streams import until
@@ -49,15 +47,13 @@ DELAY = 10
 
 
 @pytest.fixture(scope="module")
-def live(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def live(scenes: Scenes) -> Iterator[Scene]:
     """A stream that looks at nothing again by itself."""
     changes: dict[str, dict[str, Any]] = {
         "stream": {"delay": DELAY},
         "repair": {"recheck_interval": 600, "projections": ["messages", "deleted_uids"]},
     }
-    yield from a_scene(running, cassandra, tmp_path_factory, changes)
+    yield from scenes(changes)
 
 
 def hour_ago() -> str:
@@ -174,14 +170,6 @@ def test_a_replay_opens_nothing_of_the_streams_progress_for_writing(live: Scene)
         (folder / "noticed").touch()
         assert opened.seen(), "nothing would be noticed"
         (folder / "noticed").unlink()
-
-
-def settled(scene: Scene) -> Bookmark:
-    settings = load(scene.stream.config, {})
-    stream = StreamNames.of(settings, Mode.REPAIR).bookmarks(settings.families()[0])
-    newest = CassandraBookmarks(Store(scene.session, scene.own)).newest(stream)
-    assert newest is not None
-    return newest
 
 
 # --- an incident

@@ -19,8 +19,7 @@ from reconcilers.declared.families.message import MESSAGE
 from reconcilers.rows.finding import State
 from reconcilers.words.model import Slot
 from streaming.tables import canary_schema
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
+from tests.stack.conftest import Scenes
 from tests.stack.scenes import Place, Scene, cells, events_of
 from tests.stack.streams import until
 from tests.stack.users import TRUTH
@@ -31,15 +30,11 @@ YEARS_AGO = datetime(2020, 2, 3, 4, 5, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def switched(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def switched(scenes: Scenes, cassandra: Session) -> Iterator[Scene]:
     """A stream with canaries of its own: `doctor --off` ends their capture, too."""
     canaries = f"canary_{uuid.uuid4().hex[:8]}"
     canary_schema.create(cassandra, canaries)
-    yield from a_scene(
-        running, cassandra, tmp_path_factory, {"canary": {"keyspace": canaries, "usual_delay": 60}}
-    )
+    yield from scenes({"canary": {"keyspace": canaries, "usual_delay": 60}})
     cassandra.execute(f"DROP KEYSPACE IF EXISTS {canaries}")
 
 

@@ -10,12 +10,10 @@ from functools import partial
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 
 from deploy.demo.old_mail import end_segment
 from reconcilers.words.exit_codes import ExitCode
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
+from tests.stack.conftest import Scenes
 from tests.stack.scenes import SECOND_US, Place, Scene, cells, now_us
 from tests.stack.streams import until
 
@@ -26,27 +24,23 @@ LONG_AGO = 3600 * SECOND_US
 
 
 @pytest.fixture(scope="module")
-def unswept(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def unswept(scenes: Scenes) -> Iterator[Scene]:
     """A stream that keeps index tables, too, and never sweeps by itself."""
     changes: dict[str, dict[str, Any]] = {
         "repair": {"projections": ["messages", "deleted_uids"], "recheck_interval": 600},
         "sweep": {"ranges": 8},
     }
-    yield from a_scene(running, cassandra, tmp_path_factory, changes)
+    yield from scenes(changes)
 
 
 @pytest.fixture(scope="module")
-def sweeping(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def sweeping(scenes: Scenes) -> Iterator[Scene]:
     """A stream that sweeps by itself, as by default."""
     changes: dict[str, dict[str, Any]] = {
         "repair": {"recheck_interval": 600},
         "sweep": {"ranges": 8, "when_needed": True},
     }
-    yield from a_scene(running, cassandra, tmp_path_factory, changes)
+    yield from scenes(changes)
 
 
 @dataclass

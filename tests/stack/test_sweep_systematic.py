@@ -14,13 +14,11 @@ from functools import partial
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from deploy.demo.old_mail import end_segment
 from deploy.mailserver.filler import fill
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
+from tests.stack.conftest import Scenes
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
 
@@ -63,9 +61,7 @@ class Upgraded:
 
 
 @pytest.fixture(scope="module")
-def upgraded(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Upgraded]:
+def upgraded(scenes: Scenes) -> Iterator[Upgraded]:
     changes: dict[str, dict[str, Any]] = {
         "repair": {
             "recheck_interval": 600,
@@ -74,7 +70,7 @@ def upgraded(
         },
         "sweep": {"ranges": 16},
     }
-    for scene in a_scene(running, cassandra, tmp_path_factory, changes):
+    for scene in scenes(changes):
         yield planted(scene)
 
 

@@ -181,7 +181,7 @@ class Slice(Stream):
     pauses: PausedAt = field(default_factory=lambda: PausedAt(0))
 
     def execute_paused(self) -> list[Outcome]:
-        of_index = {"projection": DELETED.name, "oldest": LONG_AGO}
+        of_index: dict[str, Any] = {"projection": DELETED.name, "oldest": LONG_AGO}
         suspects = [suspect_at(slot, sources=[message_at(slot)], **of_index) for slot in SLOTS]
         permit = self.pauses.permit(Admission())
         return self._examiner(DELETED).examine(suspects, permit, f"batch {self.batches}")

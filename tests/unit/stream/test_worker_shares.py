@@ -88,7 +88,7 @@ class Examined:
     projection: Projection
 
     def examine(self, suspects: Sequence[Suspect], _permit: Permit, batch: str) -> list[Outcome]:
-        held = {"projection": self.projection.name, "batch": batch, "before": row()}
+        held: dict[str, Any] = {"projection": self.projection.name, "batch": batch, "before": row()}
         return [
             Outcome(each.slot, Action.REPAIR, finding_at(each.slot, Kind.EXTRA_ROW, **held))
             for each in suspects
