@@ -6,6 +6,7 @@ import argparse
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
