@@ -169,8 +169,7 @@ def swept(scene: Scene, *words: str) -> subprocess.CompletedProcess[str]:
 
 def unresolved(scene: Scene) -> list[str]:
     """The open findings that nobody can resolve, a line for each."""
-    told = scene.command("findings", "--kind", "unresolved", "--format", "jsonl")
-    assert told.returncode == 0, told.stderr
+    told = scene.succeed("findings", "--kind", "unresolved", "--format", "jsonl")
     return told.stdout.splitlines()
 
 

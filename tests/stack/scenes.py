@@ -284,6 +284,12 @@ class Scene:
         """Another command of `reconcile`, with the stream's settings."""
         return reconcile(*arguments, "--config", str(self.stream.config))
 
+    def succeed(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """A command that has to end with 0."""
+        answer = self.command(*arguments)
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        return answer
+
     # --- Kafka
 
     def publish(self, records: Iterable[KeyAndValue]) -> None:

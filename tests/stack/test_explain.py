@@ -34,8 +34,7 @@ def stopped(scenes: Scenes) -> Iterator[Scene]:
 
 
 def explained(scene: Scene, *what: object) -> str:
-    answer = scene.command("explain", *map(str, what))
-    assert answer.returncode == 0, answer.stderr
+    answer = scene.succeed("explain", *map(str, what))
     return answer.stdout
 
 
@@ -99,9 +98,9 @@ def test_a_message_in_two_places_and_what_holds_its_repair(stopped: Scene) -> No
     copy = replace(place, mailboxid=uuid1(), uid=7)
     stopped.write_both(place, cells())
     stopped.write_truth(copy, cells())
-    assert stopped.command("pause", "messages", "--reason", "a look").returncode == 0
+    stopped.succeed("pause", "messages", "--reason", "a look")
     told = explained(stopped, place.messageid)
-    assert stopped.command("resume").returncode == 0
+    stopped.succeed("resume")
     assert "2 places" in told
     assert "but it is held now: repairs of messages are paused by" in told
     assert "a look" in told

@@ -139,7 +139,7 @@ def test_a_counter_and_a_quota_are_settled_both_ways(
     box = past.boxes[name]
     until("the counters are right", lambda: box.counters() == RIGHT)
     until("the quota is right", lambda: box.quota() == RIGHT_QUOTA)
-    until("that is verified", lambda: [e["state"] for e in box.findings()][-1:] == ["verified"])
+    box.await_verified()
 
 
 def test_what_is_right_is_not_corrected_though_a_row_was_lost(

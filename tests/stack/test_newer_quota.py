@@ -81,10 +81,7 @@ def boxes(newer_scene: Scene) -> tuple[Newer, Newer]:
 def test_a_wrong_quota_of_a_user_with_a_domain_becomes_exact(boxes: tuple[Newer, Newer]) -> None:
     wrong, right = boxes
     until("the quota is right", lambda: wrong.quota() == (COUNT, COUNT * SIZE))
-    until(
-        "that is verified",
-        lambda: wrong.quota_findings() and wrong.quota_findings()[-1]["state"] == "verified",
-    )
+    wrong.await_quota_verified()
     assert wrong.identifier in wrong.quota_findings()[0]["message"]
     assert right.quota() == (COUNT, COUNT * SIZE)
     assert not right.quota_findings()

@@ -45,7 +45,7 @@ def in_doubt(scene: Scene) -> bool:
 
 def pause(scene: Scene) -> Place:
     """A row that is held by a person's pause."""
-    assert scene.command("pause", "--reason", "a look", "--who", "alice").returncode == 0
+    scene.succeed("pause", "--reason", "a look", "--who", "alice")
     until("it is known", lambda: scene.metric("reconciler_repairs_paused", reason="pause") == 1)
     place = lose_a_row(scene)
     await_held(scene, place, "paused by alice: a look")
@@ -54,8 +54,7 @@ def pause(scene: Scene) -> Place:
 
 def take_as_right(scene: Scene, *places: Place) -> None:
     """The operator's way out: what waited is repaired."""
-    answer = scene.command(*WAY_OUT)
-    assert answer.returncode == 0, answer.stderr
+    answer = scene.succeed(*WAY_OUT)
     assert "our keyspace was not as it was left: " in answer.stdout
     for place in places:
         scene.await_verified(place.row)

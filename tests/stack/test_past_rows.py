@@ -58,8 +58,7 @@ def left(scene: Scene) -> list[Place]:
 
 
 def test_a_sweep_leaves_them_with_one_finding(scene: Scene) -> None:
-    swept = scene.command("sweep", "--reason", "the first")
-    assert swept.returncode == 0, swept.stdout + swept.stderr
+    swept = scene.succeed("sweep", "--reason", "the first")
     assert f"rows of the past, ambiguous_range_delete: {len(ORPHANS)} left" in swept.stdout
     (found,) = findings(scene)
     assert (found["kind"], found["state"]) == ("past_rows", "reported")
@@ -88,13 +87,10 @@ def test_one_that_gets_evidence_is_removed_by_that(scene: Scene) -> None:
 
 def test_once_accepted_they_are_handed_over_by_the_next_sweep_and_removed(scene: Scene) -> None:
     (found,) = [each for each in findings(scene) if each["kind"] == "past_rows"]
-    accepted = scene.command("findings", "--accept", key_of(found), "--system", "messages")
-    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    accepted = scene.succeed("findings", "--accept", key_of(found), "--system", "messages")
     assert "by the next sweep" in accepted.stdout
-    swept = scene.command("sweep", "--reason", "they may go")
-    assert swept.returncode == 0, swept.stdout + swept.stderr
+    swept = scene.succeed("sweep", "--reason", "they may go")
     assert f"{len(ORPHANS) - 1} accepted, and handed over" in swept.stdout
     until("all are gone", lambda: not left(scene))
-    last = scene.command("sweep", "--reason", "is anything left")
-    assert last.returncode == 0, last.stdout + last.stderr
+    scene.succeed("sweep", "--reason", "is anything left")
     until("no finding is left", lambda: not findings(scene))

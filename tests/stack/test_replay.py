@@ -44,8 +44,7 @@ def mail(replayed: Scene) -> list[Place]:
     """Mail that was captured and is right, deleted and changed mail, too; bookmarked before."""
     scene = replayed
     until("something is settled", partial(_has_settled, scene))
-    named = scene.command("bookmark", "before")
-    assert named.returncode == 0, named.stderr
+    scene.succeed("bookmark", "before")
     places = [Place() for _ in range(12)]
     for place in places:
         scene.write_both(place, cells())
@@ -83,8 +82,7 @@ def test_a_replay_of_what_is_right_twice_writes_nothing_and_believes_nothing_twi
     remembered = [memory_of(replayed, place) for place in mail]
     assert remembered[0], "the deletes were heard"
     for _ in range(2):
-        answer = replayed.command("replay", "--bookmark", "before")
-        assert answer.returncode == 0, answer.stdout + answer.stderr
+        answer = replayed.succeed("replay", "--bookmark", "before")
         assert " 0 suspects found" in answer.stdout
         assert not re.search(r"^0 events were read", answer.stdout, re.MULTILINE), answer.stdout
     assert [replayed.write_times(place.row) for place in mail] == before
@@ -93,8 +91,7 @@ def test_a_replay_of_what_is_right_twice_writes_nothing_and_believes_nothing_twi
 
 def test_the_stream_runs_on_and_keeps_its_place(replayed: Scene, mail: list[Place]) -> None:
     before = settled(replayed)
-    answer = replayed.command("replay", "--from-time", "2026-01-01T00:00")
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    replayed.succeed("replay", "--from-time", "2026-01-01T00:00")
     after = settled(replayed)
     assert all(after.settled[place] >= offset for place, offset in before.settled.items())
     place = Place()
@@ -134,12 +131,11 @@ def test_a_dry_run_shows_what_differs_and_hands_nothing_over(
     place = mail[9]
     lose(replayed, place)
     replayed.stream.start()
-    answer = replayed.command("replay", "--bookmark", "before", "--dry-run")
-    assert answer.returncode == 0, answer.stderr
+    answer = replayed.succeed("replay", "--bookmark", "before", "--dry-run")
     assert "messages: missing_row: 1 seen, none handed over" in answer.stdout
     replayed.await_all_examined()
     assert replayed.lacks(place.row)
-    assert replayed.command("replay", "--bookmark", "before").returncode == 0
+    replayed.succeed("replay", "--bookmark", "before")
     until("it is repaired", lambda: replayed.agrees(place))
 
 
@@ -147,8 +143,7 @@ def test_what_differs_is_repaired_by_the_stream(replayed: Scene, broken: Place) 
     topic = replayed.stack.topic_prefix
     places = [place for place in settled(replayed).settled if place[0] == topic]
     offsets = [f"--from-offset={topic}:{number}:0" for _, number in places]
-    answer = replayed.command("replay", *offsets)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    answer = replayed.succeed("replay", *offsets)
     assert "messages: missing_row: 1 seen: 1 " in answer.stdout  # held, while the stream is behind
     until("it is repaired", lambda: replayed.agrees(broken))
 
@@ -160,7 +155,7 @@ def test_bookmarks_are_listed_replaced_and_removed(replayed: Scene, mail: list[P
     topic = replayed.stack.topic_prefix
     assert "before: settled at 20" in listed.stdout
     assert f"  {topic}:0:" in listed.stdout
-    assert replayed.command("bookmark", "--delete", "before").returncode == 0
+    replayed.succeed("bookmark", "--delete", "before")
     assert "no bookmark has a name" in replayed.command("bookmark", "--list").stdout
 
 
@@ -191,10 +186,7 @@ def test_where_no_stream_runs_the_command_settles_what_it_finds(
 ) -> None:
     place = mail[6]
     lose(replayed, place)
-    answer: subprocess.CompletedProcess[str] = replayed.command(
-        "replay", "--from-time", "2026-01-01T00:00", "--settle"
-    )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    answer = replayed.succeed("replay", "--from-time", "2026-01-01T00:00", "--settle")
     assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout
     assert replayed.agrees(place)
     assert "run by" not in replayed.command("status").stdout, "its lease is given back"
@@ -230,22 +222,20 @@ def commands_of_the_chapter(begins: str) -> list[list[str]]:
 def test_the_incident_chapter_can_be_walked_through(replayed: Scene, mail: list[Place]) -> None:
     """What was wrong before the replay is right after it; its last two commands find nothing."""
     bookmark, dry_run, replay, *others = commands_of_the_chapter("After an incident")
-    assert replayed.command(*bookmark).returncode == 0
+    replayed.succeed(*bookmark)
     place = mail[8]
     lose(replayed, place)
     replayed.stream.start()
     told = replayed.command(*dry_run)
     assert "messages: missing_row: 1 seen, none handed over" in told.stdout, told.stderr
     assert not replayed.agrees(place)
-    told = replayed.command(*replay)
-    assert told.returncode == 0, told.stdout + told.stderr
+    told = replayed.succeed(*replay)
     assert "messages: missing_row: 1 seen: 1 repaired" in told.stdout
     until("its repair holds", lambda: replayed.agrees(place))
     assert len(others) == 2
     for words in others:
         here = [re.sub(r"^james:(\d+):\d+$", _end_of(replayed), word) for word in words]
-        told = replayed.command(*here)
-        assert told.returncode == 0, told.stdout + told.stderr
+        told = replayed.succeed(*here)
         assert "repaired" not in told.stdout
 
 

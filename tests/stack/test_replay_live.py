@@ -62,8 +62,7 @@ def hour_ago() -> str:
 
 def replayed(scene: Scene, *words: str) -> subprocess.CompletedProcess[str]:
     """A replay of the past hour, if no other is asked for, that went well."""
-    answer = scene.command("replay", *(words or ("--from-time", hour_ago())))
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    answer = scene.succeed("replay", *(words or ("--from-time", hour_ago())))
     return answer
 
 
@@ -189,7 +188,7 @@ def incident(live: Scene) -> dict[str, list[Place]]:
                 mark_deleted(live, place)
     live.await_remembered(place for rows in wrong.values() for place in rows)
     live.await_all_examined()
-    assert live.command("bookmark", "before").returncode == 0
+    live.succeed("bookmark", "before")
     with stopped(live):
         damage(live, wrong)
         until("Kafka has their events", partial(has_events, live, wrong))

@@ -133,8 +133,7 @@ def held(scene: Scene, place: Place) -> list[dict[str, str]]:
 def test_resume_lets_the_held_removals_go_and_a_large_mailbox_still_waits(
     scene: Scene, opened: Mailboxes
 ) -> None:
-    answer = scene.command("resume")
-    assert answer.returncode == 0, answer.stderr
+    scene.succeed("resume")
     until("the small mailboxes are empty", lambda: not left(scene, opened.many))
     assert scene.metric("reconciler_breaker_open") == 0
     assert left(scene, opened.large) == opened.large
@@ -144,8 +143,7 @@ def test_a_held_mailbox_is_emptied_when_a_person_accepts_it(
     scene: Scene, opened: Mailboxes
 ) -> None:
     mailboxid = str(opened.large[0].mailboxid)
-    answer = scene.command("findings", "--mailbox", mailboxid, "--accept", "--all", "--yes")
-    assert answer.returncode == 0, answer.stderr
+    scene.succeed("findings", "--mailbox", mailboxid, "--accept", "--all", "--yes")
     until("the large mailbox is empty", lambda: not left(scene, opened.large))
     for place in opened.large:
         scene.await_verified(place.row)

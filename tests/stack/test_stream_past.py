@@ -124,8 +124,7 @@ def await_looked_at_again(scene: Scene, *places: Place) -> None:
 def look_again(scene: Scene, *places: Place) -> None:
     """As a person asks for: by themselves findings that wait are looked at ever less often."""
     named = [f"{place.mailboxid}/{place.uid}" for place in places]
-    answer = scene.command("findings", "--retry", *named)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    scene.succeed("findings", "--retry", *named)
 
 
 def comes(scene: Scene, captured: str) -> bool:

@@ -203,8 +203,7 @@ def decided(swept: Swept) -> Swept:
     scene, old = swept.large.scene, swept.large.old
     assert left(scene, old) == old
     slots = [f"{place.mailboxid}/{place.uid}" for place in old]
-    answer = scene.command("findings", "--accept", *slots)
-    assert answer.returncode == 0, answer.stderr
+    scene.succeed("findings", "--accept", *slots)
     until("they are gone", lambda: not left(scene, old))
     return swept
 

@@ -111,8 +111,7 @@ def planted(scene: Scene) -> Upgraded:
 @pytest.fixture(scope="module")
 def first(upgraded: Upgraded) -> subprocess.CompletedProcess[str]:
     """The first sweep, with what it said."""
-    swept = upgraded.scene.command("sweep", "--reason", "after the upgrade")
-    assert swept.returncode == 0, swept.stdout + swept.stderr
+    swept = upgraded.scene.succeed("sweep", "--reason", "after the upgrade")
     for place in upgraded.ordinary:
         until(f"{place} agrees", partial(upgraded.scene.agrees, place))
     return swept
@@ -138,12 +137,10 @@ def test_once_it_is_accepted_the_next_sweep_hands_all_of_them_over(
 ) -> None:
     ((_, sentence),) = upgraded.systematic()
     words = sentence.partition("`reconcile ")[2].partition("`")[0].split()
-    accepted = upgraded.scene.command(*words)
-    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    accepted = upgraded.scene.succeed(*words)
     assert "by the next sweep: `reconcile sweep`" in accepted.stdout
     assert upgraded.without_thread() == OLD
-    swept = upgraded.scene.command("sweep")
-    assert swept.returncode == 0, swept.stdout + swept.stderr
+    swept = upgraded.scene.succeed("sweep")
     until("all of them have their thread", lambda: not upgraded.without_thread())
     assert f"messages: differing_cells: {OLD} seen: {OLD} repaired" in swept.stdout
     assert upgraded.systematic() == []

@@ -83,8 +83,7 @@ def undo(
 
 
 def release(scene: Scene, place: Place) -> None:
-    answer = scene.command("findings", "--release", key(place), "--who", "bob", "--reason", "fine")
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    answer = scene.succeed("findings", "--release", key(place), "--who", "bob", "--reason", "fine")
     assert "on hold by ana: a test" in answer.stdout
 
 
@@ -194,7 +193,7 @@ def test_while_repairs_are_paused_nothing_is_undone_unless_a_person_insists(
     indexed_scene: Scene, repaired: Repaired
 ) -> None:
     scene, place = indexed_scene, repaired.index_added
-    assert scene.command("pause", "deleted_uids", *WHO).returncode == 0
+    scene.succeed("pause", "deleted_uids", *WHO)
     answer = undo(scene, place, projection="deleted_uids")
     assert answer.returncode == 1
     assert "repairs are paused by ana: a test (--while-paused" in answer.stdout
@@ -202,7 +201,7 @@ def test_while_repairs_are_paused_nothing_is_undone_unless_a_person_insists(
     answer = undo(scene, place, "--while-paused", projection="deleted_uids")
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert not deleted_uids(scene).has(place)
-    assert scene.command("resume", "deleted_uids").returncode == 0
+    scene.succeed("resume", "deleted_uids")
     await_held(scene, place, "deleted_uids")
     scene.await_all_examined()
     assert not deleted_uids(scene).has(place)
@@ -231,16 +230,12 @@ def test_the_correction_of_a_counter_is_undone_until_its_key_is_released(
     box = Counted(scene).create().hold(3, 2).add(5, 1)
     until("it is corrected", lambda: box.counters() == (5, 2))
     until("it is verified", lambda: told(box, "verified: "))
-    answer = scene.command(
-        "findings", "--undo", "--all", "--yes", "--since", "1h", "--user", box.user, *WHO
-    )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    scene.succeed("findings", "--undo", "--all", "--yes", "--since", "1h", "--user", box.user, *WHO)
     assert box.counters() == (5, 1)
     box.touch()
     until("it is held", lambda: told(box, "may be wrong; held: on hold by ana: a test"))
     assert box.counters() == (5, 1)
-    answer = scene.command("findings", "--release", str(box.mailboxid), "--who", "bob")
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    scene.succeed("findings", "--release", str(box.mailboxid), "--who", "bob")
     until("it is corrected again", lambda: box.counters() == (5, 2))
 
 
