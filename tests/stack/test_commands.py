@@ -1,8 +1,6 @@
 """The operator's commands against real servers: doctor, status, findings, resume."""
 
 import json
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -28,7 +26,7 @@ from deploy.mailserver import james
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.limits.breakers import Breaker
 from reconcilers.rows.finding import Finding, State
-from reconcilers.words.errors import Misconfigured, Unreachable
+from reconcilers.words.errors import Misconfigured
 from reconcilers.words.model import Kind, Slot
 from streaming import app
 from streaming.commands.look import status
@@ -423,13 +421,6 @@ def test_a_mistyped_argument_is_told(
     assert " is not " in capsys.readouterr().err
 
 
-def test_an_unknown_place_is_said(reconcile: Reconcile) -> None:
-    slot = a_slot()
-    code, said = reconcile("findings", "--accept", f"{mailbox_of(slot)}/{uid_of(slot)}")
-    assert code == 1
-    assert f"unknown  {mailbox_of(slot)}/{uid_of(slot)}" in said
-
-
 def test_dead_letters_are_published_once_more_unchanged(
     settings: Settings, reconcile: Reconcile
 ) -> None:
@@ -483,14 +474,3 @@ def test_a_keyspace_that_is_not_there_is_told(
     file = write_settings(tmp_path / "reconcile.toml", stack, mail_keyspace, "not_there", {})
     with pytest.raises(Misconfigured, match="keyspace not_there lacks step 1"):
         reconcile(command, file=file)
-
-
-def test_an_error_is_one_line_and_its_exit_code(stack: Endpoints, tmp_path: Path) -> None:
-    file = write_settings(
-        tmp_path / "reconcile.toml", stack, "james", "own", {"cassandra": {"port": 1}}
-    )
-    command = [sys.executable, "-m", "streaming.app", "status", "--config", str(file)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
-    assert ended.returncode == Unreachable.exit_code
-    (line,) = ended.stderr.splitlines()
-    assert line.startswith("reconcile: connecting to Cassandra at 127.0.0.1 port 1")

@@ -4,8 +4,7 @@ The stream reports each once, and a sweep all of them as one finding; neither ho
 """
 
 import json
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -53,13 +52,6 @@ def box(scenes: Scenes) -> Iterator[Counted]:
         yield made
 
 
-Findings = Callable[[], list[dict[str, Any]]]
-
-
-def is_verified(found: Findings) -> bool:
-    return bool(found()) and found()[-1]["state"] == "verified"
-
-
 def reported(scene: Scene) -> list[dict[str, Any]]:
     told = (line["finding"] for line in scene.stream.lines() if "finding" in line)
     return [each for each in told if each["kind"] == "incomplete_in_both"]
@@ -68,9 +60,9 @@ def reported(scene: Scene) -> list[dict[str, Any]]:
 def test_the_counters_of_mail_without_headers_become_exact(box: Counted) -> None:
     until("the counters are right", lambda: box.counters() == RIGHT)
     until("the quota is right", lambda: box.quota() == (MESSAGES, MESSAGES * SIZE))
-    for found in (box.findings, box.quota_findings):
-        until("that is verified", partial(is_verified, found))
-        assert "held" not in {each["state"] for each in found()}
+    box.await_verified()
+    box.await_quota_verified()
+    assert "held" not in {each["state"] for each in (*box.findings(), *box.quota_findings())}
     told = reported(box.scene)
     assert {each["state"] for each in told} == {"reported"}
     assert len(told) == len({each["uid"] for each in told}) == MESSAGES
@@ -89,5 +81,5 @@ def test_a_sweep_tells_of_them_in_one_finding_that_holds_nothing(box: Counted) -
     box.add(-LOST, 0)
     box.touch()
     until("the counters are right again", lambda: box.counters() == RIGHT)
-    until("that is verified", partial(is_verified, box.findings))
+    box.await_verified()
     assert "held" not in {each["state"] for each in box.findings()[before:]}

@@ -62,8 +62,7 @@ def hour_ago() -> str:
 
 def replayed(scene: Scene, *words: str) -> subprocess.CompletedProcess[str]:
     """A replay of the past hour, if no other is asked for, that went well."""
-    answer = scene.succeed("replay", *(words or ("--from-time", hour_ago())))
-    return answer
+    return scene.succeed("replay", *(words or ("--from-time", hour_ago())))
 
 
 # --- live data
