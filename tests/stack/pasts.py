@@ -216,10 +216,15 @@ class Users:
         return {row for _, row in self.ledger.differing({})}
 
 
-def settled(scene: Scene) -> Bookmark:
-    """Up to where the stream of a scene has settled everything."""
+def newest_bookmark(scene: Scene) -> Bookmark | None:
+    """What the repairing stream of a scene has recorded last."""
     settings = load(scene.stream.config, {})
     stream = StreamNames.of(settings, Mode.REPAIR).bookmarks(settings.families()[0])
-    newest = CassandraBookmarks(Store(scene.session, scene.own)).newest(stream)
+    return CassandraBookmarks(Store(scene.session, scene.own)).newest(stream)
+
+
+def settled(scene: Scene) -> Bookmark:
+    """Up to where the stream of a scene has settled everything."""
+    newest = newest_bookmark(scene)
     assert newest is not None
     return newest

@@ -41,6 +41,7 @@ from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
 from tests.events import comes
+from tests.sessions import create_keyspace
 from tests.stack.streams import PATIENCE, until, write_settings
 
 pytestmark = pytest.mark.stack
@@ -174,10 +175,7 @@ def bare(stack: Endpoints, cassandra: Session, tmp_path: Path) -> Iterator[tuple
     """Settings with mail tables that have no CDC, without our own keyspace and its topics."""
     keyspace, own = f"mail_{uuid.uuid4().hex[:8]}", f"reconciler_{uuid.uuid4().hex[:8]}"
     james_tables = james.schema_statements(keyspace)
-    cassandra.execute(
-        f"CREATE KEYSPACE {keyspace} WITH replication ="
-        " {'class': 'SimpleStrategy', 'replication_factor': 1}"
-    )
+    create_keyspace(cassandra, keyspace)
     for statement in james_tables:
         if ".imapuidtable" in statement or ".messageidtable" in statement:
             cassandra.execute(statement)

@@ -24,8 +24,7 @@ WHOLE = "the whole truth is remembered"
 @pytest.fixture
 def restarted(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
     made = place.stream(tmp_path)
-    made.stream.start()
-    made.stream.wait_until_watching()
+    made.stream.start_watching()
     yield made
     made.forget()
 
@@ -50,8 +49,7 @@ def plant(restarted: Restarted, many: int) -> None:
 
 def goes_on(restarted: Restarted) -> None:
     """The next process repairs what the one before has left, and ends as it should."""
-    restarted.stream.start()
-    restarted.stream.wait_until_watching()
+    restarted.stream.start_watching()
     restarted.await_convergence()
     assert restarted.stream.stop() == 0
 
@@ -87,8 +85,7 @@ def test_columns_that_are_added_and_dropped_under_a_stream(restarted: Restarted)
     assert line.endswith("messageidtable has extra"), line
     plant(restarted, 1)
     goes_on(restarted)
-    restarted.stream.start()
-    restarted.stream.wait_until_watching()
+    restarted.stream.start_watching()
     alter(restarted, "DROP extra")
     plant(restarted, 1)
     line = last_line(restarted.stream)
@@ -100,8 +97,7 @@ def test_columns_that_are_added_and_dropped_under_a_stream(restarted: Restarted)
 def sweeping(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
     """A stream that sweeps by itself, and has done so."""
     made = place.stream(tmp_path, {"sweep": {"when_needed": True, "ranges": 4}})
-    made.stream.start()
-    made.stream.wait_until_watching()
+    made.stream.start_watching()
     until("everything is swept", lambda: made.stream.said(WHOLE))
     yield made
     alter(made, "DROP extra")

@@ -29,13 +29,11 @@ def stopped(scenes: Scenes) -> Iterator[Scene]:
     for scene in scenes(changes):
         scene.stream.stop()
         yield scene
-        scene.stream.start()
-        scene.stream.wait_until_watching()
+        scene.stream.start_watching()
 
 
 def explained(scene: Scene, *what: object) -> str:
-    answer = scene.succeed("explain", *map(str, what))
-    return answer.stdout
+    return scene.succeed("explain", *map(str, what)).stdout
 
 
 def test_a_message_that_is_right(stopped: Scene) -> None:

@@ -5,7 +5,6 @@ of still waits for a person.
 """
 
 import json
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +22,7 @@ from tests.stack.pasts import (
     places,
     unresolved,
 )
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.scenes import Answer, Place, Scene, cells
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="sweeps")]
@@ -87,7 +86,7 @@ def past(scenes: Scenes, mail_keyspace: str) -> Iterator[Past]:
 
 
 @pytest.fixture(scope="module")
-def swept(past: Past) -> subprocess.CompletedProcess[str]:
+def swept(past: Past) -> Answer:
     """The sweep, begun when all that waits for it was told."""
     scene = past.scene
     for place in (past.late, past.gone):
@@ -99,22 +98,20 @@ def swept(past: Past) -> subprocess.CompletedProcess[str]:
     return scene.command("sweep", "--reason", "the first")
 
 
-def test_memory_is_whole(past: Past, swept: subprocess.CompletedProcess[str]) -> None:
+def test_memory_is_whole(past: Past, swept: Answer) -> None:
     assert swept.returncode == 0, swept.stdout + swept.stderr
     assert "memory is whole" in swept.stdout
     assert "memory is whole" in past.scene.command("status").stdout
 
 
-def test_what_names_no_message_is_removed(
-    past: Past, swept: subprocess.CompletedProcess[str]
-) -> None:
+def test_what_names_no_message_is_removed(past: Past, swept: Answer) -> None:
     scene = past.scene
     for place in (*past.partial, past.late):
         until("the partial row is gone", partial(scene.lacks, place.row))
     until("the index rows are gone", lambda: not any(is_marked(scene, e) for e in past.unknown))
 
 
-def test_nothing_is_unresolved(past: Past, swept: subprocess.CompletedProcess[str]) -> None:
+def test_nothing_is_unresolved(past: Past, swept: Answer) -> None:
     until("nothing is unresolved", lambda: not unresolved(past.scene))
     until("status says so", lambda: _status(past.scene)["unresolved"] == 0)
 
@@ -124,27 +121,21 @@ def _status(scene: Scene) -> dict[str, Any]:
     return told
 
 
-def test_what_nobody_can_know_waits_for_a_person(
-    past: Past, swept: subprocess.CompletedProcess[str]
-) -> None:
+def test_what_nobody_can_know_waits_for_a_person(past: Past, swept: Answer) -> None:
     for place in past.orphans:
         past.scene.reported(place.row, "ambiguous_range_delete")
         assert not past.scene.lacks(place.row)
 
 
 @pytest.mark.parametrize("name", ["too high", "too low"])
-def test_a_counter_and_a_quota_are_settled_both_ways(
-    past: Past, swept: subprocess.CompletedProcess[str], name: str
-) -> None:
+def test_a_counter_and_a_quota_are_settled_both_ways(past: Past, swept: Answer, name: str) -> None:
     box = past.boxes[name]
     until("the counters are right", lambda: box.counters() == RIGHT)
     until("the quota is right", lambda: box.quota() == RIGHT_QUOTA)
     box.await_verified()
 
 
-def test_what_is_right_is_not_corrected_though_a_row_was_lost(
-    past: Past, swept: subprocess.CompletedProcess[str]
-) -> None:
+def test_what_is_right_is_not_corrected_though_a_row_was_lost(past: Past, swept: Answer) -> None:
     until("the row is back", lambda: past.scene.agrees(past.lost))
     past.boxes["too low"].add(
         1, 1

@@ -5,7 +5,6 @@ What the stream has looked at too early, or with a rule that was wrong, is looke
 
 import re
 import shlex
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -18,12 +17,11 @@ import pytest
 from checkpoints.bookmarks import flat
 from checkpoints.cassandra import CassandraBookmarks, Store
 from reconcilers.words.exit_codes import ExitCode
-from streaming.commands.wiring.stream_names import StreamNames
-from streaming.settings import Mode, load
+from streaming.settings import load
 from streaming.topics import Watcher
 from tests.stack.conftest import Scenes
-from tests.stack.pasts import settled
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.pasts import newest_bookmark, settled
+from tests.stack.scenes import Answer, Place, Scene, cells
 from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
@@ -43,7 +41,7 @@ def replayed(scenes: Scenes) -> Iterator[Scene]:
 def mail(replayed: Scene) -> list[Place]:
     """Mail that was captured and is right, deleted and changed mail, too; bookmarked before."""
     scene = replayed
-    until("something is settled", partial(_has_settled, scene))
+    until("something is settled", partial(newest_bookmark, scene))
     scene.succeed("bookmark", "before")
     places = [Place() for _ in range(12)]
     for place in places:
@@ -53,12 +51,6 @@ def mail(replayed: Scene) -> list[Place]:
         scene.delete_projection(place)
     scene.await_all_examined()
     return places
-
-
-def _has_settled(scene: Scene) -> bool:
-    settings = load(scene.stream.config, {})
-    stream = StreamNames.of(settings, Mode.REPAIR).bookmarks(settings.families()[0])
-    return CassandraBookmarks(Store(scene.session, scene.own)).newest(stream) is not None
 
 
 def memory_of(scene: Scene, place: Place) -> list[Any]:
@@ -190,17 +182,14 @@ def test_where_no_stream_runs_the_command_settles_what_it_finds(
     assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout
     assert replayed.agrees(place)
     assert "run by" not in replayed.command("status").stdout, "its lease is given back"
-    replayed.stream.start()
-    replayed.stream.wait_until_watching()
+    replayed.stream.start_watching()
 
 
 @pytest.mark.long(part="commands")
 def test_or_lets_it_wait_for_a_stream(replayed: Scene, mail: list[Place]) -> None:
     place = mail[7]
     lose(replayed, place)
-    answer: subprocess.CompletedProcess[str] = replayed.command(
-        "replay", "--from-time", "2026-01-01T00:00"
-    )
+    answer: Answer = replayed.command("replay", "--from-time", "2026-01-01T00:00")
     assert answer.returncode == ExitCode.PROBLEMS, answer.stdout + answer.stderr
     assert " suspects wait in topic" in answer.stdout
     replayed.stream.start()

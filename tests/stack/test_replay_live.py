@@ -6,7 +6,6 @@ And of an incident: the stream was off, and was then begun after all that had ha
 import ctypes
 import os
 import struct
-import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -34,7 +33,7 @@ from tests.stack.pasts import (
     repaired,
     settled,
 )
-from tests.stack.scenes import Place, Scene, cells, now_us
+from tests.stack.scenes import Answer, Place, Scene, cells, now_us
 from tests.stack.streams import until
 from tests.stack.test_poison import ABSURD, event
 
@@ -60,7 +59,7 @@ def hour_ago() -> str:
     return (datetime.now(UTC) - timedelta(hours=1)).isoformat(timespec="seconds")
 
 
-def replayed(scene: Scene, *words: str) -> subprocess.CompletedProcess[str]:
+def replayed(scene: Scene, *words: str) -> Answer:
     """A replay of the past hour, if no other is asked for, that went well."""
     return scene.succeed("replay", *(words or ("--from-time", hour_ago())))
 
@@ -151,8 +150,7 @@ def stopped(scene: Scene) -> Iterator[None]:
     """The stream is off meanwhile."""
     assert scene.stream.stop() == 0
     yield
-    scene.stream.start()
-    scene.stream.wait_until_watching()
+    scene.stream.start_watching()
 
 
 def test_a_replay_opens_nothing_of_the_streams_progress_for_writing(live: Scene) -> None:

@@ -6,23 +6,18 @@ is gone is only seen when a key is looked at again, and then nothing is removed 
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from cassandra.concurrent import execute_concurrent_with_args
 
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.scenes import Place, Scene, cells, mailbox
 from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
 
 REMOVALS_A_MINUTE = 100
 """The default limit; mailboxes of 10 rows or more have a limit of their own: none."""
-
-
-def mailbox(rows: int) -> list[Place]:
-    first = Place()
-    return [replace(Place(), mailboxid=first.mailboxid, uid=uid) for uid in range(1, rows + 1)]
 
 
 @dataclass

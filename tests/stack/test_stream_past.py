@@ -20,9 +20,9 @@ from reconcilers.rows.finding import State
 from reconcilers.words.model import Slot
 from streaming.tables import canary_schema
 from tests.stack.conftest import Scenes
-from tests.stack.scenes import Place, Scene, cells, events_of
+from tests.stack.pasts import await_agent
+from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
-from tests.stack.users import TRUTH
 
 pytestmark = pytest.mark.stack
 
@@ -92,17 +92,17 @@ def mail(switched: Scene, admin: tuple[str, ...], mail_keyspace: str) -> Mail:
 
     said = turn(scene, "--off", *admin, "--wait", "0")
     assert "done     memory has ended" in said
-    until("the agent captures nothing more", lambda: not comes(scene, mail_keyspace))
+    until("the agent captures nothing more", lambda: not comes(scene))
     for place in mail.written_unheard():
         scene.write_content(place)
         scene.write_both(place, cells())
-    assert not comes(scene, mail_keyspace)
+    assert not comes(scene)
     turn(scene, "--fix", *admin)
 
     begun = len(scene.stream.said("memory has begun:"))
     scene.stream.start()
     until("memory has begun", lambda: len(scene.stream.said("memory has begun:")) > begun)
-    until("the agent captures again", lambda: comes(scene, mail_keyspace))
+    until("the agent captures again", lambda: comes(scene))
     unheard = {each.mailboxid for each in mail.written_unheard()} - {mail.looked_at.mailboxid}
     assert not scene.events(unheard)
     return mail
@@ -127,23 +127,14 @@ def look_again(scene: Scene, *places: Place) -> None:
     scene.succeed("findings", "--retry", *named)
 
 
-def comes(scene: Scene, captured: str) -> bool:
+def comes(scene: Scene) -> bool:
     """Whether a row of the truth that is written now becomes an event.
 
-    A row of another keyspace, which stays captured, tells when the agent has come so far.
+    A row of the stack's own keyspace, which stays captured, tells how far the agent has come.
     """
-    probe, marker = Place(), uuid.uuid1()
+    probe = Place()
     scene.write_truth(probe, cells())
-    scene.session.execute(
-        f"INSERT INTO {captured}.{TRUTH} (messageid, mailboxid, uid) VALUES (%s, %s, 1)",
-        (uuid.uuid1(), marker),
-    )
-
-    def has_passed() -> bool:
-        found = events_of(scene.stack, captured, TRUTH)
-        return any(str(marker).encode() in each.value for each in found)
-
-    until("the agent has read the marker", has_passed)
+    await_agent(scene.session, scene.stack)
     return bool(scene.events([probe.mailboxid]))
 
 

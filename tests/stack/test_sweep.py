@@ -3,9 +3,8 @@
 All differences are made while the tables are not captured; the stream knows nothing of them.
 """
 
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from deploy.demo.old_mail import end_segment
 from reconcilers.words.exit_codes import ExitCode
 from tests.stack.conftest import Scenes
-from tests.stack.scenes import SECOND_US, Place, Scene, cells, now_us
+from tests.stack.scenes import SECOND_US, Answer, Place, Scene, cells, mailbox, now_us
 from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
@@ -55,11 +54,6 @@ class Past:
     marked: Place
 
 
-def mailbox(rows: int) -> list[Place]:
-    first = Place()
-    return [replace(Place(), mailboxid=first.mailboxid, uid=uid) for uid in range(1, rows + 1)]
-
-
 @pytest.fixture(scope="module")
 def past(unswept: Scene) -> Past:
     """Written while nothing was captured; then capture is turned on, and memory begins anew."""
@@ -93,14 +87,14 @@ def captured(scene: Scene, on: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def swept(unswept: Scene, past: Past) -> subprocess.CompletedProcess[str]:
+def swept(unswept: Scene, past: Past) -> Answer:
     """The first sweep, with what it said."""
     assert not unswept.findings(past.missing.row)
     return unswept.command("sweep", "--reason", "the first")
 
 
 def test_what_capture_never_saw_is_found_and_repaired(
-    unswept: Scene, past: Past, swept: subprocess.CompletedProcess[str]
+    unswept: Scene, past: Past, swept: Answer
 ) -> None:
     assert swept.returncode == 0, swept.stderr
     for place in (past.missing, past.stale, past.nameless):
@@ -108,15 +102,13 @@ def test_what_capture_never_saw_is_found_and_repaired(
     until("the index row is gone", lambda: not marks(unswept, past.marked))
 
 
-def test_what_nobody_knows_the_reason_of_is_held(
-    unswept: Scene, past: Past, swept: subprocess.CompletedProcess[str]
-) -> None:
+def test_what_nobody_knows_the_reason_of_is_held(unswept: Scene, past: Past, swept: Answer) -> None:
     assert swept.returncode == 0, swept.stderr
     unswept.reported(past.orphan.row, "ambiguous_range_delete")
     assert not unswept.lacks(past.orphan.row)
 
 
-def test_it_says_what_became_of_each_kind(swept: subprocess.CompletedProcess[str]) -> None:
+def test_it_says_what_became_of_each_kind(swept: Answer) -> None:
     assert "messages: missing_row: 1 seen: 1 repaired" in swept.stdout
     assert "messages: differing_cells: 2 seen: 2 repaired" in swept.stdout
     assert "messages: extra_row: 1 seen: 1 " in swept.stdout
@@ -126,7 +118,7 @@ def test_it_says_what_became_of_each_kind(swept: subprocess.CompletedProcess[str
 
 
 def test_the_next_sweep_finds_nothing_new_and_writes_nothing(
-    unswept: Scene, past: Past, swept: subprocess.CompletedProcess[str]
+    unswept: Scene, past: Past, swept: Answer
 ) -> None:
     assert swept.returncode == 0, swept.stderr
     unswept.await_verified(past.nameless.row)
@@ -151,7 +143,7 @@ def marks(scene: Scene, place: Place) -> list[object]:
     ],
 )
 def test_what_cannot_be_swept_is_told_in_a_line(
-    unswept: Scene, swept: subprocess.CompletedProcess[str], arguments: list[str], told: str
+    unswept: Scene, swept: Answer, arguments: list[str], told: str
 ) -> None:
     answer = unswept.command("sweep", *arguments)
     assert answer.returncode == 2, answer.stdout + answer.stderr
@@ -196,5 +188,4 @@ def test_where_no_stream_runs_the_command_settles_what_it_finds(sweeping: Scene)
     answer = scene.command("sweep", "--settle")
     assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout, answer.stderr
     assert scene.agrees(missing)
-    scene.stream.start()
-    scene.stream.wait_until_watching()
+    scene.stream.start_watching()

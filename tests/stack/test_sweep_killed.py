@@ -73,8 +73,7 @@ def swept(scenes: Scenes, cassandra: Session) -> Iterator[Swept]:
         for place in (Place() for _ in range(ORPHANS)):
             scene.write_projection(place, {"messageid": place.messageid, **cells()})
         yield Swept(scene)
-        scene.stream.start()
-        scene.stream.wait_until_watching()
+        scene.stream.start_watching()
 
 
 def test_killed_twice_in_each_table_it_finds_the_same_and_reads_no_range_again(

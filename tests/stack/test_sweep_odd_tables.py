@@ -21,7 +21,7 @@ from reconcilers.words.exit_codes import ExitCode
 from streaming.settings import load
 from tests.stack.conftest import Scenes
 from tests.stack.pasts import QUIET, places, unresolved
-from tests.stack.scenes import Cells, Place, Scene, cells
+from tests.stack.scenes import Answer, Cells, Place, Scene, cells
 from tests.stack.streams import until
 from tests.stack.test_poison import A_ROW, DATES, TOMBSTONES, dates
 
@@ -246,13 +246,13 @@ def poisoned(scenes: Scenes, mail_keyspace: str) -> Iterator[Poisoned]:
 
 
 @pytest.fixture(scope="module")
-def swept(poisoned: Poisoned) -> subprocess.CompletedProcess[str]:
+def swept(poisoned: Poisoned) -> Answer:
     """A sweep of it, with what it said."""
     return poisoned.scene.command("sweep")
 
 
 def test_what_cannot_be_read_is_told_and_memory_is_not_whole(
-    poisoned: Poisoned, swept: subprocess.CompletedProcess[str]
+    poisoned: Poisoned, swept: Answer
 ) -> None:
     assert swept.returncode == 1, swept.stdout + swept.stderr
     for table in ("imapuidtable", "messageidtable"):
@@ -261,9 +261,7 @@ def test_what_cannot_be_read_is_told_and_memory_is_not_whole(
     assert "memory is not whole: 1 ranges of tokens cannot be read" in swept.stdout
 
 
-def test_everything_beside_it_is_compared_and_repaired(
-    poisoned: Poisoned, swept: subprocess.CompletedProcess[str]
-) -> None:
+def test_everything_beside_it_is_compared_and_repaired(poisoned: Poisoned, swept: Answer) -> None:
     scene = poisoned.scene
     for place in (poisoned.beside, *poisoned.healthy):
         until(f"{place} agrees", partial(scene.agrees, place))
@@ -275,7 +273,7 @@ def test_everything_beside_it_is_compared_and_repaired(
 
 
 def test_a_row_of_a_message_that_cannot_be_read_is_a_finding_and_stays(
-    poisoned: Poisoned, swept: subprocess.CompletedProcess[str]
+    poisoned: Poisoned, swept: Answer
 ) -> None:
     poisoned.scene.reported(poisoned.named.row, "unreadable")
     assert not poisoned.scene.lacks(poisoned.named.row)

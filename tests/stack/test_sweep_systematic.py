@@ -6,7 +6,6 @@ listing do not. All of it is written while the tables are not captured.
 
 from __future__ import annotations
 
-import subprocess
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 from deploy.demo.old_mail import end_segment
 from deploy.mailserver.filler import fill
 from tests.stack.conftest import Scenes
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.scenes import Answer, Place, Scene, cells
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="commands")]
@@ -109,7 +108,7 @@ def planted(scene: Scene) -> Upgraded:
 
 
 @pytest.fixture(scope="module")
-def first(upgraded: Upgraded) -> subprocess.CompletedProcess[str]:
+def first(upgraded: Upgraded) -> Answer:
     """The first sweep, with what it said."""
     swept = upgraded.scene.succeed("sweep", "--reason", "after the upgrade")
     for place in upgraded.ordinary:
@@ -118,7 +117,7 @@ def first(upgraded: Upgraded) -> subprocess.CompletedProcess[str]:
 
 
 def test_one_finding_tells_of_all_of_them_and_none_is_repaired(
-    upgraded: Upgraded, first: subprocess.CompletedProcess[str]
+    upgraded: Upgraded, first: Answer
 ) -> None:
     ((where, sentence),) = upgraded.systematic()
     assert " held " in where
@@ -133,7 +132,7 @@ def test_one_finding_tells_of_all_of_them_and_none_is_repaired(
 
 
 def test_once_it_is_accepted_the_next_sweep_hands_all_of_them_over(
-    upgraded: Upgraded, first: subprocess.CompletedProcess[str]
+    upgraded: Upgraded, first: Answer
 ) -> None:
     ((_, sentence),) = upgraded.systematic()
     words = sentence.partition("`reconcile ")[2].partition("`")[0].split()
