@@ -51,7 +51,7 @@ def a_partition_is_deleted(scene: Scene, place: Place) -> None:
     scene.execute("DELETE FROM $truth WHERE messageid = %s", place.messageid)
 
 
-OF_TWO_UIDS = "a_partition_of_two_uids_is_deleted"
+OF_TWO_UIDS, THE_OTHER_UID = "a_partition_of_two_uids_is_deleted", "so_is_the_other_uid"
 """Which UID a delete meant is no question where all are gone."""
 
 
@@ -155,7 +155,7 @@ def places(scene: Scene) -> dict[str, Place]:
     found |= {change: Place() for change in TRUTH_INSERTS}
     for name, change in {**changes, **TRUTH_INSERTS}.items():
         change(scene, found[name])
-    return {**found, EXPIRES: expiring}
+    return {**found, THE_OTHER_UID: twice, EXPIRES: expiring}
 
 
 @pytest.mark.parametrize("change", TRUTH_UPDATES)
@@ -179,11 +179,12 @@ def test_a_new_row_of_the_truth_reaches_the_projection(
     assert scene.projected_at(place.row) == {**place.ids, **cells()}
 
 
-@pytest.mark.parametrize("change", TRUTH_DELETES)
-def test_a_delete_of_the_truth_reaches_the_projection(
+@pytest.mark.parametrize("change", [*TRUTH_DELETES, THE_OTHER_UID, LATE, EXPIRES])
+def test_a_row_that_the_truth_has_no_more_leaves_the_projection(
     scene: Scene, places: dict[str, Place], change: str
 ) -> None:
     place = places[change]
+    until("the truth has none", lambda: scene.truth_at(place) is None)
     scene.await_verified(place.row)
     assert scene.kinds(place.row) == {"extra_row"}
     assert scene.lacks(place.row)
@@ -196,31 +197,3 @@ def test_a_change_of_the_projection_alone_is_undone(
     place = places[change]
     scene.await_verified(place.row)
     assert scene.projected_at(place.row) == {**place.ids, **cells()}
-
-
-def test_a_delete_of_a_whole_message_takes_each_of_its_rows(
-    scene: Scene, places: dict[str, Place]
-) -> None:
-    other = twin(places[OF_TWO_UIDS])
-    scene.await_verified(other.row)
-    assert scene.kinds(other.row) == {"extra_row"}
-    assert scene.lacks(other.row)
-
-
-def test_a_late_partial_update_after_a_delete_leaves_nothing(
-    scene: Scene, places: dict[str, Place]
-) -> None:
-    place = places[LATE]
-    scene.await_verified(place.row)
-    assert scene.kinds(place.row) == {"extra_row"}
-    assert scene.lacks(place.row)
-
-
-def test_a_row_of_the_truth_that_expires_leaves_the_projection(
-    scene: Scene, places: dict[str, Place]
-) -> None:
-    place = places[EXPIRES]
-    until("it has expired", lambda: scene.truth_at(place) is None)
-    scene.await_verified(place.row)
-    assert scene.kinds(place.row) == {"extra_row"}
-    assert scene.lacks(place.row)

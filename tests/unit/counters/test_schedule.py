@@ -99,14 +99,6 @@ def test_a_mailbox_that_does_not_exist_is_let_alone(wrong: Bench) -> None:
 # --- looks ----------------------------------------------------------------------------------------
 
 
-def test_a_look_waits_until_what_was_under_way_has_come_out(wrong: Bench) -> None:
-    wrong.work()
-    wrong.watch.take(BatchSummary(proven={NODE: 1}))
-    assert wrong.watch.ready() == []
-    wrong.watch.take(BatchSummary(proven={NODE: 2}))
-    assert len(wrong.watch.ready()) == 1
-
-
 def test_a_look_waits_however_long_it_takes(wrong: Bench) -> None:
     wrong.work()
     for _ in range(100):

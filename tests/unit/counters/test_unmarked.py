@@ -148,11 +148,14 @@ def test_what_was_lost_before_memory_began_does_not_end_it_again(desk: Desk) -> 
     assert not desk.ended()
 
 
-def test_a_mark_that_clocks_may_have_put_before_the_count_is_a_mark(desk: Desk) -> None:
-    desk.kept.mark({MAILBOX: [0]}, desk.now - HOUR - SLACK)
+@pytest.mark.parametrize(("earlier", "ends"), [(0, False), (1, True)], ids=["is one", "is none"])
+def test_a_mark_that_clocks_may_have_put_before_the_count_is_a_mark(
+    desk: Desk, earlier: int, ends: bool
+) -> None:
+    desk.kept.mark({MAILBOX: [0]}, desk.now - HOUR - SLACK - earlier)
     desk.count(chunk0=TWO)
     desk.wait()
-    assert not desk.ended()
+    assert desk.ended() is ends
 
 
 def test_what_was_counted_after_a_whole_count_began_may_be_newer_and_proves_nothing(
@@ -167,13 +170,6 @@ def test_what_was_counted_after_a_whole_count_began_may_be_newer_and_proves_noth
     desk.tallies.counted_whole(MAILBOX, {0: ONE, 3: ONE}, began)
     desk.wait()
     assert not desk.ended()
-
-
-def test_an_older_mark_is_none(desk: Desk) -> None:
-    desk.kept.mark({MAILBOX: [0]}, desk.now - HOUR - SLACK - 1)
-    desk.count(chunk0=TWO)
-    desk.wait()
-    assert desk.ended()
 
 
 def test_where_nodes_have_changed_since_nothing_is_proven(desk: Desk) -> None:
