@@ -28,3 +28,11 @@ def session_at(host: str, port: int, **more: Any) -> Iterator[Session]:
         yield cluster.connect()
     finally:
         cluster.shutdown()
+
+
+def create_keyspace(session: Session, name: str) -> None:
+    """With one copy of each row."""
+    session.execute(
+        f"CREATE KEYSPACE {name} WITH replication ="
+        " {'class': 'SimpleStrategy', 'replication_factor': 1}"
+    )

@@ -147,6 +147,10 @@ class CounterTables:
         for each in messages:
             self.truths[each.messageid] = [truth_of(mailboxid, each)]
 
+    def set_truth(self, each: Listed, **cells: Value) -> None:
+        """The truth has one row of the message in `MAILBOX`, with some cells of other values."""
+        self.truths[each.messageid] = [truth_of(MAILBOX, each, **cells)]
+
 
 def truth_of(mailboxid: UUID, each: Listed, **cells: Value) -> Row:
     named: dict[str, Value] = {
@@ -301,6 +305,18 @@ class Bench:
     def set_quota(self, count: int, size: int) -> None:
         self.tables.rows[CURRENT_QUOTA.name, str(BOB)] = {Sum.COUNT: count, Sum.SIZE: size}
 
+    def with_wrong_counter(self, count: int = 3, unseen: int = 1) -> Bench:
+        """The counter of the mailbox holds these sums, and the mailbox has changed."""
+        self.set_counter(count, unseen)
+        self.expect(OF_MAILBOX)
+        return self
+
+    def with_wrong_quota(self, count: int = 3, size: int = 200) -> Bench:
+        """The quota holds these sums, and a mailbox of its user has changed."""
+        self.set_quota(count, size)
+        self.expect(OF_BOB)
+        return self
+
     def counter(self) -> tuple[int, int]:
         row = self.tables.rows[MAILBOX_COUNTERS.name, MAILBOX] or {}
         return row[Sum.COUNT], row[Sum.UNSEEN]
@@ -342,6 +358,12 @@ class Bench:
             self.work()
             self.now += DELAY
 
+    def look_all_but_the_judgement(self, times: int = K) -> None:
+        """Whole looks; the last one is made and complete, and not judged yet."""
+        self.look(times - 1)
+        self.work()
+        self.come()
+
     def recall(self) -> None:
         """Read the open findings, as the loop does now and then."""
         self.findings.recall()
@@ -351,6 +373,12 @@ class Bench:
         family = next(each for each in self.families if each.name == subject.family)
         found = self.journal.recall(family, subject.tally.name, [subject.slot])
         return found.get(subject.slot)
+
+    def open_finding(self, subject: CounterRow = OF_MAILBOX) -> Finding:
+        """The open finding of a counter; there has to be one."""
+        found = self.finding(subject)
+        assert found is not None
+        return found
 
     def states(self) -> list[State]:
         """What was told of findings, in order."""

@@ -4,9 +4,14 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from cassandra.cluster import Session
 
 from checkpoints.cassandra import Store, create_schema
-from tests.contract.making import KINDS
+from reconcilers.declared.family import Family
+from streaming.settings import CassandraSettings
+from streaming.tables import open_session
+from tests.contract.making import KINDS, a_family
+from tests.endpoints import Endpoints
 
 
 @pytest.fixture(params=KINDS)
@@ -28,3 +33,23 @@ def reconciler_keyspace(request: pytest.FixtureRequest) -> Iterator[str]:
 def store(request: pytest.FixtureRequest, reconciler_keyspace: str) -> Store:
     """Tests share the tables: each uses ids of its own."""
     return Store(request.getfixturevalue("cassandra"), reconciler_keyspace)
+
+
+@pytest.fixture
+def real(kind: str, request: pytest.FixtureRequest) -> Store | None:
+    """Where Cassandra is tested, its store; None where the fake is."""
+    return None if kind == "memory" else request.getfixturevalue("store")
+
+
+@pytest.fixture
+def family() -> Family:
+    """One that no other test writes findings of."""
+    return a_family()
+
+
+@pytest.fixture(scope="module")
+def session(stack: Endpoints) -> Iterator[Session]:
+    """As the product connects."""
+    made = open_session(CassandraSettings(hosts=(stack.cassandra_host,), port=stack.cassandra_port))
+    yield made
+    made.cluster.shutdown()

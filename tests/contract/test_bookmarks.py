@@ -30,10 +30,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def bookmarks(kind: str, clock: Clock, request: pytest.FixtureRequest) -> Bookmarks:
-    if kind == "memory":
-        return MemoryBookmarks(clock)
-    return CassandraBookmarks(request.getfixturevalue("store"), clock=clock)
+def bookmarks(real: Store | None, clock: Clock) -> Bookmarks:
+    return MemoryBookmarks(clock) if real is None else CassandraBookmarks(real, clock=clock)
 
 
 @pytest.fixture

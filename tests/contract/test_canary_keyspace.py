@@ -15,9 +15,7 @@ from reconcilers.words.model import Micros
 from streaming.canary.clock import MeasuredClock
 from streaming.canary.writer import CanaryWriter
 from streaming.monitoring.clocks import ClockWatch
-from streaming.settings import CassandraSettings
-from streaming.tables import Canaries, Nodes, canary_schema, open_session
-from tests.endpoints import Endpoints
+from streaming.tables import Canaries, Nodes, canary_schema
 
 
 @dataclass
@@ -49,14 +47,6 @@ WATCHED = ("imapuidtable", "messageidtable")
 THREE = "{'class': 'SimpleStrategy', 'replication_factor': 3}"
 BY_DATA_CENTRE = "{'class': 'NetworkTopologyStrategy', 'datacenter1': 3}"
 HERE = "{'class': 'NetworkTopologyStrategy', 'datacenter1': 1}"
-
-
-@pytest.fixture(scope="module")
-def session(stack: Endpoints) -> Iterator[Session]:
-    """The product's own."""
-    made = open_session(CassandraSettings(hosts=(stack.cassandra_host,), port=stack.cassandra_port))
-    yield made
-    made.cluster.shutdown()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from cassandra.cluster import PreparedStatement, ResponseFuture, Session
 
 from reconcilers.words.model import Row, Value
 from tests.property.cells import Delete, Insert, Key, Statement, Table, Update
+from tests.sessions import create_keyspace
 
 COLUMNS = ("flag", "number", "name")
 ELEMENTS = ("a", "b", "c")
@@ -30,10 +31,7 @@ SEQUENCES = 400
 @pytest.fixture(scope="module")
 def table(cassandra: Session) -> Iterator[str]:
     keyspace = f"cells_ct_{uuid4().hex[:8]}"
-    cassandra.execute(
-        f"CREATE KEYSPACE {keyspace} WITH replication ="
-        " {'class': 'SimpleStrategy', 'replication_factor': 1}"
-    )
+    create_keyspace(cassandra, keyspace)
     cassandra.execute(
         f"CREATE TABLE {keyspace}.cells (part uuid, place int, uid int, flag boolean,"
         " number bigint, name text, labels set<text>, PRIMARY KEY ((part), place, uid))"

@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from checkpoints.cassandra import CassandraExpiries
+from checkpoints.cassandra import CassandraExpiries, Store
 from checkpoints.expiries import Expiries, Expiry
 from reconcilers.words.model import Slot
 from tests.contract.making import days_of_its_own
@@ -16,10 +16,8 @@ HOUR = 3600 * SECOND
 
 
 @pytest.fixture
-def expiries(kind: str, request: pytest.FixtureRequest) -> Expiries:
-    if kind == "memory":
-        return MemoryExpiries()
-    return CassandraExpiries(request.getfixturevalue("store"))
+def expiries(real: Store | None) -> Expiries:
+    return MemoryExpiries() if real is None else CassandraExpiries(real)
 
 
 @pytest.fixture

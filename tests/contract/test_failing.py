@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from checkpoints.cassandra import CassandraFailingSlices
+from checkpoints.cassandra import CassandraFailingSlices, Store
 from checkpoints.failing import FailingSlice, FailingSlices
 from tests.fakes.checkpoints.progress import MemoryFailingSlices
 
@@ -21,10 +21,8 @@ PARTS = FailingSlice(
 
 
 @pytest.fixture
-def failing(kind: str, request: pytest.FixtureRequest) -> FailingSlices:
-    if kind == "memory":
-        return MemoryFailingSlices()
-    return CassandraFailingSlices(request.getfixturevalue("store"))
+def failing(real: Store | None) -> FailingSlices:
+    return MemoryFailingSlices() if real is None else CassandraFailingSlices(real)
 
 
 @pytest.fixture

@@ -45,10 +45,8 @@ def store(request: pytest.FixtureRequest, own: str) -> Store:
 
 
 @pytest.fixture
-def generations(kind: str, request: pytest.FixtureRequest) -> GenerationStore:
-    if kind == "memory":
-        return MemoryGenerations()
-    return CassandraGenerations(request.getfixturevalue("store"), JAMES)
+def generations(real: Store | None) -> GenerationStore:
+    return MemoryGenerations() if real is None else CassandraGenerations(real, JAMES)
 
 
 def test_a_new_keyspace_has_none_and_each_table_takes_the_first(

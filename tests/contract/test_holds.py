@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from checkpoints.cassandra import CassandraHolds
+from checkpoints.cassandra import CassandraHolds, Store
 from checkpoints.holds import Holds
 from checkpoints.pauses import Resumed
 from reconcilers.declared.family import Family
@@ -19,15 +19,8 @@ BY = Resumed(AT + 5, "carol", "it was right")
 
 
 @pytest.fixture
-def holds(kind: str, request: pytest.FixtureRequest) -> Holds:
-    if kind == "memory":
-        return MemoryHolds()
-    return CassandraHolds(request.getfixturevalue("store"))
-
-
-@pytest.fixture
-def family() -> Family:
-    return a_family()
+def holds(real: Store | None) -> Holds:
+    return MemoryHolds() if real is None else CassandraHolds(real)
 
 
 def a_hold(family: Family) -> Hold:

@@ -54,11 +54,6 @@ def journal(
 
 
 @pytest.fixture
-def family() -> Family:
-    return a_family()
-
-
-@pytest.fixture
 def other() -> Family:
     """Another one that the journal knows."""
     return a_family()

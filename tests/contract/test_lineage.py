@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from checkpoints.cassandra import CassandraLineage
+from checkpoints.cassandra import CassandraLineage, Store
 from checkpoints.clock import now_micros
 from checkpoints.lineage import Lineage
 from reconcilers.rows.deletes import Deletes, OwnDelete, ProjectionDelete, RowDeletes, TruthDelete
@@ -20,10 +20,8 @@ AT = 1_700_000_000_000_000
 
 
 @pytest.fixture
-def lineage(kind: str, request: pytest.FixtureRequest) -> Lineage:
-    if kind == "memory":
-        return MemoryLineage(now_micros)
-    return CassandraLineage(request.getfixturevalue("store"))
+def lineage(real: Store | None) -> Lineage:
+    return MemoryLineage(now_micros) if real is None else CassandraLineage(real)
 
 
 def an_entry(uid: int = 1, in_truth: str = "in truth", recorded_at: int | None = AT) -> Entry:

@@ -12,11 +12,8 @@ from reconcilers.counters import live_table
 from reconcilers.counters.live_table import WRITTEN, choose, choose_again
 from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURRENT_VALUE
 from reconcilers.declared.tally import Tally
-from streaming.settings import CassandraSettings
-from streaming.tables import open_session
 from streaming.tables.live_tables import choice_of, sample_of, uses_of
 from tests.builders.newer_james import add_newer_quotas
-from tests.endpoints import Endpoints
 
 pytestmark = pytest.mark.stack
 
@@ -48,14 +45,6 @@ class Quotas:
 
     def kept(self, session: Session) -> Tally | None:
         return choice_of(session, self.keyspace, SHAPES).kept
-
-
-@pytest.fixture(scope="module")
-def session(stack: Endpoints) -> Iterator[Session]:
-    """As the product connects."""
-    made = open_session(CassandraSettings(hosts=(stack.cassandra_host,), port=stack.cassandra_port))
-    yield made
-    made.cluster.shutdown()
 
 
 @pytest.fixture

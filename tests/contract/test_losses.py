@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from checkpoints.cassandra import CassandraLosses
+from checkpoints.cassandra import CassandraLosses, Store
 from checkpoints.losses import Loss, Losses
 from tests.fakes.checkpoints.losses import MemoryLosses
 
@@ -14,10 +14,10 @@ SAME_TIME = Loss(AT + 9, "node b, james/0: 3 s")
 
 
 @pytest.fixture
-def losses(kind: str, request: pytest.FixtureRequest) -> Losses:
-    if kind == "memory":
-        return MemoryLosses()
-    return CassandraLosses(request.getfixturevalue("store"), f"james-{uuid.uuid4().hex[:8]}")
+def losses(real: Store | None) -> Losses:
+    return (
+        MemoryLosses() if real is None else CassandraLosses(real, f"james-{uuid.uuid4().hex[:8]}")
+    )
 
 
 def test_nothing_is_lost_at_first(losses: Losses) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from checkpoints.cassandra import Store
 from checkpoints.cassandra.lost_rows import CassandraLostRows
 from checkpoints.lost_rows import LostRowsStore
 from reconcilers.declared.family import Family
@@ -19,15 +20,8 @@ AT = 1_800_000_000_000_000
 
 
 @pytest.fixture
-def kept(kind: str, request: pytest.FixtureRequest) -> LostRowsStore:
-    if kind == "memory":
-        return MemoryLostRows()
-    return CassandraLostRows(request.getfixturevalue("store"))
-
-
-@pytest.fixture
-def family() -> Family:
-    return a_family()
+def kept(real: Store | None) -> LostRowsStore:
+    return MemoryLostRows() if real is None else CassandraLostRows(real)
 
 
 def test_rows_that_are_left_are_found_by_their_slots_and_listed(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from checkpoints.cassandra import CassandraPauses
+from checkpoints.cassandra import CassandraPauses, Store
 from checkpoints.pauses import Pauses, Resumed
 from reconcilers.limits.pause import PILOT, Pause
 from reconcilers.limits.pilot import Pilot
@@ -22,10 +22,10 @@ BY = Resumed(AT + 5, "carol", "it was nothing")
 
 
 @pytest.fixture
-def pauses(kind: str, request: pytest.FixtureRequest) -> Pauses:
-    if kind == "memory":
-        return MemoryPauses()
-    return CassandraPauses(request.getfixturevalue("store"), f"james-{uuid.uuid4().hex[:8]}")
+def pauses(real: Store | None) -> Pauses:
+    return (
+        MemoryPauses() if real is None else CassandraPauses(real, f"james-{uuid.uuid4().hex[:8]}")
+    )
 
 
 def test_nothing_is_paused_at_first(pauses: Pauses) -> None:

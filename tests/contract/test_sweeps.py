@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from checkpoints.cassandra import CassandraSweeps
+from checkpoints.cassandra import CassandraSweeps, Store
 from checkpoints.sweeps import SweepRecord, Sweeps, SweptRange
 from tests.fakes.checkpoints.sweeps import MemorySweeps
 
@@ -15,10 +15,10 @@ RANGES = {("imapuidtable", 0): SweptRange(7, 1), ("messageidtable", 0): SweptRan
 
 
 @pytest.fixture
-def sweeps(kind: str, request: pytest.FixtureRequest) -> Sweeps:
-    if kind == "memory":
-        return MemorySweeps()
-    return CassandraSweeps(request.getfixturevalue("store"), f"james-{uuid.uuid4().hex[:8]}")
+def sweeps(real: Store | None) -> Sweeps:
+    return (
+        MemorySweeps() if real is None else CassandraSweeps(real, f"james-{uuid.uuid4().hex[:8]}")
+    )
 
 
 def test_there_are_none_at_first(sweeps: Sweeps) -> None:

@@ -39,17 +39,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def tallies(kind: str, clock: Clock, request: pytest.FixtureRequest) -> Tallies:
-    if kind == "memory":
-        return MemoryTallies()
-    return CassandraTallies(request.getfixturevalue("store"), WIDTH, clock)
+def tallies(real: Store | None, clock: Clock) -> Tallies:
+    return MemoryTallies() if real is None else CassandraTallies(real, WIDTH, clock)
 
 
 @pytest.fixture
-def rounds(kind: str, request: pytest.FixtureRequest) -> Rounds:
-    if kind == "memory":
-        return MemoryRounds()
-    return CassandraRounds(request.getfixturevalue("store"))
+def rounds(real: Store | None) -> Rounds:
+    return MemoryRounds() if real is None else CassandraRounds(real)
 
 
 @pytest.fixture

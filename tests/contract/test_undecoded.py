@@ -32,6 +32,7 @@ from tests.fakes.raw_tables import (
     raw_key,
     shape_of,
 )
+from tests.sessions import create_keyspace
 
 AT = 1_700_000_000_000_000
 DATE = 1_793_491_200_000
@@ -217,10 +218,7 @@ def test_what_is_right_is_passed_and_what_is_not_is_left(kept: Kept, slot: Slot)
 @pytest.fixture
 def two_tables(cassandra: Session) -> Iterator[TwoTables]:
     keyspace = f"glance_{uuid.uuid4().hex[:12]}"
-    cassandra.execute(
-        f"CREATE KEYSPACE {keyspace} WITH replication ="
-        " {'class': 'SimpleStrategy', 'replication_factor': 1}"
-    )
+    create_keyspace(cassandra, keyspace)
     cassandra.execute(f"CREATE TYPE {keyspace}.place (x int)")
     yield TwoTables(cassandra, keyspace)
     cassandra.execute(f"DROP KEYSPACE {keyspace}", timeout=60)

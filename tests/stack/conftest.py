@@ -6,8 +6,9 @@ module, and wait then: the delay passes once, not once a test.
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from cassandra.cluster import Session
@@ -18,7 +19,9 @@ from deploy.embedded.spec import CassandraRelease
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from tests.conftest import make_mail_tables
 from tests.endpoints import Endpoints, Running
+from tests.stack.pasts import a_scene_with_a_past
 from tests.stack.reconnecting import reconnecting
+from tests.stack.rounds import Ground, ground
 from tests.stack.scenes import Scene, begin_at_the_end
 from tests.stack.skewed import SKEWED
 from tests.stack.streams import Stream, write_settings
@@ -30,35 +33,71 @@ def every_spark_starts_quickly(quick_spark: None) -> None:
     """That of streams and of commands: they live for a minute or two."""
 
 
-@pytest.fixture(scope="package")
-def scene(
+Changes = Mapping[str, Mapping[str, Any]]
+Planted = TypeVar("Planted")
+
+
+def _as_made(_session: Session, _keyspace: str) -> None:
+    """James's tables as they are."""
+
+
+@dataclass(frozen=True)
+class Scenes:
+    """Makes streams, each with a mail keyspace of its own, at the stack of this run."""
+
+    running: Running
+    session: Session
+    folders: pytest.TempPathFactory
+
+    def __call__(
+        self,
+        changes: Changes,
+        stream_of: Callable[[Path], Stream] = Stream,
+        prepared: Callable[[Session, str], None] = _as_made,
+    ) -> Iterator[Scene]:
+        """One with these settings, see `a_scene`."""
+        made = (self.running, self.session, self.folders)
+        yield from a_scene(*made, changes, stream_of, prepared)
+
+    def over(self, plant: Callable[[Scene], Planted], changes: Changes) -> Iterator[Planted]:
+        """What was planted before a stream began, see `a_scene_with_a_past`."""
+        made: list[Planted] = []
+        at = (self.running, self.session, self.folders.mktemp("past"))
+        for _ in a_scene_with_a_past(*at, changes, lambda scene: made.append(plant(scene))):
+            yield made[0]
+
+
+@pytest.fixture(scope="session")
+def scenes(
     running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+) -> Scenes:
+    """At the stack of this run; ``over`` needs `mail_keyspace`, too."""
+    return Scenes(running, cassandra, tmp_path_factory)
+
+
+@pytest.fixture(scope="package")
+def scene(scenes: Scenes) -> Iterator[Scene]:
     """A stream in repair mode with the default limits, watching a keyspace without mail yet.
 
     What it reported is not looked at again by itself, so that metrics count the tests' keys only.
     """
     changes = {"repair": {"recheck_interval": 600}}
-    yield from a_scene(running, cassandra, tmp_path_factory, changes)
+    yield from scenes(changes)
 
 
 @pytest.fixture(scope="module")
-def indexed_scene(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def indexed_scene(scenes: Scenes) -> Iterator[Scene]:
     """Another stream, which keeps the index tables too."""
     names = [each.name for each in MESSAGE_PROJECTIONS]
     changes = {"repair": {"projections": names}}
-    yield from a_scene(running, cassandra, tmp_path_factory, changes)
+    yield from scenes(changes)
 
 
 @pytest.fixture(scope="module")
-def counted_scene(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def counted_scene(scenes: Scenes) -> Iterator[Scene]:
     """Another stream, which keeps counters and quotas too."""
     changes = {"stream": {"delay": LATEST}, "tally": TALLIES}
-    yield from a_scene(running, cassandra, tmp_path_factory, changes)
+    yield from scenes(changes)
 
 
 LATEST = 5
@@ -82,7 +121,7 @@ look is made after both, and the second is no change that is under way.
 
 @pytest.fixture(scope="module")
 def skewed_scene(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+    scenes: Scenes, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Scene, Path]]:
     """A stream that takes its nodes' clocks for a minute ahead, and the file that makes it so."""
     ahead = tmp_path_factory.mktemp("skew") / "ahead"
@@ -92,21 +131,19 @@ def skewed_scene(
     def stream_of(config: Path) -> Stream:
         return Stream(config, environment=environment, module="tests.stack.skewed")
 
-    for made in a_scene(running, cassandra, tmp_path_factory, {}, stream_of):
+    for made in scenes({}, stream_of):
         yield made, ahead
 
 
 @pytest.fixture(scope="module")
-def patient_scene(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def patient_scene(scenes: Scenes) -> Iterator[Scene]:
     """Another stream; what it holds is looked at again so late that a test can look before.
 
     Its batches start more often than its windows close.
     """
     changes: dict[str, dict[str, float]]
     changes = {"repair": {"recheck_interval": 30}, "stream": {"trigger": 0.5}}
-    yield from a_scene(running, cassandra, tmp_path_factory, changes)
+    yield from scenes(changes)
 
 
 @pytest.fixture(scope="module")
@@ -139,16 +176,21 @@ def place(stack: Endpoints, cassandra: Session) -> Iterator[Watched]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def here(
+    stack: Endpoints, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ground]:
+    """The ground of the module's rounds."""
+    with ground(stack, cassandra, tmp_path_factory.mktemp("rounds")) as made:
+        yield made
+
+
 @pytest.fixture
 def restarted(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
     """A stream of the test's own there."""
     made = place.stream(tmp_path)
     yield made
     made.forget()
-
-
-def _as_made(_session: Session, _keyspace: str) -> None:
-    """James's tables as they are."""
 
 
 def a_scene(

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.stack.scenes import Place, Scene, cells
+from tests.stack.streams import until
 
 SIZE = 4_000
 """Octets of each message (`scenes.cells`)."""
@@ -101,3 +102,15 @@ class Counted:
     def quota_findings(self) -> list[dict[str, Any]]:
         """What was told of its user's quota."""
         return self.scene.stream.findings(quotaroot=self.root, projection="current_quota")
+
+    def await_verified(self) -> None:
+        """Until the last that was told of its counters is that they are right."""
+        until("that is verified", lambda: _is_verified(self.findings()))
+
+    def await_quota_verified(self) -> None:
+        """Until the last that was told of its user's quota is that it is right."""
+        until("that is verified", lambda: _is_verified(self.quota_findings()))
+
+
+def _is_verified(findings: list[dict[str, Any]]) -> bool:
+    return bool(findings) and findings[-1]["state"] == "verified"

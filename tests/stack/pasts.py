@@ -13,10 +13,14 @@ from typing import Any
 
 from cassandra.cluster import Session
 
+from checkpoints.bookmarks import Bookmark
+from checkpoints.cassandra import CassandraBookmarks, Store
 from deploy.demo.old_mail import end_segment
 from deploy.mailserver.james import create_schema, enable_cdc
 from deploy.mailserver.ledger import Ledger
 from deploy.mailserver.workload import Workload, run
+from streaming.commands.wiring.stream_names import StreamNames
+from streaming.settings import Mode, load
 from tests.conftest import LONG_S
 from tests.endpoints import Endpoints, Running
 from tests.stack.scenes import (
@@ -165,8 +169,7 @@ def swept(scene: Scene, *words: str) -> subprocess.CompletedProcess[str]:
 
 def unresolved(scene: Scene) -> list[str]:
     """The open findings that nobody can resolve, a line for each."""
-    told = scene.command("findings", "--kind", "unresolved", "--format", "jsonl")
-    assert told.returncode == 0, told.stderr
+    told = scene.succeed("findings", "--kind", "unresolved", "--format", "jsonl")
     return told.stdout.splitlines()
 
 
@@ -211,3 +214,17 @@ class Users:
     def in_doubt(self) -> set[RowKey]:
         """Rows that the mail server itself has left wrong: a statement was not answered."""
         return {row for _, row in self.ledger.differing({})}
+
+
+def newest_bookmark(scene: Scene) -> Bookmark | None:
+    """What the repairing stream of a scene has recorded last."""
+    settings = load(scene.stream.config, {})
+    stream = StreamNames.of(settings, Mode.REPAIR).bookmarks(settings.families()[0])
+    return CassandraBookmarks(Store(scene.session, scene.own)).newest(stream)
+
+
+def settled(scene: Scene) -> Bookmark:
+    """Up to where the stream of a scene has settled everything."""
+    newest = newest_bookmark(scene)
+    assert newest is not None
+    return newest

@@ -14,6 +14,7 @@ from reconcilers.lwt.cost import Cost, TableWork, cost_of
 from streaming.commands.lwt.report import Beans, Reader, asking, measured
 from streaming.settings import CassandraSettings
 from streaming.tables.node_metrics import node_metrics
+from tests.sessions import create_keyspace
 
 Report = Callable[[Callable[[], object]], Cost]
 """Does something between two snapshots, and returns what they tell of it."""
@@ -79,10 +80,7 @@ class Mail:
 def mail(session: Session) -> Iterator[Mail]:
     """Made, and dropped at the end."""
     keyspace = f"lwt_{uuid.uuid4().hex[:8]}"
-    session.execute(
-        f"CREATE KEYSPACE {keyspace} WITH replication ="
-        " {'class': 'SimpleStrategy', 'replication_factor': 1}"
-    )
+    create_keyspace(session, keyspace)
     for table in ("imapuidtable", "messageidtable"):
         session.execute(f"CREATE TABLE {keyspace}.{table} (id int PRIMARY KEY, v int)")
     yield Mail(session, keyspace)

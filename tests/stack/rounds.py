@@ -42,6 +42,7 @@ from streaming.steps.ports import MessageTables
 from streaming.tables import Tables, open_session, schema_of
 from tests.builders.permits import permit
 from tests.endpoints import Endpoints
+from tests.sessions import create_keyspace
 from tests.stack.streams import write_settings
 
 SECOND: Micros = 1_000_000
@@ -139,10 +140,7 @@ def ground(stack: Endpoints, session: Session, folder: Path) -> Iterator[Ground]
     ]
     product: Session | None = None
     try:
-        session.execute(
-            f"CREATE KEYSPACE {keyspace} WITH replication ="
-            " {'class': 'SimpleStrategy', 'replication_factor': 1}"
-        )
+        create_keyspace(session, keyspace)
         for statement in tables:
             session.execute(statement)
         create_schema(session, own)

@@ -11,7 +11,7 @@ import time
 import urllib.request
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -49,6 +49,8 @@ SINGLE_CELLS = (
 Cells = dict[str, Any]
 KeyAndValue = tuple[bytes | None, bytes | None]
 RowKey = tuple[UUID, int]
+Answer = subprocess.CompletedProcess[str]
+"""What a command of `reconcile` has printed, and its exit code."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,12 @@ class Place:
     def ids(self) -> Cells:
         """Its key in the truth, as cells."""
         return {"messageid": self.messageid, "mailboxid": self.mailboxid, "uid": self.uid}
+
+
+def mailbox(rows: int) -> list[Place]:
+    """So many messages of one mailbox."""
+    first = Place()
+    return [replace(Place(), mailboxid=first.mailboxid, uid=uid) for uid in range(1, rows + 1)]
 
 
 def cells(**changes: Any) -> Cells:
@@ -280,9 +288,15 @@ class Scene:
             until("the canary was found and repaired", partial(self.agrees, place))
         return canaries
 
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def command(self, *arguments: str) -> Answer:
         """Another command of `reconcile`, with the stream's settings."""
         return reconcile(*arguments, "--config", str(self.stream.config))
+
+    def succeed(self, *arguments: str) -> Answer:
+        """A command that has to end with 0."""
+        answer = self.command(*arguments)
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        return answer
 
     # --- Kafka
 
@@ -413,7 +427,7 @@ def begin_at_the_end(session: Session, config: Path) -> None:
 
 def reconcile(
     *arguments: str, environment: Mapping[str, str] | None = None, patience: float = PATIENCE
-) -> subprocess.CompletedProcess[str]:
+) -> Answer:
     """Run `reconcile` to its end; ``patience`` (s) is there for hangs."""
     return subprocess.run(
         [sys.executable, "-m", "streaming.app", *arguments],

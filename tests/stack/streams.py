@@ -112,6 +112,11 @@ class Stream:
             )
         return self
 
+    def start_watching(self) -> "Stream":
+        """Start, and wait until the first batch has ended."""
+        self.start().wait_until_watching()
+        return self
+
     def wait_until_watching(self) -> None:
         """Until the first batch of this start has ended."""
         ended = self.batches()

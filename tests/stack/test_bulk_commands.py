@@ -18,8 +18,7 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import PreparedStatement
 
-from tests.endpoints import Running
-from tests.stack.conftest import LATEST, TALLIES, a_scene
+from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import SIZE, Counted
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import PATIENCE, until
@@ -45,12 +44,10 @@ FAR: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def slow_scene(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def slow_scene(scenes: Scenes) -> Iterator[Scene]:
     """A stream that knows that counters come minutes late, and would correct whatever is wrong."""
     changes = {"stream": {"delay": LATEST}, "tally": {**TALLIES, **FAR}}
-    yield from a_scene(running, cassandra, tmp_path_factory, changes)
+    yield from scenes(changes)
 
 
 Row = tuple[Any, ...]

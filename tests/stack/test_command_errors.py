@@ -18,13 +18,14 @@ from reconcilers.words.exit_codes import ExitCode
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, load
 from tests.endpoints import Endpoints
-from tests.stack.scenes import Scene, reconcile
+from tests.sessions import create_keyspace
+from tests.stack.scenes import Answer, Scene, reconcile
 from tests.stack.streams import PATIENCE, write_settings
 
 pytestmark = pytest.mark.stack
 
 
-def line_of(failed: subprocess.CompletedProcess[str], code: ExitCode = ExitCode.USAGE) -> str:
+def line_of(failed: Answer, code: ExitCode = ExitCode.USAGE) -> str:
     """The one line; the log may stand before it, nothing after it."""
     assert failed.returncode == code, failed.stderr
     lines = failed.stderr.strip().splitlines()
@@ -208,10 +209,7 @@ def test_a_missing_projection_table_is_named(
     settings: Any, cassandra: Session, mail_keyspace: str
 ) -> None:
     half = f"half_{uuid.uuid4().hex[:8]}"
-    cassandra.execute(
-        f"CREATE KEYSPACE {half} WITH replication ="
-        " {'class': 'SimpleStrategy', 'replication_factor': 1}"
-    )
+    create_keyspace(cassandra, half)
     cassandra.execute(
         f"CREATE TABLE {half}.imapuidtable (messageid timeuuid, mailboxid timeuuid, uid bigint,"
         " PRIMARY KEY (messageid, mailboxid, uid))"
@@ -331,7 +329,7 @@ def test_a_terminal_without_utf_8_is_shown_what_it_can(
     assert ended.stdout.strip()
 
 
-def shown(config: Path, command: list[str], stdout: int) -> subprocess.CompletedProcess[str]:
+def shown(config: Path, command: list[str], stdout: int) -> Answer:
     """The command with this output, where nothing but ASCII can be shown."""
     return subprocess.run(
         [sys.executable, "-m", "streaming.app", *command, "--config", str(config)],

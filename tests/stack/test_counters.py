@@ -132,7 +132,7 @@ def james(counted_scene: Scene, boxes: dict[str, Counted]) -> Iterator[James]:
 def test_a_wrong_counter_becomes_exact(boxes: dict[str, Counted], case: str) -> None:
     box = boxes[case]
     until("the counters are right", lambda: box.counters() == RIGHT)
-    until("that is verified", lambda: box.findings() and box.findings()[-1]["state"] == "verified")
+    box.await_verified()
     assert [each["state"] for each in box.findings()] == ["intended", "verified"]
 
 
@@ -140,10 +140,7 @@ def test_a_wrong_counter_becomes_exact(boxes: dict[str, Counted], case: str) -> 
 def test_a_wrong_quota_becomes_exact(boxes: dict[str, Counted], case: str) -> None:
     box = boxes[case]
     until("the quota is right", lambda: box.quota() == (COUNT, COUNT * SIZE))
-    until(
-        "that is verified",
-        lambda: box.quota_findings() and box.quota_findings()[-1]["state"] == "verified",
-    )
+    box.await_quota_verified()
 
 
 def test_a_large_correction_waits_for_a_person(boxes: dict[str, Counted]) -> None:
@@ -159,7 +156,7 @@ def test_a_message_that_nobody_has_decided_on_does_not_hold_up_its_counters(
     """It has no size in the truth: its counters may be right with it, and without it."""
     box = boxes["undecided"]
     until("as right as is known", lambda: box.counters() == (COUNT - 1, UNSEEN))
-    until("that is verified", lambda: box.findings() and box.findings()[-1]["state"] == "verified")
+    box.await_verified()
     assert box.counters() == (COUNT - 1, UNSEEN)
 
 
@@ -169,7 +166,7 @@ def test_a_message_that_lacks_the_same_cell_in_both_tables_is_counted(
     """It has no date in either: a sum needs none."""
     box = boxes["dateless"]
     until("the counters are right", lambda: box.counters() == RIGHT)
-    until("that is verified", lambda: box.findings() and box.findings()[-1]["state"] == "verified")
+    box.await_verified()
 
 
 def test_a_counter_of_an_old_mailbox_is_lowered_after_a_full_comparison_only(

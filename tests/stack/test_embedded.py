@@ -22,6 +22,7 @@ from kafka.admin import KafkaAdminClient
 from deploy.embedded import ADMIN, Stack, Wanted, open_session, topics
 from deploy.embedded.waiting import HANG_S
 from tests.stack.embedded import processes_of
+from tests.stack.scenes import Answer
 
 pytestmark = pytest.mark.stack
 
@@ -125,7 +126,7 @@ def _sees_all(stack: Stack, session: Any) -> bool:
     return not stack.uncaptured(session) and not stack.missing() and stack.agent_answers()
 
 
-def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
+def _command(*arguments: str) -> Answer:
     return subprocess.run(
         [sys.executable, "-m", "deploy.embedded", *arguments],
         cwd=ROOT,

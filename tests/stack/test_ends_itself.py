@@ -5,16 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cassandra.cluster import Session
 
 from checkpoints.clock import now_micros
 from deploy.mailserver.mail import Clock
 from reconcilers.words.exit_codes import ExitCode
 from reconcilers.words.model import Kind
-from tests.endpoints import Endpoints
 from tests.stack.streams import Stream, until
 from tests.stack.users import PROJECTION, RIGHT, TRUTH, User, a_difference, a_message
-from tests.stack.watched import SLOW, Restarted, Watched, watched
+from tests.stack.watched import SLOW, Restarted, Watched
 
 pytestmark = pytest.mark.stack
 
@@ -23,17 +21,10 @@ MANY = 40
 WHOLE = "the whole truth is remembered"
 
 
-@pytest.fixture(scope="module")
-def place(stack: Endpoints, cassandra: Session) -> Iterator[Watched]:
-    with watched(stack, cassandra) as made:
-        yield made
-
-
 @pytest.fixture
 def restarted(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
     made = place.stream(tmp_path)
-    made.stream.start()
-    made.stream.wait_until_watching()
+    made.stream.start_watching()
     yield made
     made.forget()
 
@@ -58,8 +49,7 @@ def plant(restarted: Restarted, many: int) -> None:
 
 def goes_on(restarted: Restarted) -> None:
     """The next process repairs what the one before has left, and ends as it should."""
-    restarted.stream.start()
-    restarted.stream.wait_until_watching()
+    restarted.stream.start_watching()
     restarted.await_convergence()
     assert restarted.stream.stop() == 0
 
@@ -95,8 +85,7 @@ def test_columns_that_are_added_and_dropped_under_a_stream(restarted: Restarted)
     assert line.endswith("messageidtable has extra"), line
     plant(restarted, 1)
     goes_on(restarted)
-    restarted.stream.start()
-    restarted.stream.wait_until_watching()
+    restarted.stream.start_watching()
     alter(restarted, "DROP extra")
     plant(restarted, 1)
     line = last_line(restarted.stream)
@@ -108,8 +97,7 @@ def test_columns_that_are_added_and_dropped_under_a_stream(restarted: Restarted)
 def sweeping(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
     """A stream that sweeps by itself, and has done so."""
     made = place.stream(tmp_path, {"sweep": {"when_needed": True, "ranges": 4}})
-    made.stream.start()
-    made.stream.wait_until_watching()
+    made.stream.start_watching()
     until("everything is swept", lambda: made.stream.said(WHOLE))
     yield made
     alter(made, "DROP extra")

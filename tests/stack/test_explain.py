@@ -8,13 +8,11 @@ from typing import Any
 from uuid import UUID, uuid1
 
 import pytest
-from cassandra.cluster import Session
 
 from deploy.mailserver.mail import Flags
 from deploy.mailserver.mailbag import random_content
 from deploy.mailserver.mailserver import MailServer
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
+from tests.stack.conftest import Scenes
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
 
@@ -22,25 +20,20 @@ pytestmark = pytest.mark.stack
 
 
 @pytest.fixture(scope="module")
-def stopped(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def stopped(scenes: Scenes) -> Iterator[Scene]:
     """A stream that has run, and does not now."""
     changes: dict[str, dict[str, Any]] = {
         "repair": {"projections": ["messages", "deleted_uids"]},
         "tally": {"projections": ["mailbox_counters", "current_quota"]},
     }
-    for scene in a_scene(running, cassandra, tmp_path_factory, changes):
+    for scene in scenes(changes):
         scene.stream.stop()
         yield scene
-        scene.stream.start()
-        scene.stream.wait_until_watching()
+        scene.stream.start_watching()
 
 
 def explained(scene: Scene, *what: object) -> str:
-    answer = scene.command("explain", *map(str, what))
-    assert answer.returncode == 0, answer.stderr
-    return answer.stdout
+    return scene.succeed("explain", *map(str, what)).stdout
 
 
 def test_a_message_that_is_right(stopped: Scene) -> None:
@@ -103,9 +96,9 @@ def test_a_message_in_two_places_and_what_holds_its_repair(stopped: Scene) -> No
     copy = replace(place, mailboxid=uuid1(), uid=7)
     stopped.write_both(place, cells())
     stopped.write_truth(copy, cells())
-    assert stopped.command("pause", "messages", "--reason", "a look").returncode == 0
+    stopped.succeed("pause", "messages", "--reason", "a look")
     told = explained(stopped, place.messageid)
-    assert stopped.command("resume").returncode == 0
+    stopped.succeed("resume")
     assert "2 places" in told
     assert "but it is held now: repairs of messages are paused by" in told
     assert "a look" in told

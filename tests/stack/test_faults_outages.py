@@ -5,6 +5,7 @@ One stack and one stream of this file's own, which live through all of it.
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 from cassandra.cluster import NoHostAvailable, Session
@@ -20,7 +21,13 @@ from tests.stack.watched import SLOW, Restarted, Watched, watched
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="servers")]
 
 SHORT, FULL = 5.0, 35.0
-LONGER_THAN_THE_LEASE = 75.0
+LONGER_THAN_THE_LEASE = LONGER_THAN_ITS_CLIENTS_WAIT = 75.0
+SERVERS = {
+    "agent": (Stack.kill_agent, Stack.start_agent),
+    "kafka": (Stack.kill_kafka, Stack.start_kafka),
+    "cassandra": (Stack.stop_cassandra, Stack.start_cassandra),
+}
+"""How each is ended, and started again."""
 
 
 @pytest.fixture(scope="module")
@@ -88,33 +95,15 @@ def shown_open(live: Restarted) -> float:
     return scene.metric("reconciler_open_findings")
 
 
-def test_the_agent_is_gone(live: Restarted, stack: Stack) -> None:
-    outlives(live, stack.kill_agent, stack.start_agent, SHORT)
-
-
-def test_kafka_is_gone(live: Restarted, stack: Stack) -> None:
-    outlives(live, stack.kill_kafka, stack.start_kafka, SHORT)
-
-
-def test_cassandra_is_gone(live: Restarted, stack: Stack) -> None:
-    outlives(live, stack.stop_cassandra, stack.start_cassandra, SHORT)
-
-
-def test_the_agent_is_gone_for_half_a_minute(live: Restarted, stack: Stack) -> None:
-    outlives(live, stack.kill_agent, stack.start_agent, FULL)
-
-
-def test_kafka_is_gone_for_half_a_minute(live: Restarted, stack: Stack) -> None:
-    outlives(live, stack.kill_kafka, stack.start_kafka, FULL)
-
-
-def test_cassandra_is_gone_for_half_a_minute(live: Restarted, stack: Stack) -> None:
-    outlives(live, stack.stop_cassandra, stack.start_cassandra, FULL)
-
-
-def test_cassandra_is_gone_for_longer_than_the_lease(live: Restarted, stack: Stack) -> None:
-    outlives(live, stack.stop_cassandra, stack.start_cassandra, LONGER_THAN_THE_LEASE)
-
-
-def test_kafka_is_gone_for_longer_than_its_clients_wait(live: Restarted, stack: Stack) -> None:
-    outlives(live, stack.kill_kafka, stack.start_kafka, LONGER_THAN_THE_LEASE)
+@pytest.mark.parametrize(
+    ("server", "seconds"),
+    [
+        *((server, SHORT) for server in SERVERS),
+        *((server, FULL) for server in SERVERS),
+        ("cassandra", LONGER_THAN_THE_LEASE),
+        ("kafka", LONGER_THAN_ITS_CLIENTS_WAIT),
+    ],
+)
+def test_a_server_is_gone(live: Restarted, stack: Stack, server: str, seconds: float) -> None:
+    stop, start = SERVERS[server]
+    outlives(live, partial(stop, stack), partial(start, stack), seconds)

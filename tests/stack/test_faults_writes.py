@@ -4,13 +4,11 @@ A write may be applied and reported as timed out, not be applied and time out, o
 batch is then executed again, as Spark does it.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 
 from checkpoints.clock import now_micros
 from deploy.comparison.messages import Mismatch
@@ -19,14 +17,12 @@ from reconcilers.rows.finding import State
 from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import Kind, Slot
-from tests.endpoints import Endpoints
 from tests.stack.rounds import (
     MOST_ATTEMPTS,
     SECOND,
     Ground,
     Rounds,
     Rows,
-    ground,
 )
 from tests.stack.users import RIGHT, User, a_difference, a_message, slot_of
 
@@ -99,14 +95,6 @@ class Stage:
         return {
             kind: self.rounds.log_of(slot_of(message)) for kind, message in self.messages.items()
         }
-
-
-@pytest.fixture(scope="module")
-def here(
-    stack: Endpoints, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Ground]:
-    with ground(stack, cassandra, tmp_path_factory.mktemp("writes")) as made:
-        yield made
 
 
 @pytest.fixture

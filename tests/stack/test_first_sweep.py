@@ -5,28 +5,24 @@ of still waits for a person.
 """
 
 import json
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 
 from reconcilers.counters.drift import LIST_MAY_LACK_ROWS
-from tests.endpoints import Running
-from tests.stack.conftest import LATEST, TALLIES
+from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import SIZE, Counted
 from tests.stack.pasts import (
     QUIET,
-    a_scene_with_a_past,
     is_marked,
     mark_deleted,
     places,
     unresolved,
 )
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.scenes import Answer, Place, Scene, cells
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="sweeps")]
@@ -53,7 +49,7 @@ class Past:
     late: Place = field(default_factory=Place)
     gone: Place = field(default_factory=Place)
 
-    def write(self) -> None:
+    def write(self) -> "Past":
         """All of it, unheard."""
         scene = self.scene
         for name, off in OFF_BY.items():
@@ -66,6 +62,7 @@ class Past:
             mark_deleted(scene, place)
         for place in (*self.orphans, self.gone):
             scene.write_projection(place, {"messageid": place.messageid, **cells(**QUIET)})
+        return self
 
     @property
     def lost(self) -> Place:
@@ -73,12 +70,7 @@ class Past:
 
 
 @pytest.fixture(scope="module")
-def past(
-    running: Running,
-    cassandra: Session,
-    mail_keyspace: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Past]:
+def past(scenes: Scenes, mail_keyspace: str) -> Iterator[Past]:
     """A stream that does not sweep by itself; its users have touched some of the old mail."""
     changes: dict[str, Mapping[str, Any]] = {
         "stream": {"delay": LATEST},
@@ -86,22 +78,15 @@ def past(
         "tally": TALLIES,
         "sweep": {"ranges": 8},
     }
-    made: list[Past] = []
-
-    def write(scene: Scene) -> None:
-        made.append(Past(scene))
-        made[0].write()
-
-    folder = tmp_path_factory.mktemp("past")
-    for scene in a_scene_with_a_past(running, cassandra, folder, changes, write):
-        scene.write_projection(made[0].late, {"flagseen": False, "modseq": 10})
-        scene.delete_projection(made[0].gone)  # an expunge, of which the truth knows nothing more
-        made[0].boxes["too high"].touch()
-        yield made[0]
+    for made in scenes.over(lambda scene: Past(scene).write(), changes):
+        made.scene.write_projection(made.late, {"flagseen": False, "modseq": 10})
+        made.scene.delete_projection(made.gone)  # an expunge: the truth knows nothing more of it
+        made.boxes["too high"].touch()
+        yield made
 
 
 @pytest.fixture(scope="module")
-def swept(past: Past) -> subprocess.CompletedProcess[str]:
+def swept(past: Past) -> Answer:
     """The sweep, begun when all that waits for it was told."""
     scene = past.scene
     for place in (past.late, past.gone):
@@ -113,22 +98,20 @@ def swept(past: Past) -> subprocess.CompletedProcess[str]:
     return scene.command("sweep", "--reason", "the first")
 
 
-def test_memory_is_whole(past: Past, swept: subprocess.CompletedProcess[str]) -> None:
+def test_memory_is_whole(past: Past, swept: Answer) -> None:
     assert swept.returncode == 0, swept.stdout + swept.stderr
     assert "memory is whole" in swept.stdout
     assert "memory is whole" in past.scene.command("status").stdout
 
 
-def test_what_names_no_message_is_removed(
-    past: Past, swept: subprocess.CompletedProcess[str]
-) -> None:
+def test_what_names_no_message_is_removed(past: Past, swept: Answer) -> None:
     scene = past.scene
     for place in (*past.partial, past.late):
         until("the partial row is gone", partial(scene.lacks, place.row))
     until("the index rows are gone", lambda: not any(is_marked(scene, e) for e in past.unknown))
 
 
-def test_nothing_is_unresolved(past: Past, swept: subprocess.CompletedProcess[str]) -> None:
+def test_nothing_is_unresolved(past: Past, swept: Answer) -> None:
     until("nothing is unresolved", lambda: not unresolved(past.scene))
     until("status says so", lambda: _status(past.scene)["unresolved"] == 0)
 
@@ -138,27 +121,21 @@ def _status(scene: Scene) -> dict[str, Any]:
     return told
 
 
-def test_what_nobody_can_know_waits_for_a_person(
-    past: Past, swept: subprocess.CompletedProcess[str]
-) -> None:
+def test_what_nobody_can_know_waits_for_a_person(past: Past, swept: Answer) -> None:
     for place in past.orphans:
         past.scene.reported(place.row, "ambiguous_range_delete")
         assert not past.scene.lacks(place.row)
 
 
 @pytest.mark.parametrize("name", ["too high", "too low"])
-def test_a_counter_and_a_quota_are_settled_both_ways(
-    past: Past, swept: subprocess.CompletedProcess[str], name: str
-) -> None:
+def test_a_counter_and_a_quota_are_settled_both_ways(past: Past, swept: Answer, name: str) -> None:
     box = past.boxes[name]
     until("the counters are right", lambda: box.counters() == RIGHT)
     until("the quota is right", lambda: box.quota() == RIGHT_QUOTA)
-    until("that is verified", lambda: [e["state"] for e in box.findings()][-1:] == ["verified"])
+    box.await_verified()
 
 
-def test_what_is_right_is_not_corrected_though_a_row_was_lost(
-    past: Past, swept: subprocess.CompletedProcess[str]
-) -> None:
+def test_what_is_right_is_not_corrected_though_a_row_was_lost(past: Past, swept: Answer) -> None:
     until("the row is back", lambda: past.scene.agrees(past.lost))
     past.boxes["too low"].add(
         1, 1

@@ -4,16 +4,13 @@ The stream reports each once, and a sweep all of them as one finding; neither ho
 """
 
 import json
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
-from tests.endpoints import Running
-from tests.stack.conftest import LATEST, TALLIES, a_scene
+from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import SIZE, Counted
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
@@ -45,23 +42,14 @@ def headless(box: Counted) -> Counted:
 
 
 @pytest.fixture(scope="module")
-def box(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Counted]:
+def box(scenes: Scenes) -> Iterator[Counted]:
     """A mailbox of such mail, with a counter and a quota that are too low."""
     changes = {"stream": {"delay": LATEST}, "tally": TALLIES, "sweep": {"ranges": 8}}
-    for scene in a_scene(running, cassandra, tmp_path_factory, changes):
+    for scene in scenes(changes):
         made = headless(Counted(scene).create()).add(MESSAGES - LOST, UNSEEN - LOST)
         made.add_quota(MESSAGES - LOST, (MESSAGES - LOST) * SIZE)
         made.touch()
         yield made
-
-
-Findings = Callable[[], list[dict[str, Any]]]
-
-
-def is_verified(found: Findings) -> bool:
-    return bool(found()) and found()[-1]["state"] == "verified"
 
 
 def reported(scene: Scene) -> list[dict[str, Any]]:
@@ -72,9 +60,9 @@ def reported(scene: Scene) -> list[dict[str, Any]]:
 def test_the_counters_of_mail_without_headers_become_exact(box: Counted) -> None:
     until("the counters are right", lambda: box.counters() == RIGHT)
     until("the quota is right", lambda: box.quota() == (MESSAGES, MESSAGES * SIZE))
-    for found in (box.findings, box.quota_findings):
-        until("that is verified", partial(is_verified, found))
-        assert "held" not in {each["state"] for each in found()}
+    box.await_verified()
+    box.await_quota_verified()
+    assert "held" not in {each["state"] for each in (*box.findings(), *box.quota_findings())}
     told = reported(box.scene)
     assert {each["state"] for each in told} == {"reported"}
     assert len(told) == len({each["uid"] for each in told}) == MESSAGES
@@ -93,5 +81,5 @@ def test_a_sweep_tells_of_them_in_one_finding_that_holds_nothing(box: Counted) -
     box.add(-LOST, 0)
     box.touch()
     until("the counters are right again", lambda: box.counters() == RIGHT)
-    until("that is verified", partial(is_verified, box.findings))
+    box.await_verified()
     assert "held" not in {each["state"] for each in box.findings()[before:]}

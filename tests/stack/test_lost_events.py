@@ -86,8 +86,7 @@ def work(restarted: Restarted) -> None:
 
     They are made when the stream is there: after a loss its memory begins at its start.
     """
-    restarted.stream.start()
-    restarted.stream.wait_until_watching()
+    restarted.stream.start_watching()
     restarted.plant()
     restarted.await_convergence()
     assert restarted.stream.stop() == 0

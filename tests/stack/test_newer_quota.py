@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from cassandra.cluster import Session
 
 from tests.builders.newer_james import become_newer
-from tests.endpoints import Running
-from tests.stack.conftest import LATEST, TALLIES, a_scene
+from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import SIZE, Counted, Counts
 from tests.stack.scenes import Scene
 from tests.stack.streams import until
@@ -63,12 +61,10 @@ class Newer(Counted):
 
 
 @pytest.fixture(scope="module")
-def newer_scene(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def newer_scene(scenes: Scenes) -> Iterator[Scene]:
     """A stream over a keyspace of James 3.9."""
     changes = {"stream": {"delay": LATEST}, "tally": TALLIES}
-    yield from a_scene(running, cassandra, tmp_path_factory, changes, prepared=become_newer)
+    yield from scenes(changes, prepared=become_newer)
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +81,7 @@ def boxes(newer_scene: Scene) -> tuple[Newer, Newer]:
 def test_a_wrong_quota_of_a_user_with_a_domain_becomes_exact(boxes: tuple[Newer, Newer]) -> None:
     wrong, right = boxes
     until("the quota is right", lambda: wrong.quota() == (COUNT, COUNT * SIZE))
-    until(
-        "that is verified",
-        lambda: wrong.quota_findings() and wrong.quota_findings()[-1]["state"] == "verified",
-    )
+    wrong.await_quota_verified()
     assert wrong.identifier in wrong.quota_findings()[0]["message"]
     assert right.quota() == (COUNT, COUNT * SIZE)
     assert not right.quota_findings()

@@ -8,8 +8,7 @@ import pytest
 from cassandra.cluster import Session
 
 from reconcilers.limits.generation import GENERATIONS
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
+from tests.stack.conftest import Scenes
 from tests.stack.scenes import Place, Scene, begin_at_the_end, cells
 from tests.stack.streams import until
 
@@ -20,11 +19,9 @@ WAY_OUT = ("resume", "--own-keyspace", "--who", "bob", "--reason", "pauses are s
 
 
 @pytest.fixture
-def lost_scene(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def lost_scene(scenes: Scenes) -> Iterator[Scene]:
     """A stream of the test's own, whose keyspace it may lose."""
-    yield from a_scene(running, cassandra, tmp_path_factory, {})
+    yield from scenes({})
 
 
 def lose_a_row(scene: Scene) -> Place:
@@ -48,7 +45,7 @@ def in_doubt(scene: Scene) -> bool:
 
 def pause(scene: Scene) -> Place:
     """A row that is held by a person's pause."""
-    assert scene.command("pause", "--reason", "a look", "--who", "alice").returncode == 0
+    scene.succeed("pause", "--reason", "a look", "--who", "alice")
     until("it is known", lambda: scene.metric("reconciler_repairs_paused", reason="pause") == 1)
     place = lose_a_row(scene)
     await_held(scene, place, "paused by alice: a look")
@@ -57,8 +54,7 @@ def pause(scene: Scene) -> Place:
 
 def take_as_right(scene: Scene, *places: Place) -> None:
     """The operator's way out: what waited is repaired."""
-    answer = scene.command(*WAY_OUT)
-    assert answer.returncode == 0, answer.stderr
+    answer = scene.succeed(*WAY_OUT)
     assert "our keyspace was not as it was left: " in answer.stdout
     for place in places:
         scene.await_verified(place.row)

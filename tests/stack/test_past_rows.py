@@ -8,11 +8,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 
-from tests.endpoints import Running
-from tests.stack.conftest import LATEST
-from tests.stack.pasts import QUIET, a_scene_with_a_past, places
+from tests.stack.conftest import LATEST, Scenes
+from tests.stack.pasts import QUIET, places
 from tests.stack.scenes import Place, Scene, cells, now_us
 from tests.stack.streams import until
 
@@ -26,12 +24,7 @@ LONG_AGO = 3_600_000_000
 
 
 @pytest.fixture(scope="module")
-def scene(
-    running: Running,
-    cassandra: Session,
-    mail_keyspace: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Scene]:
+def scene(scenes: Scenes, mail_keyspace: str) -> Iterator[Scene]:
     changes: dict[str, Mapping[str, Any]] = {
         "stream": {"delay": LATEST},
         "repair": {
@@ -41,14 +34,14 @@ def scene(
         },
         "sweep": {"ranges": 8},
     }
+    yield from scenes.over(with_orphans, changes)
 
-    def write(scene: Scene) -> None:
-        for place in ORPHANS:
-            row = {"messageid": place.messageid, **cells(**QUIET)}
-            scene.write_projection(place, row, now_us() - LONG_AGO)
 
-    folder = tmp_path_factory.mktemp("past_rows")
-    yield from a_scene_with_a_past(running, cassandra, folder, changes, write)
+def with_orphans(scene: Scene) -> Scene:
+    for place in ORPHANS:
+        row = {"messageid": place.messageid, **cells(**QUIET)}
+        scene.write_projection(place, row, now_us() - LONG_AGO)
+    return scene
 
 
 def findings(scene: Scene, *words: str) -> list[dict[str, Any]]:
@@ -65,8 +58,7 @@ def left(scene: Scene) -> list[Place]:
 
 
 def test_a_sweep_leaves_them_with_one_finding(scene: Scene) -> None:
-    swept = scene.command("sweep", "--reason", "the first")
-    assert swept.returncode == 0, swept.stdout + swept.stderr
+    swept = scene.succeed("sweep", "--reason", "the first")
     assert f"rows of the past, ambiguous_range_delete: {len(ORPHANS)} left" in swept.stdout
     (found,) = findings(scene)
     assert (found["kind"], found["state"]) == ("past_rows", "reported")
@@ -95,13 +87,10 @@ def test_one_that_gets_evidence_is_removed_by_that(scene: Scene) -> None:
 
 def test_once_accepted_they_are_handed_over_by_the_next_sweep_and_removed(scene: Scene) -> None:
     (found,) = [each for each in findings(scene) if each["kind"] == "past_rows"]
-    accepted = scene.command("findings", "--accept", key_of(found), "--system", "messages")
-    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    accepted = scene.succeed("findings", "--accept", key_of(found), "--system", "messages")
     assert "by the next sweep" in accepted.stdout
-    swept = scene.command("sweep", "--reason", "they may go")
-    assert swept.returncode == 0, swept.stdout + swept.stderr
+    swept = scene.succeed("sweep", "--reason", "they may go")
     assert f"{len(ORPHANS) - 1} accepted, and handed over" in swept.stdout
     until("all are gone", lambda: not left(scene))
-    last = scene.command("sweep", "--reason", "is anything left")
-    assert last.returncode == 0, last.stdout + last.stderr
+    scene.succeed("sweep", "--reason", "is anything left")
     until("no finding is left", lambda: not findings(scene))

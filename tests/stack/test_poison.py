@@ -131,19 +131,14 @@ def dates(scene: Scene, place: Place) -> tuple[int, int] | None:
 
 
 @pytest.mark.parametrize("name", DATES)
-def test_a_row_with_such_a_date_is_added(scene: Scene, planted: Planted, name: str) -> None:
-    place = planted.missing[name]
+@pytest.mark.parametrize("kind", ["missing_row", "differing_cells"])
+def test_a_row_with_such_a_date_is_added_and_a_cell_corrected(
+    scene: Scene, planted: Planted, kind: str, name: str
+) -> None:
+    place = (planted.missing if kind == "missing_row" else planted.differing)[name]
     scene.await_verified(place.row)
     assert dates(scene, place) == (DATES[name], DATES[name])
-    assert scene.kinds(place.row) == {"missing_row"}
-
-
-@pytest.mark.parametrize("name", DATES)
-def test_a_cell_with_such_a_date_is_corrected(scene: Scene, planted: Planted, name: str) -> None:
-    place = planted.differing[name]
-    scene.await_verified(place.row)
-    assert dates(scene, place) == (DATES[name], DATES[name])
-    assert scene.kinds(place.row) == {"differing_cells"}
+    assert scene.kinds(place.row) == {kind}
 
 
 def test_an_event_with_an_absurd_time_wakes_its_key(scene: Scene, planted: Planted) -> None:

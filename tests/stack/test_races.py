@@ -11,13 +11,11 @@ from enum import StrEnum
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 
 from checkpoints.clock import now_micros
 from deploy.comparison.messages import Mismatch
 from deploy.mailserver.mail import Clock, Flags, Message
 from reconcilers.words.model import Kind
-from tests.endpoints import Endpoints
 from tests.stack.rounds import (
     SECOND,
     Ground,
@@ -25,7 +23,6 @@ from tests.stack.rounds import (
     Rounds,
     Rows,
     Stopping,
-    ground,
     let_a_delay_pass,
 )
 from tests.stack.users import RIGHT, Change, User, a_difference, a_message, no_statement, slot_of
@@ -121,14 +118,6 @@ class Played:
         self.at_end = rows.projected(self.message)
         self.differences = rows.differences(self.message)
         return busy
-
-
-@pytest.fixture(scope="module")
-def here(
-    stack: Endpoints, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Ground]:
-    with ground(stack, cassandra, tmp_path_factory.mktemp("races")) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

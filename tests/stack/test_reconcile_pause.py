@@ -32,8 +32,7 @@ def test_in_the_middle_of_a_slice_writing_stops_and_goes_on_when_it_is_resumed(
 ) -> None:
     places = damaged(scene, MANY)
     until("the first are repaired", lambda: repaired(scene, places))
-    answer = scene.command("pause", "--reason", "a look", "--who", "alice")
-    assert answer.returncode == 0, answer.stderr
+    scene.succeed("pause", "--reason", "a look", "--who", "alice")
     time.sleep(AT_MOST)
     done = repaired(scene, places)
     shown = "reconciler_repairs_paused"
@@ -73,6 +72,6 @@ def test_removals_alone_can_be_paused(scene: Scene) -> None:
     scene.await_verified(missing.row)
     until("the orphan is held", lambda: held(scene, orphan))
     assert not scene.lacks(orphan.row)
-    assert scene.command("resume", "removals").returncode == 0
+    scene.succeed("resume", "removals")
     scene.await_verified(orphan.row)
     assert scene.lacks(orphan.row)

@@ -52,8 +52,7 @@ class Theirs:
 
 
 def pilot(scene: Scene, *words: str) -> str:
-    answer = scene.command("pilot", *words, *WHO)
-    assert answer.returncode == 0, answer.stderr
+    answer = scene.succeed("pilot", *words, *WHO)
     return answer.stdout
 
 

@@ -5,7 +5,6 @@ What the stream has looked at too early, or with a rule that was wrong, is looke
 
 import re
 import shlex
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -14,17 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 
-from checkpoints.bookmarks import Bookmark, flat
+from checkpoints.bookmarks import flat
 from checkpoints.cassandra import CassandraBookmarks, Store
 from reconcilers.words.exit_codes import ExitCode
-from streaming.commands.wiring.stream_names import StreamNames
-from streaming.settings import Mode, load
+from streaming.settings import load
 from streaming.topics import Watcher
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.conftest import Scenes
+from tests.stack.pasts import newest_bookmark, settled
+from tests.stack.scenes import Answer, Place, Scene, cells
 from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
@@ -34,29 +31,18 @@ SETTINGS = "--config reconcile.toml"
 
 
 @pytest.fixture(scope="module")
-def replayed(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def replayed(scenes: Scenes) -> Iterator[Scene]:
     """A stream that looks at nothing again by itself."""
     changes: dict[str, dict[str, Any]] = {"repair": {"recheck_interval": 600}}
-    yield from a_scene(running, cassandra, tmp_path_factory, changes)
-
-
-def settled(scene: Scene) -> Bookmark:
-    settings = load(scene.stream.config, {})
-    stream = StreamNames.of(settings, Mode.REPAIR).bookmarks(settings.families()[0])
-    newest = CassandraBookmarks(Store(scene.session, scene.own)).newest(stream)
-    assert newest is not None
-    return newest
+    yield from scenes(changes)
 
 
 @pytest.fixture(scope="module")
 def mail(replayed: Scene) -> list[Place]:
     """Mail that was captured and is right, deleted and changed mail, too; bookmarked before."""
     scene = replayed
-    until("something is settled", partial(_has_settled, scene))
-    named = scene.command("bookmark", "before")
-    assert named.returncode == 0, named.stderr
+    until("something is settled", partial(newest_bookmark, scene))
+    scene.succeed("bookmark", "before")
     places = [Place() for _ in range(12)]
     for place in places:
         scene.write_both(place, cells())
@@ -65,12 +51,6 @@ def mail(replayed: Scene) -> list[Place]:
         scene.delete_projection(place)
     scene.await_all_examined()
     return places
-
-
-def _has_settled(scene: Scene) -> bool:
-    settings = load(scene.stream.config, {})
-    stream = StreamNames.of(settings, Mode.REPAIR).bookmarks(settings.families()[0])
-    return CassandraBookmarks(Store(scene.session, scene.own)).newest(stream) is not None
 
 
 def memory_of(scene: Scene, place: Place) -> list[Any]:
@@ -94,8 +74,7 @@ def test_a_replay_of_what_is_right_twice_writes_nothing_and_believes_nothing_twi
     remembered = [memory_of(replayed, place) for place in mail]
     assert remembered[0], "the deletes were heard"
     for _ in range(2):
-        answer = replayed.command("replay", "--bookmark", "before")
-        assert answer.returncode == 0, answer.stdout + answer.stderr
+        answer = replayed.succeed("replay", "--bookmark", "before")
         assert " 0 suspects found" in answer.stdout
         assert not re.search(r"^0 events were read", answer.stdout, re.MULTILINE), answer.stdout
     assert [replayed.write_times(place.row) for place in mail] == before
@@ -104,8 +83,7 @@ def test_a_replay_of_what_is_right_twice_writes_nothing_and_believes_nothing_twi
 
 def test_the_stream_runs_on_and_keeps_its_place(replayed: Scene, mail: list[Place]) -> None:
     before = settled(replayed)
-    answer = replayed.command("replay", "--from-time", "2026-01-01T00:00")
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    replayed.succeed("replay", "--from-time", "2026-01-01T00:00")
     after = settled(replayed)
     assert all(after.settled[place] >= offset for place, offset in before.settled.items())
     place = Place()
@@ -145,12 +123,11 @@ def test_a_dry_run_shows_what_differs_and_hands_nothing_over(
     place = mail[9]
     lose(replayed, place)
     replayed.stream.start()
-    answer = replayed.command("replay", "--bookmark", "before", "--dry-run")
-    assert answer.returncode == 0, answer.stderr
+    answer = replayed.succeed("replay", "--bookmark", "before", "--dry-run")
     assert "messages: missing_row: 1 seen, none handed over" in answer.stdout
     replayed.await_all_examined()
     assert replayed.lacks(place.row)
-    assert replayed.command("replay", "--bookmark", "before").returncode == 0
+    replayed.succeed("replay", "--bookmark", "before")
     until("it is repaired", lambda: replayed.agrees(place))
 
 
@@ -158,8 +135,7 @@ def test_what_differs_is_repaired_by_the_stream(replayed: Scene, broken: Place) 
     topic = replayed.stack.topic_prefix
     places = [place for place in settled(replayed).settled if place[0] == topic]
     offsets = [f"--from-offset={topic}:{number}:0" for _, number in places]
-    answer = replayed.command("replay", *offsets)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    answer = replayed.succeed("replay", *offsets)
     assert "messages: missing_row: 1 seen: 1 " in answer.stdout  # held, while the stream is behind
     until("it is repaired", lambda: replayed.agrees(broken))
 
@@ -171,7 +147,7 @@ def test_bookmarks_are_listed_replaced_and_removed(replayed: Scene, mail: list[P
     topic = replayed.stack.topic_prefix
     assert "before: settled at 20" in listed.stdout
     assert f"  {topic}:0:" in listed.stdout
-    assert replayed.command("bookmark", "--delete", "before").returncode == 0
+    replayed.succeed("bookmark", "--delete", "before")
     assert "no bookmark has a name" in replayed.command("bookmark", "--list").stdout
 
 
@@ -202,24 +178,18 @@ def test_where_no_stream_runs_the_command_settles_what_it_finds(
 ) -> None:
     place = mail[6]
     lose(replayed, place)
-    answer: subprocess.CompletedProcess[str] = replayed.command(
-        "replay", "--from-time", "2026-01-01T00:00", "--settle"
-    )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    answer = replayed.succeed("replay", "--from-time", "2026-01-01T00:00", "--settle")
     assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout
     assert replayed.agrees(place)
     assert "run by" not in replayed.command("status").stdout, "its lease is given back"
-    replayed.stream.start()
-    replayed.stream.wait_until_watching()
+    replayed.stream.start_watching()
 
 
 @pytest.mark.long(part="commands")
 def test_or_lets_it_wait_for_a_stream(replayed: Scene, mail: list[Place]) -> None:
     place = mail[7]
     lose(replayed, place)
-    answer: subprocess.CompletedProcess[str] = replayed.command(
-        "replay", "--from-time", "2026-01-01T00:00"
-    )
+    answer: Answer = replayed.command("replay", "--from-time", "2026-01-01T00:00")
     assert answer.returncode == ExitCode.PROBLEMS, answer.stdout + answer.stderr
     assert " suspects wait in topic" in answer.stdout
     replayed.stream.start()
@@ -241,22 +211,20 @@ def commands_of_the_chapter(begins: str) -> list[list[str]]:
 def test_the_incident_chapter_can_be_walked_through(replayed: Scene, mail: list[Place]) -> None:
     """What was wrong before the replay is right after it; its last two commands find nothing."""
     bookmark, dry_run, replay, *others = commands_of_the_chapter("Replay after an incident")
-    assert replayed.command(*bookmark).returncode == 0
+    replayed.succeed(*bookmark)
     place = mail[8]
     lose(replayed, place)
     replayed.stream.start()
     told = replayed.command(*dry_run)
     assert "messages: missing_row: 1 seen, none handed over" in told.stdout, told.stderr
     assert not replayed.agrees(place)
-    told = replayed.command(*replay)
-    assert told.returncode == 0, told.stdout + told.stderr
+    told = replayed.succeed(*replay)
     assert "messages: missing_row: 1 seen: 1 repaired" in told.stdout
     until("its repair holds", lambda: replayed.agrees(place))
     assert len(others) == 2
     for words in others:
         here = [re.sub(r"^james:(\d+):\d+$", _end_of(replayed), word) for word in words]
-        told = replayed.command(*here)
-        assert told.returncode == 0, told.stdout + told.stderr
+        told = replayed.succeed(*here)
         assert "repaired" not in told.stdout
 
 

@@ -6,7 +6,6 @@ And of an incident: the stream was off, and was then begun after all that had ha
 import ctypes
 import os
 import struct
-import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -17,17 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 
-from checkpoints.bookmarks import Bookmark, flat
+from checkpoints.bookmarks import flat
 from checkpoints.cassandra import CassandraBookmarks, Store
 from deploy.comparison.full_comparison import message_differences
 from deploy.comparison.snapshot import read_whole
-from streaming.commands.wiring.stream_names import StreamNames
-from streaming.settings import Mode, load
+from streaming.settings import load
 from streaming.topics import Watcher
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
+from tests.stack.conftest import Scenes
 from tests.stack.pasts import (
     QUIET,
     Users,
@@ -35,8 +31,9 @@ from tests.stack.pasts import (
     mark_deleted,
     places,
     repaired,
+    settled,
 )
-from tests.stack.scenes import Place, Scene, cells, now_us
+from tests.stack.scenes import Answer, Place, Scene, cells, now_us
 from tests.stack.streams import until
 from tests.stack.test_poison import ABSURD, event
 
@@ -49,26 +46,22 @@ DELAY = 10
 
 
 @pytest.fixture(scope="module")
-def live(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def live(scenes: Scenes) -> Iterator[Scene]:
     """A stream that looks at nothing again by itself."""
     changes: dict[str, dict[str, Any]] = {
         "stream": {"delay": DELAY},
         "repair": {"recheck_interval": 600, "projections": ["messages", "deleted_uids"]},
     }
-    yield from a_scene(running, cassandra, tmp_path_factory, changes)
+    yield from scenes(changes)
 
 
 def hour_ago() -> str:
     return (datetime.now(UTC) - timedelta(hours=1)).isoformat(timespec="seconds")
 
 
-def replayed(scene: Scene, *words: str) -> subprocess.CompletedProcess[str]:
+def replayed(scene: Scene, *words: str) -> Answer:
     """A replay of the past hour, if no other is asked for, that went well."""
-    answer = scene.command("replay", *(words or ("--from-time", hour_ago())))
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    return answer
+    return scene.succeed("replay", *(words or ("--from-time", hour_ago())))
 
 
 # --- live data
@@ -157,8 +150,7 @@ def stopped(scene: Scene) -> Iterator[None]:
     """The stream is off meanwhile."""
     assert scene.stream.stop() == 0
     yield
-    scene.stream.start()
-    scene.stream.wait_until_watching()
+    scene.stream.start_watching()
 
 
 def test_a_replay_opens_nothing_of_the_streams_progress_for_writing(live: Scene) -> None:
@@ -174,14 +166,6 @@ def test_a_replay_opens_nothing_of_the_streams_progress_for_writing(live: Scene)
         (folder / "noticed").touch()
         assert opened.seen(), "nothing would be noticed"
         (folder / "noticed").unlink()
-
-
-def settled(scene: Scene) -> Bookmark:
-    settings = load(scene.stream.config, {})
-    stream = StreamNames.of(settings, Mode.REPAIR).bookmarks(settings.families()[0])
-    newest = CassandraBookmarks(Store(scene.session, scene.own)).newest(stream)
-    assert newest is not None
-    return newest
 
 
 # --- an incident
@@ -201,7 +185,7 @@ def incident(live: Scene) -> dict[str, list[Place]]:
                 mark_deleted(live, place)
     live.await_remembered(place for rows in wrong.values() for place in rows)
     live.await_all_examined()
-    assert live.command("bookmark", "before").returncode == 0
+    live.succeed("bookmark", "before")
     with stopped(live):
         damage(live, wrong)
         until("Kafka has their events", partial(has_events, live, wrong))

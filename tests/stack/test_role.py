@@ -1,7 +1,6 @@
 """The shipped role on a Cassandra that checks rights: enough for the product, nothing more."""
 
 import json
-import subprocess
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -31,7 +30,7 @@ from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
 from tests.sessions import session_at
 from tests.stack.embedded import running_with_passwords
-from tests.stack.scenes import reconcile
+from tests.stack.scenes import Answer, reconcile
 from tests.stack.streams import until, write_settings
 
 pytestmark = pytest.mark.stack
@@ -266,7 +265,7 @@ def test_the_report_on_lightweight_transactions_names_the_right_that_is_missing(
     assert refused.endswith(f"GRANT SELECT ON {views} TO reconciler (deploy/cassandra/roles.cql)")
 
 
-def refusal(done: subprocess.CompletedProcess[str]) -> str:
+def refusal(done: Answer) -> str:
     """What a command that could not be done says; empty for one that was."""
     return done.stderr.splitlines()[-1] if done.returncode == ExitCode.REFUSED else ""
 

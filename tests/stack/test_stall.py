@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import pytest
-from cassandra.cluster import Session
 from kafka import KafkaProducer
 
-from tests.endpoints import Running
 from tests.processes import CpuWatch, pids_of
-from tests.stack.conftest import a_scene
+from tests.stack.conftest import Scenes
 from tests.stack.scenes import KeyAndValue, Place, Scene, cells, now_us
 from tests.stack.streams import until
 
@@ -30,12 +28,10 @@ MIB_MORE = 60.0
 
 
 @pytest.fixture(scope="module")
-def patient(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def patient(scenes: Scenes) -> Iterator[Scene]:
     """A stream with a delay in which half a million records can be read."""
     times = {"stream": {"delay": DELAY, "window": WINDOW}}
-    yield from a_scene(running, cassandra, tmp_path_factory, times)
+    yield from scenes(times)
 
 
 def test_windows_that_close_at_once_are_worked_off_as_ever(patient: Scene) -> None:

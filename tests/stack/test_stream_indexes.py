@@ -370,8 +370,7 @@ def test_what_could_be_taken_away_is_a_report(indexed_scene: Scene, planted: Pla
 
     def told(*only: str) -> dict[str, dict[str, object]]:
         asked = ("findings", "--unused-flags", "--format", "jsonl", *only)
-        answer = indexed_scene.command(*asked)
-        assert answer.returncode == 0, answer.stderr
+        answer = indexed_scene.succeed(*asked)
         return {each["mailboxid"]: each for each in map(json.loads, answer.stdout.splitlines())}
 
     report = told()[mailbox]

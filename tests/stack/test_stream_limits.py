@@ -6,23 +6,18 @@ is gone is only seen when a key is looked at again, and then nothing is removed 
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from cassandra.concurrent import execute_concurrent_with_args
 
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.scenes import Place, Scene, cells, mailbox
 from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
 
 REMOVALS_A_MINUTE = 100
 """The default limit; mailboxes of 10 rows or more have a limit of their own: none."""
-
-
-def mailbox(rows: int) -> list[Place]:
-    first = Place()
-    return [replace(Place(), mailboxid=first.mailboxid, uid=uid) for uid in range(1, rows + 1)]
 
 
 @dataclass
@@ -133,8 +128,7 @@ def held(scene: Scene, place: Place) -> list[dict[str, str]]:
 def test_resume_lets_the_held_removals_go_and_a_large_mailbox_still_waits(
     scene: Scene, opened: Mailboxes
 ) -> None:
-    answer = scene.command("resume")
-    assert answer.returncode == 0, answer.stderr
+    scene.succeed("resume")
     until("the small mailboxes are empty", lambda: not left(scene, opened.many))
     assert scene.metric("reconciler_breaker_open") == 0
     assert left(scene, opened.large) == opened.large
@@ -144,8 +138,7 @@ def test_a_held_mailbox_is_emptied_when_a_person_accepts_it(
     scene: Scene, opened: Mailboxes
 ) -> None:
     mailboxid = str(opened.large[0].mailboxid)
-    answer = scene.command("findings", "--mailbox", mailboxid, "--accept", "--all", "--yes")
-    assert answer.returncode == 0, answer.stderr
+    scene.succeed("findings", "--mailbox", mailboxid, "--accept", "--all", "--yes")
     until("the large mailbox is empty", lambda: not left(scene, opened.large))
     for place in opened.large:
         scene.await_verified(place.row)

@@ -19,11 +19,10 @@ from reconcilers.declared.families.message import MESSAGE
 from reconcilers.rows.finding import State
 from reconcilers.words.model import Slot
 from streaming.tables import canary_schema
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
-from tests.stack.scenes import Place, Scene, cells, events_of
+from tests.stack.conftest import Scenes
+from tests.stack.pasts import await_agent
+from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
-from tests.stack.users import TRUTH
 
 pytestmark = pytest.mark.stack
 
@@ -31,15 +30,11 @@ YEARS_AGO = datetime(2020, 2, 3, 4, 5, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def switched(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def switched(scenes: Scenes, cassandra: Session) -> Iterator[Scene]:
     """A stream with canaries of its own: `doctor --off` ends their capture, too."""
     canaries = f"canary_{uuid.uuid4().hex[:8]}"
     canary_schema.create(cassandra, canaries)
-    yield from a_scene(
-        running, cassandra, tmp_path_factory, {"canary": {"keyspace": canaries, "usual_delay": 60}}
-    )
+    yield from scenes({"canary": {"keyspace": canaries, "usual_delay": 60}})
     cassandra.execute(f"DROP KEYSPACE IF EXISTS {canaries}")
 
 
@@ -97,17 +92,17 @@ def mail(switched: Scene, admin: tuple[str, ...], mail_keyspace: str) -> Mail:
 
     said = turn(scene, "--off", *admin, "--wait", "0")
     assert "done     memory has ended" in said
-    until("the agent captures nothing more", lambda: not comes(scene, mail_keyspace))
+    until("the agent captures nothing more", lambda: not comes(scene))
     for place in mail.written_unheard():
         scene.write_content(place)
         scene.write_both(place, cells())
-    assert not comes(scene, mail_keyspace)
+    assert not comes(scene)
     turn(scene, "--fix", *admin)
 
     begun = len(scene.stream.said("memory has begun:"))
     scene.stream.start()
     until("memory has begun", lambda: len(scene.stream.said("memory has begun:")) > begun)
-    until("the agent captures again", lambda: comes(scene, mail_keyspace))
+    until("the agent captures again", lambda: comes(scene))
     unheard = {each.mailboxid for each in mail.written_unheard()} - {mail.looked_at.mailboxid}
     assert not scene.events(unheard)
     return mail
@@ -129,27 +124,17 @@ def await_looked_at_again(scene: Scene, *places: Place) -> None:
 def look_again(scene: Scene, *places: Place) -> None:
     """As a person asks for: by themselves findings that wait are looked at ever less often."""
     named = [f"{place.mailboxid}/{place.uid}" for place in places]
-    answer = scene.command("findings", "--retry", *named)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    scene.succeed("findings", "--retry", *named)
 
 
-def comes(scene: Scene, captured: str) -> bool:
+def comes(scene: Scene) -> bool:
     """Whether a row of the truth that is written now becomes an event.
 
-    A row of another keyspace, which stays captured, tells when the agent has come so far.
+    A row of the stack's own keyspace, which stays captured, tells how far the agent has come.
     """
-    probe, marker = Place(), uuid.uuid1()
+    probe = Place()
     scene.write_truth(probe, cells())
-    scene.session.execute(
-        f"INSERT INTO {captured}.{TRUTH} (messageid, mailboxid, uid) VALUES (%s, %s, 1)",
-        (uuid.uuid1(), marker),
-    )
-
-    def has_passed() -> bool:
-        found = events_of(scene.stack, captured, TRUTH)
-        return any(str(marker).encode() in each.value for each in found)
-
-    until("the agent has read the marker", has_passed)
+    await_agent(scene.session, scene.stack)
     return bool(scene.events([probe.mailboxid]))
 
 

@@ -155,8 +155,7 @@ def decided(scene: Scene, odd: dict[str, Odd]) -> dict[str, Odd]:
     rows = {kind: odd[f"{kind}_that_is_accepted"].place.row for kind in names}
     for kind, row in rows.items():
         scene.reported(row, kind)
-    answer = scene.command("findings", "--accept", *(slot(row) for row in rows.values()))
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    scene.succeed("findings", "--accept", *(slot(row) for row in rows.values()))
     return odd
 
 

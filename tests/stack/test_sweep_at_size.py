@@ -4,7 +4,6 @@ Rows went wrong on three occasions: before anything was captured; where events w
 way; while the agent was dead, whose segments were deleted. One stack of this file's own.
 """
 
-import subprocess
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -29,7 +28,7 @@ from tests.endpoints import Running
 from tests.stack import pasts
 from tests.stack.mirror import Mirror
 from tests.stack.pasts import Damage, Users, a_scene_with_a_past, places, repaired, unresolved
-from tests.stack.scenes import Place, Scene, cells, create_topics
+from tests.stack.scenes import Answer, Place, Scene, cells, create_topics
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="sweeps")]
@@ -107,7 +106,7 @@ class Swept:
 
     large: Large
     users: Users
-    answer: subprocess.CompletedProcess[str]
+    answer: Answer
 
 
 @pytest.fixture(scope="module")
@@ -203,8 +202,7 @@ def decided(swept: Swept) -> Swept:
     scene, old = swept.large.scene, swept.large.old
     assert left(scene, old) == old
     slots = [f"{place.mailboxid}/{place.uid}" for place in old]
-    answer = scene.command("findings", "--accept", *slots)
-    assert answer.returncode == 0, answer.stderr
+    scene.succeed("findings", "--accept", *slots)
     until("they are gone", lambda: not left(scene, old))
     return swept
 

@@ -17,8 +17,7 @@ from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraSweeps, Store
 from deploy.mailserver.filler import fill
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
+from tests.stack.conftest import Scenes
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
 
@@ -64,11 +63,9 @@ class Swept:
 
 
 @pytest.fixture
-def swept(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Swept]:
+def swept(scenes: Scenes, cassandra: Session) -> Iterator[Swept]:
     changes: dict[str, dict[str, Any]] = {"sweep": {"ranges": RANGES}}
-    for scene in a_scene(running, cassandra, tmp_path_factory, changes):
+    for scene in scenes(changes):
         scene.stream.stop()
         fill(cassandra, scene.keyspace, MESSAGES, MAILBOXES)
         for _ in range(LOST):
@@ -76,8 +73,7 @@ def swept(
         for place in (Place() for _ in range(ORPHANS)):
             scene.write_projection(place, {"messageid": place.messageid, **cells()})
         yield Swept(scene)
-        scene.stream.start()
-        scene.stream.wait_until_watching()
+        scene.stream.start_watching()
 
 
 def test_killed_twice_in_each_table_it_finds_the_same_and_reads_no_range_again(

@@ -14,16 +14,14 @@ from functools import partial
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraLineage, Store
 from checkpoints.clock import now_micros, to_micros
 from reconcilers.words.exit_codes import ExitCode
 from streaming.settings import load
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
-from tests.stack.pasts import QUIET, a_scene_with_a_past, places, unresolved
-from tests.stack.scenes import Cells, Place, Scene, cells
+from tests.stack.conftest import Scenes
+from tests.stack.pasts import QUIET, places, unresolved
+from tests.stack.scenes import Answer, Cells, Place, Scene, cells
 from tests.stack.streams import until
 from tests.stack.test_poison import A_ROW, DATES, TOMBSTONES, dates
 
@@ -39,10 +37,8 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def empty(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
-    for made in a_scene(running, cassandra, tmp_path_factory, CHANGES):
+def empty(scenes: Scenes) -> Iterator[Scene]:
+    for made in scenes(CHANGES):
         # Where nobody has written canaries for long, the first that comes tells of a loss.
         until("canaries come back", partial(made.metric, "reconciler_frontier_timestamp_seconds"))
         until("a sweep makes memory whole", partial(sweeps_count, made))
@@ -57,8 +53,7 @@ def sweeps_count(scene: Scene) -> bool:
 
 
 def test_empty_tables_are_swept(empty: Scene) -> None:
-    answer = empty.command("sweep")
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    answer = empty.succeed("sweep")
     assert answer.stdout.startswith("0 rows were compared, 0 suspects found")
     assert "memory is whole" in answer.stdout
     for table in ("imapuidtable", "messageidtable", "messagedeleted"):
@@ -123,7 +118,7 @@ class Altered:
     missing: Place = field(default_factory=Place)
     stale: Place = field(default_factory=Place)
 
-    def write(self) -> None:
+    def write(self) -> "Altered":
         """``save_date`` is newer than the listing, ``threadid`` than both tables.
 
         Both have a column that is newer than this version, and each has one that the other lacks.
@@ -139,6 +134,7 @@ class Altered:
             self.scene.write_projection(place, listed)
         self.scene.write_projection(self.newer, {"newer": "other"})
         self.scene.write_projection(self.stale, {"flagflagged": True})
+        return self
 
     def _alter(self, table: str, *changes: str) -> None:
         for change in changes:
@@ -173,27 +169,13 @@ class Altered:
 
 
 @pytest.fixture(scope="module")
-def altered(
-    running: Running,
-    cassandra: Session,
-    mail_keyspace: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Altered]:
-    made: list[Altered] = []
-
-    def past(scene: Scene) -> None:
-        made.append(Altered(scene))
-        made[0].write()
-
-    folder = tmp_path_factory.mktemp("altered")
-    for _ in a_scene_with_a_past(running, cassandra, folder, CHANGES, past):
-        yield made[0]
+def altered(scenes: Scenes, mail_keyspace: str) -> Iterator[Altered]:
+    yield from scenes.over(lambda scene: Altered(scene).write(), CHANGES)
 
 
 def test_a_newer_column_is_compared_and_one_that_a_table_lacks_is_not(altered: Altered) -> None:
     before = altered.written(altered.right)
-    answer = altered.scene.command("sweep")
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    answer = altered.scene.succeed("sweep")
     assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout
     assert "messages: differing_cells: 2 seen: 2 repaired" in answer.stdout
     for place in (altered.newer, altered.missing, altered.stale):
@@ -230,7 +212,7 @@ class Poisoned:
     named: Place = field(default_factory=lambda: Place(uid=TOMBSTONES + 1))
     healthy: list[Place] = field(default_factory=lambda: places(20))
 
-    def write(self) -> None:
+    def write(self) -> "Poisoned":
         """All of it."""
         scene = self.scene
         for name, date in DATES.items():
@@ -244,6 +226,7 @@ class Poisoned:
         scene.write_projection(self.named, {"messageid": self.named.messageid, **cells(**QUIET)})
         for place in (self.beside, *self.healthy):
             scene.write_truth(place, cells(**QUIET))
+        return self
 
 
 def bury(scene: Scene, table: str, **partition: uuid.UUID) -> None:
@@ -258,31 +241,18 @@ def bury(scene: Scene, table: str, **partition: uuid.UUID) -> None:
 
 
 @pytest.fixture(scope="module")
-def poisoned(
-    running: Running,
-    cassandra: Session,
-    mail_keyspace: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Poisoned]:
-    made: list[Poisoned] = []
-
-    def past(scene: Scene) -> None:
-        made.append(Poisoned(scene))
-        made[0].write()
-
-    folder = tmp_path_factory.mktemp("poisoned")
-    for _ in a_scene_with_a_past(running, cassandra, folder, CHANGES, past):
-        yield made[0]
+def poisoned(scenes: Scenes, mail_keyspace: str) -> Iterator[Poisoned]:
+    yield from scenes.over(lambda scene: Poisoned(scene).write(), CHANGES)
 
 
 @pytest.fixture(scope="module")
-def swept(poisoned: Poisoned) -> subprocess.CompletedProcess[str]:
+def swept(poisoned: Poisoned) -> Answer:
     """A sweep of it, with what it said."""
     return poisoned.scene.command("sweep")
 
 
 def test_what_cannot_be_read_is_told_and_memory_is_not_whole(
-    poisoned: Poisoned, swept: subprocess.CompletedProcess[str]
+    poisoned: Poisoned, swept: Answer
 ) -> None:
     assert swept.returncode == 1, swept.stdout + swept.stderr
     for table in ("imapuidtable", "messageidtable"):
@@ -291,9 +261,7 @@ def test_what_cannot_be_read_is_told_and_memory_is_not_whole(
     assert "memory is not whole: 1 ranges of tokens cannot be read" in swept.stdout
 
 
-def test_everything_beside_it_is_compared_and_repaired(
-    poisoned: Poisoned, swept: subprocess.CompletedProcess[str]
-) -> None:
+def test_everything_beside_it_is_compared_and_repaired(poisoned: Poisoned, swept: Answer) -> None:
     scene = poisoned.scene
     for place in (poisoned.beside, *poisoned.healthy):
         until(f"{place} agrees", partial(scene.agrees, place))
@@ -305,7 +273,7 @@ def test_everything_beside_it_is_compared_and_repaired(
 
 
 def test_a_row_of_a_message_that_cannot_be_read_is_a_finding_and_stays(
-    poisoned: Poisoned, swept: subprocess.CompletedProcess[str]
+    poisoned: Poisoned, swept: Answer
 ) -> None:
     poisoned.scene.reported(poisoned.named.row, "unreadable")
     assert not poisoned.scene.lacks(poisoned.named.row)

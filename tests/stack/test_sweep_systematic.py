@@ -6,7 +6,6 @@ listing do not. All of it is written while the tables are not captured.
 
 from __future__ import annotations
 
-import subprocess
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,14 +13,12 @@ from functools import partial
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from deploy.demo.old_mail import end_segment
 from deploy.mailserver.filler import fill
-from tests.endpoints import Running
-from tests.stack.conftest import a_scene
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.conftest import Scenes
+from tests.stack.scenes import Answer, Place, Scene, cells
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="commands")]
@@ -63,9 +60,7 @@ class Upgraded:
 
 
 @pytest.fixture(scope="module")
-def upgraded(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Upgraded]:
+def upgraded(scenes: Scenes) -> Iterator[Upgraded]:
     changes: dict[str, dict[str, Any]] = {
         "repair": {
             "recheck_interval": 600,
@@ -74,7 +69,7 @@ def upgraded(
         },
         "sweep": {"ranges": 16},
     }
-    for scene in a_scene(running, cassandra, tmp_path_factory, changes):
+    for scene in scenes(changes):
         yield planted(scene)
 
 
@@ -113,17 +108,16 @@ def planted(scene: Scene) -> Upgraded:
 
 
 @pytest.fixture(scope="module")
-def first(upgraded: Upgraded) -> subprocess.CompletedProcess[str]:
+def first(upgraded: Upgraded) -> Answer:
     """The first sweep, with what it said."""
-    swept = upgraded.scene.command("sweep", "--reason", "after the upgrade")
-    assert swept.returncode == 0, swept.stdout + swept.stderr
+    swept = upgraded.scene.succeed("sweep", "--reason", "after the upgrade")
     for place in upgraded.ordinary:
         until(f"{place} agrees", partial(upgraded.scene.agrees, place))
     return swept
 
 
 def test_one_finding_tells_of_all_of_them_and_none_is_repaired(
-    upgraded: Upgraded, first: subprocess.CompletedProcess[str]
+    upgraded: Upgraded, first: Answer
 ) -> None:
     ((where, sentence),) = upgraded.systematic()
     assert " held " in where
@@ -138,16 +132,14 @@ def test_one_finding_tells_of_all_of_them_and_none_is_repaired(
 
 
 def test_once_it_is_accepted_the_next_sweep_hands_all_of_them_over(
-    upgraded: Upgraded, first: subprocess.CompletedProcess[str]
+    upgraded: Upgraded, first: Answer
 ) -> None:
     ((_, sentence),) = upgraded.systematic()
     words = sentence.partition("`reconcile ")[2].partition("`")[0].split()
-    accepted = upgraded.scene.command(*words)
-    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    accepted = upgraded.scene.succeed(*words)
     assert "by the next sweep: `reconcile sweep`" in accepted.stdout
     assert upgraded.without_thread() == OLD
-    swept = upgraded.scene.command("sweep")
-    assert swept.returncode == 0, swept.stdout + swept.stderr
+    swept = upgraded.scene.succeed("sweep")
     until("all of them have their thread", lambda: not upgraded.without_thread())
     assert f"messages: differing_cells: {OLD} seen: {OLD} repaired" in swept.stdout
     assert upgraded.systematic() == []

@@ -20,13 +20,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.metadata import Murmur3Token
 
-from tests.endpoints import Running
 from tests.processes import CpuWatch
-from tests.stack.pasts import QUIET, a_scene_with_a_past, swept
+from tests.stack.conftest import Scenes
+from tests.stack.pasts import QUIET, swept
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
 
@@ -52,7 +51,7 @@ class Wide:
     missing: list[Place] = field(default_factory=list)
     stale: list[Place] = field(default_factory=list)
 
-    def fill(self) -> None:
+    def fill(self) -> Wide:
         """All rows, both sides; then some are damaged."""
         mailbox, copied = uuid.uuid1(), Place()
         large = [
@@ -70,6 +69,7 @@ class Wide:
             self.scene.delete_projection(place)
         for place in self.stale:
             self.scene.write_projection(place, {"flagflagged": True})
+        return self
 
     def _write(self, places: list[Place]) -> None:
         values = {name: value for name, value in cells(**QUIET).items() if name != "userflags"}
@@ -107,25 +107,12 @@ def time_based(number: int) -> Iterator[UUID]:
 
 
 @pytest.fixture(scope="module")
-def wide(
-    running: Running,
-    cassandra: Session,
-    mail_keyspace: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Wide]:
+def wide(scenes: Scenes, mail_keyspace: str) -> Iterator[Wide]:
     changes: dict[str, dict[str, Any]] = {
         "sweep": {"ranges": RANGES, "rows_per_second": 1_000_000},
         "repair": {"recheck_interval": 600},
     }
-    made: list[Wide] = []
-
-    def past(scene: Scene) -> None:
-        made.append(Wide(scene))
-        made[0].fill()
-
-    folder = tmp_path_factory.mktemp("wide")
-    for _ in a_scene_with_a_past(running, cassandra, folder, changes, past):
-        yield made[0]
+    yield from scenes.over(lambda scene: Wide(scene).fill(), changes)
 
 
 @dataclass

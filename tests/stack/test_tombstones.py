@@ -4,18 +4,15 @@ The time of a tombstone cannot be read. So a repair that did not hold is tried a
 timestamp, one delay later; it then holds and is verified, or is stuck after the last attempt.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from cassandra.cluster import Session
 
 from checkpoints.clock import now_micros
 from deploy.mailserver.mail import Clock, Message
 from reconcilers.rows.decision import retried
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import Kind, Micros
-from tests.endpoints import Endpoints
 from tests.stack.rounds import (
     DELAY,
     MOST_ATTEMPTS,
@@ -23,7 +20,6 @@ from tests.stack.rounds import (
     Ground,
     Rounds,
     Rows,
-    ground,
     let_a_delay_pass,
 )
 from tests.stack.users import RIGHT, User, a_message, slot_of
@@ -32,14 +28,6 @@ pytestmark = pytest.mark.stack
 
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
-
-
-@pytest.fixture(scope="module")
-def here(
-    stack: Endpoints, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Ground]:
-    with ground(stack, cassandra, tmp_path_factory.mktemp("tombstones")) as made:
-        yield made
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import pytest
 from cassandra.cluster import Session
 
 from tests.builders.newer_james import add_newer_quotas
-from tests.endpoints import Running
-from tests.stack.conftest import LATEST, TALLIES, a_scene
+from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import SIZE, Counted
 from tests.stack.scenes import Scene
 from tests.stack.streams import until
@@ -49,11 +48,9 @@ def just_migrated(session: Session, keyspace: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def both_scene(
-    running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def both_scene(scenes: Scenes) -> Iterator[Scene]:
     changes = {"stream": {"delay": LATEST}, "tally": TALLIES}
-    yield from a_scene(running, cassandra, tmp_path_factory, changes, prepared=just_migrated)
+    yield from scenes(changes, prepared=just_migrated)
 
 
 def wrong(box: Counted) -> Counted:

@@ -4,7 +4,6 @@ A key that was undone is on hold: it is seen to differ, and repaired only when i
 """
 
 import json
-import subprocess
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.stack.counted import Counted
-from tests.stack.scenes import Cells, Place, Scene, cells
+from tests.stack.scenes import Answer, Cells, Place, Scene, cells
 from tests.stack.streams import until
 from tests.stack.test_stream_indexes import QUIET, Index
 
@@ -76,15 +75,17 @@ def key(place: Place) -> str:
     return f"{place.mailboxid}/{place.uid}"
 
 
-def undo(
-    scene: Scene, place: Place, *more: str, projection: str = "messages"
-) -> subprocess.CompletedProcess[str]:
+def undo(scene: Scene, place: Place, *more: str, projection: str = "messages") -> Answer:
     return scene.command("findings", "--undo", key(place), "--system", projection, *WHO, *more)
 
 
-def release(scene: Scene, place: Place) -> None:
-    answer = scene.command("findings", "--release", key(place), "--who", "bob", "--reason", "fine")
+def undone(scene: Scene, place: Place, *more: str, projection: str = "messages") -> None:
+    answer = undo(scene, place, *more, projection=projection)
     assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def release(scene: Scene, place: Place) -> None:
+    answer = scene.succeed("findings", "--release", key(place), "--who", "bob", "--reason", "fine")
     assert "on hold by ana: a test" in answer.stdout
 
 
@@ -114,8 +115,7 @@ def test_a_row_that_was_added_is_taken_away_until_its_key_is_released(
     shown = undo(scene, place, "--dry-run")
     assert "DeleteRow" in shown.stdout, shown.stdout + shown.stderr
     assert not scene.lacks(place.row)
-    answer = undo(scene, place)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    undone(scene, place)
     assert scene.lacks(place.row)
     await_held(scene, place)
     listed = scene.command(
@@ -134,8 +134,7 @@ def test_cells_and_elements_are_as_they_were_before_the_repair(
 ) -> None:
     scene, place = indexed_scene, repaired.corrected
     times = scene.write_times(place.row)
-    answer = undo(scene, place)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    undone(scene, place)
     assert scene.projected_at(place.row) == repaired.before[place]
     now = scene.write_times(place.row)
     assert {now[name] - times[name] for name in ("flagseen", "modseq")} == {1}
@@ -152,8 +151,7 @@ def test_a_row_that_was_removed_stands_again_until_its_key_is_released(
     indexed_scene: Scene, repaired: Repaired
 ) -> None:
     scene, place = indexed_scene, repaired.removed
-    answer = undo(scene, place)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    undone(scene, place)
     assert scene.projected_at(place.row) == repaired.before[place]
     await_held(scene, place)
     scene.await_all_examined()
@@ -194,15 +192,14 @@ def test_while_repairs_are_paused_nothing_is_undone_unless_a_person_insists(
     indexed_scene: Scene, repaired: Repaired
 ) -> None:
     scene, place = indexed_scene, repaired.index_added
-    assert scene.command("pause", "deleted_uids", *WHO).returncode == 0
+    scene.succeed("pause", "deleted_uids", *WHO)
     answer = undo(scene, place, projection="deleted_uids")
     assert answer.returncode == 1
     assert "repairs are paused by ana: a test (--while-paused" in answer.stdout
     assert deleted_uids(scene).has(place)
-    answer = undo(scene, place, "--while-paused", projection="deleted_uids")
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    undone(scene, place, "--while-paused", projection="deleted_uids")
     assert not deleted_uids(scene).has(place)
-    assert scene.command("resume", "deleted_uids").returncode == 0
+    scene.succeed("resume", "deleted_uids")
     await_held(scene, place, "deleted_uids")
     scene.await_all_examined()
     assert not deleted_uids(scene).has(place)
@@ -214,8 +211,7 @@ def test_an_index_row_that_was_removed_stands_again_until_its_key_is_released(
     indexed_scene: Scene, repaired: Repaired
 ) -> None:
     scene, place = indexed_scene, repaired.index_removed
-    answer = undo(scene, place, projection="deleted_uids")
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    undone(scene, place, projection="deleted_uids")
     assert deleted_uids(scene).has(place)
     await_held(scene, place, "deleted_uids")
     scene.await_all_examined()
@@ -231,16 +227,12 @@ def test_the_correction_of_a_counter_is_undone_until_its_key_is_released(
     box = Counted(scene).create().hold(3, 2).add(5, 1)
     until("it is corrected", lambda: box.counters() == (5, 2))
     until("it is verified", lambda: told(box, "verified: "))
-    answer = scene.command(
-        "findings", "--undo", "--all", "--yes", "--since", "1h", "--user", box.user, *WHO
-    )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    scene.succeed("findings", "--undo", "--all", "--yes", "--since", "1h", "--user", box.user, *WHO)
     assert box.counters() == (5, 1)
     box.touch()
     until("it is held", lambda: told(box, "may be wrong; held: on hold by ana: a test"))
     assert box.counters() == (5, 1)
-    answer = scene.command("findings", "--release", str(box.mailboxid), "--who", "bob")
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    scene.succeed("findings", "--release", str(box.mailboxid), "--who", "bob")
     until("it is corrected again", lambda: box.counters() == (5, 2))
 
 

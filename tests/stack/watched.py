@@ -20,6 +20,7 @@ from reconcilers.declared.families.message import MESSAGE
 from reconcilers.rows.finding import Finding
 from reconcilers.words.model import Kind
 from tests.endpoints import Endpoints
+from tests.sessions import create_keyspace
 from tests.stack.rounds import Rows
 from tests.stack.scenes import begin_at_the_end, events_of
 from tests.stack.streams import PATIENCE, Stream, until, write_settings
@@ -65,10 +66,7 @@ class Watched:
 def watched(stack: Endpoints, session: Session) -> Iterator[Watched]:
     """Made for one module of tests, dropped after it."""
     keyspace = f"faults_{uuid.uuid4().hex[:8]}"
-    session.execute(
-        f"CREATE KEYSPACE {keyspace} WITH replication ="
-        " {'class': 'SimpleStrategy', 'replication_factor': 1}"
-    )
+    create_keyspace(session, keyspace)
     try:
         for statement in james.schema_statements(keyspace):
             if any(f"{keyspace}.{table} (" in statement for table in (TRUTH, PROJECTION)):

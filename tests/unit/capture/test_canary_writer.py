@@ -352,22 +352,6 @@ def test_a_failure_that_lasts_is_said_once(
     assert caplog.messages == ["no canary is written: no host answered"]
 
 
-def test_none_is_written_while_it_would_prove_nothing(
-    process: Process, leases: MemoryLease, caplog: pytest.LogCaptureFixture
-) -> None:
-    process.table.proves_nothing = Refused("three copies")
-    one = keeper(process, leases)
-    with caplog.at_level(logging.INFO, "reconciler"):
-        one.run(Turns(process, 3))
-        assert caplog.messages == ["no canary is written: three copies"]
-        assert process.table.written == []
-        assert leases.held_by("canary") is None
-        process.table.proves_nothing = None
-        one.run(Turns(process, 6))
-    assert caplog.messages[1:] == ["writing canaries"]
-    assert len(process.of("n1")) == 3
-
-
 def test_each_says_how_long_ago_one_was_sent_before_it(process: Process) -> None:
     """So that a node that was away is no time without canaries."""
     writer = process.writer()
@@ -382,17 +366,19 @@ def test_each_says_how_long_ago_one_was_sent_before_it(process: Process) -> None
 # --- a clock that is wrong ------------------------------------------------------------------------
 
 
-def test_while_our_clock_is_wrong_none_is_written_and_another_process_may(
-    process: Process, leases: MemoryLease, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("why", ["the clock of 10.0.0.1 differs from ours by 99.0 s", "no proof"])
+def test_while_our_clock_is_wrong_or_they_prove_nothing_none_is_written_and_another_process_may(
+    process: Process, leases: MemoryLease, caplog: pytest.LogCaptureFixture, why: str
 ) -> None:
-    process.wrong = "the clock of 10.0.0.1 differs from ours by 99.0 s"
+    process.wrong = why if "clock" in why else None
+    process.table.proves_nothing = None if process.wrong else Refused(why)
     one = keeper(process, leases)
     with caplog.at_level(logging.INFO, "reconciler"):
         one.run(Turns(process, 3))
-        assert caplog.messages == [f"no canary is written: {process.wrong}"]
+        assert caplog.messages == [f"no canary is written: {why}"]
         assert process.table.written == []
         assert leases.held_by("canary") is None
-        process.wrong = None
+        process.wrong = process.table.proves_nothing = None
         one.run(Turns(process, 6))
     assert caplog.messages[1:] == ["writing canaries"]
     assert len(process.of("n1")) == 3

@@ -38,40 +38,56 @@ def heard(*echoes: Echo, rules: FrontierRules = RULES) -> Frontier:
 
 
 @pytest.mark.parametrize(
-    ("proven", "passed"),
-    [({"n1": 10, "n2": 20}, False), ({"n1": 11, "n2": 20}, False), ({"n1": 11, "n2": 21}, True)],
+    ("marks", "proven", "passed"),
+    [
+        ({"n1": 10, "n2": 20}, {"n1": 10, "n2": 20}, False),
+        ({"n1": 10, "n2": 20}, {"n1": 11, "n2": 20}, False),
+        ({"n1": 10, "n2": 20}, {"n1": 11, "n2": 21}, True),
+        ({"n1": 10}, {"n2": 99}, False),
+        ({}, {"n1": 99}, False),
+    ],
+    ids=["reached", "one passed", "all passed", "a node that nobody heard of", "no node at all"],
 )
 def test_marks_are_passed_when_a_later_canary_is_proven_of_every_node(
-    proven: dict[str, int], passed: bool
+    marks: dict[str, int], proven: dict[str, int], passed: bool
 ) -> None:
-    assert Marks({"n1": 10, "n2": 20}).passed(proven) is passed
-
-
-def test_a_node_that_nobody_heard_of_is_not_passed() -> None:
-    assert not Marks({"n1": 10}).passed({"n2": 99})
-
-
-def test_without_any_node_nothing_is_ever_passed() -> None:
-    assert not Marks({}).passed({"n1": 99})
+    assert Marks(marks).passed(proven) is passed
 
 
 # --- what is proven -------------------------------------------------------------------------------
 
 
-def test_a_canary_proves_the_one_that_it_names_as_acknowledged() -> None:
-    assert heard(echo(10, 0)).proven(PLACES[:1]) == {"n1": 0}
-    assert heard(echo(10, 0), echo(20, 10)).proven(PLACES[:1]) == {"n1": 10}
+FIRST, SECOND_ONE = echo(10, 0), echo(20, 10)
+PROVEN: dict[str, tuple[list[Echo], int, dict[str, int], int]] = {
+    # what was heard, of how many partitions; what is proven, and what is reached in `LANE`
+    "the first canary, which may be of any time": ([echo(NOW, 0)], 1, {"n1": 0}, NOW),
+    "one that names another, where none was heard before": ([echo(40, 30)], 1, {"n1": 30}, 40),
+    "the one that is named as acknowledged": ([FIRST, SECOND_ONE], 1, {"n1": 10}, 20),
+    "one that was never answered, not of itself": (
+        [FIRST, SECOND_ONE, echo(30, 10)],
+        1,
+        {"n1": 10},
+        30,
+    ),
+    "one that was not done is not missed": ([FIRST, echo(30, 10), echo(40, 30)], 1, {"n1": 30}, 40),
+    "in a lane that is new none is missed": ([FIRST, echo(50, 0)], 1, {"n1": 0}, 50),
+    "the partition that is furthest behind counts": (
+        [FIRST, SECOND_ONE, echo(10, 0, partition=1)],
+        2,
+        {"n1": 0},
+        20,
+    ),
+    "a partition without any canary": ([FIRST, SECOND_ONE], 2, {"n1": -1}, 20),
+    "each node on its own": ([FIRST, SECOND_ONE, echo(15, 0, "n2")], 1, {"n1": 10, "n2": 0}, 20),
+}
 
 
-def test_one_that_was_never_answered_proves_nothing_of_itself() -> None:
-    frontier = heard(echo(10, 0), echo(20, 10), echo(30, 10))
-    assert frontier.proven(PLACES[:1]) == {"n1": 10}
-    assert frontier.reached() == {LANE: reached(30)}
-
-
-def test_one_that_was_not_done_is_not_missed() -> None:
-    frontier = heard(echo(10, 0), echo(30, 10), echo(40, 30))
-    assert frontier.proven(PLACES[:1]) == {"n1": 30}
+@pytest.mark.parametrize("case", PROVEN)
+def test_what_canaries_prove(case: str) -> None:
+    echoes, partitions, proven, last = PROVEN[case]
+    frontier = heard(*echoes)
+    assert frontier.proven(PLACES[:partitions]) == proven
+    assert frontier.reached()[LANE] == reached(last)
 
 
 def test_while_one_is_missing_nothing_more_is_proven_and_all_when_it_comes() -> None:
@@ -80,20 +96,6 @@ def test_while_one_is_missing_nothing_more_is_proven_and_all_when_it_comes() -> 
     frontier.hear([echo(20, 10)], NOW)
     assert frontier.proven(PLACES[:1]) == {"n1": 30}
     assert frontier.reached() == {LANE: reached(40)}
-
-
-def test_the_partition_that_is_furthest_behind_counts() -> None:
-    frontier = heard(echo(10, 0), echo(20, 10), echo(10, 0, partition=1))
-    assert frontier.proven(PLACES) == {"n1": 0}
-
-
-def test_a_partition_without_any_canary_proves_nothing() -> None:
-    assert heard(echo(10, 0), echo(20, 10)).proven(PLACES) == {"n1": -1}
-
-
-def test_each_node_is_on_its_own() -> None:
-    frontier = heard(echo(10, 0), echo(20, 10), echo(15, 0, "n2"))
-    assert frontier.proven(PLACES[:1]) == {"n1": 10, "n2": 0}
 
 
 def test_while_a_node_joins_or_leaves_nothing_is_proven() -> None:
@@ -202,11 +204,6 @@ def test_of_two_lanes_of_a_canary_in_one_partition_the_first_counts() -> None:
         assert len(frontier.hear([], NOW + RULES.lost_after + 1)) == 1
 
 
-def test_in_a_lane_that_is_new_none_is_missed() -> None:
-    frontier = heard(echo(10, 0), echo(50, 0))
-    assert frontier.reached() == {LANE: reached(50)}
-
-
 # --- what is lost ---------------------------------------------------------------------------------
 
 
@@ -256,10 +253,6 @@ def test_one_that_names_none_before_it_ends_a_pause_all_the_same() -> None:
     assert span == Span(LANE, SECOND, SECOND + pause + 1, UNWATCHED)
 
 
-def test_the_first_canary_of_all_ends_no_pause() -> None:
-    assert heard(echo(NOW, 0)).proven(PLACES[:1]) == {"n1": 0}
-
-
 def test_after_a_restart_what_was_heard_before_is_gone_on_with() -> None:
     before = heard(echo(10, 0), echo(20, 10))
     after = Frontier(RULES)
@@ -267,11 +260,6 @@ def test_after_a_restart_what_was_heard_before_is_gone_on_with() -> None:
     assert after.hear([echo(20, 10), echo(40, 30)], NOW) == []
     assert after.reached() == {LANE: reached(20, NOW)}
     assert len(after.hear([], NOW + RULES.lost_after + 1)) == 1
-
-
-def test_where_nothing_was_heard_before_the_first_canary_is_believed() -> None:
-    frontier = heard(echo(40, 30))
-    assert frontier.reached() == {LANE: reached(40)}
 
 
 # --- whatever comes how often ---------------------------------------------------------------------

@@ -18,6 +18,7 @@ from reconcilers.words.model import Micros
 from streaming.canary.memory_watch import BEGIN_EVERY, CHECK_EVERY, MemoryReport, MemoryWatch
 from streaming.monitoring.metrics import Metrics
 from tests.builders.canaries import CapturedAs
+from tests.builders.failing import unreachable
 from tests.fakes.checkpoints.losses import MemoryLosses
 from tests.fakes.checkpoints.memory import MemoryLineage
 
@@ -203,15 +204,10 @@ def test_one_that_somebody_else_has_ended_begins_with_the_next_frontier(scene: S
     assert scene.watching is not None
 
 
-class Silent(CapturedAs):
-    """A Cassandra that does not answer."""
-
-    def captured(self) -> str | None:
-        raise Unreachable("no host")
-
-
-def test_a_slice_does_not_fail_because_nobody_answers() -> None:
-    scene = Scene(Silent(AS_IT_IS))
+def test_a_slice_does_not_fail_because_nobody_answers(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scene.tables, "captured", unreachable)
     scene.lineage.watch_from(NOW - HOUR, AS_IT_IS)
     scene.later()
     assert scene.watching is not None

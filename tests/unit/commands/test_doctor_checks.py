@@ -295,17 +295,18 @@ def test_a_step_that_is_not_finished_is_a_problem_that_fix_finishes() -> None:
     assert levels(looked(structure.own_keyspace, cluster)) == {Level.OK}
 
 
-def test_a_newer_keyspace_is_not_checked_by_an_older_doctor() -> None:
+@pytest.mark.parametrize(
+    ("step", "name", "said"),
+    [
+        (1_000, "what we do not know", "is at version 1000"),
+        (1, "the first tables", "run DROP KEYSPACE reconciler"),
+    ],
+    ids=["newer", "of an older shape"],
+)
+def test_a_keyspace_of_another_version_is_not_checked(step: int, name: str, said: str) -> None:
     cluster = FakeCluster()
-    cluster.own.records[1_000] = "what we do not know"
-    with pytest.raises(OtherSchema, match="is at version 1000"):
-        looked(structure.own_keyspace, cluster)
-
-
-def test_a_keyspace_of_an_older_shape_is_refused_by_doctor() -> None:
-    cluster = FakeCluster()
-    cluster.own.records[1] = "the first tables"
-    with pytest.raises(OtherSchema, match="run DROP KEYSPACE reconciler"):
+    cluster.own.records[step] = name
+    with pytest.raises(OtherSchema, match=said):
         looked(structure.own_keyspace, cluster)
 
 

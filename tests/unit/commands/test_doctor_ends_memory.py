@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from checkpoints.losses import Loss
 from checkpoints.schema.upgrade import upgrade
 from reconcilers.words.errors import Refused, Unreachable
 from streaming import app
 from streaming.commands.doctor import command as doctor
 from streaming.commands.doctor.checks.check import Check, Level
 from streaming.tables import own_keyspace
+from tests.builders.failing import unreachable
 from tests.fakes.checkpoints.losses import MemoryLosses
 from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.schema_store import MemorySchemaStore
@@ -87,7 +87,10 @@ def admin(tmp_path: Path) -> list[str]:
     return ["--admin-username", "a", "--admin-password-file", str(file)]
 
 
-def test_turning_capture_off_ends_memory_first(scene: Scene, admin: list[str]) -> None:
+@pytest.mark.parametrize("began", ["this version", "an older one, that kept no tables"])
+def test_turning_capture_off_ends_memory_first(scene: Scene, admin: list[str], began: str) -> None:
+    if began != "this version":
+        scene.memory.watch_from(1)
     app.main(["doctor", "--off", "--wait", "0", *admin])
     assert scene.done == [f"{ENDED}: {OFF}"]
     (loss,) = scene.losses.since(0)
@@ -100,25 +103,19 @@ def test_turning_capture_on_again_ends_memory_first(scene: Scene, admin: list[st
     assert scene.done == [f"{ENDED}: {ON}"]
 
 
-def test_a_grant_ends_nothing(scene: Scene, admin: list[str]) -> None:
-    scene.asked = ["GRANT SELECT ON apache_james.imapuidtable TO reconciler"]
-    app.main(["doctor", "--fix", *admin])
-    assert scene.done == scene.asked
-
-
-def test_a_table_that_is_newly_watched_ends_nothing(scene: Scene, admin: list[str]) -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "GRANT SELECT ON apache_james.imapuidtable TO reconciler",
+        "ALTER TABLE apache_james.messagedeleted WITH cdc = true",
+    ],
+    ids=["a grant", "a table that is newly watched"],
+)
+def test_what_misses_no_change_ends_nothing(scene: Scene, admin: list[str], asked: str) -> None:
     scene.there = frozenset({"imapuidtable", "messagedeleted"})
-    scene.asked = ["ALTER TABLE apache_james.messagedeleted WITH cdc = true"]
+    scene.asked = [asked]
     app.main(["doctor", "--fix", *admin])
     assert scene.done == scene.asked
-
-
-def test_of_what_an_older_version_began_nothing_is_known(scene: Scene, admin: list[str]) -> None:
-    scene.memory.watch_from(1)
-    app.main(["doctor", "--off", "--wait", "0", *admin])
-    assert scene.done == [f"{ENDED}: {OFF}"]
-    (loss,) = scene.losses.since(0)
-    assert loss.why == "change capture is turned off or on"
 
 
 @pytest.mark.parametrize("option", ["--off", "--fix"])
@@ -150,7 +147,3 @@ def test_an_end_that_could_not_be_told_is_made_and_told_the_next_time(
     assert own_keyspace.end_memory_of(store, {"imapuidtable"}, "capture is turned off")
     assert scene.memory.watching() is None
     assert [each.why for each in scene.losses.since(0)] == ["capture is turned off"]
-
-
-def unreachable(_loss: Loss) -> None:
-    raise Unreachable("no host answered")

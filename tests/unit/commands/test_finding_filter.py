@@ -30,6 +30,8 @@ from streaming.commands.person import findings as command
 from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
 from streaming.commands.person.listing import as_csv, as_table
 from streaming.commands.person.orders import Orders
+from tests.builders.counters import OF_MAILBOX
+from tests.builders.found import finding_of
 from tests.contract.making import a_finding
 from tests.fakes.checkpoints.memory import MemoryJournal
 
@@ -209,16 +211,7 @@ def test_a_counters_finding_is_decided_and_not_published(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     journal = MemoryJournal()
-    journal.put(
-        a_finding(
-            MAILBOX_TALLY,
-            Slot(MAILBOX),
-            projection=MAILBOX_COUNTERS.name,
-            kind=Kind.COUNTER_DRIFT,
-            state=State.STUCK,
-            writes=(),
-        )
-    )
+    journal.put(finding_of(OF_MAILBOX, State.STUCK))
     assert decide(journal, Slot(MAILBOX)) == (0, [])
     out = capsys.readouterr().out
     assert f"retried  {MAILBOX} counter_drift" in out
@@ -268,11 +261,6 @@ def test_what_waits_for_the_stream_may_be_accepted() -> None:
 
 def test_what_may_not_be_retried_says_its_state() -> None:
     held = a_finding(MESSAGE, SLOT, state=State.HELD)
-    refusal = RETRY.refusal(held)
-    assert refusal == "it is held, not stuck: the stream looks at it by itself"
-    assert RETRY.refusal(a_finding(MESSAGE, SLOT, state=State.STUCK)) is None
-
-
-def test_what_could_not_be_read_is_read_again_when_a_person_asks() -> None:
-    reported = a_finding(MESSAGE, SLOT, kind=Kind.UNREADABLE, state=State.REPORTED)
-    assert RETRY.refusal(reported) is None
+    assert RETRY.refusal(held) == "it is held, not stuck: the stream looks at it by itself"
+    for may in ({"state": State.STUCK}, {"kind": Kind.UNREADABLE, "state": State.REPORTED}):
+        assert RETRY.refusal(a_finding(MESSAGE, SLOT, **may)) is None

@@ -20,6 +20,7 @@ from streaming.commands.person import undo as undoing
 from streaming.commands.person.orders import Orders
 from streaming.commands.wiring import generations as command
 from streaming.settings import Settings
+from tests.builders.failing import unreachable
 from tests.builders.rows import NOW, SECOND
 from tests.fakes.checkpoints.generations import MemoryGenerations
 from tests.fakes.checkpoints.memory import MemoryLineage
@@ -172,10 +173,7 @@ def test_status_says_that_no_pilot_stands() -> None:
 def test_an_undo_ends_where_our_keyspace_cannot_be_compared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def silent(_kafka: object) -> None:
-        raise Unreachable("no Kafka broker answers")
-
-    monkeypatch.setattr(command, "Watcher", silent)
+    monkeypatch.setattr(command, "Watcher", unreachable)
     monkeypatch.setattr(undoing, "connect", lambda _: None)
     monkeypatch.setattr(undoing, "schema_of", lambda *_: {})
     own = SimpleNamespace(store=None, journal=None)

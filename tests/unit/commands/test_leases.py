@@ -95,28 +95,29 @@ def held_by(host: str) -> MemoryLease:
     return store
 
 
-def test_a_process_of_this_place_that_is_gone_leaves_its_lease_to_the_next() -> None:
+OWN = f"@{holding.this_place().own}"
+
+
+@pytest.mark.parametrize(
+    ("number", "place", "stays"),
+    [
+        (DEAD, OWN, False),
+        (os.getpid(), OWN, False),
+        (os.getppid(), OWN, True),
+        (DEAD, "@0123456789ab", True),
+        (DEAD, "@", True),
+        (DEAD, "", True),
+    ],
+    ids=["gone", "this one", "lives", "in another container", "in no place", "an older version"],
+)
+def test_a_process_of_this_place_that_is_gone_leaves_its_lease_to_the_next(
+    number: int, place: str, stays: bool
+) -> None:
+    """In another place of the same name processes have numbers of their own."""
     here = holding.this_place()
     assert here.own
-    assert held_by(f"{here.host}:{DEAD}@{here.own}").held_by("ours") is None
-    assert held_by(f"{here.host}:{os.getpid()}@{here.own}").held_by("ours") is None
-
-
-def test_a_process_of_this_place_that_lives_keeps_it() -> None:
-    here = holding.this_place()
-    assert held_by(f"{here.host}:{os.getppid()}@{here.own}").held_by("ours") is not None
-
-
-@pytest.mark.parametrize("place", ["0123456789ab", ""])
-def test_a_host_or_container_of_the_same_name_is_another(place: str) -> None:
-    """Its processes have numbers of their own: that none here has this one says nothing."""
-    name = holding.this_place().host
-    assert held_by(f"{name}:{DEAD}@{place}").held_by("ours") is not None
-
-
-def test_a_holder_of_an_older_version_is_waited_for() -> None:
-    name = holding.this_place().host
-    assert held_by(f"{name}:{DEAD}").held_by("ours") is not None
+    kept = held_by(f"{here.host}:{number}{place}").held_by("ours")
+    assert (kept is not None) is stays
 
 
 def test_without_a_place_nobody_is_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,19 +67,11 @@ def test_a_time_that_is_over_pauses_nothing(pauses: MemoryPauses, until: str) ->
     assert pauses.standing() == ()
 
 
-def test_resume_of_everything_closes_the_breakers(
-    pauses: MemoryPauses, journal: MemoryJournal
+@pytest.mark.parametrize(("what", "open_then"), [([], set()), ([REMOVALS], {Breaker.REPAIRS})])
+def test_resume_closes_the_breakers_unless_it_is_of_one_thing(
+    pauses: MemoryPauses, journal: MemoryJournal, what: list[str], open_then: set[Breaker]
 ) -> None:
-    app.main(["pause"])
-    assert app.main(["resume"]) == 0
+    app.main(["pause", *what])
+    assert app.main(["resume", *what]) == 0
     assert pauses.standing() == ()
-    assert journal.breakers() == {}
-
-
-def test_resume_of_one_thing_closes_no_breaker(
-    pauses: MemoryPauses, journal: MemoryJournal
-) -> None:
-    app.main(["pause", REMOVALS])
-    assert app.main(["resume", REMOVALS]) == 0
-    assert pauses.standing() == ()
-    assert set(journal.breakers()) == {Breaker.REPAIRS}
+    assert set(journal.breakers()) == open_then

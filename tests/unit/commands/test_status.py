@@ -85,24 +85,29 @@ def test_each_wait_is_counted_and_names_its_way_out(wait: Wait) -> None:
     assert "wait (" not in text(findings=counts)
 
 
-def test_a_pause_is_told_with_the_command_that_ends_it() -> None:
-    told = text(pauses=("repairs of all are paused by alice: a look",))
-    assert "PAUSED: repairs of all are paused by alice: a look; `reconcile resume`" in told
+PAUSED = "repairs of all are paused by alice: a look"
+OF_ITSELF = "repairs of all wait; `reconcile pilot --user NAME`"
+A_PILOT = "only user bob is repaired: pilot of alice: a first try"
 
 
-def test_what_the_product_itself_holds_is_told_first() -> None:
-    told = text(held=("repairs of all wait; `reconcile pilot --user NAME`",), pauses=("a pause",))
-    assert "HELD: repairs of all wait; `reconcile pilot --user NAME` ends it\nPAUSED:" in told
-
-
-def test_keys_on_hold_are_told_with_the_command_that_lists_them() -> None:
-    assert "3 keys are on hold: `reconcile findings --on-hold`" in text(on_hold=3)
-
-
-def test_a_silent_broker_is_told() -> None:
-    assert "the lag is not known: no Kafka broker answers" in text(
-        kafka="no Kafka broker answers at b:9092"
-    )
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"pauses": (PAUSED,)}, f"PAUSED: {PAUSED}; `reconcile resume`"),
+        ({"held": (OF_ITSELF,), "pauses": ("",)}, f"HELD: {OF_ITSELF} ends it\nPAUSED:"),
+        ({"pilots": (A_PILOT,)}, f"PILOT: {A_PILOT}; `reconcile pilot --end` ends it"),
+        ({"on_hold": 3}, "3 keys are on hold: `reconcile findings --on-hold`"),
+        (
+            {"kafka": "no Kafka broker answers at b"},
+            "the lag is not known: no Kafka broker answers",
+        ),
+    ],
+    ids=["a pause", "what the product itself holds, first", "a pilot", "holds", "a silent broker"],
+)
+def test_what_holds_something_is_told_with_the_command_that_ends_it(
+    changes: dict[str, Any], line: str
+) -> None:
+    assert line in text(**changes)
 
 
 def test_a_stream_tells_its_lag_and_who_runs_it() -> None:
@@ -121,12 +126,6 @@ def test_losses_that_no_sweep_has_made_good_are_told_the_newest_first() -> None:
     assert f"LOST: {spans[2]}" in told
     assert spans[3] not in told
     assert "LOST: 2 times more, since the last whole sweep" in told
-
-
-def test_a_pilot_is_told_with_the_command_that_ends_it() -> None:
-    told = text(pilots=("only user bob is repaired: pilot of alice: a first try",))
-    line = "PILOT: only user bob is repaired: pilot of alice: a first try"
-    assert f"{line}; `reconcile pilot --end` ends it" in told
 
 
 def test_json_has_the_same_by_the_names_that_scripts_know() -> None:

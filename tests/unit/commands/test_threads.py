@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from checkpoints.lease import Lease
-from reconcilers.words.errors import AlreadyRunning, EndedItself, ReconcilerError, Unreachable
+from reconcilers.words.errors import AlreadyRunning, EndedItself, ReconcilerError
 from reconcilers.words.exit_codes import ExitCode
 from streaming.canary.writer import CanaryKeeper
 from streaming.commands.running import canary, own_stream, stream
@@ -27,6 +27,7 @@ from streaming.commands.wiring.stream_names import StreamNames
 from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
 from streaming.settings import Mode, Settings
+from tests.builders.failing import unreachable
 from tests.fakes.checkpoints.lease import MemoryLease
 
 pytestmark = pytest.mark.filterwarnings(  # of pytest's own hook: Python's says nothing of them
@@ -40,11 +41,6 @@ HANG_S = 60.0
 def broken(*_: object) -> None:
     """What nobody expected."""
     raise KeyError("gone")
-
-
-def unreachable(*_: object) -> None:
-    """As while Kafka goes away."""
-    raise Unreachable("no broker")
 
 
 def returned(*_: object) -> None:

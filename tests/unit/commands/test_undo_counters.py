@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -24,6 +25,17 @@ SLOT = OF_MAILBOX.slot
 HOLD = Hold(MAILBOX_TALLY.name, MAILBOX_COUNTERS.name, SLOT, NOW, "ana", "it was right")
 
 
+def undoing_of(bench: Bench, stopped: Callable[[Tally], str | None]) -> CounterUndo:
+    return CounterUndo(
+        family=MAILBOX_TALLY,
+        tables=bench.tables,
+        journal=bench.journal,
+        rounds=bench.rounds,
+        stopped=stopped,
+        clock=bench.clock,
+    )
+
+
 @dataclass
 class Corrected:
     """A counter that had one too many, and was corrected; seen to be right since, if ``seen``."""
@@ -32,9 +44,7 @@ class Corrected:
     why: list[str | None] = field(default_factory=lambda: [None])
 
     def __post_init__(self) -> None:
-        self.bench.set_counter(count=3, unseen=1)
-        self.bench.expect(OF_MAILBOX)
-        self.bench.look(K)
+        self.bench.with_wrong_counter().look(K)
         assert self.bench.counter() == (2, 1)
 
     def verify(self) -> Corrected:
@@ -50,15 +60,7 @@ class Corrected:
 
     @property
     def undoing(self) -> CounterUndo:
-        bench = self.bench
-        return CounterUndo(
-            family=MAILBOX_TALLY,
-            tables=bench.tables,
-            journal=bench.journal,
-            rounds=bench.rounds,
-            stopped=self._stopped,
-            clock=bench.clock,
-        )
+        return undoing_of(self.bench, self._stopped)
 
     def _stopped(self, _tally: Tally) -> str | None:
         return self.why.pop(0) if len(self.why) > 1 else self.why[0]
@@ -107,8 +109,7 @@ def test_on_hold_it_is_not_corrected_again_until_it_is_released(corrected: Corre
     bench = corrected.bench
     bench.expect(OF_MAILBOX)
     bench.look(2 * K)
-    found = bench.finding()
-    assert found is not None
+    found = bench.open_finding()
     assert found.state is State.HELD
     assert "may be wrong; held: on hold by ana: it was right" in found.told
     assert bench.counter() == (3, 1)
@@ -140,9 +141,7 @@ def test_of_two_who_undo_a_correction_at_once_the_later_leaves_the_hold_of_the_f
 
 
 def test_a_hold_that_comes_after_the_claim_stops_the_delta() -> None:
-    bench = Bench()
-    bench.set_counter(count=3, unseen=1)
-    bench.expect(OF_MAILBOX)
+    bench = Bench().with_wrong_counter()
     claim = bench.rounds.claim
 
     def claim_and_hold(tally: str, key: str, after: int) -> bool:
@@ -152,9 +151,7 @@ def test_a_hold_that_comes_after_the_claim_stops_the_delta() -> None:
     bench.rounds.claim = claim_and_hold  # type: ignore[method-assign]
     bench.look(K)
     assert bench.tables.added == []
-    found = bench.finding()
-    assert found is not None
-    assert "held: on hold by ana" in found.told
+    assert "held: on hold by ana" in bench.open_finding().told
 
 
 def test_it_is_not_undone_twice(corrected: Corrected) -> None:
@@ -191,23 +188,13 @@ def test_a_hold_of_somebody_else_outlives_an_undo_that_is_refused(corrected: Cor
 
 
 def test_of_a_delta_without_an_answer_nobody_knows() -> None:
-    bench = Bench()
-    bench.set_counter(count=3, unseen=1)
-    bench.expect(OF_MAILBOX)
+    bench = Bench().with_wrong_counter()
     bench.tables.fails["add"] = Unreachable("no answer")
     bench.look(K)
     history = bench.journal.history(MAILBOX_TALLY, MAILBOX_COUNTERS.name, SLOT)
     repair = last_repair(history)
     assert isinstance(repair, Finding)
-    undoing = CounterUndo(
-        family=MAILBOX_TALLY,
-        tables=bench.tables,
-        journal=bench.journal,
-        rounds=bench.rounds,
-        stopped=lambda _: None,
-        clock=bench.clock,
-    )
-    assert undoing.plan(repair) == NOT_KNOWN
+    assert undoing_of(bench, lambda _: None).plan(repair) == NOT_KNOWN
 
 
 def test_while_nobody_may_correct_it_is_refused(corrected: Corrected) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,6 @@ from reconcilers.words.errors import Refused, Retryable, Unreachable
 from reconcilers.words.model import Kind, Row
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.correct import Conclusion
-from streaming.counters.counter_findings import CounterFindings
 from tests.builders.counters import (
     A_NODE_IS_DOWN,
     AGAIN,
@@ -23,27 +21,19 @@ from tests.builders.counters import (
     Bench,
     K,
     message,
-    truth_of,
 )
+from tests.builders.failing import unreachable
 from tests.builders.rows import DELAY, MAILBOX, SECOND
 from tests.property.faults import CrashError
 
 
-def wrong_counter(bench: Bench) -> Bench:
-    """The counter has one too many, and the mailbox has changed."""
-    bench.set_counter(count=3, unseen=1)
-    bench.expect(OF_MAILBOX)
-    return bench
-
-
 @pytest.fixture
 def wrong() -> Bench:
-    return wrong_counter(Bench())
+    return Bench().with_wrong_counter()
 
 
 def held(bench: Bench) -> Finding:
-    found = bench.finding()
-    assert found is not None
+    found = bench.open_finding()
     assert (found.kind, found.state) == (Kind.COUNTER_DRIFT, State.HELD)
     assert bench.tables.added == []
     return found
@@ -52,10 +42,12 @@ def held(bench: Bench) -> Finding:
 # --- what it has to wait for ----------------------------------------------------------------------
 
 
-def test_while_a_node_is_away_it_waits_and_says_so(wrong: Bench) -> None:
+def test_while_a_node_is_away_it_waits_and_says_so_and_is_let_go(wrong: Bench) -> None:
     wrong.trouble = Waiting(Wait.NODE_AWAY, "node 10.0.0.2 is down")
     wrong.look(K)
     assert held(wrong).waits == wrong.trouble
+    assert held(wrong).source is None
+    assert len(wrong.watch) == 0
 
 
 def test_while_the_breaker_is_open_it_waits(wrong: Bench) -> None:
@@ -66,42 +58,25 @@ def test_while_the_breaker_is_open_it_waits(wrong: Bench) -> None:
 
 def test_a_message_that_the_projection_lacks_comes_first(wrong: Bench) -> None:
     lost = message(3)
-    wrong.tables.truths[lost.messageid] = [truth_of(MAILBOX, lost)]
+    wrong.tables.set_truth(lost)
     wrong.remember(MAILBOX, lost)
     wrong.look(K)
     assert held(wrong).wait is Wait.MESSAGES_DIFFER
     assert "1 messages" in held(wrong).told
 
 
-def test_a_stale_flag_of_a_message_comes_first(wrong: Bench) -> None:
-    each = message(1)
-    wrong.tables.truths[each.messageid] = [truth_of(MAILBOX, each, flagseen=True)]
-    wrong.look(K)
-    assert "differ from the truth" in held(wrong).told
-
-
 def test_two_truth_rows_on_one_uid_defer_their_mailbox(wrong: Bench) -> None:
     twin = replace(message(1), messageid=message(9).messageid)
-    wrong.tables.truths[twin.messageid] = [truth_of(MAILBOX, twin)]
+    wrong.tables.set_truth(twin)
     wrong.remember(MAILBOX, twin)
     wrong.look(K)
     assert "two truth rows claim UID 1" in held(wrong).told
 
 
-def test_a_copy_within_the_mailbox_counts_twice(wrong: Bench) -> None:
-    first, copy = message(1), replace(message(1), uid=7)
-    wrong.tables.hold(MAILBOX, first, copy)
-    wrong.tables.truths[first.messageid] = [truth_of(MAILBOX, each) for each in (first, copy)]
-    wrong.look(K)
-    assert wrong.counter() == (2, 2)
-
-
 def test_what_moves_in_the_last_moment_is_looked_at_anew_and_nothing_told(
     wrong: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wrong.look(K - 1)
-    wrong.work()
-    wrong.come()
+    wrong.look_all_but_the_judgement()
     stored = wrong.tables.stored
 
     def moving(tally: object, key: object) -> object:
@@ -138,10 +113,7 @@ def test_what_waits_is_told_once_and_its_next_look_put_off(wrong: Bench) -> None
         wrong.now += AGAIN
         wrong.expect(OF_MAILBOX)
     assert wrong.states() == [State.HELD]
-    found = wrong.finding()
-    assert found is not None
-    assert found.next_look is not None
-    assert found.next_look > wrong.now - 2 * AGAIN
+    assert (held(wrong).next_look or 0) > wrong.now - 2 * AGAIN
 
 
 def test_what_has_ended_in_the_journal_since_is_found_and_told_anew(wrong: Bench) -> None:
@@ -154,18 +126,6 @@ def test_what_has_ended_in_the_journal_since_is_found_and_told_anew(wrong: Bench
     wrong.look(K)
     assert held(wrong).found_at > before.found_at
     assert wrong.states() == [State.HELD, State.HELD]
-
-
-def test_a_counter_comes_from_no_source(wrong: Bench) -> None:
-    wrong.trouble = A_NODE_IS_DOWN
-    wrong.look(K)
-    assert held(wrong).source is None
-
-
-def test_what_waits_is_let_go_until_its_next_look(wrong: Bench) -> None:
-    wrong.trouble = A_NODE_IS_DOWN
-    wrong.look(K)
-    assert len(wrong.watch) == 0
 
 
 @pytest.mark.parametrize("gone", ["mailbox", "right"])
@@ -199,8 +159,7 @@ def test_a_correction_of_a_mailbox_that_is_gone_is_not_called_verified(wrong: Be
 
 def test_a_correction_is_journalled_with_what_was_there_before_it_is_sent(wrong: Bench) -> None:
     wrong.look(K)
-    found = wrong.finding()
-    assert found is not None
+    found = wrong.open_finding()
     assert (found.state, found.attempts, found.batch) == (State.INTENDED, 1, "round 1")
     assert found.sentence == f"mailbox {MAILBOX}: count 3 should be 2; adding -1 to count"
     assert found.before == Row({"count": 3, "unseen": 1})
@@ -211,9 +170,6 @@ def test_a_correction_is_journalled_with_what_was_there_before_it_is_sent(wrong:
 def test_nothing_is_sent_that_the_journal_does_not_hold(
     wrong: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unreachable(finding: Finding) -> None:
-        raise Unreachable("no host answered")
-
     with monkeypatch.context() as broken:
         broken.setattr(wrong.journal, "put", unreachable)
         with pytest.raises(Unreachable):
@@ -238,9 +194,7 @@ def test_a_delta_is_not_sent_long_after_its_claim(
         slow.setattr(wrong.journal, "put", slowly)
         wrong.look(K)
     assert wrong.tables.added == []
-    found = wrong.finding()
-    assert found is not None
-    assert found.attempts == 0
+    assert wrong.open_finding().attempts == 0
 
 
 def test_a_wall_clock_that_is_set_back_does_not_hide_how_long_it_took(
@@ -253,9 +207,7 @@ def test_a_wall_clock_that_is_set_back_does_not_hide_how_long_it_took(
         wrong.steady = wrong.now + DELAY + 1
         wrong.now -= 3_600 * SECOND
 
-    wrong.look(K - 1)
-    wrong.work()
-    wrong.come()
+    wrong.look_all_but_the_judgement()
     monkeypatch.setattr(wrong.journal, "put", slowly)
     wrong.work()
     assert wrong.tables.added == []
@@ -269,8 +221,7 @@ def test_a_delta_without_an_answer_is_looked_at_again_and_is_no_attempt(
     for _ in range(5):
         wrong.tables.fails["add"] = Unreachable("no answer in time")
         wrong.look(K)
-    found = wrong.finding()
-    assert found is not None
+    found = wrong.open_finding()
     assert (found.state, found.attempts) == (State.INTENDED, 0)
     if applied:
         wrong.set_counter(count=2, unseen=1)
@@ -286,13 +237,11 @@ def test_another_error_than_was_corrected_supersedes_its_finding(wrong: Bench) -
     wrong.set_counter(count=7, unseen=1)
     wrong.look(K)
     assert wrong.states() == [State.INTENDED, State.SUPERSEDED, State.INTENDED]
-    found = wrong.finding()
-    assert found is not None
-    assert found.attempts == 1
+    assert wrong.open_finding().attempts == 1
 
 
 def test_a_mailbox_is_corrected_by_any_number_below_the_limit() -> None:
-    wrong = wrong_counter(Bench(most=dict.fromkeys(Sum, 1_000_000)))
+    wrong = Bench(most=dict.fromkeys(Sum, 1_000_000)).with_wrong_counter()
     wrong.set_counter(count=1_000_000, unseen=-7)
     wrong.look(K)
     assert wrong.counter() == (2, 1)
@@ -311,8 +260,7 @@ def breaks(bench: Bench, times: int) -> Bench:
 
 def test_the_same_correction_is_tried_so_often_then_it_is_stuck(wrong: Bench) -> None:
     breaks(wrong, 4)
-    found = wrong.finding()
-    assert found is not None
+    found = wrong.open_finding()
     assert found.state is State.STUCK
     assert "3 such corrections did not hold" in found.sentence
     assert len(wrong.tables.added) == 3
@@ -324,8 +272,7 @@ def test_a_correction_that_held_does_not_speak_against_that_of_the_rest(wrong: B
     for number in range(6):
         looked = Conclusion(frozenset({MAILBOX}), number, {Sum.COUNT: 1})
         wrong.correcting.correct(OF_MAILBOX, looked, None)
-        found = wrong.finding()
-        assert found is not None
+        found = wrong.open_finding()
         assert (found.state, found.attempts) == (State.INTENDED, 1)
     assert wrong.counter() == (2, 1)
 
@@ -361,38 +308,30 @@ def test_what_is_stuck_stays_so_through_other_reasons_to_wait(wrong: Bench) -> N
     wrong.trouble = None
     wrong.expect(OF_MAILBOX)
     wrong.look(2 * K)
-    found = wrong.finding()
-    assert found is not None
-    assert found.state is State.STUCK
+    assert wrong.open_finding().state is State.STUCK
     assert len(wrong.tables.added) == 3
 
 
 def test_what_is_stuck_is_tried_anew_when_an_operator_says_so(wrong: Bench) -> None:
     breaks(wrong, 4)
-    found = wrong.finding()
-    assert found is not None
-    wrong.journal.put(retried(found, wrong.now))
+    wrong.journal.put(retried(wrong.open_finding(), wrong.now))
     wrong.recall()
     wrong.expect(OF_MAILBOX)
     wrong.look(K)
     assert wrong.counter() == (2, 1)
-    found = wrong.finding()
-    assert found is not None
-    assert found.attempts == 1
+    assert wrong.open_finding().attempts == 1
 
 
 def test_another_error_of_what_is_stuck_is_corrected(wrong: Bench) -> None:
     breaks(wrong, 4)
-    wrong.set_counter(count=9, unseen=1)
-    wrong.expect(OF_MAILBOX)
+    wrong.with_wrong_counter(count=9)
     wrong.look(K)
     assert wrong.counter() == (2, 1)
 
 
 def test_what_is_stuck_ends_when_it_is_right(wrong: Bench) -> None:
     breaks(wrong, 4)
-    wrong.set_counter(count=2, unseen=1)
-    wrong.expect(OF_MAILBOX)
+    wrong.with_wrong_counter(count=2)
     wrong.look()
     assert wrong.finding() is None
 
@@ -401,10 +340,9 @@ def test_what_is_stuck_ends_when_it_is_right(wrong: Bench) -> None:
 
 
 def test_an_observer_says_what_it_would_add_and_adds_nothing() -> None:
-    bench = wrong_counter(Bench(observe=True))
+    bench = Bench(observe=True).with_wrong_counter()
     bench.look(2 * K)
-    found = bench.finding()
-    assert found is not None
+    found = bench.open_finding()
     assert found.state is State.OBSERVED
     assert found.sentence.endswith("adding -1 to count")
     assert bench.tables.added == []
@@ -412,7 +350,7 @@ def test_an_observer_says_what_it_would_add_and_adds_nothing() -> None:
 
 
 def test_what_was_observed_is_corrected_in_repair_mode() -> None:
-    bench = wrong_counter(Bench(observe=True))
+    bench = Bench(observe=True).with_wrong_counter()
     bench.look(K)
     bench.observe = False
     bench.begin()
@@ -451,24 +389,15 @@ def test_while_its_table_refuses_a_counter_is_marked_so_that_a_restart_finds_it(
     assert list(wrong.tallies.marked_since(before)) == [MAILBOX]
 
 
-@pytest.mark.parametrize(
-    "way",
-    [CounterFindings.close_as_right, CounterFindings.gone, CounterFindings.open_at],
-    ids=lambda way: way.__name__,
-)
-def test_without_a_finding_nothing_ends(
-    wrong: Bench, way: Callable[[CounterFindings, object], object]
-) -> None:
-    assert way(wrong.findings, OF_MAILBOX) is None
+def test_without_a_finding_nothing_ends(wrong: Bench) -> None:
+    for way in (wrong.findings.close_as_right, wrong.findings.gone, wrong.findings.open_at):
+        assert way(OF_MAILBOX) is None
     assert wrong.told == []
 
 
 def test_an_unanswered_journal_after_a_delta_sends_nothing_again(
     wrong: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unreachable(finding: Finding) -> None:
-        raise Unreachable("no host answered")
-
     with monkeypatch.context() as broken:
 
         def taken(write: AddToCounter) -> None:

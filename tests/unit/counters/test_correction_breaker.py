@@ -154,11 +154,9 @@ def strict(most: int = 0) -> Bench:
 
 def test_a_correction_that_opens_it_is_not_sent_and_is_held_with_the_reason() -> None:
     bench = strict()
-    bench.set_counter(count=3, unseen=1)
-    bench.expect(OF_MAILBOX)
+    bench.with_wrong_counter()
     bench.look(K)
-    found = bench.finding()
-    assert found is not None
+    found = bench.open_finding()
     assert (found.kind, found.state) == (Kind.COUNTER_DRIFT, State.HELD)
     assert found.told.endswith("breaker corrections: 1 in a minute, the limit is 0")
     assert bench.tables.added == []
@@ -172,17 +170,14 @@ def test_while_it_is_open_no_other_counter_is_corrected() -> None:
     bench.expect(OF_MAILBOX, OF_BOB)
     bench.look(K)
     bench.look(K)
-    found = bench.finding(OF_BOB)
-    assert found is not None
-    assert "breaker corrections" in found.told
+    assert "breaker corrections" in bench.open_finding(OF_BOB).told
     assert bench.tables.added == []
 
 
 def test_after_resume_it_is_corrected() -> None:
     bench = strict(most=1)
     bench.correcting.breaker.admit_new("another")
-    bench.set_counter(count=3, unseen=1)
-    bench.expect(OF_MAILBOX)
+    bench.with_wrong_counter()
     bench.now -= 6 * MINUTE
     looked = Conclusion(frozenset({MAILBOX}), 0, {Sum.COUNT: 1})
     bench.correcting.breaker.admit_new("one more")
@@ -196,8 +191,8 @@ def test_after_resume_it_is_corrected() -> None:
 
 
 def test_what_an_observer_finds_counts_for_nothing() -> None:
-    bench = Bench(observe=True, breaks=BreakerLimits(0, 1.0, opens=Breaker.CORRECTIONS))
-    bench.set_counter(count=3, unseen=1)
-    bench.expect(OF_MAILBOX)
+    bench = Bench(
+        observe=True, breaks=BreakerLimits(0, 1.0, opens=Breaker.CORRECTIONS)
+    ).with_wrong_counter()
     bench.look(2 * K)
     assert bench.journal.breakers() == {}

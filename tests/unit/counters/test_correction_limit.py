@@ -21,16 +21,14 @@ from tests.builders.rows import MAILBOX
 LIMIT = 100
 
 
-def set_count(bench: Bench, row: CounterRow, count: int) -> None:
+def with_wrong(bench: Bench, row: CounterRow, count: int) -> Bench:
     if row is OF_BOB:
-        bench.set_quota(count=count, size=200)
-    else:
-        bench.set_counter(count=count, unseen=1)
+        return bench.with_wrong_quota(count)
+    return bench.with_wrong_counter(count)
 
 
 def held(bench: Bench, row: CounterRow) -> Finding:
-    found = bench.finding(row)
-    assert found is not None
+    found = bench.open_finding(row)
     assert (found.kind, found.state) == (Kind.LARGE_CORRECTION, State.HELD)
     assert not found.accepted
     return found
@@ -40,10 +38,19 @@ def count_of(bench: Bench, row: CounterRow) -> Any:
     return (bench.tables.rows[row.tally.name, row.key] or {})[Sum.COUNT]
 
 
-def accept(bench: Bench, row: CounterRow) -> None:
-    bench.journal.put(accepted(held(bench, row), bench.now))
+def accept(bench: Bench) -> None:
+    bench.journal.put(accepted(held(bench, OF_BOB), bench.now))
     bench.recall()
-    bench.expect(row)
+    bench.expect(OF_BOB)
+
+
+@pytest.fixture
+def large() -> Bench:
+    """A quota's error above the limit, which is held."""
+    bench = Bench().with_wrong_quota(count=200)
+    bench.look(K)
+    held(bench, OF_BOB)
+    return bench
 
 
 @pytest.mark.parametrize("row", [OF_MAILBOX, OF_BOB], ids=str)
@@ -53,13 +60,9 @@ def test_every_correction_above_the_limit_waits_for_a_person_whatever_its_round(
 ) -> None:
     bench = Bench()
     for _ in range(rounds):
-        set_count(bench, row, 3)
-        bench.expect(row)
-        bench.look(K + 1)
+        with_wrong(bench, row, 3).look(K + 1)
     assert len(bench.tables.added) == rounds
-    set_count(bench, row, 2 + LIMIT + 1)
-    bench.expect(row)
-    bench.look(2 * K)
+    with_wrong(bench, row, 2 + LIMIT + 1).look(2 * K)
     assert "a person decides on an error above 100 of count" in held(bench, row).told
     assert len(bench.tables.added) == rounds
 
@@ -67,8 +70,7 @@ def test_every_correction_above_the_limit_waits_for_a_person_whatever_its_round(
 @pytest.mark.parametrize("row", [OF_MAILBOX, OF_BOB], ids=str)
 def test_a_large_error_does_not_go_in_small_rounds(row: CounterRow) -> None:
     """While users write, only a part of an error is proven, again and again."""
-    bench = Bench()
-    set_count(bench, row, 1_000)
+    bench = with_wrong(Bench(), row, 1_000)
     for number in range(6):
         looked = Conclusion(frozenset({MAILBOX}), number, {Sum.COUNT: 60})
         bench.correcting.correct(row, looked, None)
@@ -77,9 +79,7 @@ def test_a_large_error_does_not_go_in_small_rounds(row: CounterRow) -> None:
 
 
 def test_the_unseen_ones_have_a_limit_too() -> None:
-    bench = Bench()
-    bench.set_counter(count=2, unseen=1 - LIMIT - 1)
-    bench.expect(OF_MAILBOX)
+    bench = Bench().with_wrong_counter(count=2, unseen=1 - LIMIT - 1)
     bench.look(K)
     assert "above 100 of unseen" in held(bench, OF_MAILBOX).told
 
@@ -87,55 +87,38 @@ def test_the_unseen_ones_have_a_limit_too() -> None:
 def test_what_is_accepted_is_carried_out_and_the_next_one_waits_again() -> None:
     bench = Bench()
     for count in (200, 300):
-        set_count(bench, OF_BOB, count)
-        bench.expect(OF_BOB)
-        bench.look(K)
-        accept(bench, OF_BOB)
+        bench.with_wrong_quota(count).look(K)
+        accept(bench)
         bench.look(K + 1)
         assert count_of(bench, OF_BOB) == 2
         assert bench.finding(OF_BOB) is None
 
 
 @pytest.mark.parametrize("now", [2 + 198 + LIMIT + 1, 2 - LIMIT - 1])
-def test_what_is_accepted_is_not_an_error_that_has_grown_or_turned(now: int) -> None:
-    bench = Bench()
-    set_count(bench, OF_BOB, 200)
-    bench.expect(OF_BOB)
-    bench.look(K)
-    accept(bench, OF_BOB)
-    set_count(bench, OF_BOB, now)
-    before = len(bench.told)
-    bench.look(K)
-    assert not held(bench, OF_BOB).accepted
-    assert len(bench.told) == before + 1, "a person is told that the word does not count any more"
-    assert bench.tables.added == []
+def test_what_is_accepted_is_not_an_error_that_has_grown_or_turned(large: Bench, now: int) -> None:
+    accept(large)
+    large.set_quota(count=now, size=200)
+    before = len(large.told)
+    large.look(K)
+    assert not held(large, OF_BOB).accepted
+    assert len(large.told) == before + 1, "a person is told that the word does not count any more"
+    assert large.tables.added == []
 
 
-def test_after_an_accepted_correction_another_error_waits_for_a_person_again() -> None:
+def test_after_an_accepted_correction_another_error_waits_for_a_person_again(large: Bench) -> None:
     """Its finding is still open then, and was accepted."""
-    bench = Bench()
-    set_count(bench, OF_BOB, 200)
-    bench.expect(OF_BOB)
-    bench.look(K)
-    accept(bench, OF_BOB)
-    bench.look(K)
-    set_count(bench, OF_BOB, 150)
-    bench.look(K)
-    held(bench, OF_BOB)
-    assert len(bench.tables.added) == 1
+    accept(large)
+    large.look(K)
+    large.set_quota(count=150, size=200)
+    large.look(K)
+    held(large, OF_BOB)
+    assert len(large.tables.added) == 1
 
 
-def test_one_that_is_small_by_now_is_corrected() -> None:
-    bench = Bench()
-    set_count(bench, OF_BOB, 200)
-    bench.expect(OF_BOB)
-    bench.look(K)
-    held(bench, OF_BOB)
-    set_count(bench, OF_BOB, 5)
-    bench.now += AGAIN
-    bench.expect(OF_BOB)
-    bench.look(K + 1)
-    assert count_of(bench, OF_BOB) == 2
+def test_one_that_is_small_by_now_is_corrected(large: Bench) -> None:
+    large.now += AGAIN
+    large.with_wrong_quota(count=5).look(K + 1)
+    assert count_of(large, OF_BOB) == 2
 
 
 # --- the rule -------------------------------------------------------------------------------------

@@ -8,9 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from reconcilers.rows.finding import Finding, State
+from reconcilers.declared.tally import QuotaRoot
+from reconcilers.rows.finding import Finding
 from reconcilers.words.errors import Deferred, Unreachable
-from reconcilers.words.model import Kind, Slot
+from reconcilers.words.model import Slot
 from streaming.counters.counter_row import CounterRow, CounterRows, Owners
 from tests.builders.counters import (
     BOB,
@@ -21,7 +22,8 @@ from tests.builders.counters import (
     OTHER,
     CounterTables,
 )
-from tests.builders.rows import MAILBOX, NOW
+from tests.builders.found import finding_of
+from tests.builders.rows import MAILBOX
 
 
 def tables() -> CounterTables:
@@ -33,16 +35,7 @@ def tables() -> CounterTables:
 
 
 def finding(of: CounterRow) -> Finding:
-    return Finding(
-        family=of.family,
-        projection=of.tally.name,
-        slot=of.slot,
-        source=None if of.root is None else str(of.root),
-        kind=Kind.COUNTER_DRIFT,
-        state=State.HELD,
-        sentence="",
-        found_at=NOW,
-    )
+    return finding_of(of, source=None if of.root is None else str(of.root))
 
 
 # --- subjects ------------------------------------------------------------------------------------
@@ -64,14 +57,13 @@ def test_a_deleted_mailbox_still_concerns_the_user_whose_it_was() -> None:
     assert list(CounterRows(FAMILIES, owners).of_mailbox(MAILBOX)) == [OF_MAILBOX, OF_BOB]
 
 
-@pytest.mark.parametrize("subject", [OF_MAILBOX, OF_BOB])
+BOTH_NAMES = replace(BOB, user="b&b")
+
+
+@pytest.mark.parametrize(
+    "subject", [OF_MAILBOX, OF_BOB, replace(OF_BOB, key=str(BOTH_NAMES), root=BOTH_NAMES)], ids=str
+)
 def test_a_finding_leads_back_to_its_subject(subject: CounterRow) -> None:
-    assert list(CounterRows(FAMILIES, Owners(tables())).of_finding(finding(subject))) == [subject]
-
-
-def test_a_root_whose_user_has_an_ampersand_in_the_name_is_found_again() -> None:
-    root = replace(BOB, user="b&b")
-    subject = replace(OF_BOB, key=str(root), root=root)
     assert list(CounterRows(FAMILIES, Owners(tables())).of_finding(finding(subject))) == [subject]
 
 
@@ -110,38 +102,27 @@ def test_a_mailbox_that_does_not_exist_is_none() -> None:
     assert Owners(CounterTables()).mailboxes(OF_MAILBOX) == frozenset()
 
 
-def test_a_path_that_names_a_mailbox_of_nobody_is_in_doubt() -> None:
+@pytest.mark.parametrize("owner", [None, EVE], ids=["nobody", "somebody else"])
+def test_a_path_that_names_a_mailbox_of_another_owner_is_in_doubt(owner: QuotaRoot | None) -> None:
     made = tables()
     del made.owners[OTHER]
+    if owner is not None:
+        made.owners[OTHER] = owner
     with pytest.raises(Deferred, match=str(OTHER)):
         Owners(made).mailboxes(OF_BOB)
 
 
-def test_a_path_that_names_a_mailbox_of_somebody_else_is_in_doubt() -> None:
-    made = tables()
-    made.owners[OTHER] = EVE
-    with pytest.raises(Deferred, match=str(OTHER)):
-        Owners(made).mailboxes(OF_BOB)
-
-
-def test_a_mailbox_that_no_path_names_is_in_doubt_and_stays_so() -> None:
+@pytest.mark.parametrize("again", [False, True], ids=["looked at", "read again"])
+def test_a_mailbox_that_no_path_names_is_in_doubt_and_stays_so(again: bool) -> None:
     made = tables()
     made.paths[BOB].discard(OTHER)
     owners = Owners(made)
     owners.root_of(OTHER)  # it has changed
     for _ in range(2):
+        if again:
+            owners.read_again(OF_BOB)
         with pytest.raises(Deferred, match=str(OTHER)):
             owners.mailboxes(OF_BOB)
-
-
-def test_reading_again_before_a_correction_does_not_forget_what_no_path_names() -> None:
-    made = tables()
-    made.paths[BOB].discard(OTHER)
-    owners = Owners(made)
-    owners.root_of(OTHER)
-    owners.read_again(OF_BOB)
-    with pytest.raises(Deferred, match=str(OTHER)):
-        owners.mailboxes(OF_BOB)
 
 
 @pytest.mark.parametrize("subject", [OF_MAILBOX, OF_BOB])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
+import pytest
+
 from reconcilers.declared.tally import Listed, Sum
 from reconcilers.rows.decision import accepted
-from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.finding import State
 from reconcilers.words.model import Kind
 from tests.builders.counters import (
     A_NODE_IS_DOWN,
@@ -18,79 +20,40 @@ from tests.builders.counters import (
     K,
     message,
 )
+from tests.builders.found import finding_of
 from tests.builders.rows import MAILBOX
 
 
-def wrong_counter() -> Bench:
-    bench = Bench()
-    bench.set_counter(count=3, unseen=1)
-    bench.expect(OF_MAILBOX)
-    return bench
+@pytest.fixture
+def wrong() -> Bench:
+    return Bench().with_wrong_counter()
 
 
-def test_what_comes_out_when_a_look_is_complete_was_not_under_way() -> None:
-    bench = wrong_counter()
-    bench.work()
-    bench.come()
-    bench.come(changes={MAILBOX: 5})
-    bench.work()
-    assert bench.counts == {"wrong": 1}
-
-
-def test_what_comes_out_before_a_look_is_complete_was_under_way() -> None:
-    bench = wrong_counter()
-    bench.work()
-    bench.come(changes={MAILBOX: 5})
-    bench.work()
-    assert bench.counts == {"unsure": 1}
-
-
-def test_looks_that_are_complete_are_judged_before_others_are_begun() -> None:
-    bench = wrong_counter()
-    bench.work()
-    bench.watch.expect([OF_BOB])
-    bench.come()
-    first, second = bench.watch.ready()
+def test_looks_that_are_complete_are_judged_before_others_are_begun(wrong: Bench) -> None:
+    wrong.work()
+    wrong.watch.expect([OF_BOB])
+    wrong.come()
+    first, second = wrong.watch.ready()
     assert (first.counter, second.counter) == (OF_MAILBOX, OF_BOB)
 
 
 # --- an observer beside the stream ---------------------------------------------------------------
 
 
-def of_the_stream(bench: Bench, state: State) -> Finding:
-    """An open finding of the stream that repairs; the observer has read it."""
-    finding = Finding(
-        family=OF_MAILBOX.family,
-        projection=OF_MAILBOX.tally.name,
-        slot=OF_MAILBOX.slot,
-        source=None,
-        kind=Kind.COUNTER_DRIFT,
-        state=state,
-        sentence="of the stream",
-        found_at=bench.now,
-    )
+@pytest.mark.parametrize("state", [State.INTENDED, State.STUCK, State.HELD])
+def test_an_observer_leaves_the_findings_of_the_stream_alone(state: State) -> None:
+    bench = Bench(observe=True).with_wrong_counter()
+    finding = finding_of(OF_MAILBOX, state, sentence="of the stream", found_at=bench.now)
     bench.journal.put(finding)
     bench.recall()
-    return finding
-
-
-def test_an_observer_leaves_the_findings_of_the_stream_alone() -> None:
-    for state in (State.INTENDED, State.STUCK, State.HELD):
-        bench = Bench(observe=True)
-        bench.set_counter(count=3, unseen=1)
-        bench.expect(OF_MAILBOX)
-        finding = of_the_stream(bench, state)
-        bench.look(2 * K)
-        assert bench.finding() == finding
-        bench.set_counter(count=2, unseen=1)
+    for count in (3, 2):
+        bench.set_counter(count, unseen=1)
         bench.look(2 * K)
         assert bench.finding() == finding
 
 
 def test_an_observer_writes_no_reason_why_it_waits() -> None:
-    bench = Bench(observe=True, trouble=A_NODE_IS_DOWN)
-    bench.set_counter(count=3, unseen=1)
-    bench.expect(OF_MAILBOX)
+    bench = Bench(observe=True, trouble=A_NODE_IS_DOWN).with_wrong_counter()
     bench.look(K)
     assert bench.finding() is None
 
@@ -99,12 +62,9 @@ def test_an_observer_writes_no_reason_why_it_waits() -> None:
 
 
 def test_what_a_person_accepts_while_looks_are_made_is_carried_out() -> None:
-    bench = Bench(most={Sum.COUNT: 0, Sum.SIZE: 0})
-    bench.set_quota(count=3, size=200)
-    bench.expect(OF_BOB)
+    bench = Bench(most={Sum.COUNT: 0, Sum.SIZE: 0}).with_wrong_quota()
     bench.look(K)
-    held = bench.finding(OF_BOB)
-    assert held is not None
+    held = bench.open_finding(OF_BOB)
     assert held.kind is Kind.LARGE_CORRECTION
     bench.expect(OF_BOB)
     bench.look(K - 1)
@@ -132,9 +92,7 @@ class Moving(CounterTables):
 
 def test_a_message_that_changes_while_it_is_counted_is_no_difference() -> None:
     tables = Moving()
-    bench = Bench(tables=tables)
-    bench.set_counter(count=3, unseen=1)
-    bench.expect(OF_MAILBOX)
+    bench = Bench(tables=tables).with_wrong_counter()
     bench.look(2 * K)
     assert bench.finding() is None
     assert bench.counts["deferred"] > 0
@@ -143,13 +101,3 @@ def test_a_message_that_changes_while_it_is_counted_is_no_difference() -> None:
     bench.tallies.mark({MAILBOX: [0]}, bench.now)
     bench.look(2 * K)
     assert bench.counter() == (2, 1)
-
-
-def test_the_before_image_of_two_rows_keeps_both_sums() -> None:
-    bench = wrong_counter()
-    bench.look(K)
-    finding = bench.finding()
-    assert finding is not None
-    assert finding.before is not None
-    assert dict(finding.before.cells) == {"count": 3, "unseen": 1}
-    assert finding.before.written == {}

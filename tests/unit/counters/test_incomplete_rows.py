@@ -12,16 +12,11 @@ from tests.builders.rows import MAILBOX
 
 @pytest.fixture
 def wrong() -> Bench:
-    """The counter has one too many, and the mailbox has changed."""
-    bench = Bench()
-    bench.set_counter(count=3, unseen=1)
-    bench.expect(OF_MAILBOX)
-    return bench
+    return Bench().with_wrong_counter()
 
 
 def held_because(bench: Bench) -> str:
-    found = bench.finding()
-    assert found is not None
+    found = bench.open_finding()
     assert found.state is State.HELD
     assert bench.tables.added == []
     return found.told
@@ -38,8 +33,7 @@ LACKING: tuple[dict[str, None], ...] = (
 def test_a_truth_row_without_a_cell_that_sums_need_defers_its_mailbox(
     wrong: Bench, cells: dict[str, None]
 ) -> None:
-    each = message(1)
-    wrong.tables.truths[each.messageid] = [truth_of(MAILBOX, each, **cells)]
+    wrong.tables.set_truth(message(1), **cells)
     wrong.look(K)
     assert "UID 1" in held_because(wrong)
     assert "is incomplete" in held_because(wrong)
@@ -52,15 +46,13 @@ def test_a_cell_that_no_sum_needs_may_be_null_in_every_truth_row(column: str) ->
     many = [message(uid) for uid in range(1, 1301)]
     bench.tables.hold(MAILBOX, *many)
     for each in many:
-        bench.tables.truths[each.messageid] = [truth_of(MAILBOX, each, **{column: None})]
+        bench.tables.set_truth(each, **{column: None})
     bench.set_counter(count=1296, unseen=1296)
     bench.set_quota(count=1296, size=129_600)
     for counter in (OF_MAILBOX, OF_BOB):
         bench.expect(counter)
         bench.look(K)
-        found = bench.finding(counter)
-        assert found is not None
-        assert found.state is State.INTENDED
+        assert bench.open_finding(counter).state is State.INTENDED
     assert bench.counter() == (1300, 1300)
     assert bench.tables.rows[OF_BOB.tally.name, OF_BOB.key] == {Sum.COUNT: 1300, Sum.SIZE: 130_000}
 

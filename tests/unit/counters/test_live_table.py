@@ -32,7 +32,7 @@ from reconcilers.words.errors import ReadFailed, Refused
 from reconcilers.words.model import Slot
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands.wiring.kept_tallies import chosen, one_table_each
-from streaming.counters.counter_row import CounterRows, Owners
+from streaming.counters.counter_row import CounterRows
 from streaming.counters.live_table import READ_EVERY, LiveTables
 from streaming.counters.undo import CounterUndo
 from streaming.settings import Settings
@@ -269,7 +269,7 @@ def test_only_the_table_that_james_writes_is_corrected() -> None:
 
 def test_counters_change_in_the_table_that_is_kept() -> None:
     james = Written(NOW, NOW)
-    rows = CounterRows(FAMILIES_WITH_BOTH, bench_owners(), james.live.is_kept)
+    rows = CounterRows(FAMILIES_WITH_BOTH, Bench().owners, james.live.is_kept)
     older, newer = (replace(OF_BOB, tally=each) for each in SHAPES)
     assert list(rows.of_mailbox(MAILBOX)) == [OF_MAILBOX]
     found = replace(a_finding(USER_TALLY, OF_BOB.slot), projection=CURRENT_QUOTA.name)
@@ -283,24 +283,17 @@ def test_counters_change_in_the_table_that_is_kept() -> None:
     assert list(rows.of_mailbox(MAILBOX)) == [OF_MAILBOX, older]
 
 
-def bench_owners() -> Owners:
-    return Bench().owners
-
-
 def test_a_quota_is_held_when_james_has_begun_to_write_the_other_table() -> None:
     bench, james = Bench(), Written()
     assert james.kept == CURRENT_QUOTA
     bench.correcting = replace(bench.correcting, pauses=james.live.unless_other(bench.pauses))
     bench.watch.correcting = bench.correcting
-    bench.set_quota(count=3, size=300)
-    bench.set_counter(count=3, unseen=1)
-    for counter in (OF_BOB, OF_MAILBOX):
-        bench.expect(counter)
+    bench.with_wrong_quota(count=3, size=300)
+    bench.with_wrong_counter()
     james.newer = NOW + 1
     james.later()
     bench.look(K)
-    held = bench.finding(OF_BOB)
-    assert held is not None
+    held = bench.open_finding(OF_BOB)
     assert held.state is State.HELD
     assert "James may not write currentquota any more" in held.told
     assert [each.tally for each in bench.tables.added] == [MAILBOX_COUNTERS]

@@ -35,12 +35,12 @@ from tests.builders.counters import (
     BOB,
     GATHER,
     OF_BOB,
-    OF_MAILBOX,
     OTHER,
     Bench,
     K,
     L,
 )
+from tests.builders.failing import unreachable
 from tests.builders.rows import DELAY, MAILBOX
 
 
@@ -172,8 +172,7 @@ def test_what_was_marked_before_a_restart_is_looked_at(thread: Thread) -> None:
 
 
 def test_a_finding_of_before_a_restart_goes_on(thread: Thread) -> None:
-    thread.bench.set_counter(count=3, unseen=1)
-    thread.bench.expect(OF_MAILBOX)
+    thread.bench.with_wrong_counter()
     thread.bench.look(K)
     thread.bench.set_counter(count=3, unseen=1)
     thread.begin()
@@ -207,9 +206,6 @@ def test_a_breaker_that_was_closed_is_seen_though_nothing_is_wrong_any_more(thre
 
 
 def test_a_thread_that_waits_for_servers_is_seen_to_live(thread: Thread) -> None:
-    def unreachable() -> int:
-        raise Unreachable("no host answers")
-
     thread.loop.changed.epoch = unreachable
     with patch.object(thread.metrics.tally_turn, "set_to_current_time") as lives:
         thread.live(10 * PAUSE)
@@ -222,9 +218,7 @@ def test_what_an_operator_retries_is_looked_at_soon(thread: Thread) -> None:
     thread.change(MAILBOX)
     thread.corrects()
     thread.bench.trouble = None
-    found = thread.bench.finding()
-    assert found is not None
-    thread.bench.journal.put(retried(found, thread.bench.now))
+    thread.bench.journal.put(retried(thread.bench.open_finding(), thread.bench.now))
     thread.live(2 * RECALL_EVERY)
     assert thread.waiting() == 1
     thread.corrects()

@@ -6,9 +6,9 @@ import pytest
 
 from reconcilers.counters.drift import LIST_MAY_LACK_ROWS, raising
 from reconcilers.declared.tally import Sum
-from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.finding import State
 from reconcilers.words.model import Kind, Micros
-from tests.builders.counters import OF_BOB, OF_MAILBOX, OTHER, Bench, K, message, truth_of
+from tests.builders.counters import OF_BOB, OF_MAILBOX, OTHER, Bench, K, message
 from tests.builders.rows import DELAY, LONG_AGO, MAILBOX, NOW
 from tests.property.mail import time_uuid
 
@@ -18,7 +18,7 @@ def old() -> Bench:
     """Three messages, long ago, all counted; the row of one was lost, and nobody remembers it."""
     bench = Bench()
     lost = message(3)
-    bench.tables.truths[lost.messageid] = [truth_of(MAILBOX, lost)]
+    bench.tables.set_truth(lost)
     bench.set_counter(count=3, unseen=2)
     bench.set_quota(count=3, size=300)
     bench.lineage.watch_from(LONG_AGO)
@@ -26,21 +26,14 @@ def old() -> Bench:
     return bench
 
 
-def of_mailbox(bench: Bench) -> Finding:
-    found = bench.finding()
-    assert found is not None
-    return found
-
-
 def test_a_counter_that_counts_what_the_list_lacks_is_not_lowered(old: Bench) -> None:
     old.look(3 * K)
     assert old.tables.added == []
     for subject in (OF_MAILBOX, OF_BOB):
-        found = old.finding(subject)
-        assert found is not None
+        found = old.open_finding(subject)
         assert (found.kind, found.state) == (Kind.COUNTER_DRIFT, State.HELD)
         assert found.waits == LIST_MAY_LACK_ROWS
-    assert "count 3 should be 2" in of_mailbox(old).sentence
+    assert "count 3 should be 2" in old.open_finding().sentence
 
 
 def test_it_is_told_once(old: Bench) -> None:
@@ -73,9 +66,13 @@ def test_after_a_sweep_that_found_the_row_nothing_is_added(old: Bench) -> None:
     assert old.finding() is None
 
 
-def test_a_mark_from_before_memory_began_anew_does_not_count(old: Bench) -> None:
+@pytest.mark.parametrize("watched", [True, False], ids=["memory began anew", "nobody watches"])
+def test_a_mark_from_before_memory_ended_does_not_count(old: Bench, watched: bool) -> None:
     old.lineage.mark_swept(old.now, LONG_AGO)
-    old.lineage.watch_from(old.now + 1)
+    if watched:
+        old.lineage.watch_from(old.now + 1)
+    else:
+        old.lineage.stop_watching()
     old.look(K)
     assert old.tables.added == []
 
@@ -92,7 +89,7 @@ def test_of_two_sums_the_one_that_is_too_low_is_raised_and_the_other_held(old: B
     assert [each.deltas for each in old.tables.added] == [{Sum.UNSEEN: 1}]
     old.look(2 * K)
     assert old.counter() == (3, 1)
-    assert of_mailbox(old).waits == LIST_MAY_LACK_ROWS
+    assert old.open_finding().waits == LIST_MAY_LACK_ROWS
 
 
 @pytest.mark.parametrize("born", [LONG_AGO - DELAY, LONG_AGO + DELAY // 2])
@@ -109,19 +106,11 @@ def test_a_mailbox_that_was_made_while_we_watched_is_whole() -> None:
     assert not bench.correcting.whole([mailbox, OTHER])
 
 
-def test_nothing_is_whole_while_nobody_watches(old: Bench) -> None:
-    old.lineage.stop_watching()
-    old.look(K)
-    assert old.tables.added == []
-
-
 def test_an_observer_says_why_it_would_be_held() -> None:
-    bench = Bench(observe=True)
-    bench.set_counter(count=3, unseen=1)
+    bench = Bench(observe=True).with_wrong_counter()
     bench.lineage.watch_from(NOW)
-    bench.expect(OF_MAILBOX)
     bench.look(K)
-    found = of_mailbox(bench)
+    found = bench.open_finding()
     assert found.state is State.OBSERVED
     assert found.told.endswith(f"would be held: {LIST_MAY_LACK_ROWS}")
 

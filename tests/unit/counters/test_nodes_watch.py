@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.nodes import NodesWatch
+from tests.builders.failing import unreachable
 
 PAUSE = 600.0
 
@@ -17,26 +16,16 @@ class Cluster:
     """Which nodes are down, and which hold hints; seconds pass by hand."""
 
     def __init__(self) -> None:
-        self.away: list[str] = []
+        self.down: list[str] = []
         self.hints: list[str] = []
         self.now = 0.0
-        self.unreachable = False
-        self.watch = NodesWatch(Nodes(self), pause=PAUSE, clock=lambda: self.now)
-
-
-@dataclass
-class Nodes:
-    """A cluster's nodes as the watch asks them."""
-
-    cluster: Cluster
+        self.watch = NodesWatch(self, pause=PAUSE, clock=lambda: self.now)
 
     def away(self) -> list[str]:
-        return self.cluster.away
+        return self.down
 
     def with_hints(self) -> list[str]:
-        if self.cluster.unreachable:
-            raise Unreachable("no host answered")
-        return self.cluster.hints
+        return self.hints
 
 
 @pytest.fixture
@@ -49,7 +38,7 @@ def test_all_is_well_without_a_sign_to_the_contrary(cluster: Cluster) -> None:
 
 
 def test_a_node_that_is_down_is_named(cluster: Cluster) -> None:
-    cluster.away = ["10.0.0.2", "10.0.0.3"]
+    cluster.down = ["10.0.0.2", "10.0.0.3"]
     told = cluster.watch.trouble()
     assert told == Waiting(Wait.NODE_AWAY, "node 10.0.0.2, 10.0.0.3 is down")
 
@@ -59,7 +48,7 @@ def test_hints_that_wait_are_told(cluster: Cluster) -> None:
     assert str(cluster.watch.trouble()) == "hints are pending on node 10.0.0.1"
 
 
-@pytest.mark.parametrize("sign", ["away", "hints"])
+@pytest.mark.parametrize("sign", ["down", "hints"])
 def test_some_time_has_to_pass_after_an_outage(cluster: Cluster, sign: str) -> None:
     setattr(cluster, sign, ["10.0.0.2"])
     cluster.watch.trouble()
@@ -79,7 +68,9 @@ def test_the_time_counts_from_the_last_sign(cluster: Cluster) -> None:
         assert cluster.watch.trouble() is not None
 
 
-def test_who_cannot_be_asked_is_not_taken_for_well(cluster: Cluster) -> None:
-    cluster.unreachable = True
+def test_who_cannot_be_asked_is_not_taken_for_well(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "with_hints", unreachable)
     with pytest.raises(Unreachable):
         cluster.watch.trouble()

@@ -22,8 +22,9 @@ from reconcilers.rows.finding import AND, Finding, State
 from reconcilers.words.errors import ReadFailed
 from reconcilers.words.model import KeyValue, Kind, Row, Slot
 from streaming.counters.open_messages import MOST
-from tests.builders.counters import OF_BOB, OF_MAILBOX, OTHER, Bench, K, message, truth_of
-from tests.builders.rows import MAILBOX, NOW
+from tests.builders.counters import OF_BOB, OF_MAILBOX, OTHER, Bench, K, message
+from tests.builders.found import finding_at
+from tests.builders.rows import MAILBOX
 
 REPAIRS = (Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW)
 REPORTED = (
@@ -40,17 +41,8 @@ REPORTED = (
 
 
 def finding(kind: Kind, state: State, uid: int = 3, *, accepted: bool = False) -> Finding:
-    return Finding(
-        family="message",
-        projection="messages",
-        slot=Slot(MAILBOX, uid),
-        source=str(message(uid).messageid),
-        kind=kind,
-        state=state,
-        sentence="",
-        found_at=NOW,
-        accepted=accepted,
-    )
+    source = str(message(uid).messageid)
+    return finding_at(uid, kind, state, source=source, accepted=accepted)
 
 
 def opened(kind: Kind, standing: Standing, uid: int = 3) -> OpenMessage:
@@ -108,7 +100,7 @@ def test_a_finding_names_every_message_that_may_claim_its_uid() -> None:
 
 
 def test_a_finding_of_something_else_is_no_message() -> None:
-    whole = Finding("message", "messages", Slot(), None, Kind.TABLE_REFUSES, State.HELD, "", NOW)
+    whole = finding_at(Slot(), Kind.TABLE_REFUSES, State.HELD)
     assert open_message(whole) is None
 
 
@@ -191,7 +183,7 @@ def bench(listed: Sequence[Listed] = (), true: Sequence[Listed] = ()) -> Bench:
     for each in listed:
         made.tables.truths.pop(each.messageid)
     for each in true:
-        made.tables.truths[each.messageid] = [truth_of(MAILBOX, each)]
+        made.tables.set_truth(each)
     made.remember(MAILBOX, message(3))
     return made
 
@@ -271,7 +263,7 @@ def test_a_repair_that_is_held_counts_as_the_truth_has_it(
 def test_two_messages_that_claim_one_uid_do_not_hold_up_the_counters() -> None:
     made = bench([message(3)], [message(3)])
     other = Listed(3, UUID(int=99, version=1), seen=True, size=7)
-    made.tables.truths[other.messageid] = [truth_of(MAILBOX, other)]
+    made.tables.set_truth(other)
     made.remember(MAILBOX, other)
     claimed = here(Kind.DUPLICATE_UID)
     made.come(open_messages=claimed)
@@ -287,9 +279,7 @@ def test_another_difference_without_a_finding_comes_first() -> None:
     stores(made, 6, 5)
     made.look(K, open_messages=here(Kind.EXTRA_ROW, Standing.DECIDED))
     assert made.tables.added == []
-    found = made.finding()
-    assert found is not None
-    assert "1 messages" in found.told
+    assert "1 messages" in made.open_finding().told
 
 
 def test_with_very_many_of_them_it_waits() -> None:
@@ -302,9 +292,7 @@ def test_with_very_many_of_them_it_waits() -> None:
     made.come(open_messages=many)
     stores(made, 6, 5)
     made.look(K, open_messages=many)
-    found = made.finding()
-    assert found is not None
-    assert found.told.endswith(f"{MOST + 1} messages there have open findings")
+    assert made.open_finding().told.endswith(f"{MOST + 1} messages there have open findings")
 
 
 BEING_REPAIRED = [opened(Kind.DIFFERING_CELLS, Standing.BEING_REPAIRED, uid=1)]

@@ -2,123 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
-from reconcilers.counters.open_message import NO_MARGIN, Margin
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
-from reconcilers.declared.tally import Sum, Sums, Tally
+from reconcilers.declared.tally import Sum
 from reconcilers.declared.writes import AddToCounter
 from reconcilers.rows.finding import Finding, State
-from reconcilers.words.errors import Deferred, Refused
+from reconcilers.words.errors import Refused
 from reconcilers.words.key import WHOLE_TABLE
-from reconcilers.words.model import Kind, Micros
-from streaming.counters.correct import Conclusion, Corrector
-from streaming.counters.count import MailboxCounter
-from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
-from streaming.counters.counter_row import CounterRow
-from streaming.steps.parking import Parking
-from tests.builders.counter_breakers import correction_breaker
-from tests.builders.permits import nothing_paused
-from tests.builders.rows import NOW, SECOND
-from tests.fakes.checkpoints.memory import MemoryJournal
-from tests.fakes.checkpoints.tallies import MemoryRounds
+from reconcilers.words.model import Kind
+from streaming.counters.correct import Conclusion
+from tests.builders.counters import AGAIN, BOB, OF_MAILBOX, Bench, message
 
-AGAIN = 600 * SECOND
-MAILBOXES = tuple(UUID(int=number) for number in (1, 2, 3))
-TRUE: Sums = {Sum.COUNT: 2, Sum.UNSEEN: 1, Sum.SIZE: 100}
-WRONG: Sums = {Sum.COUNT: 3, Sum.UNSEEN: 0}
+MAILBOXES = tuple(UUID(int=number, version=1) for number in (1, 2, 3))
 
 
-@dataclass
-class Counters:
-    """Each mailbox's count is too high by three."""
+class Desk(Bench):
+    """The counter of each mailbox is too high by three; its table may refuse writes."""
 
     refusing: bool = True
-    asked: list[UUID | str] = field(default_factory=list)
-    added: dict[UUID | str, int] = field(default_factory=dict)
 
-    def stored(self, tally: Tally, key: UUID | str) -> Sums:
-        return {Sum.COUNT: 5 + self.added.get(key, 0), Sum.UNSEEN: 1}
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.asked: list[UUID] = []
+        self.sends = self.tables.add
+        self.tables.add = self.asks  # type: ignore[method-assign]
+        for mailbox in MAILBOXES:
+            self.tables.give(mailbox, BOB)
+            self.tables.hold(mailbox, message(1), message(2, seen=True))
+            self.tables.rows[MAILBOX_COUNTERS.name, mailbox] = {Sum.COUNT: 5, Sum.UNSEEN: 1}
 
-    def add(self, write: AddToCounter) -> None:
+    def asks(self, write: AddToCounter) -> None:
+        assert isinstance(write.key, UUID)
         self.asked.append(write.key)
         if self.refusing:
             raise Refused("no MODIFY permission")
-        self.added[write.key] = write.deltas[Sum.COUNT]
+        self.sends(write)
 
-
-class NothingOpen:
-    """No message has an open finding."""
-
-    def margin(self, mailboxids: Collection[UUID]) -> Margin:
-        return NO_MARGIN
-
-
-class Right:
-    """What it should be."""
-
-    open = NothingOpen()
-
-    def anew(self, mailboxids: Collection[UUID]) -> Sums:
-        return TRUE
-
-
-@dataclass
-class Desk:
-    """Corrections with everything around them in memory."""
-
-    now: Micros = NOW
-    tables: Counters = field(default_factory=Counters)
-    rounds: MemoryRounds = field(default_factory=MemoryRounds)
-    told: list[tuple[Kind, State]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.journal = MemoryJournal(lambda: self.now)
-        self.parking = Parking(MAILBOX_TALLY, self.journal, lambda: self.now)
-        limits = CorrectionLimits(
-            attempts=3, most=dict.fromkeys(Sum, 100), again=AGAIN, prompt=SECOND
-        )
-        self.open = CounterFindings(
-            journal=self.journal,
-            parking={MAILBOX_TALLY.name: self.parking},
-            clock=lambda: self.now,
-            limits=limits,
-            told=lambda finding, end: self.told.append((finding.kind, end or finding.state)),
-        )
-        self.correcting = Corrector(
-            findings=self.open,
-            tables=self.tables,
-            counting=cast(MailboxCounter, Right()),
-            rounds=self.rounds,
-            clock=lambda: self.now,
-            limits=limits,
-            breaker=correction_breaker(self.journal, lambda: self.now),
-            trouble=lambda: None,
-            pauses=nothing_paused,
-            steady=lambda: self.now / 1e6,
-            whole=lambda _: True,
-        )
-
-    def correct(self, mailbox: UUID) -> None:
-        """As the watch does: what waits for its table is left alone, else it is told."""
-        subject = CounterRow(MAILBOX_TALLY.name, MAILBOX_COUNTERS, mailbox)
-        if self.open.waits_for_table(subject):
-            return
-        round_ = self.rounds.current(MAILBOX_COUNTERS.name, str(mailbox))
-        try:
-            looked = Conclusion(frozenset({mailbox}), round_, {Sum.COUNT: WRONG[Sum.COUNT]})
-            self.correcting.correct(subject, looked, None)
-        except Deferred as why:
-            self.open.defer(subject, why.waiting)
+    def correct(self, *mailboxes: UUID) -> None:
+        """As the watch does: what waits for its table is left alone."""
+        for mailbox in mailboxes:
+            counter = replace(OF_MAILBOX, key=mailbox)
+            if not self.findings.waits_for_table(counter):
+                round_ = self.rounds.current(MAILBOX_COUNTERS.name, str(mailbox))
+                looked = Conclusion(frozenset({mailbox}), round_, {Sum.COUNT: 3})
+                self.correcting.correct(counter, looked, None)
 
     @property
-    def findings(self) -> list[Finding]:
+    def open_ones(self) -> list[Finding]:
         return list(self.journal.open_findings(MAILBOX_TALLY))
 
 
@@ -128,55 +63,50 @@ def desk() -> Desk:
 
 
 def test_one_finding_stands_for_every_mailbox(desk: Desk) -> None:
-    for mailbox in MAILBOXES:
-        desk.correct(mailbox)
-    (parked,) = desk.findings
+    desk.correct(*MAILBOXES)
+    (parked,) = desk.open_ones
     assert (parked.slot, parked.kind) == (WHOLE_TABLE, Kind.TABLE_REFUSES)
     assert "table mailboxcounters refuses writes" in parked.sentence
-    assert desk.told.count((Kind.TABLE_REFUSES, State.REPORTED)) == 1
+    told = [(each.kind, end or each.state) for each, end in desk.told]
+    assert told.count((Kind.TABLE_REFUSES, State.REPORTED)) == 1
 
 
 def test_it_is_left_alone_for_a_time_each_time(desk: Desk) -> None:
-    desk.correct(MAILBOXES[0])
-    for mailbox in MAILBOXES:
-        desk.correct(mailbox)
-    assert desk.tables.asked == [MAILBOXES[0]]
+    desk.correct(MAILBOXES[0], *MAILBOXES)
+    assert desk.asked == [MAILBOXES[0]]
     for mailbox in MAILBOXES[1:]:
         desk.now += AGAIN + 1
-        for each in (mailbox, *MAILBOXES):
-            desk.correct(each)
-    assert desk.tables.asked == list(MAILBOXES)
-    assert [each.slot for each in desk.findings] == [WHOLE_TABLE]
+        desk.correct(mailbox, *MAILBOXES)
+    assert desk.asked == list(MAILBOXES)
+    assert [each.slot for each in desk.open_ones] == [WHOLE_TABLE]
 
 
 def test_a_process_that_starts_later_leaves_it_alone_too(desk: Desk) -> None:
     desk.correct(MAILBOXES[0])
-    later = Parking(MAILBOX_TALLY, desk.journal, lambda: desk.now)
-    desk.open.parking = {MAILBOX_TALLY.name: later}
-    desk.open.recall()
-    for mailbox in MAILBOXES:
-        desk.correct(mailbox)
-    assert desk.tables.asked == [MAILBOXES[0]]
+    desk.begin()
+    desk.recall()
+    desk.correct(*MAILBOXES)
+    assert desk.asked == [MAILBOXES[0]]
 
 
 def test_it_is_healed_by_the_first_delta_that_is_taken(desk: Desk) -> None:
     desk.correct(MAILBOXES[0])
-    desk.tables.refusing = False
+    desk.refusing = False
     desk.now += AGAIN + 1
-    for mailbox in MAILBOXES:
-        desk.correct(mailbox)
-    assert desk.tables.added == dict.fromkeys(MAILBOXES, -3)
-    assert (Kind.TABLE_REFUSES, State.HEALED) in desk.told
-    assert {each.state for each in desk.findings} == {State.INTENDED}
+    desk.correct(*MAILBOXES)
+    assert [each.key for each in desk.tables.added] == list(MAILBOXES)
+    assert all(each.deltas == {Sum.COUNT: -3} for each in desk.tables.added)
+    assert (Kind.TABLE_REFUSES, State.HEALED) in [(each.kind, end) for each, end in desk.told]
+    assert {each.state for each in desk.open_ones} == {State.INTENDED}
 
 
 def test_no_round_is_used_twice(desk: Desk) -> None:
     """A refused delta has used its round up: the next one has its own."""
     desk.correct(MAILBOXES[0])
-    desk.tables.refusing = False
+    desk.refusing = False
     desk.now += AGAIN + 1
     desk.correct(MAILBOXES[0])
-    (finding,) = desk.findings
+    (finding,) = desk.open_ones
     (write,) = finding.writes
     assert isinstance(write, AddToCounter)
     assert write.round == desk.rounds.current(MAILBOX_COUNTERS.name, str(MAILBOXES[0])) == 2

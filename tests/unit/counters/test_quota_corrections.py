@@ -16,44 +16,28 @@ from tests.builders.counters import A_NODE_IS_DOWN, BOB, FAMILIES, OF_BOB, OTHER
 from tests.builders.rows import MAILBOX
 
 
-def wrong_quota(bench: Bench, count: int = 3, size: int = 300) -> Bench:
-    bench.set_quota(count, size)
-    bench.expect(OF_BOB)
-    return bench
-
-
 @pytest.mark.parametrize(("count", "size"), [(103, 200), (2, 10_201), (-99, 200)])
 def test_a_large_correction_of_a_root_waits_for_a_person(count: int, size: int) -> None:
-    bench = wrong_quota(Bench(), count, size)
+    bench = Bench().with_wrong_quota(count, size)
     bench.look(2 * K)
-    found = bench.finding(OF_BOB)
-    assert found is not None
+    found = bench.open_finding(OF_BOB)
     assert (found.kind, found.state) == (Kind.LARGE_CORRECTION, State.HELD)
     assert bench.tables.added == []
 
 
-def test_what_waits_for_a_person_is_let_go_until_its_next_look() -> None:
-    bench = wrong_quota(Bench(), 200, 200)
+def test_what_waits_for_a_person_is_let_go_and_waits_through_other_reasons() -> None:
+    bench = Bench().with_wrong_quota(200, 200)
     bench.look(K)
-    found = bench.finding(OF_BOB)
-    assert found is not None
-    assert found.next_look is not None
+    assert bench.open_finding(OF_BOB).next_look is not None
     assert len(bench.watch) == 0
-
-
-def test_what_waits_for_a_person_does_so_through_other_reasons_to_wait() -> None:
-    bench = wrong_quota(Bench(), 200, 200)
-    bench.look(K)
     bench.expect(OF_BOB)
     bench.trouble = A_NODE_IS_DOWN
     bench.look(K)
-    found = bench.finding(OF_BOB)
-    assert found is not None
-    assert found.kind is Kind.LARGE_CORRECTION
+    assert bench.open_finding(OF_BOB).kind is Kind.LARGE_CORRECTION
 
 
 def test_a_small_correction_of_a_root_waits_for_nobody() -> None:
-    bench = wrong_quota(Bench(), 102, 10_200)
+    bench = Bench().with_wrong_quota(102, 10_200)
     bench.look(K)
     assert [write.deltas for write in bench.tables.added] == [{Sum.COUNT: -100, Sum.SIZE: -10_000}]
 
@@ -82,17 +66,15 @@ def test_a_quota_sums_up_all_the_mailboxes_of_its_root() -> None:
 
 
 def test_a_quota_root_whose_mailboxes_are_in_doubt_waits() -> None:
-    bench = wrong_quota(Bench())
+    bench = Bench().with_wrong_quota(size=300)
     bench.tables.paths[BOB].add(OTHER)
     bench.look(2 * K)
-    found = bench.finding(OF_BOB)
-    assert found is not None
-    assert "is in doubt" in found.told
+    assert "is in doubt" in bench.open_finding(OF_BOB).told
     assert bench.tables.added == []
 
 
 def test_the_finding_of_a_quota_row_that_is_gone_ends() -> None:
-    bench = wrong_quota(Bench())
+    bench = Bench().with_wrong_quota(size=300)
     bench.trouble = A_NODE_IS_DOWN
     bench.look(K)
     del bench.tables.rows[CURRENT_QUOTA.name, str(BOB)]
@@ -102,7 +84,7 @@ def test_the_finding_of_a_quota_row_that_is_gone_ends() -> None:
 
 
 def test_a_quota_row_that_goes_before_its_correction_is_not_made() -> None:
-    bench = wrong_quota(Bench())
+    bench = Bench().with_wrong_quota(size=300)
     bench.tables.rows[CURRENT_QUOTA.name, str(BOB)] = None
     looked = Conclusion(frozenset({MAILBOX}), 0, {Sum.COUNT: -2})
     bench.correcting.correct(OF_BOB, looked, None)

@@ -22,6 +22,7 @@ from tests.builders.counters import (
     message,
     truth_of,
 )
+from tests.builders.failing import unreachable
 from tests.builders.rows import DELAY, MAILBOX
 
 ROWS = 10
@@ -95,10 +96,6 @@ def test_after_an_error_it_goes_on_where_it_was(
     with monkeypatch.context() as broken:
         while made._first < 200:
             made.step()
-
-        def unreachable(*_: object) -> None:
-            raise Unreachable("no host answered")
-
         broken.setattr(bench.tallies, "counted_whole", unreachable)
         with pytest.raises(Unreachable):
             all_of(made)
@@ -111,7 +108,7 @@ def test_messages_that_only_lineage_knows_have_ranges_too(bench: Bench) -> None:
     bench.remember(MAILBOX, *gone)
     assert bench.recounted(MAILBOX)[Sum.COUNT] == MESSAGES
     lost = gone[-1]
-    bench.tables.truths[lost.messageid] = [truth_of(MAILBOX, lost)]
+    bench.tables.set_truth(lost)
     with pytest.raises(Deferred, match=f"UID {lost.uid} among them"):
         bench.recounted(MAILBOX)
 
@@ -134,7 +131,7 @@ def test_a_truth_row_in_another_range_that_nobody_lists_is_a_difference(
         ]
         with pytest.raises(Deferred, match=f"UID {uid} among them"):
             bench.recounted(MAILBOX)
-        bench.tables.truths[each.messageid] = [truth_of(MAILBOX, each)]
+        bench.tables.set_truth(each)
 
 
 def test_a_copy_in_another_range_counts_twice(bench: Bench) -> None:
@@ -187,8 +184,7 @@ def until_counted(bench: Bench) -> int:
 
 def wrong_large(bench: Bench) -> Bench:
     """Two looks have shown that the counter is one too high; the third counts everything."""
-    bench.set_counter(count=MESSAGES + 1, unseen=MESSAGES)
-    bench.expect(OF_MAILBOX)
+    bench.with_wrong_counter(count=MESSAGES + 1, unseen=MESSAGES)
     for _ in range(K - 1):
         until_counted(bench)
         bench.come()
@@ -258,11 +254,9 @@ def test_where_it_differs_from_the_truth_it_ends(bench: Bench) -> None:
     wrong_large(bench)
     bench.work()
     each = message(3 * MESSAGES)
-    bench.tables.truths[each.messageid] = [truth_of(MAILBOX, each, flagseen=True)]
+    bench.tables.set_truth(each, flagseen=True)
     until_counted(bench)
-    found = bench.finding()
-    assert found is not None
-    assert "differ from the truth" in found.told
+    assert "differ from the truth" in bench.open_finding().told
     assert bench.tables.added == []
 
 

@@ -99,14 +99,6 @@ def test_a_mailbox_that_does_not_exist_is_let_alone(wrong: Bench) -> None:
 # --- looks ----------------------------------------------------------------------------------------
 
 
-def test_a_look_waits_until_what_was_under_way_has_come_out(wrong: Bench) -> None:
-    wrong.work()
-    wrong.watch.take(BatchSummary(proven={NODE: 1}))
-    assert wrong.watch.ready() == []
-    wrong.watch.take(BatchSummary(proven={NODE: 2}))
-    assert len(wrong.watch.ready()) == 1
-
-
 def test_a_look_waits_however_long_it_takes(wrong: Bench) -> None:
     wrong.work()
     for _ in range(100):
@@ -168,8 +160,7 @@ def test_changes_that_come_out_meanwhile_widen_the_interval(wrong: Bench) -> Non
 def test_a_quota_is_unsure_while_any_of_its_mailboxes_changes() -> None:
     bench = Bench()
     bench.tables.give(OTHER, BOB)
-    bench.set_quota(count=3, size=200)
-    bench.expect(OF_BOB)
+    bench.with_wrong_quota()
     bench.look(changes={OTHER: 1})
     assert bench.counts == {"unsure": 1}
 
@@ -214,9 +205,7 @@ def test_a_doubt_of_a_moment_is_not_told_and_one_that_stays_is(bench: Bench) -> 
     assert bench.finding(OF_BOB) is None
     bench.now += DELAY
     bench.work()
-    found = bench.finding(OF_BOB)
-    assert found is not None
-    assert str(OTHER) in found.told
+    assert str(OTHER) in bench.open_finding(OF_BOB).told
     assert bench.counts["in doubt"] == 2
 
 
@@ -265,9 +254,7 @@ def test_a_round_that_somebody_else_claims_first_is_not_sent(
 
 
 def test_looks_of_other_mailboxes_do_not_count_for_a_quota() -> None:
-    bench = Bench()
-    bench.set_quota(count=3, size=300)
-    bench.expect(OF_BOB)
+    bench = Bench().with_wrong_quota(count=3, size=300)
     bench.look(K - 1)
     bench.tables.give(OTHER, BOB)
     bench.look()
@@ -275,9 +262,7 @@ def test_looks_of_other_mailboxes_do_not_count_for_a_quota() -> None:
 
 
 def test_a_corrected_counter_is_looked_at_one_delay_later_and_verified(wrong: Bench) -> None:
-    wrong.look(K - 1)
-    wrong.work()
-    wrong.come()
+    wrong.look_all_but_the_judgement()
     wrong.work()
     assert wrong.watch.ready() == []
     assert wrong.states() == [State.INTENDED]
@@ -288,9 +273,7 @@ def test_a_corrected_counter_is_looked_at_one_delay_later_and_verified(wrong: Be
 
 
 def test_a_mailbox_deleted_before_its_correction_gets_none(wrong: Bench) -> None:
-    wrong.look(K - 1)
-    wrong.work()
-    wrong.come()
+    wrong.look_all_but_the_judgement()
     wrong.tables.give(MAILBOX, None)
     wrong.work()
     assert wrong.tables.added == []
@@ -300,9 +283,7 @@ def test_a_mailbox_deleted_before_its_correction_gets_none(wrong: Bench) -> None
 
 
 def test_a_counter_that_somebody_else_has_corrected_meanwhile_is_let_be(wrong: Bench) -> None:
-    wrong.look(K - 1)
-    wrong.work()
-    wrong.come()
+    wrong.look_all_but_the_judgement()
     wrong.set_counter(count=2, unseen=1)
     wrong.work()
     assert wrong.tables.added == []
@@ -311,9 +292,7 @@ def test_a_counter_that_somebody_else_has_corrected_meanwhile_is_let_be(wrong: B
 def test_an_update_that_was_lost_since_the_last_look_is_seen_before_it_has_come_out(
     wrong: Bench,
 ) -> None:
-    wrong.look(K - 1)
-    wrong.work()
-    wrong.come()
+    wrong.look_all_but_the_judgement()
     three = (message(1), message(2, seen=True), message(3, seen=True))
     wrong.tables.hold(MAILBOX, *three)  # its chunk is not marked yet
     wrong.work()

@@ -18,10 +18,7 @@ STANDS = 6
 
 
 def wrong_quota() -> Bench:
-    bench = Bench(root_lag=LAG)
-    bench.set_quota(count=3, size=200)
-    bench.expect(OF_BOB)
-    return bench
+    return Bench(root_lag=LAG).with_wrong_quota()
 
 
 def test_a_quota_is_corrected_when_it_has_stood_still_for_the_lag_and_k_looks() -> None:
@@ -69,9 +66,7 @@ def test_changes_within_the_lag_count_as_under_way_though_nothing_moves() -> Non
 
 
 def test_a_mailbox_waits_for_nothing_of_that() -> None:
-    bench = Bench(root_lag=LAG)
-    bench.set_counter(count=3, unseen=1)
-    bench.expect(OF_MAILBOX)
+    bench = Bench(root_lag=LAG).with_wrong_counter()
     bench.look(K)
     assert bench.counter() == (2, 1)
 

@@ -13,6 +13,7 @@ from reconcilers.words.errors import Unreachable
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.thread import FIRST_PAUSE, LIVES, LONGEST_PAUSE, CountingThread
 from streaming.monitoring.metrics import Metrics
+from tests.builders.failing import unreachable
 
 CAME = BatchSummary()
 
@@ -81,14 +82,11 @@ def test_one_that_lived_long_begins_anew_soon() -> None:
 
 
 def test_what_cannot_be_opened_is_told_at_the_start_and_tried_again_later() -> None:
-    def refuses() -> Faulty:
-        raise Unreachable("no host")
-
     with pytest.raises(Unreachable):
-        CountingThread(refuses, Metrics(CollectorRegistry()))
+        CountingThread(unreachable, Metrics(CollectorRegistry()))
     metrics, stop = Metrics(CollectorRegistry()), Pauses(3)
     counting = CountingThread(Faulty, metrics)
-    counting.build = refuses
+    counting.build = unreachable
     counting.run(stop)
     assert len(stop.taken) == 4
     assert restarts(metrics) == 1

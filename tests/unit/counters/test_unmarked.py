@@ -13,6 +13,7 @@ from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Micros
 from streaming.counters.unmarked import MOST_DOUBTS, LossRules, WatchedTallies
 from tests.builders.counters import Bench, CanariesByHand, message
+from tests.builders.failing import unreachable
 from tests.builders.rows import DELAY, MAILBOX, NOW
 from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.checkpoints.tallies import MemoryTallies
@@ -130,11 +131,7 @@ def test_what_expires_has_time_to_be_marked(desk: Desk) -> None:
 
 def test_a_loss_that_could_not_be_told_ends_no_memory_untold(desk: Desk) -> None:
     """It is told first: once nobody watches, nobody would tell it any more."""
-
-    def silent(_why: str) -> None:
-        raise Unreachable("no host answered")
-
-    desk.tallies.lost = silent
+    desk.tallies.lost = unreachable
     desk.count(chunk0=TWO)
     with suppress(Unreachable):
         desk.wait()
@@ -151,11 +148,14 @@ def test_what_was_lost_before_memory_began_does_not_end_it_again(desk: Desk) -> 
     assert not desk.ended()
 
 
-def test_a_mark_that_clocks_may_have_put_before_the_count_is_a_mark(desk: Desk) -> None:
-    desk.kept.mark({MAILBOX: [0]}, desk.now - HOUR - SLACK)
+@pytest.mark.parametrize(("earlier", "ends"), [(0, False), (1, True)], ids=["is one", "is none"])
+def test_a_mark_that_clocks_may_have_put_before_the_count_is_a_mark(
+    desk: Desk, earlier: int, ends: bool
+) -> None:
+    desk.kept.mark({MAILBOX: [0]}, desk.now - HOUR - SLACK - earlier)
     desk.count(chunk0=TWO)
     desk.wait()
-    assert not desk.ended()
+    assert desk.ended() is ends
 
 
 def test_what_was_counted_after_a_whole_count_began_may_be_newer_and_proves_nothing(
@@ -170,13 +170,6 @@ def test_what_was_counted_after_a_whole_count_began_may_be_newer_and_proves_noth
     desk.tallies.counted_whole(MAILBOX, {0: ONE, 3: ONE}, began)
     desk.wait()
     assert not desk.ended()
-
-
-def test_an_older_mark_is_none(desk: Desk) -> None:
-    desk.kept.mark({MAILBOX: [0]}, desk.now - HOUR - SLACK - 1)
-    desk.count(chunk0=TWO)
-    desk.wait()
-    assert desk.ended()
 
 
 def test_where_nodes_have_changed_since_nothing_is_proven(desk: Desk) -> None:
@@ -199,10 +192,6 @@ def test_without_canaries_nothing_is_proven(desk: Desk) -> None:
 
 def test_what_cannot_be_asked_is_asked_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.count(chunk0=TWO)
-
-    def unreachable(_: object) -> None:
-        raise Unreachable("no host answered")
-
     with monkeypatch.context() as broken:
         broken.setattr(desk.kept, "of_mailbox", unreachable)
         desk.wait()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -30,8 +31,9 @@ from streaming.pipeline.pause_report import PauseReport
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.pauses import PauseWatch
+from tests.builders.found import suspect_at
 from tests.builders.rows import FAMILY as ONE_PROJECTION
-from tests.builders.rows import MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND
+from tests.builders.rows import MESSAGE_ID, NOW, PROJECTION, SECOND
 from tests.fakes.checkpoints.lease import MemoryLease
 from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.fakes.checkpoints.pauses import MemoryPauses
@@ -55,11 +57,8 @@ def suspects(
     projection: str = PROJECTION.name,
     again: bool = False,
 ) -> list[Suspect]:
-    ids = frozenset({MESSAGE_ID})
-    return [
-        Suspect(Slot(MAILBOX, uid), ids, kind, projection, looked_again=again)
-        for uid in range(1, number + 1)
-    ]
+    changes: dict[str, Any] = {"projection": projection, "looked_again": again}
+    return [suspect_at(uid, kind, [MESSAGE_ID], **changes) for uid in range(1, number + 1)]
 
 
 def look(*found: list[Suspect], examined: int = 10, fast: int = 0) -> BatchLook:
@@ -124,76 +123,53 @@ class Desk:
 
 
 FEW = look(suspects(MOST))
+Case = tuple[BatchLook, Waiting | None, str | None, str | None]
+
+
+def case(
+    batch: BatchLook,
+    trouble: Waiting | None = None,
+    repairs: str | None = None,
+    removals: str | None = None,
+) -> Case:
+    """A batch, what is wrong with clocks; why no repair, why no removal."""
+    return batch, trouble, repairs, removals
+
+
+def orphans(number: int, projection: str = PROJECTION.name, again: bool = False) -> list[Suspect]:
+    return suspects(number, Kind.EXTRA_ROW, projection, again)
+
+
+ONE_MORE, ONE_ORPHAN_MORE = MOST + 1, MOST_REMOVALS + 1
 TABLE = {
-    # the batch, what is wrong with clocks; why no repair, why no removal
-    "nothing found": (look(), None, None, None),
-    "as many suspects as a minute may have": (FEW, None, None, None),
-    "one more": (look(suspects(MOST + 1)), None, TOO_MANY, None),
-    "as many removals": (look(suspects(MOST_REMOVALS, Kind.EXTRA_ROW)), None, None, None),
-    "one removal more": (
-        look(suspects(MOST_REMOVALS + 1, Kind.EXTRA_ROW)),
-        None,
-        None,
-        REMOVALS,
+    "nothing found": case(look()),
+    "as many suspects as a minute may have": case(FEW),
+    "one more": case(look(suspects(ONE_MORE)), repairs=TOO_MANY),
+    "as many removals": case(look(orphans(MOST_REMOVALS))),
+    "one removal more": case(look(orphans(ONE_ORPHAN_MORE)), removals=REMOVALS),
+    "too many of both": case(look(suspects(2), orphans(4)), repairs=TOO_MANY, removals=REMOVALS),
+    "what comes back is about to be written: it counts": case(
+        look(suspects(ONE_MORE, again=True)), repairs=TOO_MANY
     ),
-    "too many of both": (
-        look(suspects(2), suspects(4, Kind.EXTRA_ROW)),
-        None,
-        TOO_MANY,
-        REMOVALS,
+    "removals that come back count as such": case(
+        look(orphans(ONE_ORPHAN_MORE, again=True)), removals=REMOVALS
     ),
-    "what comes back is about to be written: it counts": (
-        look(suspects(MOST + 1, again=True)),
-        None,
-        TOO_MANY,
-        None,
+    "a probe that agrees is no suspect": case(look(suspects(100, None))),
+    "a row of an index is no mail: its removal is a repair like any": case(
+        look(orphans(MOST, DELETED_UIDS.name))
     ),
-    "removals that come back count as such": (
-        look(suspects(MOST_REMOVALS + 1, Kind.EXTRA_ROW, again=True)),
-        None,
-        None,
-        REMOVALS,
+    "but it is a suspect": case(look(orphans(ONE_MORE, DELETED_UIDS.name)), repairs=TOO_MANY),
+    "a clock that differs": case(FEW, TROUBLE, CLOCK),
+    "a clock that differs is told before the breaker": case(
+        look(suspects(ONE_MORE)), TROUBLE, CLOCK
     ),
-    "a probe that agrees is no suspect": (look(suspects(100, None)), None, None, None),
-    "a row of an index is no mail: its removal is a repair like any": (
-        look(suspects(MOST, Kind.EXTRA_ROW, DELETED_UIDS.name)),
-        None,
-        None,
-        None,
-    ),
-    "but it is a suspect": (
-        look(suspects(MOST + 1, Kind.EXTRA_ROW, DELETED_UIDS.name)),
-        None,
-        TOO_MANY,
-        None,
-    ),
-    "a clock that differs": (FEW, TROUBLE, CLOCK, None),
-    "a clock that differs is told before the breaker": (
-        look(suspects(MOST + 1)),
-        TROUBLE,
-        CLOCK,
-        None,
-    ),
-    "a clock that differs is told before fast writers": (look(fast=FEW_KEYS), TROUBLE, CLOCK, None),
-    "fast writers of some keys": (look(fast=FEW_KEYS - 1), None, None, None),
-    "fast writers of more": (look(fast=FEW_KEYS), None, FAST, None),
-    "fast writers of less than one key in a hundred": (
-        look(examined=3_100, fast=30),
-        None,
-        None,
-        None,
-    ),
-    "fast writers of one key in a hundred": (
-        look(examined=3_099, fast=30),
-        None,
-        MANY_FAST,
-        None,
-    ),
-    "fast writers are told before the breaker": (
-        look(suspects(MOST + 1), fast=FEW_KEYS),
-        None,
-        FAST,
-        None,
+    "a clock that differs is told before fast writers": case(look(fast=FEW_KEYS), TROUBLE, CLOCK),
+    "fast writers of some keys": case(look(fast=FEW_KEYS - 1)),
+    "fast writers of more": case(look(fast=FEW_KEYS), repairs=FAST),
+    "fast writers of less than one key in a hundred": case(look(examined=3_100, fast=30)),
+    "fast writers of one key in a hundred": case(look(examined=3_099, fast=30), repairs=MANY_FAST),
+    "fast writers are told before the breaker": case(
+        look(suspects(ONE_MORE), fast=FEW_KEYS), repairs=FAST
     ),
 }
 
@@ -356,8 +332,7 @@ def test_what_is_outside_a_pilot_counts_for_no_breaker() -> None:
     assert desk.reasons(look(suspects(MOST + 1))) == (None, None)
     assert desk.control.paused_because() is None
     inside = [
-        Suspect(Slot(OTHER_MAILBOX, each.slot.key[1]), each.sources, each.kind, each.projection)
-        for each in suspects(MOST + 1)
+        replace(each, slot=Slot(OTHER_MAILBOX, each.slot.key[1])) for each in suspects(MOST + 1)
     ]
     assert desk.reasons(look(inside), NOW + SECOND) == (TOO_MANY, None)
 

@@ -19,10 +19,10 @@ from reconcilers.limits.ceiling import MINUTE
 from reconcilers.limits.gate import Admission
 from reconcilers.rows.finding import State
 from reconcilers.rows.refusal import OBSERVED, Refusal, refusal
-from reconcilers.words.model import Difference, Kind, Repair, Slot, Suspect
+from reconcilers.words.model import Difference, Kind, Repair, Suspect
 from reconcilers.words.waiting import Wait, Waiting
+from tests.builders.found import suspect_at
 from tests.builders.indexes import DELETED, INDEXED, LISTS
-from tests.builders.rows import MAILBOX
 
 LIMITS = BreakerLimits()
 
@@ -46,34 +46,26 @@ def test_the_defaults_are_those_of_the_design() -> None:
     assert BreakerLimits(1000, 0.05, 100, 0.01, 1000) == LIMITS
 
 
-def test_a_quiet_minute_opens_nothing() -> None:
-    assert not opened(after(count()))
+MINUTES = {
+    # keys, suspects and removals of a minute; what opens
+    "a quiet one": (100, 0, 0, set()),
+    "as many suspects as it may have": (10**6, 1000, 0, set()),
+    "one more": (10**6, 1001, 0, {Breaker.REPAIRS}),
+    "far more": (10**6, 5000, 0, {Breaker.REPAIRS}),
+    "as many removals, of which it may have fewer": (10**6, 100, 100, set()),
+    "one removal more": (10**6, 101, 101, {Breaker.REMOVALS}),
+    "as large a share of suspects as it may have": (1000, 50, 0, set()),
+    "a larger one": (1000, 51, 0, {Breaker.REPAIRS}),
+    "as large a share of removals": (1000, 10, 10, set()),
+    "a larger one of removals": (1000, 11, 11, {Breaker.REMOVALS}),
+    "a share of few keys": (999, 999, 100, set()),
+}
 
 
-@pytest.mark.parametrize(("suspects", "expected"), [(1000, set()), (1001, {Breaker.REPAIRS})])
-def test_suspects_a_minute(suspects: int, expected: set[Breaker]) -> None:
-    assert opened(after(count(keys=10**6, suspects=suspects))) == expected
-
-
-@pytest.mark.parametrize(("removals", "expected"), [(100, set()), (101, {Breaker.REMOVALS})])
-def test_removals_a_minute_have_their_own_lower_limit(
-    removals: int, expected: set[Breaker]
-) -> None:
-    assert opened(after(count(keys=10**6, suspects=removals, removals=removals))) == expected
-
-
-@pytest.mark.parametrize(("suspects", "expected"), [(50, set()), (51, {Breaker.REPAIRS})])
-def test_the_share_of_suspects(suspects: int, expected: set[Breaker]) -> None:
-    assert opened(after(count(keys=1000, suspects=suspects))) == expected
-
-
-@pytest.mark.parametrize(("removals", "expected"), [(10, set()), (11, {Breaker.REMOVALS})])
-def test_the_share_of_removals(removals: int, expected: set[Breaker]) -> None:
-    assert opened(after(count(keys=1000, suspects=removals, removals=removals))) == expected
-
-
-def test_a_share_of_few_keys_says_nothing() -> None:
-    assert not opened(after(count(keys=999, suspects=999, removals=100)))
+@pytest.mark.parametrize("case", MINUTES)
+def test_what_a_minute_opens(case: str) -> None:
+    keys, suspects, removals, expected = MINUTES[case]
+    assert opened(after(count(MINUTE, keys, suspects, removals))) == expected
 
 
 def test_a_minute_is_counted_over_its_batches() -> None:
@@ -86,10 +78,6 @@ def test_what_is_older_than_a_minute_is_forgotten() -> None:
     early = count(at=0, suspects=900, keys=10**6)
     assert opened(after(early, count(at=MINUTE - 1, suspects=900, keys=10**6)))
     assert not opened(after(early, count(at=MINUTE, suspects=900, keys=10**6)))
-
-
-def test_the_batch_that_goes_over_the_limit_is_decided_by_it() -> None:
-    assert opened(after(count(suspects=5000, keys=10**6))) == {Breaker.REPAIRS}
 
 
 def test_it_never_closes_by_itself_and_keeps_its_first_reason() -> None:
@@ -129,7 +117,7 @@ def test_each_batch_counts_as_what_it_found_itself() -> None:
 
 
 def suspect(kind: Kind | None, projection: Projection = LISTS, *, again: str = "") -> Suspect:
-    return Suspect(Slot(MAILBOX, 7), frozenset(), kind, projection.name, looked_again=bool(again))
+    return suspect_at(7, kind, projection=projection.name, looked_again=bool(again))
 
 
 @pytest.mark.parametrize(
@@ -276,13 +264,7 @@ REFUSALS = [
     (PAUSED, REMOVAL, LISTS, "emptied", held(REMOVAL, CLOCKS)),
     (PAUSED, REMOVAL, DELETED, "emptied", held(REMOVAL, CLOCKS)),
     (NO_REMOVALS, ADDITION, LISTS, "has truth", None),
-    (
-        NO_REMOVALS,
-        REMOVAL,
-        LISTS,
-        "emptied",
-        held(REMOVAL, MANY),
-    ),
+    (NO_REMOVALS, REMOVAL, LISTS, "emptied", held(REMOVAL, MANY)),
     (NO_REMOVALS, REMOVAL, DELETED, "has truth", None),
     (BOTH, REMOVAL, LISTS, "has truth", held(REMOVAL, CLOCKS)),
     (OBSERVE, ADDITION, LISTS, "has truth", Refusal(State.OBSERVED, ADDITION, OBSERVED)),
@@ -336,26 +318,20 @@ def test_what_rests_on_no_memory_does_not_wait(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize(
-    ("admission", "kind", "projection"),
+    ("admission", "kind", "projection", "rests_on_memory"),
     [
-        (OPEN, ADDITION, LISTS),
-        (OPEN, REMOVAL, DELETED),
-        (PAUSED, REMOVAL, LISTS),
-        (NO_REMOVALS, REMOVAL, LISTS),
-        (OBSERVE, REMOVAL, LISTS),
+        (OPEN, ADDITION, LISTS, False),
+        (OPEN, REMOVAL, DELETED, False),
+        (PAUSED, REMOVAL, LISTS, False),
+        (NO_REMOVALS, REMOVAL, LISTS, False),
+        (OBSERVE, REMOVAL, LISTS, False),
+        (BEHIND, REMOVAL, LISTS, True),
     ],
 )
-def test_a_mailbox_is_not_read_for_what_is_refused_or_removes_nothing(
-    admission: Admission, kind: Kind, projection: Projection
+def test_a_mailbox_is_not_read_for_what_is_refused_or_waits_or_removes_nothing(
+    admission: Admission, kind: Kind, projection: Projection, rests_on_memory: bool
 ) -> None:
     def read_whole() -> bool:
         raise AssertionError("the whole mailbox was read")
 
-    refusal(repair_of(kind), INDEXED, projection, admission, read_whole)
-
-
-def test_a_mailbox_is_not_read_for_what_waits() -> None:
-    def read_whole() -> bool:
-        raise AssertionError("the whole mailbox was read")
-
-    refusal(repair_of(REMOVAL, True), INDEXED, LISTS, BEHIND, read_whole)
+    refusal(repair_of(kind, rests_on_memory), INDEXED, projection, admission, read_whole)

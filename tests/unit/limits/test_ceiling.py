@@ -16,7 +16,7 @@ from reconcilers.limits.breakers import BreakerLimits
 from reconcilers.limits.ceiling import MINUTE, Ceiling, Written
 from reconcilers.limits.gate import Admission
 from reconcilers.rows.finding import Action, Finding, State
-from reconcilers.words.model import Kind, Micros, Slot, Suspect, Wake
+from reconcilers.words.model import Micros, Slot, Suspect, Wake
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.ceiling import WriteCeiling
@@ -26,11 +26,11 @@ from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
 from streaming.steps.permit import ABOVE, Permit
+from tests.builders.found import finding_at, suspect_at
 from tests.builders.permits import nothing_paused
 from tests.builders.rows import (
     FAMILY,
     LONG_AGO,
-    MAILBOX,
     NOW,
     PROJECTION,
     SECOND,
@@ -113,8 +113,7 @@ def message(uid: int) -> UUID:
 
 
 def suspect(uid: int) -> Suspect:
-    ids = frozenset({message(uid)})
-    return Suspect(Slot(MAILBOX, uid), ids, Kind.MISSING_ROW, PROJECTION.name, LONG_AGO)
+    return suspect_at(uid, sources=[message(uid)], oldest=LONG_AGO)
 
 
 @pytest.mark.parametrize(
@@ -182,12 +181,9 @@ class Stream:
 
 
 def held_until(slot: Slot, next_look: Micros | None) -> Finding:
-    state = State.INTENDED if next_look is None else State.HELD
-    kind, name = Kind.MISSING_ROW, PROJECTION.name
-    waits = ABOVE if state is State.HELD else None
-    return Finding(
-        FAMILY.name, name, slot, None, kind, state, "", NOW, next_look=next_look, waits=waits
-    )
+    if next_look is None:
+        return finding_at(slot)
+    return finding_at(slot, state=State.HELD, next_look=next_look, waits=ABOVE)
 
 
 SUSPECTS = [suspect(uid) for uid in range(9_000)]

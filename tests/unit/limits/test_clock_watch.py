@@ -50,15 +50,11 @@ def troubles(answers: Sequence[Answer], members: str = "ab") -> list[str | None]
     return told
 
 
-def test_clocks_that_are_near_enough_are_no_trouble() -> None:
-    assert troubles([{"a": GOOD, "b": -22.4}]) == [None]
-
-
-@pytest.mark.parametrize("ahead", [22.5, -22.5])
-def test_a_clock_that_differs_by_half_the_delay_is_named(ahead: float) -> None:
+@pytest.mark.parametrize(("ahead", "named"), [(-22.4, False), (22.5, True), (-22.5, True)])
+def test_a_clock_that_differs_by_half_the_delay_is_named(ahead: float, named: bool) -> None:
     (trouble,) = troubles([{"a": GOOD, "b": ahead}])
-    assert trouble is not None
-    assert "clock of b" in trouble
+    assert (trouble is not None) is named
+    assert not named or "clock of b" in str(trouble)
 
 
 def test_a_pause_is_not_lifted_while_the_clocks_are_measured() -> None:
@@ -81,15 +77,9 @@ def test_a_pause_is_not_lifted_while_the_clocks_are_measured() -> None:
     assert None not in heard
 
 
-def test_a_pause_is_not_lifted_when_the_bad_node_stops_answering() -> None:
-    before, after = troubles([{"a": GOOD, "b": BAD}, {"a": GOOD}])
-    assert before is not None
-    assert after == before
-
-
-@pytest.mark.parametrize("failure", [NOBODY, Overloaded("not now")])
-def test_a_pause_is_not_lifted_when_nobody_answers(failure: Exception) -> None:
-    before, after = troubles([{"a": GOOD, "b": BAD}, failure])
+@pytest.mark.parametrize("answer", [{"a": GOOD}, NOBODY, Overloaded("not now")], ids=str)
+def test_a_pause_is_not_lifted_when_the_bad_node_stops_answering(answer: Answer) -> None:
+    before, after = troubles([{"a": GOOD, "b": BAD}, answer])
     assert before is not None
     assert after == before
 
@@ -123,15 +113,17 @@ def test_a_node_that_does_not_answer_keeps_nobody_from_repairing() -> None:
 # --- our own clock
 
 
+def on_own_clock(own: list[float], cluster: Cluster) -> ClockWatch:
+    metrics = Metrics(CollectorRegistry())
+    return ClockWatch(cluster, DELAY_SECONDS, metrics, lambda: OwnTime(own[0], 0))
+
+
 @pytest.mark.parametrize("step", [3600.0, -3600.0, 1.5])
 def test_when_our_own_clock_steps_repairs_are_held_until_the_nodes_are_measured_anew(
     step: float,
 ) -> None:
     own = [1000.0]
-    metrics = Metrics(CollectorRegistry())
-    watch = ClockWatch(
-        Cluster([{"a": 0.0}] * 2, "a"), DELAY_SECONDS, metrics, lambda: OwnTime(own[0], 0)
-    )
+    watch = on_own_clock(own, Cluster([{"a": 0.0}] * 2, "a"))
     watch.measure()
     own[0] += 0.9
     assert watch.trouble() is None
@@ -149,20 +141,14 @@ def test_a_step_while_the_nodes_are_asked_is_seen() -> None:
             own[0] += 60
             return super().clocks()
 
-    metrics = Metrics(CollectorRegistry())
-    watch = ClockWatch(
-        Stepping([{"a": 0.0}], "a"), DELAY_SECONDS, metrics, lambda: OwnTime(own[0], 0)
-    )
+    watch = on_own_clock(own, Stepping([{"a": 0.0}], "a"))
     watch.measure()
     assert watch.trouble() is not None
 
 
 def test_while_no_node_answers_a_step_stays_known() -> None:
     own = [1000.0]
-    metrics = Metrics(CollectorRegistry())
-    watch = ClockWatch(
-        Cluster([Unreachable("gone")], "a"), DELAY_SECONDS, metrics, lambda: OwnTime(own[0], 0)
-    )
+    watch = on_own_clock(own, Cluster([Unreachable("gone")], "a"))
     own[0] += 60
     watch.measure()
     assert watch.trouble() is not None

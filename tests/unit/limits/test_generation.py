@@ -118,9 +118,7 @@ def test_what_was_restored_from_an_older_copy_holds_everything(tables: tuple[str
     copy = dict(place.store.held)
     place.keyspace.grow(NOW + MINUTE)
     place.store.held.update({table: copy[table] for table in tables})
-    why = place.why()
-    assert why is not None
-    assert "is a copy of 2027-01-15T08:00:00+00:00, and was written to until" in str(why)
+    assert "is a copy of 2027-01-15T08:00:00+00:00, and was written to until" in str(place.why())
 
 
 @pytest.mark.parametrize("restored", ["truncated", "older"])
@@ -137,12 +135,25 @@ def test_between_two_starts_the_copy_in_kafka_tells(restored: str) -> None:
     assert place.store.held == held, "nothing heals it but a person"
 
 
-@pytest.mark.parametrize("table", GUARDS)
-def test_one_table_is_noticed_though_kafka_has_forgotten(table: str) -> None:
+@pytest.mark.parametrize(
+    "lost",
+    [
+        *((table,) for table in GUARDS),
+        (OWNER, "pauses"),
+        (OWNER, "holds"),
+        (OWNER, "pauses", "breakers"),
+    ],
+    ids=" and ".join,
+)
+def test_a_keyspace_that_is_lost_in_part_is_no_new_one_though_kafka_has_forgotten(
+    lost: tuple[str, ...],
+) -> None:
     place = Place()
-    place.truncate(table)
+    for table in lost:
+        place.truncate(table)
     place.start(outside=None)
     assert place.why() is not None
+    assert {each for each in GENERATIONS if place.store.held[each] is None} == set(lost)
 
 
 def test_a_first_start_needs_nobody() -> None:
@@ -158,20 +169,6 @@ def test_a_first_start_that_was_killed_midway_is_finished_by_the_next(tables: in
     store = MemoryGenerations()
     store.held.update(dict.fromkeys((*GUARDS, OWNER)[:tables], NOW - SECOND))
     assert Place(store).why() is None
-
-
-@pytest.mark.parametrize(
-    "lost", [(OWNER, "pauses"), (OWNER, "holds"), (OWNER, "pauses", "breakers")]
-)
-def test_a_keyspace_that_is_lost_in_part_is_no_new_one(lost: tuple[str, ...]) -> None:
-    place = Place()
-    for table in lost:
-        place.truncate(table)
-    place.start(outside=None)
-    assert place.why() is not None
-    assert [table for table in GENERATIONS if place.store.held[table] is None] == [
-        table for table in GENERATIONS if table in lost
-    ]
 
 
 def test_another_process_that_raises_it_is_no_doubt() -> None:

@@ -17,7 +17,7 @@ from reconcilers.limits.pause import Pause
 from reconcilers.limits.write_target import ALL
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.key import WHOLE_TABLE
-from reconcilers.words.model import Kind, Micros, Slot, Suspect
+from reconcilers.words.model import Kind, Micros, Slot
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.held_looks import HeldLooks
@@ -26,7 +26,8 @@ from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.permit import ABOVE
-from tests.builders.rows import FAMILY, MAILBOX, NOW, PROJECTION, SECOND, SLOT
+from tests.builders.found import finding_at, suspect_at
+from tests.builders.rows import MAILBOX, NOW, PROJECTION, SECOND, SLOT
 from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.unit.stream.test_batches import HOUR, MemoryPorts, batches
 
@@ -36,26 +37,12 @@ MOST = 5
 
 
 def finding(uid: int, **changes: Any) -> Finding:
-    found = Finding(
-        family=FAMILY.name,
-        projection=NAME,
-        slot=Slot(MAILBOX, uid),
-        source=None,
-        kind=Kind.EXTRA_ROW,
-        state=State.HELD,
-        sentence="is not in the truth",
-        found_at=NOW,
-        waits=Waiting(Wait.BREAKER, "breaker"),
-    )
-    return replace(found, **changes)
+    held = {"kind": Kind.EXTRA_ROW, "state": State.HELD, "waits": Waiting(Wait.BREAKER, "breaker")}
+    return finding_at(uid, **{**held, **changes})
 
 
 def coming_back(number: int) -> BatchLook:
-    ids: frozenset[Any] = frozenset()
-    found = [
-        Suspect(Slot(MAILBOX, uid), ids, Kind.EXTRA_ROW, NAME, looked_again=True)
-        for uid in range(number)
-    ]
+    found = [suspect_at(uid, Kind.EXTRA_ROW, looked_again=True) for uid in range(number)]
     return BatchLook(found, examined=number)
 
 
@@ -80,10 +67,8 @@ def counted_then_again(held: bool, after: Micros) -> set[Breaker]:
     if held:
         for uid in range(MOST):
             decisions.open_findings.keep(finding(uid))
-    ids: frozenset[Any] = frozenset()
-    new = [Suspect(Slot(MAILBOX, 90), ids, Kind.EXTRA_ROW, NAME)]
-    look = coming_back(MOST)
-    decisions.admit(BatchLook([*look.suspects, *new], examined=1), piece(2, NOW + after))
+    look = [*coming_back(MOST).suspects, suspect_at(90, Kind.EXTRA_ROW)]
+    decisions.admit(BatchLook(look, examined=1), piece(2, NOW + after))
     return set(decisions.admission.breakers.journal.breakers())
 
 
@@ -101,6 +86,7 @@ def test_what_was_held_counts_when_it_is_let_go() -> None:
 @pytest.mark.parametrize(
     ("changes", "counts"),
     [
+        (None, True),
         ({"state": State.HELD}, True),
         ({"state": State.OBSERVED}, True),
         ({"state": State.INTENDED, "attempts": 1}, False),
@@ -112,23 +98,20 @@ def test_what_was_held_counts_when_it_is_let_go() -> None:
     ],
 )
 def test_what_has_no_write_yet_counts_when_it_comes_back(
-    changes: dict[str, Any], *, counts: bool
+    changes: dict[str, Any] | None, *, counts: bool
 ) -> None:
+    """None stands for no finding at all."""
     decisions = batches(MemoryPorts(MemoryJournal(lambda: NOW)))
     for uid in range(MOST + 1):
-        decisions.open_findings.keep(finding(uid, **changes))
-    assert bool(opened_by(decisions)) is counts
+        if changes is not None:
+            decisions.open_findings.keep(finding(uid, **changes))
+    assert opened_by(decisions) == (OF_ROWS if counts else set())
 
 
 @pytest.mark.parametrize("looked_again", [False, True])
 @pytest.mark.parametrize(
     "kind",
-    [
-        Kind.INCOMPLETE_TRUTH_ROW,
-        Kind.INCOMPLETE_IN_BOTH,
-        Kind.DUPLICATE_UID,
-        Kind.UNRESOLVED,
-    ],
+    [Kind.INCOMPLETE_TRUTH_ROW, Kind.INCOMPLETE_IN_BOTH, Kind.DUPLICATE_UID, Kind.UNRESOLVED],
 )
 def test_what_a_look_can_only_report_counts_never(kind: Kind, *, looked_again: bool) -> None:
     decisions = batches(MemoryPorts(MemoryJournal(lambda: NOW)))
@@ -138,10 +121,6 @@ def test_what_a_look_can_only_report_counts_never(kind: Kind, *, looked_again: b
     ]
     assert decisions.admit(found, piece(1)).repairs_wait is None
     assert decisions.admission.breakers.journal.breakers() == {}
-
-
-def test_what_comes_back_without_a_finding_counts() -> None:
-    assert opened_by(batches(MemoryPorts(MemoryJournal(lambda: NOW)))) == OF_ROWS
 
 
 def test_where_nothing_may_be_written_nothing_that_comes_back_counts() -> None:
@@ -229,9 +208,8 @@ def test_a_week_of_observed_findings_comes_out_at_the_limits_rate_and_opens_noth
         came[int(now[0])] += len(wakes)
         if wakes:
             number += 1
-            found = coming_back(0).suspects + [
-                Suspect(wake.slot or SLOT, frozenset(), Kind.EXTRA_ROW, NAME, looked_again=True)
-                for wake in wakes
+            found = [
+                suspect_at(wake.slot or SLOT, Kind.EXTRA_ROW, looked_again=True) for wake in wakes
             ]
             admitted = decisions.admit(BatchLook(found, examined=len(found)), piece(number, at))
             assert admitted.repairs_wait is None

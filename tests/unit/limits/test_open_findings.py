@@ -12,28 +12,19 @@ from reconcilers.rows.decision import accepted
 from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.sweep.lost_rows import LostRows, together
 from reconcilers.words.key import WHOLE_TABLE
-from reconcilers.words.model import Kind, Micros, Slot, Wake
+from reconcilers.words.model import Kind, Slot, Wake
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_finding import opened
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.steps.outcome import Outcome
+from tests.builders.found import finding_at
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND, SLOT
 from tests.fakes.checkpoints.memory import MemoryJournal
 
 OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
-FOUND = Finding(
-    family="message",
-    projection="messages",
-    slot=SLOT,
-    source=None,
-    kind=Kind.MISSING_ROW,
-    state=State.INTENDED,
-    sentence="messages: is missing",
-    found_at=LONG_AGO,
-    oldest=LONG_AGO,
-)
+FOUND = finding_at(SLOT, found_at=LONG_AGO, oldest=LONG_AGO)
 ELSEWHERE = replace(FOUND, slot=Slot(MAILBOX, 8), kind=Kind.EXTRA_ROW, state=State.HELD)
 ELSEWHERE = replace(ELSEWHERE, waits=Waiting(Wait.BREAKER, "too many"))
 OF_AN_INDEX = replace(FOUND, projection="unseen_uids")
@@ -57,19 +48,6 @@ def keeping(*findings: Finding) -> OpenFindings:
     return kept
 
 
-def test_one_finding_is_kept_for_each_slot_of_a_projection() -> None:
-    kept = keeping(FOUND, OF_AN_INDEX, ELSEWHERE, replace(FOUND, state=State.STUCK))
-    stuck, of_an_index = kept.of(FOUND), kept.of(OF_AN_INDEX)
-    assert stuck is not None
-    assert of_an_index is not None
-    assert (stuck.state, of_an_index.state) == (State.STUCK, State.INTENDED)
-    assert kept.counts() == {
-        ("messages", "missing_row", "stuck"): 1,
-        ("messages", "extra_row", "held"): 1,
-        ("unseen_uids", "missing_row", "intended"): 1,
-    }
-
-
 def test_what_is_known_to_be_unreadable_is_so_until_its_finding_is_closed() -> None:
     unreadable = replace(ELSEWHERE, kind=Kind.UNREADABLE, state=State.REPORTED)
     kept = keeping(FOUND, unreadable)
@@ -86,16 +64,6 @@ def test_what_is_closed_is_dropped_and_only_that() -> None:
     kept.forget("unseen_uids", SLOT)
     kept.forget("unseen_uids", SLOT)
     assert kept.of(OF_AN_INDEX) is None
-
-
-@pytest.mark.parametrize(
-    ("next_look", "due"), [(None, False), (NOW - 1, True), (NOW, True), (NOW + 1, False)]
-)
-def test_a_finding_is_due_when_its_next_look_has_come(
-    next_look: Micros | None, *, due: bool
-) -> None:
-    kept = keeping(replace(FOUND, next_look=next_look))
-    assert [each.slot for each in kept.take_due(NOW)] == ([SLOT] if due else [])
 
 
 @pytest.mark.parametrize("found", [OF_A_TABLE, OF_MANY_ROWS], ids=["a table", "many rows"])

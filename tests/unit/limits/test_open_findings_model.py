@@ -22,6 +22,7 @@ from streaming.counters.open_messages import MOST
 from streaming.pipeline import open_index
 from streaming.pipeline.open_finding import OpenFinding
 from streaming.pipeline.open_index import OpenIndex
+from tests.builders.found import finding_at
 from tests.builders.rows import FAMILY, MAILBOX, NOW
 
 HELD_OR_OBSERVED = frozenset({State.HELD, State.OBSERVED})
@@ -166,16 +167,7 @@ def test_each_answer_is_that_of_a_model_which_recomputes_it(
 
 # --- what a slice visits --------------------------------------------------------------------------
 
-HELD = Finding(
-    family=FAMILY.name,
-    projection="messages",
-    slot=Slot(MAILBOX, 1),
-    source=str(MESSAGES[0]),
-    kind=Kind.EXTRA_ROW,
-    state=State.HELD,
-    sentence="is not in the truth",
-    found_at=NOW,
-)
+HELD = finding_at(1, Kind.EXTRA_ROW, State.HELD, source=str(MESSAGES[0]))
 MANY = 5_000
 
 

@@ -6,6 +6,7 @@ import argparse
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -26,7 +27,7 @@ from reconcilers.limits.write_target import (
 )
 from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.words.errors import Unreachable
-from reconcilers.words.model import Kind, Suspect
+from reconcilers.words.model import Kind
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.app import _parser
 from streaming.commands.person.pause import ResumeDesk, listed, pausable
@@ -36,6 +37,8 @@ from streaming.steps.outcome import Outcome
 from streaming.steps.pauses import OLDEST, UNKNOWN, PauseWatch, nobodys
 from streaming.steps.permit import Permit
 from tests.builders.counters import OF_BOB, OF_MAILBOX, Bench, K
+from tests.builders.failing import unreachable
+from tests.builders.found import suspect_at
 from tests.builders.indexes import DELETED, LISTS, UNSEEN
 from tests.builders.rows import LONG_AGO, NOW, SECOND
 from tests.fakes.checkpoints.memory import MemoryJournal
@@ -145,13 +148,11 @@ def test_where_no_answer_is_young_enough_nothing_is_written() -> None:
     assert pauses.asked == 2
 
 
-def test_where_nobody_answers_nothing_is_written() -> None:
-    class Silent(SlowPauses):
-        def standing(self) -> tuple[Pause, ...]:
-            raise Unreachable("no host answered")
-
+def test_where_nobody_answers_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses = SlowPauses()
+    monkeypatch.setattr(pauses, "standing", unreachable)
     with pytest.raises(Unreachable):
-        Silent().watch.why(EVERYTHING)
+        pauses.watch.why(EVERYTHING)
 
 
 # --- no write follows ----------------------------------------------------------------------------
@@ -181,10 +182,8 @@ class Slice(Stream):
     pauses: PausedAt = field(default_factory=lambda: PausedAt(0))
 
     def execute_paused(self) -> list[Outcome]:
-        suspects = [
-            Suspect(slot, frozenset({message_at(slot)}), Kind.MISSING_ROW, DELETED.name, LONG_AGO)
-            for slot in SLOTS
-        ]
+        of_index: dict[str, Any] = {"projection": DELETED.name, "oldest": LONG_AGO}
+        suspects = [suspect_at(slot, sources=[message_at(slot)], **of_index) for slot in SLOTS]
         permit = self.pauses.permit(Admission())
         return self._examiner(DELETED).examine(suspects, permit, f"batch {self.batches}")
 
@@ -249,16 +248,13 @@ def test_the_permit_asks_for_what_it_is_about() -> None:
 
 
 def wrong(*answers: Waiting | None) -> Bench:
-    bench = Bench(paused=list(answers))
-    bench.set_counter(count=3, unseen=1)
-    bench.expect(OF_MAILBOX)
+    bench = Bench(paused=list(answers)).with_wrong_counter()
     bench.look(K)
     return bench
 
 
 def held(bench: Bench) -> Finding:
-    found = bench.finding()
-    assert found is not None
+    found = bench.open_finding()
     assert found.state is State.HELD
     assert bench.tables.added == []
     return found

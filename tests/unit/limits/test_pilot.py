@@ -31,6 +31,7 @@ from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.pause_report import PauseReport
 from streaming.steps.pauses import OWNERS_FOR, PauseWatch
 from streaming.steps.permit import Permit
+from tests.builders.failing import unreachable
 from tests.builders.indexes import DELETED, LISTS
 from tests.builders.rows import NOW
 from tests.fakes.checkpoints.pauses import MemoryPauses
@@ -48,6 +49,12 @@ def missing_in(mailbox: UUID) -> WriteTarget:
 
 # --- what it takes -------------------------------------------------------------------------------
 
+
+def only(**limits: object) -> Pilot:
+    """A pilot that names one thing of each of these."""
+    return Pilot(**{name: frozenset({named}) for name, named in limits.items()})  # type: ignore[arg-type]
+
+
 TABLE = {
     "a user's mailbox": (BOB, missing_in(OF_BOB), True),
     "another's": (BOB, missing_in(OF_ALICE), False),
@@ -56,24 +63,20 @@ TABLE = {
     "another's quota": (BOB, correction_of(CURRENT_QUOTA, ALICES_QUOTA), False),
     "the counters of a user's mailbox": (BOB, correction_of(MAILBOX_COUNTERS, OF_BOB), True),
     "of another's": (BOB, correction_of(MAILBOX_COUNTERS, OF_ALICE), False),
-    "a mailbox": (Pilot(mailboxes=frozenset({OF_ALICE})), missing_in(OF_ALICE), True),
-    "another mailbox": (Pilot(mailboxes=frozenset({OF_ALICE})), missing_in(OF_BOB), False),
+    "a mailbox": (only(mailboxes=OF_ALICE), missing_in(OF_ALICE), True),
+    "another mailbox": (only(mailboxes=OF_ALICE), missing_in(OF_BOB), False),
     "the quota of a mailbox's user": (
-        Pilot(mailboxes=frozenset({OF_BOB})),
+        only(mailboxes=OF_BOB),
         correction_of(CURRENT_QUOTA, BOBS_QUOTA),
         False,
     ),
-    "a user's, or a mailbox": (
-        Pilot(users=frozenset({"bob"}), mailboxes=frozenset({OF_ALICE})),
-        missing_in(OF_ALICE),
-        True,
-    ),
-    "a system": (Pilot(systems=frozenset({LISTS.name})), missing_in(GONE), True),
-    "another system": (Pilot(systems=frozenset({DELETED.name})), missing_in(GONE), False),
-    "a kind": (Pilot(kinds=frozenset({Kind.MISSING_ROW})), missing_in(GONE), True),
-    "another kind": (Pilot(kinds=frozenset({Kind.EXTRA_ROW})), missing_in(GONE), False),
+    "a user's, or a mailbox": (only(users="bob", mailboxes=OF_ALICE), missing_in(OF_ALICE), True),
+    "a system": (only(systems=LISTS.name), missing_in(GONE), True),
+    "another system": (only(systems=DELETED.name), missing_in(GONE), False),
+    "a kind": (only(kinds=Kind.MISSING_ROW), missing_in(GONE), True),
+    "another kind": (only(kinds=Kind.EXTRA_ROW), missing_in(GONE), False),
     "a user's, of another kind": (
-        Pilot(users=frozenset({"bob"}), kinds=frozenset({Kind.EXTRA_ROW})),
+        only(users="bob", kinds=Kind.EXTRA_ROW),
         missing_in(OF_BOB),
         False,
     ),
@@ -200,13 +203,10 @@ def test_where_no_user_is_named_no_owner_is_read() -> None:
 
 
 def test_where_nobody_says_whose_it_is_nothing_is_written() -> None:
-    def silent(_mailbox: UUID) -> QuotaRoot | None:
-        raise Unreachable("no host answered")
-
     pauses = MemoryPauses()
     pauses.begin(begun())
     with pytest.raises(Unreachable):
-        watch(pauses, silent).why(missing_in(OF_BOB))
+        watch(pauses, unreachable).why(missing_in(OF_BOB))
 
 
 def test_where_it_may_not_be_read_whose_it_is_nothing_of_a_users_is_written(

@@ -24,12 +24,15 @@ def test_what_is_kept_is_not_kept_again(tmp_path: Path) -> None:
     assert keep(classes, FAILS)
 
 
-def test_other_jars_are_kept_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [True, False])
+def test_classes_of_other_jars_do_not_stay_whether_new_ones_are_kept_or_not(
+    tmp_path: Path, kept: bool
+) -> None:
     classes = tmp_path / "classes.jsa"
     classes.write_text("old")
     classes.with_suffix(".sha256").write_text("of other jars")
-    assert keep(classes, WRITES)
-    assert classes.read_text() == "classes"
+    assert keep(classes, WRITES if kept else FAILS) is kept
+    assert (classes.read_text() if classes.exists() else None) == ("classes" if kept else None)
 
 
 def test_where_it_fails_a_warning_says_why(
@@ -44,14 +47,6 @@ def test_what_a_run_before_has_left_is_not_taken_for_classes(tmp_path: Path) -> 
     (tmp_path / "classes.new").write_text("half of them")
     assert not keep(tmp_path / "classes.jsa", WRITES_NOTHING)
     assert not (tmp_path / "classes.jsa").exists()
-
-
-def test_classes_of_other_jars_do_not_stay_where_no_others_can_be_kept(tmp_path: Path) -> None:
-    classes = tmp_path / "classes.jsa"
-    classes.write_text("old")
-    classes.with_suffix(".sha256").write_text("of other jars")
-    assert not keep(classes, FAILS)
-    assert not classes.exists()
 
 
 def test_a_folder_may_have_a_space_in_its_name(

@@ -15,6 +15,7 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.millis import Millis
 from reconcilers.words.model import Kind, Row, Slot, Value
+from tests.builders.found import finding_at
 
 PROJECTION = MESSAGE.projections[0]
 
@@ -155,8 +156,6 @@ def test_a_write_that_no_word_stands_for_is_refused() -> None:
 
 
 def test_a_log_line_tells_the_state_that_was_reached() -> None:
-    finding = Finding(
-        "message", "messages", Slot(UUID(int=1), 1), None, Kind.EXTRA_ROW, State.INTENDED, "", 1
-    )
+    finding = finding_at(1, found_at=1)
     line = codec.log_line(finding, MESSAGE, State.VERIFIED, 77)
     assert (line["state"], line["at"], line["found_at"]) == ("verified", 77, 1)

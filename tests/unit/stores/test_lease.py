@@ -69,18 +69,13 @@ def test_it_is_not_held_before_it_was_taken_nor_after_it_was_lost_whatever_the_c
     assert not lease.holds()
 
 
-def test_a_renewal_that_failed_is_tried_again_five_times_as_soon() -> None:
+@pytest.mark.parametrize(
+    "trouble", [Unreachable("nobody answers"), Refused("permissions could not be read")]
+)
+def test_a_renewal_that_failed_is_tried_again_five_times_as_soon(trouble: ReconcilerError) -> None:
+    """A refusal ends no thread, either."""
     store = Store()
-    lease = lease_of(store)
-    lease.acquire()
-    stop = Stop(store, pauses=6)
-    lease.keep(stop)
-    assert stop.paused == [20.0, 20.0, 4.0, 4.0, 20.0, 20.0]
-
-
-def test_a_renewal_that_was_refused_ends_no_thread() -> None:
-    store = Store()
-    store.trouble = Refused("permissions could not be read")
+    store.trouble = trouble
     lease = lease_of(store)
     lease.acquire()
     stop = Stop(store, pauses=6)

@@ -10,6 +10,7 @@ from reconcilers.declared.tally import NOTHING, Sum
 from reconcilers.limits.breakers import Breaker
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import Kind
+from tests.builders.found import finding_at
 from tests.builders.rows import MAILBOX, NOW, SLOT
 from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.checkpoints.progress import MemoryBookmarks
@@ -17,9 +18,7 @@ from tests.fakes.checkpoints.tallies import MemoryTallies
 
 
 def finding(projection: str) -> Finding:
-    return Finding(
-        MESSAGE.name, projection, SLOT, None, Kind.EXTRA_ROW, State.HELD, "is extra", NOW
-    )
+    return finding_at(SLOT, Kind.EXTRA_ROW, State.HELD, projection=projection)
 
 
 def test_a_finding_of_what_is_not_declared_any_more_is_not_listed() -> None:

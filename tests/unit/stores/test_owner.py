@@ -19,6 +19,7 @@ from streaming.commands.running import canary
 from streaming.commands.running.canary import warn_of_another
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import own_keyspace
+from tests.builders.failing import unreachable
 from tests.fakes.checkpoints.owner import MemoryOwner
 from tests.fakes.schema_store import MemorySchemaStore
 
@@ -106,10 +107,7 @@ def test_one_of_a_version_that_knew_no_owner_is_taken(
 def test_doctor_goes_on_where_the_owner_cannot_be_asked(
     owner: MemoryOwner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def away(settings: object) -> None:
-        raise Unreachable("no host answered")
-
-    monkeypatch.setattr(doctor, "logged_in", away)
+    monkeypatch.setattr(doctor, "logged_in", unreachable)
     monkeypatch.setattr(doctor, "examine", lambda settings: ())
     assert app.main(["doctor"]) == 0
 

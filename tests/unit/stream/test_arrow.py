@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
+import pytest
 
 from reconcilers.capture.frontier import Canary, Echo
 from reconcilers.rows.glance import Keys
@@ -94,31 +95,28 @@ def test_a_canary_is_kept_apart() -> None:
     assert found.bad == []
 
 
-def test_the_oldest_write_is_told_and_that_of_a_key_looked_at_again_is_not() -> None:
-    times = settled(
-        {"oldest": 10, "quickest": 9},
-        {"oldest": 20, "quickest": 2},
-        {"oldest": 5, "quickest": 1, "looked_again": True},
-    ).write_times(fast=5)
-    assert times is not None
-    assert (times.oldest, times.fast_writers) == (10, 0)
+TIMES = {
+    "that of a key looked at again is not told": (
+        [
+            {"oldest": 10, "quickest": 9},
+            {"oldest": 20, "quickest": 2},
+            {"oldest": 5, "quickest": 1, "looked_again": True},
+        ],
+        (10, 0),
+    ),
+    "an absurd one is not measured": ([{"oldest": 10, "quickest": 9}, {"oldest": 1}], (10, 0)),
+    "an absurd one alone": ([{"oldest": 1}], None),
+    "writers whose clocks run ahead": (
+        [{"oldest": 1, "quickest": quickest} for quickest in (-6, -5, 4)],
+        (1, 1),
+    ),
+    "looks alone tell none": ([{"looked_again": True, "oldest": 1}], None),
+    "nothing at all": ([], None),
+}
 
 
-def test_an_absurd_time_is_not_measured() -> None:
-    strange = {"oldest": 1}
-    times = settled({"oldest": 10, "quickest": 9}, strange).write_times(fast=5)
-    assert times is not None
-    assert (times.oldest, times.fast_writers) == (10, 0)
-    assert settled(strange).write_times(fast=5) is None
-
-
-def test_a_writer_whose_clock_runs_ahead_is_counted() -> None:
-    rows = [{"oldest": 1, "quickest": quickest} for quickest in (-6, -5, 4)]
+@pytest.mark.parametrize("case", TIMES)
+def test_the_oldest_write_and_the_number_of_fast_writers_are_told(case: str) -> None:
+    rows, told = TIMES[case]
     times = settled(*rows).write_times(fast=5)
-    assert times is not None
-    assert times.fast_writers == 1
-
-
-def test_looks_alone_tell_no_times() -> None:
-    assert settled({"looked_again": True, "oldest": 1}).write_times(fast=5) is None
-    assert settled().write_times(fast=5) is None
+    assert (times and (times.oldest, times.fast_writers)) == told

@@ -11,15 +11,16 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import KafkaIds, Offsets, Place
 from reconcilers.words.errors import Unreachable
-from reconcilers.words.model import Micros, Suspect
+from reconcilers.words.model import Micros
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.batch_record import IDLE_RECORD, BatchRecord, StreamPosition
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from tests.builders.canaries import TOPIC as CANARIES
 from tests.builders.canaries import echo, frontier_watch, reached
+from tests.builders.failing import unreachable
+from tests.builders.found import suspect_at
 from tests.builders.rows import NOW, SECOND
-from tests.contract.making import a_slot
 from tests.fakes.checkpoints.progress import MemoryBookmarks
 
 STREAM, TOPIC = "james/message/repair", "james.mail.imapuidtable"
@@ -99,12 +100,8 @@ def test_a_stream_without_records_says_once_a_minute_that_it_lives() -> None:
 
 def test_it_is_settled_before_anything_is_shown_of_it() -> None:
     ended = Ended()
-
-    def fails() -> KafkaIds:
-        raise OSError("no broker")
-
-    ended.record.position = replace(ended.position, ids=fails)
-    with pytest.raises(OSError, match="no broker"):
+    ended.record.position = replace(ended.position, ids=unreachable)
+    with pytest.raises(Unreachable):
         ended.end(BatchLook(examined=5))
     assert ended.shown("keys_examined_total", family="message") is None
     assert ended.bookmarks.newest(STREAM) is None
@@ -112,11 +109,7 @@ def test_it_is_settled_before_anything_is_shown_of_it() -> None:
 
 def test_a_group_that_cannot_be_told_keeps_nothing_from_being_settled_and_is_told_later() -> None:
     ended = Ended()
-
-    def fails(_offsets: Offsets) -> None:
-        raise Unreachable("no right to commit")
-
-    ended.commit = fails
+    ended.commit = unreachable
     ended.end(BatchLook(examined=5))
     ended.position.commit_settled()
     assert ended.bookmarks.newest(STREAM) is not None
@@ -127,7 +120,7 @@ def test_a_group_that_cannot_be_told_keeps_nothing_from_being_settled_and_is_tol
 
 def test_operators_see_what_it_found() -> None:
     ended = Ended()
-    suspects = [Suspect(a_slot(), frozenset(), None, "messages")] * 2
+    suspects = [suspect_at(7, None)] * 2
     bad = Counter({"malformed": 3})
     ended.end(BatchLook(examined=5, unresolved=2, bad=bad, suspects=suspects))
     assert ended.shown("keys_examined_total", family="message") == 5

@@ -23,6 +23,7 @@ from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from tests.builders.canaries import TOPIC, echo, frontier_watch
+from tests.builders.failing import unreachable
 from tests.builders.rows import DELAY, FAMILY, MAILBOX, NOW, SLOT
 from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.fakes.checkpoints.progress import MemoryBookmarks
@@ -65,10 +66,6 @@ def told() -> Told:
 
 def test_counters_are_told_before_the_slice_is_settled(told: Told) -> None:
     """Told twice only widens an interval; what is settled is never told again."""
-
-    def unreachable() -> KafkaIds:
-        raise Unreachable("no broker")
-
     told.record.position = replace(told.record.position, ids=unreachable)
     piece = Slice({("topic", 0): 0}, {("topic", 0): 5}, NOW, NOW)
     with pytest.raises(Unreachable):

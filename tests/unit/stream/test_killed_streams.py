@@ -20,6 +20,7 @@ from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import KafkaSettings, Settings
+from tests.builders.failing import unreachable
 from tests.builders.rows import FAMILY
 from tests.fakes.checkpoints.progress import MemoryFailingSlices
 from tests.unit.stream.test_query_batch import ONE, ZERO, Decisions, Query, closed
@@ -285,12 +286,8 @@ def test_what_was_left_of_other_offsets_is_forgotten(world: World) -> None:
 def test_what_could_not_be_read_at_the_start_is_not_written_over(world: World) -> None:
     left = FailingSlice(Slice(world.settled, world.settled, 0, 0).name, 2, 2)
     world.store.keep(STREAM, left)
-
-    def too_late(_stream: str) -> FailingSlice | None:
-        raise Unreachable("no answer came in time")
-
     with world.monkeypatch.context() as slow:
-        slow.setattr(world.store, "of", too_late)  # what is kept meanwhile would be taken
+        slow.setattr(world.store, "of", unreachable)  # what is kept meanwhile would be taken
         world.process()
     assert world.store.of(STREAM) == left
 

@@ -56,22 +56,19 @@ def kafka() -> Kafka:
     return Kafka()
 
 
-def test_what_is_read_to_its_end_has_no_lag(kafka: Kafka) -> None:
-    assert kafka.measure(1) == 0
-    assert (kafka.shown("records"), kafka.shown("seconds")) == (0, 0)
-    assert kafka.asked == []
-
-
-def test_the_lag_is_the_age_of_the_first_record_that_is_not_read(kafka: Kafka) -> None:
-    kafka.now += 600
-    assert kafka.measure(200) == 400
-    assert (kafka.shown("records"), kafka.shown("seconds")) == (401, 400)
-
-
-def test_a_stream_that_has_just_begun_is_as_late_as_one_that_runs(kafka: Kafka) -> None:
+@pytest.mark.parametrize(
+    ("passed", "read", "seconds", "records"),
+    [(0, 1, 0, 0), (600, 200, 400, 401), (3_600, 0, 3_600, 3_601)],
+    ids=["read to its end", "behind", "just begun: as late as one that runs"],
+)
+def test_the_lag_is_the_age_of_the_first_record_that_is_not_read(
+    kafka: Kafka, passed: int, read: int, seconds: int, records: int
+) -> None:
     """It is not counted from when this process first saw an end."""
-    kafka.now += 3_600
-    assert kafka.measure(0) == 3_600
+    kafka.now += passed
+    assert kafka.measure(read) == seconds
+    assert (kafka.shown("records"), kafka.shown("seconds")) == (records, seconds)
+    assert len(kafka.asked) == bool(records)
 
 
 def test_where_nobody_knows_what_is_read_no_number_is_shown(kafka: Kafka) -> None:
@@ -127,12 +124,11 @@ def test_of_each_partition_it_is_known_how_much_waits(kafka: Kafka) -> None:
     assert longest(found, to_micros(kafka.now)) == 8
 
 
-def test_a_topic_that_was_made_anew_has_no_negative_lag(kafka: Kafka) -> None:
+def test_nothing_is_negative_of_a_topic_that_was_made_anew_or_a_record_from_the_future(
+    kafka: Kafka,
+) -> None:
     (only,) = lags(kafka, ["a"], {"a": {0: 40}})
     assert (only.records, only.seconds(to_micros(kafka.now))) == (0, 0)
-
-
-def test_a_record_from_the_future_has_no_negative_age() -> None:
     assert PartitionLag("a", 0, 9, 8, oldest=5_000_000).seconds(4_000_000) == 0
 
 

@@ -33,10 +33,11 @@ from streaming.pipeline.window import LONG_BATCH, how_often, wait_for
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import KafkaSettings, Settings, StreamSettings
 from streaming.steps.outcome import Outcome
-from tests.builders.rows import FAMILY, MESSAGE_ID, PROJECTION, SLOT
+from tests.builders.found import suspect_at
+from tests.builders.rows import FAMILY, MESSAGE_ID, SLOT
 from tests.fakes.checkpoints.progress import MemoryFailingSlices
 
-LOOK = BatchLook([Suspect(SLOT, frozenset({MESSAGE_ID}), None, PROJECTION.name)], examined=1)
+LOOK = BatchLook([suspect_at(SLOT, None, [MESSAGE_ID])], examined=1)
 ADMITTED = Admission(repairs_wait=Waiting(Wait.PAUSE, "not now"))
 OUTCOMES = [Outcome(SLOT, Action.NOTHING, None)]
 DUE = [Wake(SLOT.key, None, looked_again=True)]

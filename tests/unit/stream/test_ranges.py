@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -207,9 +206,3 @@ def test_what_is_said_to_be_looked_at_is(batches: list[list[Closed]], most: int)
             left = [other for piece in ranges.slices(MANY) for other in piece.ranges]
             waiting = [w for w in windows if w.place in left and w.end > ranges.settled[w.place]]
             assert all(window.until > each.done_before for window in waiting if window.place)
-
-
-@pytest.mark.parametrize("most", [1, 7, MANY])
-def test_slices_follow_each_other(most: int) -> None:
-    found = cut({A: 3, B: 1}, [Closed(5, A, 20), Closed(6, B, 9), Closed(7, A, 40)], most)
-    assert [each.begin for each in found[1:]] == [each.end for each in found[:-1]]

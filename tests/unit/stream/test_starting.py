@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from checkpoints.bookmarks import Bookmark, KafkaIds, Place
+from checkpoints.bookmarks import Bookmark, KafkaIds
 from reconcilers.words.errors import EventsLost, Unreachable
 from streaming.pipeline import supervisor
 from streaming.pipeline.starting import COMPARE
@@ -66,18 +66,24 @@ LOSSES = [
 
 
 @pytest.mark.parametrize(("lose", "said"), LOSSES)
-def test_what_was_never_read_and_cannot_be_read_ends_the_start(
+def test_what_was_never_read_and_cannot_be_read_ends_the_start_unless_it_is_accepted(
     bench: Bench, lose: Callable[[Bench], None], said: str
 ) -> None:
     bench.settled(40)
     lose(bench)
     with pytest.raises(EventsLost) as told:
         bench.run()
-    assert said in str(told.value)
-    assert "go on with --accept-loss" in str(told.value)
-    assert COMPARE in str(told.value)
+    for each in (said, "go on with --accept-loss", COMPARE):
+        assert each in str(told.value)
     assert bench.query.started == []
     assert bench.lost == 0
+    bench.accept_loss = True
+    bench.run()
+    added = {(TOPIC, at): 7 for at in bench.kafka.more}
+    assert bench.query.started == [{HERE: bench.kafka.beginning, **added}]
+    assert bench.lost == 1
+    other = said.startswith(OTHER)
+    assert bench.lost_places == ({(OTHER, 0)} if other else {HERE})
 
 
 def test_markers_of_transactions_behind_what_is_settled_are_no_loss(bench: Bench) -> None:
@@ -88,40 +94,6 @@ def test_markers_of_transactions_behind_what_is_settled_are_no_loss(bench: Bench
     bench.run()
     assert bench.query.started != []
     assert bench.lost == 0
-
-
-@pytest.mark.parametrize("lose", [lose for lose, _said in LOSSES])
-def test_an_accepted_loss_moves_what_is_settled(
-    bench: Bench, lose: Callable[[Bench], None]
-) -> None:
-    bench.settled(40)
-    lose(bench)
-    bench.accept_loss = True
-    bench.run()
-    assert bench.query.started == [
-        {HERE: bench.kafka.beginning, **{(TOPIC, at): 7 for at in bench.kafka.more}}
-    ]
-    assert bench.lost == 1
-
-
-@pytest.mark.parametrize(
-    ("lose", "places"),
-    [
-        (retention, {HERE}),
-        (made_anew, {HERE}),
-        (another_cluster, {HERE}),
-        (another_prefix, {(OTHER, 0)}),
-        (a_late_partition, {HERE}),
-    ],
-)
-def test_canaries_begin_anew_where_records_are_lost_and_nowhere_else(
-    bench: Bench, lose: Callable[[Bench], None], places: set[Place]
-) -> None:
-    bench.settled(40)
-    lose(bench)
-    bench.accept_loss = True
-    bench.run()
-    assert bench.lost_places == places
 
 
 def test_a_topic_that_is_no_longer_read_and_was_read_to_its_end_is_no_loss(bench: Bench) -> None:
@@ -178,40 +150,28 @@ def test_asked_before_it_has_begun_it_takes_the_topics_for_its_own(bench: Bench)
 
 
 @pytest.mark.parametrize("accepted", [True, False])
-def test_then_the_stream_begins_again_or_ends(bench: Bench, accepted: bool) -> None:
-    bench.settled(40, ids=KafkaIds("ours", {TOPIC: "before"}))
-    bench.kafka.known, bench.accept_loss = KafkaIds("ours", {TOPIC: "before"}), accepted
-
-    def made_anew() -> None:
-        bench.kafka.known = OURS
-
-    bench.decisions.check_lease = made_anew  # type: ignore[method-assign]
-    if not accepted:
-        with pytest.raises(EventsLost, match="from 40 on: the topic was made anew"):
-            bench.run(deaths=[LOST])
-        return
-    bench.run(deaths=[LOST])
-    assert bench.query.started == [{HERE: 40}, {HERE: 0}]
-    assert bench.lost == 1
-
-
-@pytest.mark.parametrize("accepted", [True, False])
-def test_while_the_query_lives_it_is_asked_whether_its_topics_are_the_same(
-    bench: Bench, accepted: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("deaths", [[LOST], []], ids=["after a death", "while the query lives"])
+def test_then_the_stream_begins_again_or_ends(
+    bench: Bench, deaths: list[str], accepted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "KAFKA_EVERY", -1.0)
-    bench.settled(40, ids=KafkaIds("ours", {TOPIC: "before"}))
-    bench.kafka.known, bench.accept_loss = KafkaIds("ours", {TOPIC: "before"}), accepted
+    """The topic is made anew at the first question after the death, or at one in between."""
+    before = KafkaIds("ours", {TOPIC: "before"})
+    bench.settled(40, ids=before)
+    bench.kafka.known, bench.accept_loss = before, accepted
 
     def made_anew() -> None:
         bench.kafka.known = OURS
 
-    bench.commit = made_anew  # type: ignore[method-assign]
+    if deaths:
+        monkeypatch.setattr(bench.decisions, "check_lease", made_anew)
+    else:
+        monkeypatch.setattr(supervisor, "KAFKA_EVERY", -1.0)
+        monkeypatch.setattr(bench, "commit", made_anew)
     if not accepted:
         with pytest.raises(EventsLost, match="from 40 on: the topic was made anew"):
-            bench.run(looks=1)
+            bench.run(deaths=deaths)
         return
-    bench.run(looks=1)
+    bench.run(deaths=deaths)
     assert bench.query.started == [{HERE: 40}, {HERE: 0}]
     assert bench.lost == 1
 

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from checkpoints.bookmarks import Bookmark, KafkaIds, Offsets, Place, Positions
 from reconcilers.capture.chain import Reached
 from reconcilers.capture.frontier import Lane
-from reconcilers.words.errors import AlreadyRunning, EndedItself, EventsLost, Unreachable
+from reconcilers.words.errors import AlreadyRunning, EndedItself, EventsLost
 from reconcilers.words.model import Wake
 from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
@@ -27,6 +27,7 @@ from streaming.pipeline.supervisor import (
     QuerySupervisor,
     backoff,
 )
+from tests.builders.failing import unreachable
 
 TOPIC = "james.mail.imapuidtable"
 HERE: Place = (TOPIC, 0)
@@ -242,15 +243,14 @@ def batch(dropped: int = 0, read: int = 0) -> dict[str, Any]:
 # --- the first start
 
 
-def test_without_anything_it_reads_from_the_beginning(bench: Bench) -> None:
+def test_without_anything_it_reads_from_the_beginning_and_stops_when_it_is_told_to(
+    bench: Bench,
+) -> None:
     bench.run()
     assert bench.query.started == [{HERE: 0}]
-    assert bench.lost == 0
-
-
-def test_what_was_held_is_published_before_anything_is_read(bench: Bench) -> None:
-    bench.run()
     assert bench.query.published == [HELD]
+    assert bench.query.stopped == 1
+    assert bench.lost == 0
 
 
 def test_without_a_bookmark_what_kafka_no_longer_holds_is_not_known(bench: Bench) -> None:
@@ -328,9 +328,6 @@ def test_a_lost_lease_ends_it_before_anything_is_restarted(bench: Bench) -> None
 
 
 def test_while_nobody_answers_it_waits(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreachable() -> None:
-        raise Unreachable("no host answered")
-
     monkeypatch.setattr(bench.decisions, "check_lease", unreachable)
     bench.run(looks=2, deaths=[OUTAGE, OUTAGE])
     assert bench.query.started == [{HERE: 0}]
@@ -439,8 +436,3 @@ def test_after_a_restart_the_lag_is_not_known_until_a_batch_has_ended(
     bench.commit = commit  # type: ignore[method-assign]
     bench.run(looks=5, deaths=[None, OUTAGE])
     assert shown[:-1] == [100, 60, None, 30, 30]
-
-
-def test_told_to_stop_it_stops_its_query(bench: Bench) -> None:
-    bench.run()
-    assert bench.query.stopped == 1

@@ -66,14 +66,18 @@ def test_a_topic_that_the_broker_never_tells_of_is_named(monkeypatch: pytest.Mon
         kafka.create(["own.suspects"])
 
 
-class Leaderless(Broker):
-    """Has topics; of one nobody knows the leader, as while its broker is away."""
+class OnePartition(Broker):
+    """Each of its topics has one partition."""
 
     def partitions_for_topic(self, _topic: str) -> set[int]:
         return {0}
 
     def assign(self, _partitions: Sequence[TopicPartition]) -> None:
         pass
+
+
+class Leaderless(OnePartition):
+    """Has topics; of one nobody knows the leader, as while its broker is away."""
 
     def resume(self, *_partitions: TopicPartition) -> None:
         pass
@@ -102,19 +106,13 @@ def test_a_partition_without_a_leader_cannot_be_reached(
         ASKED[asked](kafka)
 
 
-class Retained(Broker):
+class Retained(OnePartition):
     """A topic whose records before 20 are dropped; it ends at 100, with ten offsets of markers."""
 
     at = 0
 
     def topics(self) -> set[str]:
         return {"james.imapuidtable"}
-
-    def partitions_for_topic(self, _topic: str) -> set[int]:
-        return {0}
-
-    def assign(self, _partitions: Sequence[TopicPartition]) -> None:
-        pass
 
     def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         return dict.fromkeys(partitions, 20)
@@ -137,19 +135,15 @@ class Retained(Broker):
 
 
 HELD = [(0, True), (19, True), (20, True), (50, True), (90, False), (100, False)]
+OF_A_TOPIC_THAT_HAS_DROPPED_ALL = [(5, 20, True), (20, 20, False)]
 
 
-@pytest.mark.parametrize(("settled", "held"), HELD)
+@pytest.mark.parametrize(
+    ("settled", "end", "held"),
+    [*((at, 100, held) for at, held in HELD), *OF_A_TOPIC_THAT_HAS_DROPPED_ALL],
+)
 def test_what_kafka_has_dropped_unread_may_have_been_a_record(
-    settled: int, held: bool, monkeypatch: pytest.MonkeyPatch
+    settled: int, end: int, held: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kafka = watching(Retained(0), monkeypatch)
-    assert kafka.holds_records(("james.imapuidtable", 0), settled, 100) is held
-
-
-def test_of_a_topic_that_has_dropped_all_what_was_not_settled_may_have_been_a_record(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    kafka = watching(Retained(0), monkeypatch)
-    assert kafka.holds_records(("james.imapuidtable", 0), 5, 20)
-    assert not kafka.holds_records(("james.imapuidtable", 0), 20, 20)
+    assert kafka.holds_records(("james.imapuidtable", 0), settled, end) is held

@@ -8,11 +8,11 @@ from uuid import UUID, uuid1
 import pytest
 
 from checkpoints.bookmarks import Bookmark
-from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Slot
 from streaming.commands.wiring import unsettled_events as unsettled
 from streaming.commands.wiring.unsettled_events import UnsettledEvents, names
 from streaming.topics import Record
+from tests.builders.failing import unreachable
 
 MAILBOX, MESSAGE = uuid1(), uuid1()
 PLACE = Slot(MAILBOX, 12)
@@ -94,8 +94,5 @@ def test_of_a_long_backlog_the_newest_are_searched(monkeypatch: pytest.MonkeyPat
 
 
 def test_where_kafka_does_not_answer_it_says_so() -> None:
-    def nobody() -> Any:
-        raise Unreachable("no broker")
-
-    found = UnsettledEvents(nobody, ("james",), lambda: None).of(PLACE, [])
-    assert list(found) == ["whether Kafka has more of it is not known: no broker"]
+    found = UnsettledEvents(unreachable, ("james",), lambda: None).of(PLACE, [])
+    assert list(found) == ["whether Kafka has more of it is not known: no host answered"]

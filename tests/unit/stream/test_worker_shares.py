@@ -6,12 +6,14 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
+
+import pytest
 
 from checkpoints.clock import now_micros, to_micros
 from reconcilers.declared.family import Family, Projection
 from reconcilers.limits.gate import Admission
-from reconcilers.rows.finding import Action, Finding, State
+from reconcilers.rows.finding import Action
 from reconcilers.words.model import Kind, Slot, Suspect
 from streaming.pipeline.repair_task import repair_task
 from streaming.pipeline.worker import (
@@ -26,22 +28,16 @@ from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
 from streaming.steps.permit import Permit
 from tests.builders.clocks import OneNode
+from tests.builders.found import finding_at, suspect_at
 from tests.builders.indexes import DELETED, INDEXED
 from tests.builders.permits import unpaused
 from tests.builders.rows import LONG_AGO, MAILBOX, MESSAGE_ID, NOW, OTHER_ID, SLOT, row
 from tests.builders.slots import uid_of
 from tests.fakes.checkpoints.memory import MemoryExpiries
 
-ONE = Suspect(SLOT, frozenset({MESSAGE_ID}), None, "messages", NOW)
-OTHER = Suspect(
-    SLOT,
-    frozenset({OTHER_ID}),
-    Kind.EXTRA_ROW,
-    "messages",
-    LONG_AGO,
-    looked_again=True,
-    suspected=Kind.EXTRA_ROW,
-)
+ONE = suspect_at(SLOT, None, [MESSAGE_ID], oldest=NOW)
+AGAIN = {"looked_again": True, "suspected": Kind.EXTRA_ROW}
+OTHER = suspect_at(SLOT, Kind.EXTRA_ROW, [OTHER_ID], oldest=LONG_AGO, **AGAIN)
 BOTH = replace(OTHER, sources=frozenset({MESSAGE_ID, OTHER_ID}))
 
 
@@ -56,19 +52,19 @@ def test_an_unknown_age_does_not_hide_a_known_one() -> None:
 
 
 def test_why_one_of_them_could_not_be_read_is_kept() -> None:
-    one = Suspect(SLOT, frozenset(), None, "messages")
+    one = suspect_at(SLOT, None)
     bad = replace(one, unreadable="too many tombstones")
     assert each_once([one, bad]) == each_once([bad, one]) == [bad]
 
 
-def test_suspects_of_different_projections_are_kept_apart() -> None:
-    index = replace(ONE, projection="deleted_uids")
-    assert each_once([ONE, index]) == [ONE, index]
-
-
-def test_suspects_of_different_slots_are_kept_apart() -> None:
-    next_to_it = replace(ONE, slot=Slot(MAILBOX, uid_of(SLOT) + 1))
-    assert each_once([ONE, next_to_it]) == [ONE, next_to_it]
+@pytest.mark.parametrize(
+    "elsewhere", [{"projection": "deleted_uids"}, {"slot": Slot(MAILBOX, uid_of(SLOT) + 1)}]
+)
+def test_suspects_of_different_projections_or_slots_are_kept_apart(
+    elsewhere: dict[str, Any],
+) -> None:
+    other = replace(ONE, **elsewhere)
+    assert each_once([ONE, other]) == [ONE, other]
 
 
 def test_what_two_workers_found_at_one_slot_is_settled_once() -> None:
@@ -92,23 +88,9 @@ class Examined:
     projection: Projection
 
     def examine(self, suspects: Sequence[Suspect], _permit: Permit, batch: str) -> list[Outcome]:
+        held: dict[str, Any] = {"projection": self.projection.name, "batch": batch, "before": row()}
         return [
-            Outcome(
-                each.slot,
-                Action.REPAIR,
-                Finding(
-                    INDEXED.name,
-                    self.projection.name,
-                    each.slot,
-                    None,
-                    Kind.EXTRA_ROW,
-                    State.INTENDED,
-                    "",
-                    NOW,
-                    batch=batch,
-                    before=row(),
-                ),
-            )
+            Outcome(each.slot, Action.REPAIR, finding_at(each.slot, Kind.EXTRA_ROW, **held))
             for each in suspects
         ]
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from uuid import UUID
 
 import pytest
 
 from checkpoints.bookmarks import Bookmark, Positions
 from reconcilers.declared.families.message import MESSAGE
-from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.finding import State
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import Kind, Micros, Slot, Suspect, Wake
@@ -22,29 +21,12 @@ from streaming.again.hand_over import (
     Place,
     SuspectPace,
 )
+from tests.builders.found import finding_at, suspect_at
+from tests.builders.rows import MAILBOX, NOW
 from tests.fakes.checkpoints.memory import MemoryJournal
 
-MAILBOX = UUID(int=1)
-NOW = 1_800_000_000_000_000
 TOPIC = "suspects"
 PLACE = (TOPIC, 0)
-
-
-def suspect(uid: int, kind: Kind = Kind.MISSING_ROW) -> Suspect:
-    return Suspect(Slot(MAILBOX, uid), frozenset(), kind, "messages")
-
-
-def finding(uid: int, state: State) -> Finding:
-    return Finding(
-        family=MESSAGE.name,
-        projection="messages",
-        slot=Slot(MAILBOX, uid),
-        source=None,
-        kind=Kind.MISSING_ROW,
-        state=state,
-        sentence="",
-        found_at=NOW,
-    )
 
 
 @dataclass
@@ -99,11 +81,11 @@ class Scene:
 def test_a_stream_of_the_commands_own_settles_them_as_long_as_it_runs() -> None:
     scene, own = Scene(running=False), [True]
     scene.made.settled_by(lambda: own[0])
-    scene.made.publish([suspect(1)])
+    scene.made.publish([suspect_at(1)])
     assert scene.made.settled()
     own[0], scene.speed = False, 0
     waited = len(scene.waits)
-    scene.made.publish([suspect(uid) for uid in range(2, 99)])
+    scene.made.publish([suspect_at(uid) for uid in range(2, 99)])
     assert not scene.made.settled()
     scene.made.until_verified()
     assert scene.made.finish().waits
@@ -112,7 +94,7 @@ def test_a_stream_of_the_commands_own_settles_them_as_long_as_it_runs() -> None:
 
 def test_they_come_back_as_what_was_found_at_a_look_before() -> None:
     scene = Scene()
-    scene.made.publish([suspect(1, Kind.EXTRA_ROW)])
+    scene.made.publish([suspect_at(1, Kind.EXTRA_ROW)])
     (wake,) = scene.published
     assert (wake.looked_again, wake.suspected, wake.projection) == (
         True,
@@ -124,13 +106,13 @@ def test_they_come_back_as_what_was_found_at_a_look_before() -> None:
 @pytest.mark.parametrize(("kind", "seconds"), [(Kind.MISSING_ROW, 120), (Kind.EXTRA_ROW, 1_200)])
 def test_they_come_at_half_of_what_opens_a_breaker(kind: Kind, seconds: float) -> None:
     scene = Scene()
-    scene.made.publish([suspect(uid, kind) for uid in range(1_000)])
+    scene.made.publish([suspect_at(uid, kind) for uid in range(1_000)])
     assert sum(scene.waits) == pytest.approx(seconds)
 
 
 def test_where_no_stream_runs_they_wait_for_one_and_nobody_for_them() -> None:
     scene = Scene(running=False)
-    scene.made.publish([suspect(uid) for uid in range(1_000)])
+    scene.made.publish([suspect_at(uid) for uid in range(1_000)])
     assert not scene.made.settled()
     closing = scene.made.finish()
     assert closing.waiting == 1_000
@@ -143,8 +125,12 @@ def test_where_no_stream_runs_they_wait_for_one_and_nobody_for_them() -> None:
 
 def test_what_was_left_unresolved_is_handed_over_and_nothing_else() -> None:
     scene = Scene()
-    unresolved = replace(finding(1, State.REPORTED), kind=Kind.UNRESOLVED)
-    for each in (unresolved, replace(unresolved, projection="gone"), finding(2, State.HELD)):
+    unresolved = finding_at(1, Kind.UNRESOLVED, State.REPORTED)
+    for each in (
+        unresolved,
+        replace(unresolved, projection="gone"),
+        finding_at(2, state=State.HELD),
+    ):
         scene.journal.put(each)
     scene.made.revisit()
     assert [(wake.slot, wake.looked_again) for wake in scene.published] == [
@@ -180,7 +166,7 @@ def test_what_an_ended_process_handed_over_waits_where_no_stream_runs() -> None:
 @pytest.mark.parametrize(("comes_back", "settled"), [(True, True), (False, False)])
 def test_a_stream_that_is_started_again_is_waited_for(*, comes_back: bool, settled: bool) -> None:
     scene = Scene(speed=0)
-    scene.made.publish([suspect(1)])
+    scene.made.publish([suspect_at(1)])
     plain, goes_at = scene.wait, len(scene.waits) + 3
 
     def away_for_a_minute(seconds: float) -> None:
@@ -196,18 +182,18 @@ def test_a_stream_that_is_started_again_is_waited_for(*, comes_back: bool, settl
 
 def test_it_is_settled_when_the_stream_has_passed_the_last_one() -> None:
     scene = Scene(speed=1)
-    scene.made.publish([suspect(uid) for uid in range(30)])
+    scene.made.publish([suspect_at(uid) for uid in range(30)])
     assert scene.made.settled()
     assert scene.settled >= 30
 
 
 def test_it_tells_what_became_of_each() -> None:
     scene = Scene()
-    scene.made.publish([suspect(uid) for uid in range(5)])
-    scene.journal.put(finding(0, State.INTENDED))
-    scene.journal.put(finding(1, State.HELD))
-    scene.journal.put(finding(2, State.REPORTED))
-    verified = finding(3, State.INTENDED)
+    scene.made.publish([suspect_at(uid) for uid in range(5)])
+    scene.journal.put(finding_at(0, state=State.INTENDED))
+    scene.journal.put(finding_at(1, state=State.HELD))
+    scene.journal.put(finding_at(2, state=State.REPORTED))
+    verified = finding_at(3, state=State.INTENDED)
     scene.journal.put(verified)
     scene.journal.close(verified, State.VERIFIED, scene.clock() + 1)
     assert scene.made.finish().endings == {
@@ -217,8 +203,8 @@ def test_it_tells_what_became_of_each() -> None:
 
 def test_before_its_own_stream_ends_repairs_are_seen_to_hold() -> None:
     scene = Scene(speed=1)
-    scene.made.publish([suspect(0)])
-    intended = finding(0, State.INTENDED)
+    scene.made.publish([suspect_at(0)])
+    intended = finding_at(0, state=State.INTENDED)
     scene.journal.put(intended)
     plain, waited = scene.wait, len(scene.waits)
 
@@ -235,16 +221,16 @@ def test_before_its_own_stream_ends_repairs_are_seen_to_hold() -> None:
 
 def test_what_was_verified_before_it_was_handed_over_is_not_its_doing() -> None:
     scene = Scene()
-    before = finding(3, State.INTENDED)
+    before = finding_at(3, state=State.INTENDED)
     scene.journal.put(before)
     scene.journal.close(before, State.VERIFIED, NOW - 1)
-    scene.made.publish([suspect(3)])
+    scene.made.publish([suspect_at(3)])
     assert scene.made.finish().endings == {("messages", "missing_row"): {GONE: 1}}
 
 
 def with_an_orphan_put_off(looks: int) -> Scene:
     """It is handed over; the stream can judge it only after so many waits."""
-    scene, orphan = Scene(speed=1), suspect(1, Kind.EXTRA_ROW)
+    scene, orphan = Scene(speed=1), suspect_at(1, Kind.EXTRA_ROW)
     put_off(scene, orphan, until=lambda: len(scene.waits) > looks)
     scene.made.publish([orphan])
     return scene
@@ -259,7 +245,7 @@ def put_off(scene: Scene, orphan: Suspect, until: Callable[[], bool]) -> None:
         if scene.settled >= len(scene.published) and not until():
             scene.published.append(orphan.wake(orphan.kind))
         elif until() and scene.journal.recall(MESSAGE, "messages", [orphan.slot]) == {}:
-            scene.journal.put(replace(finding(1, State.INTENDED), kind=Kind.EXTRA_ROW))
+            scene.journal.put(finding_at(1, Kind.EXTRA_ROW))
 
     scene.made.wait = and_again
 
@@ -270,7 +256,7 @@ def test_one_that_is_put_off_is_not_called_gone() -> None:
 
 
 def test_one_that_is_put_off_for_long_is_told_as_what_it_is() -> None:
-    scene, orphan = Scene(speed=1), suspect(1, Kind.EXTRA_ROW)
+    scene, orphan = Scene(speed=1), suspect_at(1, Kind.EXTRA_ROW)
     put_off(scene, orphan, until=lambda: False)
     scene.made.publish([orphan])
     closing = scene.made.finish()
@@ -324,9 +310,9 @@ def test_where_kafka_does_not_answer_it_is_asked_again() -> None:
 
 
 def test_only_what_is_put_off_is_asked_for_again() -> None:
-    scene, orphan = Scene(speed=1_000), suspect(1, Kind.EXTRA_ROW)
+    scene, orphan = Scene(speed=1_000), suspect_at(1, Kind.EXTRA_ROW)
     put_off(scene, orphan, until=lambda: len(scene.waits) > 10)
-    scene.made.publish([*(suspect(uid) for uid in range(2, 99)), orphan])
+    scene.made.publish([*(suspect_at(uid) for uid in range(2, 99)), orphan])
     scene.made.finish()
     assert scene.asked[0] == 98
     assert set(scene.asked[1:]) == {1}
@@ -337,10 +323,10 @@ def test_only_what_is_put_off_is_asked_for_again() -> None:
 
 def test_what_waits_for_a_table_that_refuses_is_told_so_and_not_waited_for() -> None:
     scene = Scene()
-    refuses = replace(finding(0, State.REPORTED), slot=WHOLE_TABLE, kind=Kind.TABLE_REFUSES)
+    refuses = finding_at(WHOLE_TABLE, Kind.TABLE_REFUSES, State.REPORTED)
     scene.journal.put(refuses)
-    put_off(scene, suspect(1), until=lambda: False)
-    scene.made.publish([suspect(1), suspect(2)])
+    put_off(scene, suspect_at(1), until=lambda: False)
+    scene.made.publish([suspect_at(1), suspect_at(2)])
     closing = scene.made.finish()
     assert closing.endings == {("messages", "missing_row"): {WAITS_FOR_TABLE: 2}}
     assert closing.waits

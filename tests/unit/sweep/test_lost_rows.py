@@ -17,7 +17,7 @@ from reconcilers.sweep.lost_rows import (
     reason_at,
     together,
 )
-from reconcilers.words.model import Kind
+from reconcilers.words.model import Kind, Micros
 from tests.builders.rows import FAMILY, LONG_AGO, NOW, SECOND, SLOT
 
 AMBIGUOUS, ABSENT = Kind.AMBIGUOUS_RANGE_DELETE, Kind.ABSENT_WITHOUT_DELETE
@@ -32,40 +32,49 @@ def row(reason: Kind = AMBIGUOUS, counted_at: int = NOW) -> LostRow:
     return LostRow(SLOT, reason, counted_at, counted_at)
 
 
-def test_nothing_is_covered_before_a_person_accepts() -> None:
-    assert covered(None, row(), AMBIGUOUS) == frozenset()
-    assert covered(group(), row(), AMBIGUOUS) == frozenset()
-    assert covered(accepted(group(), NOW), None, AMBIGUOUS) == frozenset()
+def agreed(reason: Kind = AMBIGUOUS, later: Micros = 0) -> Finding:
+    return accepted(group(reason), NOW + later)
 
 
-def test_the_rows_that_were_counted_by_then_are_covered_for_their_reason() -> None:
-    assert covered(accepted(group(), NOW + SECOND), row(), AMBIGUOUS) == {AMBIGUOUS}
-
-
-def test_a_row_that_was_counted_after_it_was_told_is_not() -> None:
-    late = row(counted_at=NOW + 1)
-    assert covered(accepted(group(), NOW + 3600 * SECOND), late, AMBIGUOUS) == frozenset()
-
-
-@pytest.mark.parametrize("reason", [ABSENT, MAILBOX_LOST, Kind.UNRESOLVED, Kind.CONTENT_LOST])
-def test_a_row_whose_reason_is_another_one_now_is_not(reason: Kind) -> None:
-    assert covered(accepted(group(), NOW), row(), reason) == frozenset()
-
-
-@pytest.mark.parametrize("reason", [AMBIGUOUS, ABSENT, MAILBOX_LOST])
-def test_of_a_mailbox_that_has_lost_most_of_its_truth_both_classes_are_covered(
-    reason: Kind,
-) -> None:
-    assert covered(accepted(group(MAILBOX_LOST), NOW), row(MAILBOX_LOST), reason) == {
+ALL_THREE = {AMBIGUOUS, ABSENT, MAILBOX_LOST}
+COVERED_THEN: dict[str, tuple[Finding | None, LostRow | None, Kind, set[Kind]]] = {
+    # the finding, the row, its reason now; what a person's word covers
+    "there is no finding": (None, row(), AMBIGUOUS, set()),
+    "it is not accepted": (group(), row(), AMBIGUOUS, set()),
+    "the row was never counted": (agreed(), None, AMBIGUOUS, set()),
+    "counted by then": (agreed(later=SECOND), row(), AMBIGUOUS, {AMBIGUOUS}),
+    "counted after it was told": (
+        agreed(later=3600 * SECOND),
+        row(counted_at=NOW + 1),
         AMBIGUOUS,
-        ABSENT,
-        MAILBOX_LOST,
-    }
+        set(),
+    ),
+    **{
+        f"by now {reason}": (agreed(), row(), reason, set[Kind]())
+        for reason in (ABSENT, MAILBOX_LOST, Kind.UNRESOLVED, Kind.CONTENT_LOST)
+    },
+    **{
+        f"of a mailbox that lost most of its truth, {reason}": (
+            agreed(MAILBOX_LOST),
+            row(MAILBOX_LOST),
+            reason,
+            ALL_THREE,
+        )
+        for reason in (AMBIGUOUS, ABSENT, MAILBOX_LOST)
+    },
+    "nobody knows what it is of": (
+        agreed(Kind.UNRESOLVED),
+        row(Kind.UNRESOLVED),
+        Kind.UNRESOLVED,
+        set(),
+    ),
+}
 
 
-def test_a_row_of_which_nobody_knows_what_it_is_of_cannot_be_accepted() -> None:
-    of_nobody = accepted(group(Kind.UNRESOLVED), NOW)
-    assert covered(of_nobody, row(Kind.UNRESOLVED), Kind.UNRESOLVED) == frozenset()
+@pytest.mark.parametrize("case", COVERED_THEN)
+def test_what_a_persons_word_covers(case: str) -> None:
+    finding, lost, reason, expected = COVERED_THEN[case]
+    assert covered(finding, lost, reason) == expected
 
 
 def test_each_reason_has_a_place_of_its_own_which_no_row_has() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -26,6 +26,7 @@ from streaming.steps.accepted_together import AcceptedTogether
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
+from tests.builders.found import finding_at, suspect_at
 from tests.builders.permits import permit
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, PROJECTION, SECOND, row
 from tests.fakes.checkpoints.lost_rows import MemoryLostRows
@@ -113,8 +114,7 @@ class Past:
         )
 
     def suspect(self, uid: int) -> Suspect:
-        ids: frozenset[KeyValue] = frozenset({message(uid)})
-        return Suspect(Slot(MAILBOX, uid), ids, Kind.EXTRA_ROW, PROJECTION.name)
+        return suspect_at(uid, Kind.EXTRA_ROW, [message(uid)])
 
     def sift(self, *uids: int, at: Micros = NOW) -> SiftedRows:
         past = PastRows(self.examiner(), self.tables, self.lost_rows, FEW)
@@ -184,24 +184,38 @@ def test_one_that_names_no_message_is_left_until_the_truth_is_read() -> None:
     assert list(sifted.left) == [Kind.UNRESOLVED]
 
 
-def test_one_whose_delete_was_heard_is_handed_over() -> None:
-    past = Past()
-    past.lineage.remember_deletes([TruthDelete(message(5), (MAILBOX, None), NOW)])
-    assert past.handed_over(5)
-    past = Past()
-    past.lineage.remember_deletes([ProjectionDelete(Slot(MAILBOX, 6), NOW)])
-    assert past.handed_over(6)
+def own(uid: int, **changes: Any) -> Finding:
+    return finding_at(uid, **{"kind": AMBIGUOUS, "state": State.REPORTED, **changes})
 
 
-def test_one_that_was_written_within_the_delay_is_handed_over() -> None:
-    past = Past()
-    past.tables.rows[PROJECTION.name][Slot(MAILBOX, 5)] = past.a_row(5, at=NOW - SECOND)
-    assert past.handed_over(5)
+AT_5 = Slot(MAILBOX, 5)
+HANDED_OVER: dict[str, Callable[[Past], object]] = {
+    "the delete of its message was heard": lambda past: past.lineage.remember_deletes(
+        [TruthDelete(message(5), (MAILBOX, None), NOW)]
+    ),
+    "the delete of its row was heard": lambda past: past.lineage.remember_deletes(
+        [ProjectionDelete(AT_5, NOW)]
+    ),
+    "it was written within the delay": lambda past: past.tables.rows[PROJECTION.name].update(
+        {AT_5: past.a_row(5, at=NOW - SECOND)}
+    ),
+    "the truth has it by now": lambda past: past.tables.truths.update(
+        {message(5): (past.a_row(5),)}
+    ),
+    "it is on hold": lambda past: past.journal.holds.place(
+        Hold(FAMILY.name, PROJECTION.name, AT_5, NOW, "ana", "hers")
+    ),
+    "it cannot be read": lambda past: setattr(past.tables, "bad", frozenset({AT_5})),
+    "another reason in its finding": lambda past: past.journal.put(own(5, kind=ABSENT)),
+    "its finding is held": lambda past: past.journal.put(own(5, state=State.HELD)),
+    "its finding is accepted": lambda past: past.journal.put(own(5, accepted=True)),
+}
 
 
-def test_one_that_the_truth_has_by_now_is_handed_over() -> None:
+@pytest.mark.parametrize("why", HANDED_OVER)
+def test_one_that_can_be_judged_or_is_another_matter_is_handed_over(why: str) -> None:
     past = Past()
-    past.tables.truths[message(5)] = (past.a_row(5),)
+    HANDED_OVER[why](past)
     assert past.handed_over(5)
 
 
@@ -217,14 +231,6 @@ def test_one_that_evidence_decides_is_handed_over() -> None:
     assert sifted.left == {}
 
 
-def own(uid: int, **changes: Any) -> Finding:
-    found = Finding(
-        *(FAMILY.name, PROJECTION.name, Slot(MAILBOX, uid), None),
-        *(AMBIGUOUS, State.REPORTED, "as it was", NOW),
-    )
-    return replace(found, **changes)
-
-
 def test_one_whose_own_finding_says_the_same_is_neither_left_nor_handed_over() -> None:
     """Else a sweep would hand over again, at 50 a minute, all that an earlier version reported."""
     past = Past()
@@ -236,28 +242,6 @@ def test_one_whose_own_finding_says_the_same_is_neither_left_nor_handed_over() -
     piece = SweptPiece(Piece(FAMILY.listing.table, 0, token_ranges(1)[0]))
     piece.take(sifted)
     assert piece.differ == MANY, "they are still said to differ"
-
-
-@pytest.mark.parametrize(
-    "changes", [{"kind": ABSENT}, {"state": State.HELD}, {"accepted": True}], ids=str
-)
-def test_one_whose_own_finding_says_something_else_is_handed_over(changes: dict[str, Any]) -> None:
-    past = Past()
-    past.journal.put(own(5, **changes))
-    assert past.handed_over(5)
-
-
-def test_one_on_hold_is_handed_over() -> None:
-    past = Past()
-    hold = Hold(FAMILY.name, PROJECTION.name, Slot(MAILBOX, 6), NOW, "ana", "hers")
-    past.journal.holds.place(hold)
-    assert past.handed_over(6)
-
-
-def test_one_that_cannot_be_read_is_handed_over() -> None:
-    past = Past()
-    past.tables.bad = frozenset({Slot(MAILBOX, 5)})
-    assert past.handed_over(5)
 
 
 def test_where_a_mailbox_cannot_be_read_as_a_whole_its_rows_wait_for_a_word_on_that() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
@@ -135,12 +136,9 @@ def test_what_kafka_deletes_while_it_goes_on_is_told_and_the_rest_is_read(
 
 
 def test_where_kafka_holds_all_the_end_of_spark_ends_the_replay() -> None:
+    died = Mock(side_effect=SparkDied("Spark's JVM is gone"))
     with pytest.raises(SparkDied):
         replace(Events().replay(10), look=died).run(WANTED)
-
-
-def died(ranges: Mapping[Place, tuple[int, int]]) -> BatchLook:
-    raise SparkDied("Spark's JVM is gone")
 
 
 def test_an_outage_is_waited_for_and_blames_no_event() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from checkpoints.sweeps import SweepRecord
 from reconcilers.rows.memory import Watching
+from reconcilers.words.model import Micros
 from streaming.again.schedule import DAY, NOT_WHOLE, TIME_HAS_COME, SweepSchedule
 
 DELAY, NOW = 5_000_000, 1_800_000_000_000_000
@@ -22,46 +23,32 @@ def ended(at: int) -> SweepRecord:
     return replace(SWEEP, ended_at=at)
 
 
-def test_where_memory_is_not_whole_a_sweep_is_due() -> None:
-    assert NEEDED.due(MEMORY, [], NOW) == NOT_WHOLE
+WHOLE = replace(MEMORY, swept_at=NOW - DELAY, listed_at=NOW - DELAY)
+HALF = replace(MEMORY, swept_at=NOW - DELAY)
+ENDED = ended(NOW - DELAY)
+BEFORE = replace(SWEEP, began_at=BEGAN - DAY, ended_at=BEGAN - 1)
+DUE: dict[str, tuple[Watching | None, list[SweepRecord], Micros, bool]] = {
+    "memory is not whole": (MEMORY, [], NOW, True),
+    "one was interrupted": (MEMORY, [SWEEP], NOW, True),
+    "memory is whole": (WHOLE, [ended(NOW)], NOW, False),
+    "only the truth was read: one was ended in its listing half": (HALF, [SWEEP], NOW, True),
+    "some of the listing could not be read": (HALF, [ENDED], NOW, False),
+    "some of the listing could not be read, a day ago": (HALF, [ENDED], NOW + DAY, True),
+    "marked before memory began anew": (replace(MEMORY, swept_at=BEGAN - 1), [BEFORE], NOW, True),
+    "nobody watches": (None, [], NOW, False),
+    "memory begins now, and could not be whole": (Watching(NOW), [], NOW, False),
+    "a loss is noticed now": (Watching(BEGAN, noted_at=NOW), [], NOW, False),
+    "one did not make memory whole": (MEMORY, [ENDED], NOW, False),
+    "one did not make memory whole, a day ago": (MEMORY, [ENDED], NOW - DELAY + DAY, True),
+    "a loss since the last": (MEMORY, [BEFORE], NOW, True),
+    "a loss in the last": (Watching(BEGAN, noted_at=SWEEP.began_at), [ENDED], NOW, True),
+}
 
 
-def test_one_that_was_interrupted_is_still_due() -> None:
-    assert NEEDED.due(MEMORY, [SWEEP], NOW) == NOT_WHOLE
-
-
-def test_where_memory_is_whole_none_is() -> None:
-    whole = replace(MEMORY, swept_at=NOW - DELAY, listed_at=NOW - DELAY)
-    assert NEEDED.due(whole, [ended(NOW)], NOW) is None
-
-
-def test_while_only_the_truth_was_read_one_is_due() -> None:
-    """It was ended in its listing half; or some of that half could not be read, a day ago."""
-    half = replace(MEMORY, swept_at=NOW - DELAY)
-    assert NEEDED.due(half, [SWEEP], NOW) == NOT_WHOLE
-    assert NEEDED.due(half, [ended(NOW - DELAY)], NOW) is None
-    assert NEEDED.due(half, [ended(NOW - DELAY)], NOW + DAY) == NOT_WHOLE
-
-
-def test_a_mark_from_before_memory_began_anew_does_not_count() -> None:
-    before = replace(SWEEP, began_at=BEGAN - DAY, ended_at=BEGAN - 1)
-    assert NEEDED.due(replace(MEMORY, swept_at=BEGAN - 1), [before], NOW) == NOT_WHOLE
-
-
-@pytest.mark.parametrize("watching", [None, Watching(NOW), Watching(BEGAN, noted_at=NOW)])
-def test_none_is_due_before_it_could_make_memory_whole(watching: Watching | None) -> None:
-    assert NEEDED.due(watching, [], NOW) is None
-
-
-def test_one_that_did_not_make_memory_whole_is_followed_by_another_after_a_day() -> None:
-    at = NOW - DELAY
-    assert NEEDED.due(MEMORY, [ended(at)], NOW) is None
-    assert NEEDED.due(MEMORY, [ended(at)], at + DAY) == NOT_WHOLE
-
-
-def test_a_loss_since_is_swept_for_at_once() -> None:
-    before = replace(SWEEP, began_at=BEGAN - DAY, ended_at=BEGAN - 1)
-    assert NEEDED.due(MEMORY, [before], NOW) == NOT_WHOLE
+@pytest.mark.parametrize("case", DUE)
+def test_whether_a_sweep_is_needed(case: str) -> None:
+    watching, sweeps, now, due = DUE[case]
+    assert NEEDED.due(watching, sweeps, now) == (NOT_WHOLE if due else None)
 
 
 def test_what_is_whole_is_swept_again_when_its_time_has_come() -> None:
@@ -97,4 +84,3 @@ def test_one_that_went_on_while_a_loss_was_noticed_is_begun_anew() -> None:
     noticed = Watching(BEGAN, noted_at=SWEEP.began_at)
     assert NEEDED.left(MEMORY, [SWEEP], SWEEP) == SWEEP
     assert NEEDED.left(noticed, [SWEEP], SWEEP) is None
-    assert NEEDED.due(noticed, [ended(NOW - DELAY)], NOW) == NOT_WHOLE

@@ -270,34 +270,20 @@ def test_of_fewer_rows_alike_each_is_handed_over_before_the_next_table_begins() 
     assert len(alike) == len(set(alike)) == RANGES * 10
 
 
-def test_what_is_systematic_no_more_ends_with_a_sweep_of_everything() -> None:
+@pytest.mark.parametrize("how", ["of everything", "killed", "not all was read"])
+def test_what_is_systematic_no_more_ends_with_a_sweep_of_everything(how: str) -> None:
+    """One that was killed has counted the rest only."""
     scene = Scene(alike=100)
     scene.run()
-    later = SweepRecord(NOW + 10, "alice", "", FAMILY.names, RANGES)
-    scene.sweeps.begin(later)
-    scene.alike = 0
+    began_at = NOW + (2_000_000 if how == "killed" else 10)
+    scene.sweeps.begin(replace(SWEEP, began_at=began_at))
+    scene.alike, scene.unreadable = 0, 4 if how == "not all was read" else None
+    if how == "killed":
+        scene.dies_at = len(scene.scanned) + RANGES + 3
+        with pytest.raises(KilledError):
+            scene.run()
     scene.run()
-    assert not list(scene.journal.open_findings(FAMILY))
-
-
-def test_but_not_with_one_that_was_killed_and_has_counted_the_rest_only() -> None:
-    scene = Scene(alike=100)
-    scene.run()
-    scene.sweeps.begin(SweepRecord(NOW + 2_000_000, "alice", "", FAMILY.names, RANGES))
-    scene.alike, scene.dies_at = 0, len(scene.scanned) + RANGES + 3
-    with pytest.raises(KilledError):
-        scene.run()
-    scene.run()
-    assert len(list(scene.journal.open_findings(FAMILY))) == 1
-
-
-def test_but_not_with_one_that_has_not_read_all() -> None:
-    scene = Scene(alike=100)
-    scene.run()
-    scene.sweeps.begin(SweepRecord(NOW + 10, "alice", "", FAMILY.names, RANGES))
-    scene.alike, scene.unreadable = 0, 4
-    scene.run()
-    assert len(list(scene.journal.open_findings(FAMILY))) == 1
+    assert len(list(scene.journal.open_findings(FAMILY))) == (how != "of everything")
 
 
 def test_a_range_that_failed_is_gone_through_again_after_a_pause() -> None:
