@@ -92,7 +92,7 @@ class AdmissionControl:
         if suspect.kind not in WRITTEN or suspect.projection in self.findings.refusing:
             return False
         target = self._target(suspect)
-        if self.mode is Mode.REPAIR and self.pauses.why(target) is not None:
+        if self.mode is Mode.REPAIR and self.pauses.watch.why(target) is not None:
             return False
         if not suspect.looked_again:
             return True
@@ -101,8 +101,9 @@ class AdmissionControl:
         if target.is_removal and self.breakers.reason(Breaker.REMOVALS):
             return False
         decided = self.findings.is_open(suspect)
-        counted = self.breakers.was_counted if decided else self.breakers.was_put_off
-        return self.findings.is_not_written(suspect) and not counted(suspect, at)
+        within = self.breakers.once_in if decided else self.breakers.put_off_for
+        counted = self.breakers.was_counted(suspect, at, within)
+        return self.findings.is_not_written(suspect) and not counted
 
     def _target(self, suspect: Suspect) -> WriteTarget:
         assert suspect.kind is not None
@@ -125,7 +126,7 @@ class AdmissionControl:
             observe=self.mode is Mode.OBSERVE,
             clocks=clocks,
             fast_writers=writers,
-            pauses=self.pauses.why(EVERYTHING) if (clocks or writers) is None else None,
+            pauses=self.pauses.watch.why(EVERYTHING) if (clocks or writers) is None else None,
             repairs_breaker=self.breakers.reason(Breaker.REPAIRS),
         )
 

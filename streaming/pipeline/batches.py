@@ -15,13 +15,11 @@ from streaming.pipeline.batch_record import BatchRecord, in_order
 from streaming.pipeline.behind import BehindWatch
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.open_findings import OpenFindings
+from streaming.pipeline.pause_report import PAUSES
 from streaming.pipeline.scheduled import ExpiredCells
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.steps.outcome import Outcome
-
-PAUSES = frozenset({Wait.PAUSE, Wait.PILOT, Wait.OWN_KEYSPACE})
-"""What ends when a pause does."""
 
 
 @dataclass(frozen=True, slots=True)

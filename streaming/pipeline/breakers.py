@@ -67,15 +67,8 @@ class BreakerWatch:
         self._state = after  # only now: what the journal does not hold would look closed
         self._show()
 
-    def was_counted(self, suspect: Suspect, at: Micros) -> bool:
-        """Whether it was counted not long before."""
-        return self._was_counted(suspect, at, self.once_in)
-
-    def was_put_off(self, suspect: Suspect, at: Micros) -> bool:
-        """The same of one that no look could decide yet."""
-        return self._was_counted(suspect, at, self.put_off_for)
-
-    def _was_counted(self, suspect: Suspect, at: Micros, within: Micros) -> bool:
+    def was_counted(self, suspect: Suspect, at: Micros, within: Micros) -> bool:
+        """Whether it was counted less than ``within`` before ``at`` (both µs)."""
         before = self._counted.get((suspect.projection, suspect.slot))
         return before is not None and abs(at - before) < within
 

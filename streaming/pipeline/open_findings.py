@@ -6,7 +6,7 @@ of which each that changes something is reported once: in the log, and by metric
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -29,7 +29,7 @@ from streaming.monitoring.report import (
 from streaming.pipeline.held_looks import HeldLooks, Place
 from streaming.pipeline.open_by_group import MessagesByGroup
 from streaming.pipeline.open_finding import OpenFinding
-from streaming.pipeline.open_index import Labels, OpenIndex
+from streaming.pipeline.open_index import OpenIndex
 from streaming.steps.outcome import Outcome
 
 
@@ -72,18 +72,6 @@ class OpenFindings:
                 self.index.keep(told[place])
             else:
                 self.index.drop(name, place)
-
-    def keep(self, finding: Finding) -> None:
-        """An open finding, new or changed. Sentence and rows stay in the journal."""
-        self.index.keep(finding)
-
-    def drop(self, finding: Finding) -> None:
-        """It is closed."""
-        self.forget(finding.projection, finding.slot)
-
-    def forget(self, projection: str, slot: Slot) -> None:
-        """No finding is open there (any more: an observer may have seen it heal)."""
-        self.index.drop(projection, slot)
 
     def of(self, finding: Finding) -> OpenFinding | None:
         """What was known before of the same slot and projection."""
@@ -163,10 +151,6 @@ class OpenFindings:
             each.projection for each in whole if each and each.kind is Kind.TABLE_REFUSES
         )
 
-    def counts(self) -> Counter[Labels]:
-        """Open findings by projection, kind and state."""
-        return self.index.counts
-
     def messages(self) -> MessagesByGroup:
         """The messages with an open finding, by mailbox; findings of an index do not count."""
         return self.index.messages()
@@ -192,16 +176,16 @@ class OpenFindings:
         finding = outcome.finding
         if finding is None:
             if outcome.action is Action.NOTHING:
-                self.forget(outcome.projection, outcome.slot)
+                self.index.drop(outcome.projection, outcome.slot)  # an observer saw it heal
             return
         if outcome.action is Action.CLOSE:
             told_already = outcome.slot == WHOLE_TABLE and self.of(finding) is None
-            self.drop(finding)
+            self.index.drop(finding.projection, finding.slot)
             if outcome.ended is not None and not told_already:
                 report_end(self.metrics, finding, outcome.ended)
             return
         before = self.of(finding)
-        self.keep(finding)
+        self.index.keep(finding)
         if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
             if before.wait is not finding.wait:
                 report_reason(finding)
@@ -211,4 +195,4 @@ class OpenFindings:
             self.metrics.time_to_repair.observe(to_seconds(outcome.at - finding.oldest))
 
     def _show(self) -> None:
-        self.metrics.show_open(self.stream, self.counts())
+        self.metrics.show_open(self.stream, self.index.counts)

@@ -14,10 +14,10 @@ from uuid import UUID
 from reconcilers.declared.family import Family
 from reconcilers.rows.finding import Finding
 from reconcilers.words.model import KeyValue, Kind, Micros, Slot
+from streaming.monitoring.metrics import Labels
 from streaming.pipeline.open_by_group import MessagesByGroup
 from streaming.pipeline.open_finding import OpenFinding, opened
 
-Labels = tuple[str, str, str]
 BySlot = dict[Slot, OpenFinding]
 SINGLED_OUT = frozenset({Kind.UNREADABLE})
 """Kinds whose findings are asked for by themselves."""

@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from reconcilers.limits.pause import NO_PILOT, Pause
-from reconcilers.limits.write_target import WriteTarget
 from reconcilers.words.model import Micros
-from reconcilers.words.waiting import Wait, Waiting
+from reconcilers.words.waiting import Wait
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.pauses import PauseWatch
 
@@ -19,7 +18,8 @@ WHAT_TO_DO = (
     "look first, then `reconcile resume --own-keyspace`"
     " (deploy/runbook.md, *Our keyspace was lost or restored*)"
 )
-REASONS = (Wait.PAUSE, Wait.PILOT, Wait.OWN_KEYSPACE)
+PAUSES = (Wait.PAUSE, Wait.PILOT, Wait.OWN_KEYSPACE)
+"""What ends when a pause does."""
 
 
 def believed(_why: str, _until: Micros | None) -> None:
@@ -38,10 +38,6 @@ class PauseReport:
     metrics: Metrics
     doubted: Callable[[str, Micros | None], None] = believed
     _known: frozenset[Pause] = frozenset()
-
-    def why(self, target: WriteTarget) -> Waiting | None:
-        """Why this waits, None when it does not. Raises `Retryable`."""
-        return self.watch.why(target)
 
     @property
     def generation(self) -> Micros | None:
@@ -71,7 +67,7 @@ class PauseReport:
 
     def _show(self, standing: Collection[Pause]) -> None:
         waiting = {each.waiting.wait: each.waiting for each in standing}
-        for wait in REASONS:
+        for wait in PAUSES:
             self.metrics.show_wait(wait, waiting.get(wait))
 
     def _end(self, pause: Pause) -> str:

@@ -79,7 +79,7 @@ def counted_then_again(held: bool, after: Micros) -> set[Breaker]:
     decisions.admit(coming_back(MOST), piece(1))
     if held:
         for uid in range(MOST):
-            decisions.open_findings.keep(finding(uid))
+            decisions.open_findings.index.keep(finding(uid))
     ids: frozenset[Any] = frozenset()
     new = [Suspect(Slot(MAILBOX, 90), ids, Kind.EXTRA_ROW, NAME)]
     look = coming_back(MOST)
@@ -116,7 +116,7 @@ def test_what_has_no_write_yet_counts_when_it_comes_back(
 ) -> None:
     decisions = batches(MemoryPorts(MemoryJournal(lambda: NOW)))
     for uid in range(MOST + 1):
-        decisions.open_findings.keep(finding(uid, **changes))
+        decisions.open_findings.index.keep(finding(uid, **changes))
     assert bool(opened_by(decisions)) is counts
 
 
@@ -196,9 +196,9 @@ def test_removals_that_are_held_do_not_count_as_repairs() -> None:
 def test_what_waits_for_a_table_that_refuses_counts_when_it_takes_writes() -> None:
     decisions = batches(MemoryPorts(MemoryJournal(lambda: NOW)))
     parked = finding(0, slot=WHOLE_TABLE, kind=Kind.TABLE_REFUSES, state=State.REPORTED)
-    decisions.open_findings.keep(parked)
+    decisions.open_findings.index.keep(parked)
     assert opened_by(decisions) == set()
-    decisions.open_findings.drop(parked)
+    decisions.open_findings.index.drop(parked.projection, parked.slot)
     decisions.admit(coming_back(MOST + 1), piece(2))
     assert set(decisions.admission.breakers.journal.breakers()) == OF_ROWS
 
