@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from threading import Event, Lock
-from typing import Any
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -20,8 +20,7 @@ from checkpoints.bookmarks import Offsets, Positions, flat, nested
 from checkpoints.clock import now_micros
 from reconcilers.limits.gate import Admission
 from reconcilers.words.errors import SparkDied
-from reconcilers.words.model import Suspect, Wake, number_of
-from streaming.pipeline.decisions import Decisions
+from reconcilers.words.model import Micros, Slot, Suspect, Wake, number_of
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.reading import RangeReader
 from streaming.pipeline.repair_task import RepairTask, repair_task
@@ -42,6 +41,31 @@ FEW = 20
 STOPPING = "the stream is being stopped"
 EARLIEST = -2
 """Spark's word for a partition's beginning."""
+
+
+class Decisions(Protocol):
+    """What the driver decides for each slice; `streaming.pipeline.batches.Batches` does it."""
+
+    def admit(self, look: BatchLook, piece: Slice) -> Admission:
+        """What may be repaired in this slice. Raises when this process may not write at all."""
+
+    def canaries_alone(self, piece: Slice) -> BatchLook | None:
+        """The canaries of a slice that holds nothing else; None of any other."""
+
+    def unreadable(self) -> frozenset[Slot]:
+        """The places that are known to be unreadable."""
+
+    def recall(self) -> None:
+        """Read anew what is kept. Raises `Retryable` where Cassandra does not answer."""
+
+    def record_outcomes(self, outcomes: list[Outcome]) -> None:
+        """What became of the suspects."""
+
+    def later_looks(self, now: Micros) -> list[Wake]:
+        """Keys that are due to be looked at again."""
+
+    def ended(self, look: BatchLook, piece: Slice) -> None:
+        """The slice is done: counters are told, then it is settled."""
 
 
 @dataclass(slots=True)
@@ -220,8 +244,10 @@ class FamilyQuery:
 
     def failure(self) -> str:
         """Why it died, in one line."""
-        error = self._error()
-        return cause_of(error) if error else "stopped"
+        query = self._running.query
+        error: PySparkException | None = query.exception() if query is not None else None
+        told = "" if error is None else str(error)
+        return cause_of(told) if told else "stopped"
 
     def progress(self) -> Iterator[dict[str, Any]]:
         """The batches that ended since the last call, oldest first, as Spark tells them."""
@@ -255,8 +281,3 @@ class FamilyQuery:
             log.info("Spark was stopped before its query: %s", type(gone).__name__)
         with self._one_batch:
             pass  # that batch has ended, also where Spark's end was not waited for
-
-    def _error(self) -> str:
-        query = self._running.query
-        error: PySparkException | None = query.exception() if query is not None else None
-        return "" if error is None else str(error)

@@ -43,10 +43,8 @@ from streaming.steps.parking import Parking
 from streaming.steps.permit import ABOVE, Permit
 from streaming.steps.ports import RepairTables
 from streaming.steps.recorder import FindingRecorder
-from streaming.steps.removals import Removals
-from streaming.steps.repair import Repairer
-from streaming.steps.turns import in_turn
-from streaming.steps.unread import may_be_unread
+from streaming.steps.removals import Removals, may_be_unread
+from streaming.steps.repair import Repairer, in_turn
 
 
 @dataclass(frozen=True, slots=True)

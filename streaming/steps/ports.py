@@ -14,6 +14,9 @@ from reconcilers.declared.writes import Write
 from reconcilers.words.model import KeyValue, Row, Slot, Value
 from reconcilers.words.tokens import TokenRange
 
+Listed = tuple[Slot, KeyValue | None]
+"""A slot of a projection, and the source that its row names."""
+
 
 class TruthTables(Protocol):
     """The truth, as it is read in bulk."""
@@ -32,14 +35,12 @@ class ProjectionTables(Protocol):
 class GroupTables(TruthTables, Protocol):
     """What is read of a whole group (a mailbox)."""
 
-    def slots_of_group(
-        self, projection: Projection, group: KeyValue
-    ) -> Iterable[tuple[Slot, KeyValue | None]]:
+    def slots_of_group(self, projection: Projection, group: KeyValue) -> Iterable[Listed]:
         """Every slot of a group in the projection, with the source its row names."""
 
     def some_slots(
         self, projection: Projection, group: KeyValue, most: int, first: KeyValue | None
-    ) -> Iterable[tuple[Slot, KeyValue | None]]:
+    ) -> Iterable[Listed]:
         """So many of them, from this value of the second key column on; None: the last ones."""
 
 

@@ -19,18 +19,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from checkpoints.journal import Journal
 from reconcilers.declared.family import Family, Projection
-from reconcilers.words.model import KeyValue, Slot
-from streaming.steps.ports import GroupTables
+from reconcilers.words.model import KeyValue, Kind, Slot
+from streaming.steps.ports import GroupTables, Listed
 
 IDS_A_READ = 100
 EXAMINED = 1000
 """So many rows of a group say what most of them are: it may have millions."""
 PARTS = 10
 """In which these are read of a larger group."""
-
-Listed = tuple[Slot, KeyValue | None]
-"""A slot of the list, and the source that its row names."""
 
 
 @dataclass(slots=True)
@@ -93,6 +91,13 @@ class Removals:
         place = self.family.truth.slot[0]
         for source in sources:
             yield any(row.get(place) == group for row in truths.get(source, ()))
+
+
+def may_be_unread(journal: Journal, family: Family, slot: Slot) -> bool:
+    """Whether a finding tells that the slot, or its whole group, cannot be read."""
+    places = [slot, family.whole_group(slot.group)]
+    found = journal.recall(family, family.listing.name, places)
+    return any(each.kind is Kind.UNREADABLE for each in found.values())
 
 
 def between(first: object, last: object, number: int) -> Iterator[int]:

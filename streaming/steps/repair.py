@@ -21,13 +21,15 @@ from reconcilers.words.model import Kind, Micros, Suspect, Wake
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
-from streaming.steps.parking import Parking
+from streaming.steps.parking import REFUSES, Parking
 from streaming.steps.ports import WriteTables
 
 WRITTEN = frozenset({Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW})
 """What a look has found and a write would mend."""
-WAITS = "its table refuses writes"
-"""Why a key whose table is parked comes back."""
+CONFIRMED_TOGETHER = 100
+"""Suspects confirmed under one C: few, so that the reads are near the writes."""
+
+Suspects = Sequence[Suspect]
 
 
 class LastWrite(Enum):
@@ -134,7 +136,8 @@ class Repairer:
     ) -> Iterator[Outcome]:
         """The table's fault, unless it has just taken another write: then the row is held."""
         taken, self._last = self._last is LastWrite.TAKEN, LastWrite.REFUSED
-        if not self._parked and (taken or _held_by_itself(case.previous)):
+        held_by_itself = case.previous is not None and case.previous.wait is Wait.ROW
+        if not self._parked and (taken or held_by_itself):
             why = Waiting(Wait.ROW, f"its table takes others, not this: {refused}")
             yield self._hold(intended, why)
             return
@@ -168,7 +171,7 @@ class Repairer:
         yield from self._given_up(standing, case.previous)
         self.publish([case.wake(kind)])
         name = self.projection.name
-        yield Outcome(case.slot, Action.LOOK_AGAIN, None, projection=name, reason=WAITS)
+        yield Outcome(case.slot, Action.LOOK_AGAIN, None, projection=name, reason=REFUSES.why)
 
     def _given_up(self, standing: Finding | None, before: Finding | None) -> Iterator[Outcome]:
         """It has no finding of its own any more, but for what a person has accepted."""
@@ -179,5 +182,16 @@ class Repairer:
             yield Outcome(before.slot, Action.CLOSE, before, State.PARKED, self.clock())
 
 
-def _held_by_itself(finding: Finding | None) -> bool:
-    return finding is not None and finding.wait is Wait.ROW
+def in_turn(waiting: Suspects, tries: int | None) -> tuple[Suspects, Suspects, Suspects]:
+    """Who is examined next, who after them, and who only later, as their table refuses.
+
+    ``tries`` is None where it takes writes. Where it refuses, so many of those that differ go first
+    (0 or 1); the others are not confirmed.
+    """
+    if tries is None:
+        return waiting[:CONFIRMED_TOGETHER], waiting[CONFIRMED_TOGETHER:], ()
+    differ = [each for each in waiting if each.kind in WRITTEN]
+    others = [each for each in waiting if each.kind not in WRITTEN]
+    if tries and differ:
+        return differ[:1], [*differ[1:], *others], ()
+    return others[:CONFIRMED_TOGETHER], others[CONFIRMED_TOGETHER:], differ

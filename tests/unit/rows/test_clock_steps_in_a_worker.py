@@ -22,7 +22,7 @@ from streaming.settings import Settings
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
-from streaming.steps.turns import CONFIRMED_TOGETHER
+from streaming.steps.repair import CONFIRMED_TOGETHER
 from tests.builders.clocks import Host, OneNode
 from tests.builders.permits import unpaused
 from tests.builders.rows import (
