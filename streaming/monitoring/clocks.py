@@ -8,7 +8,7 @@ clock that nobody sets is comparable within one process only, so none is handed 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import NamedTuple, Protocol
 
 from reconcilers.words.errors import Retryable
@@ -98,20 +98,15 @@ class ClockWatch:
             ahead = self._nodes.clocks()
         except Retryable:
             return
+        members = self._nodes.members()
         if self._metrics is not None:
             for node, seconds in ahead.items():
                 self._metrics.clock_skew.labels(node).set(seconds)
-        members = self._nodes.members()
-        self._forget(self._known.keys() - members - ahead.keys())
+            for gone in self._known.keys() - members - ahead.keys():
+                self._metrics.clock_skew.remove(gone)
         self._known = {node: at for node, at in self._known.items() if node in members} | ahead
         self._trouble = self._told_of_the_worst()  # at once: a batch may ask meanwhile
         self._then = own
-
-    def _forget(self, gone: Iterable[str]) -> None:
-        """Nodes that have left."""
-        for node in gone:
-            if self._metrics is not None:
-                self._metrics.clock_skew.remove(node)
 
     def measure_if_due(self) -> None:
         """Ask every node where none was asked for `EVERY`, or our own clock has moved since."""

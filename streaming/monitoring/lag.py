@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from prometheus_client import Gauge
+
 from checkpoints.bookmarks import Offsets, Place, flat
 from checkpoints.clock import now_micros, to_seconds
 from reconcilers.words.errors import Retryable
@@ -91,18 +93,13 @@ class LagWatch:
         with suppress(Retryable):
             self._lags = lags(self._kafka, self._topics, read_up_to)
         now = self._clock()
-        seconds = [each.seconds(now) for each in self._lags]
-        for each, known in zip(self._lags, seconds, strict=True):
-            self._show(each, known)
+        for lag in self._lags:
+            self._show(self._metrics.lag_records, lag, lag.records)
+            self._show(self._metrics.lag_seconds, lag, lag.seconds(now))
 
-    def _show(self, lag: PartitionLag, seconds: float | None) -> None:
+    def _show(self, metric: Gauge, lag: PartitionLag, value: float | None) -> None:
         place = (lag.topic, str(lag.partition))
-        told = (
-            (self._metrics.lag_records, lag.records),
-            (self._metrics.lag_seconds, seconds),
-        )
-        for metric, value in told:
-            if value is None:
-                metric.remove(*place)
-            else:
-                metric.labels(*place).set(value)
+        if value is None:
+            metric.remove(*place)
+        else:
+            metric.labels(*place).set(value)

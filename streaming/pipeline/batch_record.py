@@ -17,7 +17,7 @@ from reconcilers.capture.chain import Reached
 from reconcilers.capture.frontier import Echo, Lane, Proven
 from reconcilers.counters.open_message import OpenMessage
 from reconcilers.words.errors import Retryable
-from reconcilers.words.model import Micros
+from reconcilers.words.model import SECOND, Micros
 from reconcilers.words.waiting import Waiting
 from streaming.canary.watch import FrontierWatch
 from streaming.counters.batch_summary import BatchSummary
@@ -27,7 +27,7 @@ from streaming.pipeline.worker import BatchLook
 
 log = logging.getLogger("reconciler")
 
-IDLE_RECORD: Micros = 60_000_000
+IDLE_RECORD: Micros = 60 * SECOND
 """A stream that has nothing to settle says so once in this time: it lives."""
 
 

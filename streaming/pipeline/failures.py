@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from checkpoints.bookmarks import Place, Positions
 from checkpoints.failing import FailingSlice, FailingSlices
 from reconcilers.words.errors import Refused, Retryable
-from reconcilers.words.model import Micros
+from reconcilers.words.model import SECOND, Micros
 from streaming.pipeline.slices import Slice
 
 log = logging.getLogger("reconciler")
@@ -28,7 +28,7 @@ TRIES = 3
 """Of a whole slice; a part of one that fails is cut at once."""
 PARTS = 16
 TRIES_ALONE = 5
-ALONE_FOR: Micros = 600_000_000
+ALONE_FOR: Micros = 600 * SECOND
 """One record is given up when it has failed so often, for so long."""
 
 

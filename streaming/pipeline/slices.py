@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 
 from checkpoints.bookmarks import Place, Positions
 from reconcilers.words.model import Micros
@@ -95,12 +96,9 @@ def slices(
 
 
 def _by_window(closed: Iterable[Closed]) -> Iterator[tuple[Micros, dict[Place, int]]]:
-    for until, windows in groupby(sorted(closed, key=_until), key=_until):
-        yield until, ends_of(windows)
-
-
-def _until(closed: Closed) -> Micros:
-    return closed.until
+    until = attrgetter("until")
+    for end, windows in groupby(sorted(closed, key=until), key=until):
+        yield end, ends_of(windows)
 
 
 def ends_of(closed: Iterable[Closed]) -> dict[Place, int]:

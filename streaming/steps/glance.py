@@ -44,7 +44,7 @@ class Glance:
     def __init__(
         self, family: Family, shape: RawShape, tables: RawTables, lineage: RawLineage
     ) -> None:
-        self._shape, self._tables, self._lineage = shape, tables, lineage
+        self.shape, self._tables, self._lineage = shape, tables, lineage
         self._belonging = [
             (each, Belonging(each, shape.truth, tables.decoded)) for each in family.projections
         ]
@@ -55,14 +55,9 @@ class Glance:
         What a server refuses or fails to read leaves all to the look, which says so. Raises
         `reconcilers.words.errors.Retryable`: all is then done again.
         """
-        asked = glance.asked(self._shape, keys)
+        asked = glance.asked(self.shape, keys)
         right = self.right(asked, watched_since)
         return _counted(keys, [asked.wakes_of[key] for key in right])
-
-    @property
-    def shape(self) -> RawShape:
-        """Of the rows that it compares."""
-        return self._shape
 
     def right(
         self,
@@ -93,17 +88,17 @@ class Glance:
 
     def _of_listing(self, rows: Sequence[RawRow], watched_since: Micros | None) -> Sequence[RawRow]:
         self._tables.require_comparable()
-        named = self._shape.source[1]
-        asked = glance.scanned(rows, len(self._shape.encode) - 1, named)
+        named = self.shape.source[1]
+        asked = glance.scanned(rows, len(self.shape.encode) - 1, named)
         entries = self._lineage.entries(asked.wakes_of)
         sources = glance.remembered(asked, entries, watched_since)
-        right = glance.listed(self._shape, sources, rows)
+        right = glance.listed(self.shape, sources, rows)
         have: list[set[RawKey]] = []
         for index, _ in self._belonging[1:]:
             if index.collects is None:
                 have.append(set(self._tables.index(index, right)))
             else:
-                at = self._shape.listing.index(index.collects)
+                at = self.shape.listing.index(index.collects)
                 right = self._collected(
                     index, index.collects, at, right, {key for key, row in right.items() if row[at]}
                 )
@@ -123,7 +118,7 @@ class Glance:
             return []
         (_, listed_if), *indexes = self._belonging
         indexed_if = [belongs for index, belongs in indexes if index.collects is None]
-        return list(glance.told(self._shape, listed_if, indexed_if, truths))
+        return list(glance.told(self.shape, listed_if, indexed_if, truths))
 
     def _right(
         self, asked: Asked, watched_since: Micros | None, read: Iterable[RawRow] | None
@@ -132,14 +127,14 @@ class Glance:
         (_, belongs), *indexes = self._belonging
         entries = self._lineage.entries(asked.wakes_of)
         sources = glance.remembered(asked, entries, watched_since)
-        rows = glance.listed(self._shape, sources, self._tables.listing(sources))
+        rows = glance.listed(self.shape, sources, self._tables.listing(sources))
         truths = self._tables.truth({sources[key] for key in rows}) if read is None else read
-        right = glance.true(self._shape, belongs, rows, truths)
+        right = glance.true(self.shape, belongs, rows, truths)
         for index, belongs in indexes:
             if index.collects is None:
                 right = glance.indexed(belongs, right, set(self._tables.index(index, right)))
             else:
-                at = self._shape.truth.index(index.collects)
+                at = self.shape.truth.index(index.collects)
                 adding = {key for key, truth in right.items() if belongs.of(truth)}
                 right = self._collected(index, index.collects, at, right, adding)
         return right

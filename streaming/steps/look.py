@@ -16,7 +16,7 @@ from reconcilers.rows.compare import compare
 from reconcilers.rows.memory import Watching, complete_at
 from reconcilers.rows.seen import Seen
 from reconcilers.words.errors import ReadFailed, Refused
-from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.words.model import SECOND, KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from streaming.steps.look_state import LookState, Target
 from streaming.steps.ports import LookTables
 from streaming.steps.record_lineage import LineageRecorder
@@ -275,7 +275,7 @@ class Look:
         return not state.remembered.get(wake.source) and not state.truths.get(wake.source)
 
 
-NEAR_BY: Micros = 60_000_000
+NEAR_BY: Micros = 60 * SECOND
 """How far (µs) a mail server's two deletes of one message may lie apart, retries included."""
 
 
