@@ -71,10 +71,25 @@ class Glance:
         """
         if not asked.wakes_of:
             return {}
+        (_, belongs), *indexes = self._belonging
         try:
-            return self._right(asked, watched_since, truths)
+            # what is remembered is asked first: of a row that is new no more is read here
+            entries = self._lineage.entries(asked.wakes_of)
+            sources = glance.remembered(asked, entries, watched_since)
+            rows = glance.listed(self.shape, sources, self._tables.listing(sources))
+            if truths is None:
+                truths = self._tables.truth({sources[key] for key in rows})
+            right = glance.true(self.shape, belongs, rows, truths)
+            for index, belongs in indexes:
+                if index.collects is None:
+                    right = glance.indexed(belongs, right, set(self._tables.index(index, right)))
+                else:
+                    at = self.shape.truth.index(index.collects)
+                    adding = {key for key, truth in right.items() if belongs.of(truth)}
+                    right = self._collected(index, index.collects, at, right, adding)
         except (Refused, ReadFailed):
             return {}
+        return right
 
     def of_listing(self, rows: Sequence[RawRow], watched_since: Micros | None) -> Sequence[RawRow]:
         """Of rows of the listing that are right but for their truth: what that must say.
@@ -119,25 +134,6 @@ class Glance:
         (_, listed_if), *indexes = self._belonging
         indexed_if = [belongs for index, belongs in indexes if index.collects is None]
         return list(glance.told(self.shape, listed_if, indexed_if, truths))
-
-    def _right(
-        self, asked: Asked, watched_since: Micros | None, read: Iterable[RawRow] | None
-    ) -> Mapping[RawKey, RawRow]:
-        """What is remembered is asked first: of a row that is new no more is read here."""
-        (_, belongs), *indexes = self._belonging
-        entries = self._lineage.entries(asked.wakes_of)
-        sources = glance.remembered(asked, entries, watched_since)
-        rows = glance.listed(self.shape, sources, self._tables.listing(sources))
-        truths = self._tables.truth({sources[key] for key in rows}) if read is None else read
-        right = glance.true(self.shape, belongs, rows, truths)
-        for index, belongs in indexes:
-            if index.collects is None:
-                right = glance.indexed(belongs, right, set(self._tables.index(index, right)))
-            else:
-                at = self.shape.truth.index(index.collects)
-                adding = {key for key, truth in right.items() if belongs.of(truth)}
-                right = self._collected(index, index.collects, at, right, adding)
-        return right
 
     def _collected(
         self,
