@@ -1,4 +1,4 @@
-"""Canaries: how it is known that every change up to a moment has been captured and looked at.
+"""Canaries: proof that every change up to a moment has been captured and looked at.
 
 ::
 

@@ -1,6 +1,6 @@
-"""A slice that holds canaries alone: heard in the driver, for no worker has anything to look at.
+"""A slice of canaries alone, read in the driver: the workers would have nothing to look at.
 
-On an idle installation that is every slice. A job of Spark's costs half a second of CPU, this some
+On an idle installation every slice is one. A Spark job takes half a second of CPU, this some
 milliseconds.
 """
 
@@ -17,7 +17,7 @@ from reconcilers.capture.frontier import CANARY_TABLE, Canary, Echo, node_of
 from reconcilers.words.errors import Retryable
 
 MOST = 1_000
-"""A slice of more records is no idle one."""
+"""Most records of such a slice; a larger one is left to the workers."""
 NUMBERS = ("number", "previous", "idle_us", "written_ms", "partitions")
 
 
@@ -51,9 +51,10 @@ Ranges = Mapping[Place, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class CanariesAlone:
-    """Knows slices that hold nothing else. ``records`` reads ranges; ``keyspace`` is the canaries'.
+    """Recognises slices that hold canaries only. ``records`` reads ranges of offsets.
 
-    ``topic`` is the agent's. ``astray`` is `streaming.topics.came_astray`.
+    ``topic`` is the agent's, ``keyspace`` that of the canaries; ``astray`` is
+    `streaming.topics.came_astray`.
     """
 
     records: Callable[[Ranges], Iterable[KafkaRecord]]
@@ -62,7 +63,7 @@ class CanariesAlone:
     astray: Callable[[str, int, int, int], int]
 
     def heard(self, ranges: Ranges) -> list[tuple[int, Echo]] | None:
-        """The canaries with their offsets; None where there is, or may be, anything else."""
+        """The canaries with their offsets; None if there is, or may be, anything else."""
         number = sum(end - begin for begin, end in ranges.values())
         if number > MOST or any(topic != self.topic for topic, _ in ranges):
             return None
@@ -78,7 +79,7 @@ class CanariesAlone:
         return found if len(found) == number else None
 
     def _echo(self, record: KafkaRecord) -> Echo | None:
-        """The canary of an event, as `pipeline.sources.echo` takes it; None of anything else."""
+        """The canary of an event, as `pipeline.sources.echo` reads it; None of anything else."""
         try:
             key, value = json.loads(record.key or b""), json.loads(record.value or b"")
             source = value["source"]
@@ -86,7 +87,7 @@ class CanariesAlone:
                 return None
             return self._echo_of(key, value, record)
         except (ValueError, KeyError, TypeError, RecursionError):
-            return None  # whatever it is, the workers look at it
+            return None  # the workers decode it
 
     def _echo_of(self, key: Any, value: Any, record: KafkaRecord) -> Echo | None:
         after = {name: value["after"][name]["value"] for name in (*NUMBERS, "steady")}

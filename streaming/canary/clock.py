@@ -1,4 +1,4 @@
-"""The clock of the process that writes canaries, measured against the nodes' clocks."""
+"""The clock of the process that writes canaries, compared with the nodes' clocks."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from streaming.monitoring.clocks import ClockWatch
 
 @dataclass(frozen=True, slots=True)
 class MeasuredClock:
-    """This process's own. ``watch`` measures it."""
+    """This process's clock; ``watch`` compares it with the nodes' clocks."""
 
     watch: ClockWatch
 
     def now(self) -> Micros:
-        """The time, µs."""
+        """Now (µs since the epoch)."""
         return now_micros()
 
     def steady(self) -> float:
-        """Seconds that only go up."""
+        """The monotonic clock, in seconds."""
         return time.monotonic()
 
     def trouble(self) -> str | None:
-        """Why it is not to be trusted; None while no node's clock differs by D/2."""
+        """Why the clock is not reliable; None while no node's clock differs by D/2."""
         self.watch.measure_if_due()
         return why_of(self.watch.trouble())

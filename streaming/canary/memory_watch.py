@@ -1,8 +1,8 @@
 """When memory begins, and what ends it.
 
-It begins with the first frontier: when all that was written up to a moment, at which every watched
-table was captured, has come out of every partition, from every node. It ends by each sign that
-changes may have been missed, and begins with the next frontier.
+Memory begins with the first frontier: when every node's writes up to a moment have been released
+from every partition, and every watched table was captured at that moment. Any sign of missed
+changes ends it. It begins again with the next frontier.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from streaming.monitoring.metrics import Metrics
 log = logging.getLogger("reconciler")
 
 CHECK_EVERY = 20.0
-"""Seconds; what is written without being captured is not looked at before the delay, 45 s."""
+"""Seconds; a write that is not captured is not looked at before the delay, 45 s."""
 BEGIN_EVERY = 2.0
-"""Seconds, while there is nothing to wait for yet: the first canaries are about to be written."""
+"""Seconds between checks while the first canaries are still to be written."""
 
 
 class Hindrance(Enum):
-    """Why memory has not begun yet; its name is the metric's label."""
+    """Why memory has not begun yet; the name is the metric's label."""
 
     NOT_CAPTURED = "CDC is off for a watched table, or the keyspace's writes are not durable"
     NO_CANARY = "a node has no canary yet"
@@ -39,16 +39,16 @@ class Hindrance(Enum):
 
 
 class CapturedTables(Protocol):
-    """What Cassandra says of capture; `streaming.tables.Canaries` is the real one."""
+    """Cassandra's state of capture; `streaming.tables.Canaries` is the real one."""
 
     def captured(self) -> str | None:
-        """Names the watched tables as they are captured; None where one is not."""
+        """Names the watched tables as they are captured; None if one is not captured."""
 
     def watched(self) -> str | None:
-        """The same with the ring and the table of canaries."""
+        """As `captured`, with the ring and the table of canaries."""
 
     def marks(self) -> Marks | None:
-        """What to wait for, so that all that was written up to now has come out."""
+        """The canaries to wait for, after which all writes up to now have been released."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class MemoryReport:
     _told: Hindrance | None = None
 
     def tell(self, why: Hindrance | None) -> None:
-        """Why it has not, None when it has; logged once."""
+        """Show why memory has not begun, None if it has; each reason is logged once."""
         if why is not None and why is not self._told:
             log.info("memory has not begun: %s", why.value)
         self._told = why
@@ -69,7 +69,7 @@ class MemoryReport:
 
 @dataclass(slots=True)
 class MemoryWatch:
-    """Called by one thread. ``clock`` gives µs, ``steady_clock`` seconds that only go up."""
+    """Called by one thread. ``clock`` is µs, ``steady_clock`` monotonic seconds."""
 
     lineage: Lineage
     losses: Losses
@@ -81,9 +81,9 @@ class MemoryWatch:
     _check_at: float = float("-inf")
 
     def check(self) -> None:
-        """End memory where tables are not captured as they were when it began. Raises `Retryable`.
+        """End memory if tables are not captured as they were when it began. Raises `Retryable`.
 
-        While nobody watches, the next frontier is waited for.
+        If memory has not begun, wait for the next frontier.
         """
         captured, watching = self.tables.captured(), self.lineage.watching()
         if watching is not None and not unchanged(watching.captured, captured):
@@ -99,7 +99,7 @@ class MemoryWatch:
         self._check_at = self.steady_clock() + pause
 
     def heard(self, proven: Proven) -> None:
-        """A slice is done: so far everything has come out. What cannot be asked is asked again."""
+        """Take in how far each node is looked at. A check that fails is tried again."""
         try:
             if self._awaited is not None and self._awaited.passed(proven):
                 self._begin(self._awaited)
@@ -109,9 +109,9 @@ class MemoryWatch:
             log.warning("not known whether all changes are captured: %s", failed)
 
     def lost(self, until: Micros, why: str) -> None:
-        """Events from before ``until`` (µs) may be lost: memory begins anew then.
+        """Events from before ``until`` (µs) may be lost: memory restarts at that time.
 
-        Never earlier than it has begun, and not in the future. Raises `Retryable`.
+        It never restarts before its present beginning, nor in the future. Raises `Retryable`.
         """
         self.losses.record(Loss(until, why))
         begins, watching = min(until, self.clock()), self.lineage.watching()
@@ -123,17 +123,17 @@ class MemoryWatch:
         self.lost(self.clock(), why)
 
     def end(self, why: str) -> None:
-        """Changes may have been missed. Raises `Retryable`."""
+        """End memory: changes may have been missed. Raises `Retryable`."""
         log.error("changes may have been missed: %s; memory begins anew", why)
         self.losses.record(Loss(self.clock(), why))
         self.lineage.stop_watching()
         self._awaited = None
 
     def doubted(self, why: str, until: Micros | None) -> None:
-        """Our own keyspace was as it was left ``until`` then (µs; None: not known), and is no more.
+        """Our keyspace is in doubt; it was last known to be right at ``until`` (µs; None: unknown).
 
-        Memory that has begun later holds every change since. Where none has begun, the same is one
-        loss, however often a process starts. Raises `Retryable`.
+        Memory that began later holds every change since. If none has begun, the same doubt counts
+        as one loss, however often a process starts. Raises `Retryable`.
         """
         watching = self.lineage.watching()
         if watching is None and [each.why for each in self.losses.since(0)[:1]] == [why]:
@@ -142,7 +142,7 @@ class MemoryWatch:
             self.end(why)
 
     def _begin(self, awaited: Marks) -> None:
-        """If the tables and the ring are as they were when the marks were read."""
+        """Begin memory if tables and ring are as they were when the marks were read."""
         captured = self.tables.captured()
         if captured is not None and self.tables.watched() == awaited.watched:
             self.lineage.watch_from(self.clock(), captured)

@@ -16,39 +16,39 @@ from streaming.monitoring.metrics import Metrics
 log = logging.getLogger("reconciler")
 
 MOST_NAMED = 3
-"""Lanes in the sentence of one loss."""
+"""Most lanes that the sentence of a loss names."""
 
 
 @dataclass(slots=True)
 class NodesSeen:
-    """Since when each node is known, and since when it is not there any more (µs)."""
+    """Since when (µs) each node is known, and since when it is absent."""
 
     since: dict[Node, Micros] = field(default_factory=dict)
     absent: dict[Node, Micros] = field(default_factory=dict)
 
     def see(self, nodes: Iterable[Node], now: Micros) -> None:
-        """These are there; 0 where it is not known when."""
+        """Take in the nodes that are there; ``now`` is 0 if the time is unknown."""
         for node in nodes:
             self.absent.pop(node, None)
             if now:
                 self.since.setdefault(node, now)
 
     def absent_for(self, node: Node, now: Micros) -> Micros:
-        """How long this one has not been there."""
+        """How long (µs) this node has been absent; 0 at the first call."""
         return now - self.absent.setdefault(node, now)
 
     def forget(self, node: Node) -> None:
-        """It has left."""
+        """Forget a node that has left."""
         self.since.pop(node, None)
         self.absent.pop(node, None)
 
 
 @dataclass(slots=True)
 class FrontierWatch:
-    """Hears the canaries of each slice. ``topic`` is the agent's, ``nodes`` gives those that exist.
+    """Receives the canaries of each slice. ``topic`` is the agent's, ``nodes`` returns all nodes.
 
-    ``events_lost`` is told from when on events are known again (µs) where some may be lost, and
-    which; what it cannot be told is kept until it can.
+    ``events_lost`` is called if events may be lost, with the time (µs) after which all are known
+    again, and with the lanes. If it raises, the loss is reported again later.
     """
 
     frontier: Frontier
@@ -61,13 +61,13 @@ class FrontierWatch:
     _seen: NodesSeen = field(default_factory=NodesSeen)
 
     def begin(self, reached: Mapping[Lane, Reached]) -> None:
-        """Go on after what was heard before the start."""
+        """Continue after the canaries that were received before the start."""
         self.frontier.begin(reached)
 
     def begin_anew(self, places: Collection[tuple[str, int]]) -> None:
-        """Of these partitions records are lost, canaries among them: none is missed that is gone.
+        """Records of these partitions are lost, canaries among them; do not wait for those.
 
-        What was lost with them is known, and memory begins after it.
+        The loss is already known, and memory begins after it.
         """
         lanes = self.frontier.chains
         self.frontier.keep({(topic, number) for _, topic, number in lanes} - set(places))
@@ -75,10 +75,10 @@ class FrontierWatch:
     def hear(
         self, echoes: Iterable[Echo], places: Iterable[tuple[str, int]], looked_at: Micros
     ) -> Proven:
-        """A slice's echoes, in the order of their offsets; what is proven in all partitions then.
+        """Take in a slice's echoes, in the order of offsets; return what all partitions prove now.
 
         ``places`` are the partitions that are read. All that was read before ``looked_at`` (µs) has
-        been looked at; 0 where that is not known yet. Raises what ``events_lost`` raises.
+        been looked at; 0 if that is not known yet. Raises what ``events_lost`` raises.
         """
         self._now = max(self._now, looked_at)
         places = list(places)
@@ -95,13 +95,13 @@ class FrontierWatch:
         return self.proven(places)
 
     def proven(self, places: Iterable[tuple[str, int]]) -> Proven:
-        """What was proven, when a slice was heard last, in all of these partitions."""
+        """What all of these partitions proved when the last slice was taken in."""
         return self.frontier.proven(self._ours(places))
 
     def until_with(self, echoes: Sequence[Echo], places: Iterable[tuple[str, int]]) -> Times:
-        """Before when (µs) all of each node has come out, if these echoes came, too.
+        """Up to when (µs) each node would be looked at if these echoes were taken in, too.
 
-        They are in the order of their offsets, and not heard by it.
+        They are in the order of their offsets. The watch itself does not change.
         """
         now = self.frontier
         tried = replace(now, chains=dict(now.chains), astray=dict(now.astray))
@@ -112,11 +112,11 @@ class FrontierWatch:
         return {place for place in places if place[0] == self.topic}
 
     def reached(self) -> dict[Lane, Reached]:
-        """How far each lane was heard without a gap: kept with what is settled."""
+        """How far each lane was received without a gap; stored with settled offsets."""
         return self.frontier.reached()
 
     def _forget_gone(self) -> None:
-        """A node that has left says nothing any more, and nobody waits for it."""
+        """Forget nodes that have left: nothing waits for their canaries."""
         nodes = self.nodes()
         self._seen.see(nodes, self._now)
         for node in nodes:
@@ -131,9 +131,9 @@ class FrontierWatch:
                     self.metrics.capture_delay.remove(node)
 
     def _show(self) -> None:
-        """The newest canary's age is how long capture takes; of a silent agent it grows.
+        """Show the newest canary's age as the delay of capture; it grows while an agent is silent.
 
-        Of a node that was never heard it is how long that node has been known, after a while.
+        For a node without any canary, after a while, show how long the node has been known.
         """
         if not self._now:
             return

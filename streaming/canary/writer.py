@@ -17,23 +17,23 @@ from reconcilers.words.model import Micros
 log = logging.getLogger("reconciler")
 
 RING_RESTS = 60.0
-"""Seconds after a change of the ring in which a canary may have reached another node."""
+"""Seconds after a change of the ring in which a canary may reach another node."""
 LEASE_EVERY = 10.0
-"""Seconds until a lease that another process holds is asked for again."""
+"""Seconds until a lease that another process holds is tried again."""
 
 
 PlacedCanaries = Mapping[str, Mapping[int, Canary]]
-"""At each node's partition key a canary, in each of its lanes in their order."""
+"""By each node's partition key, a canary for each of its lanes, in their order."""
 
 
 class NodeRing(Protocol):
     """The nodes and their tokens; `streaming.tables.ring.Ring` is the real one."""
 
     def places(self) -> Mapping[Node, str]:
-        """A partition key for each node, of which only it keeps the rows."""
+        """A partition key for each node, whose rows only this node stores."""
 
     def name(self) -> str:
-        """Names the nodes and their tokens."""
+        """A name of the nodes and their tokens."""
 
     def steady(self) -> bool:
         """Whether no node is joining, leaving or moving."""
@@ -44,16 +44,16 @@ class CanaryTable(Protocol):
 
     @property
     def ring(self) -> NodeRing:
-        """Who keeps which rows."""
+        """Which node stores which rows."""
 
     def check(self) -> None:
-        """Raises `Refused` where a canary that is written there proves nothing."""
+        """Raise `Refused` if a canary that is written there proves nothing."""
 
     def newest(self) -> dict[Node, dict[int, Mark]]:
-        """Of each node that answers the newest canary in each lane; no lane before its first."""
+        """The newest canary of each node that answers, by lane; no lanes before a node's first."""
 
     def write(self, places: PlacedCanaries, partitions: int) -> frozenset[Node]:
-        """Write them, for so many partitions; returns the nodes that have acknowledged theirs."""
+        """Write them, for so many partitions. Returns the nodes that acknowledged theirs."""
 
 
 class LanePlan(Protocol):
@@ -71,22 +71,22 @@ class WriterClock(Protocol):
     """Our clock; `streaming.canary.clock.MeasuredClock` is the real one."""
 
     def now(self) -> Micros:
-        """The time, µs."""
+        """Now (µs since the epoch)."""
 
     def steady(self) -> float:
-        """Seconds that only go up."""
+        """The monotonic clock, in seconds."""
 
     def trouble(self) -> str | None:
-        """Why it is not to be trusted; None while it is near the nodes' clocks."""
+        """Why the clock is not reliable; None while it is near the nodes' clocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """What a node was sent: the number of the last canary, and when (µs, our clock; 0: never).
+    """The last canary sent to a node: its number, and when it was sent (µs, our clock; 0: never).
 
-    ``lanes`` are those that it was sent in. ``acknowledged`` is the last number that the node has
-    answered, by lane. In a lane that was not in use, nothing was: a canary that came by the others
-    is no reason to miss one there.
+    ``lanes`` are those of that canary. ``acknowledged`` is the last number that the node has
+    answered, by lane. In a lane that was not in use it is missing: canaries of other lanes are not
+    expected there.
     """
 
     number: int
@@ -96,14 +96,14 @@ class Last:
 
     @classmethod
     def of(cls, written: Mapping[int, Mark]) -> Last:
-        """As the table has it, in one lane or more."""
+        """The last canary as the table has it, in one lane or more."""
         newest = max(written.values())
         numbers = {lane: mark.number for lane, mark in written.items()}
         lanes = [lane for lane, number in numbers.items() if number == newest.number]
         return cls(newest.number, newest.at, lanes, numbers)
 
     def answered(self) -> Last:
-        """The node has acknowledged the last one."""
+        """A copy in which the node has acknowledged the last canary."""
         return replace(
             self, acknowledged={**self.acknowledged, **dict.fromkeys(self.lanes, self.number)}
         )
@@ -113,8 +113,8 @@ class Last:
 class CanaryWriter:
     """Writes canaries, in lanes that lead to each partition of the topic.
 
-    Numbers are counted on: our clock only gives the very first one, so that a table that was made
-    anew goes on above the numbers of the one before.
+    Numbers are consecutive. The first one is a time of our clock, so that the numbers of a
+    recreated table are above those of the table before.
     """
 
     table: CanaryTable
@@ -125,14 +125,14 @@ class CanaryWriter:
     _silent: frozenset[Node] = frozenset()
 
     def begin(self) -> None:
-        """Another process may have written since: go on after what is there."""
+        """Continue after the newest canaries in the table: another process may have written."""
         self._last.clear()
         self._ring = self._ring if self._ring[0] else (self.table.ring.name(), float("-inf"))
 
     def write(self) -> None:
-        """One canary to each node; none yet to one whose newest cannot be read.
+        """Write one canary to each node, but none to a node whose newest cannot be read.
 
-        Raises `Refused` where canaries prove nothing, `Retryable`.
+        Raises `Refused` if canaries prove nothing, `Retryable`.
         """
         self.table.check()
         places, steady = self.table.ring.places(), self._is_steady()
@@ -149,10 +149,10 @@ class CanaryWriter:
         self._tell(frozenset(places) - acknowledged)
 
     def begin_anew(self, highest: int) -> None:
-        """Write a canary that is later than all before it, whatever the table or a clock says.
+        """Write a canary that is later than all before it, and than ``highest``.
 
-        Above ``highest``, too. It names none before it, so none is missed. Raises `Unreachable`
-        where not every node took one, `Refused`, `Retryable`.
+        It names no canary before it, so none is missed. Raises `Unreachable` if not every node took
+        one, `Refused`, `Retryable`.
         """
         self._go_on_after(self.table.newest())
         for node, last in self._last.items():
@@ -167,7 +167,7 @@ class CanaryWriter:
                 self._last[node] = Last.of(lanes) if lanes else Last(self.clock.now())
 
     def _next(self, node: Node, place: str) -> Iterator[tuple[int, Canary]]:
-        """The next canary of a node, lane by lane: each names the last answered one of its own."""
+        """A node's next canary in each lane; it names the last one answered in that lane."""
         last = self._last[node]
         lanes, number, now = self.lanes.of(place, last.lanes), last.number + 1, self.clock.now()
         idle = max(now - last.sent_at, 0) if last.sent_at else 0
@@ -182,7 +182,7 @@ class CanaryWriter:
         return now - self._ring[1] >= RING_RESTS
 
     def _tell(self, silent: frozenset[Node]) -> None:
-        """Of a node that takes no canary, once; and when it does again."""
+        """Log once that a node takes no canary, and once that it does again."""
         for node in sorted(silent - self._silent):
             log.warning("node %s takes no canary: what is captured there is not known", node)
         for node in sorted(self._silent - silent):
@@ -192,7 +192,7 @@ class CanaryWriter:
 
 @dataclass(slots=True)
 class CanaryKeeper:
-    """One process at a time writes canaries, each ``interval`` (s): it holds the ``lease``."""
+    """Writes canaries every ``interval`` (s) while it holds the ``lease``: one process does."""
 
     writer: CanaryWriter
     lease: Lease
@@ -200,9 +200,9 @@ class CanaryKeeper:
     _told: str | None = None
 
     def begin_anew(self, highest: int) -> None:
-        """Have all later canaries be later than any before: `CanaryWriter.begin_anew`.
+        """Make all later canaries later than any before; see `CanaryWriter.begin_anew`.
 
-        Raises `AlreadyRunning` while another process writes them, `Refused` where our clock is
+        Raises `AlreadyRunning` while another process writes canaries, `Refused` if our clock is
         wrong, and what the writer raises.
         """
         if trouble := self.writer.clock.trouble():
@@ -214,7 +214,7 @@ class CanaryKeeper:
             self.lease.release()
 
     def run(self, stop: Event) -> None:
-        """Until told to stop. What fails is tried again."""
+        """Write canaries until ``stop`` is set. What fails is tried again."""
         for pause in self._turns(stop):
             stop.wait(pause)
 
@@ -235,10 +235,10 @@ class CanaryKeeper:
                 yield self.interval
 
     def _held(self, stop: Event) -> Iterator[float]:
-        """While the lease lasts; it is renewed by the turns themselves.
+        """Write while this process holds the lease, which each turn renews.
 
-        It is kept while the table takes none: another process could not write any either. Where our
-        clock is wrong it is given up, for that of another process may be right.
+        It is kept while the table takes no canary: another process could not write any either. If
+        our clock is wrong, it is released, because another process's clock may be right.
         """
         self.lease.acquire()
         self.writer.begin()
@@ -261,7 +261,7 @@ class CanaryKeeper:
             self._tell("")
 
     def _tell(self, failure: str) -> None:
-        """Why none is written, empty when they are; each once."""
+        """Log once why no canary is written, or, if ``failure`` is empty, that they are."""
         if failure != self._told:
             if failure:
                 log.warning("no canary is written: %s", failure)

@@ -1,4 +1,4 @@
-"""The agents that capture changes: whether each one says that it is well."""
+"""Whether each agent that captures changes reports that it is well."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ EVERY_S = 30.0
 def unwell(address: str) -> list[str]:
     """The parts of the agent at this address (http://host:port) that are not well.
 
-    Raises `OSError` where none answers, `ValueError` or `TypeError` where it is not an agent.
+    Raises `OSError` if there is no answer, `ValueError` or `TypeError` if it is not an agent.
     """
     try:
         with urlopen(f"{address.rstrip('/')}/health", timeout=ANSWER_S) as answer:
             parts = dict(json.load(answer))
-    except HTTPException as broken:  # it died while it answered: not an `OSError` by itself
+    except HTTPException as broken:  # the agent died during its answer; not an `OSError`
         raise OSError(f"a broken answer: {broken!r}") from broken
     return [
         name
@@ -32,9 +32,9 @@ def unwell(address: str) -> list[str]:
 
 
 class AgentWatch:
-    """Asks the agents that the settings name, now and then, in a thread of its own.
+    """Asks the agents in the settings from time to time, in a thread of its own.
 
-    An agent that is dead is not missed otherwise: no event comes, as if nobody wrote.
+    Nothing else shows a dead agent at once: without it no event comes, as if nothing was written.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class AgentWatch:
         self._ask = ask
 
     def run(self, stop: Event) -> None:
-        """Until told to stop."""
+        """Measure until ``stop`` is set."""
         self.measure()
         while self._addresses and not stop.wait(EVERY_S):
             self.measure()
 
     def measure(self) -> None:
-        """Show of each whether it is well."""
+        """Show for each agent whether it is well."""
         for address in self._addresses:
             self._metrics.agent_up.labels(address).set(self._is_well(address))
 

@@ -1,14 +1,14 @@
 """Clock skew: promise 2 holds while clocks differ by less than half the delay.
 
-Each process that judges or writes measures the nodes' clocks against **its own**: the driver, and
-each worker, for on a cluster they run on other hosts, whose clocks the driver knows nothing of. A
-clock that nobody sets is comparable within one process only, so none is handed over.
+Each process that judges or writes compares the nodes' clocks with **its own**: the driver, and each
+worker, which on a cluster may run on another host. A monotonic clock is comparable within one
+process only, so none is handed over.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import NamedTuple, Protocol
 
 from reconcilers.words.errors import Retryable
@@ -16,27 +16,27 @@ from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
 
 OWN_STEP = 1.0
-"""So far (s) our own clock may have moved against a steady one since the nodes' were measured."""
+"""How far (s) our clock may move against the monotonic one since the nodes' were measured."""
 
 
 EVERY = 30.0
-"""So long (s) what was measured is believed."""
+"""How long (s) a measurement is believed."""
 
 
 class OwnTime(NamedTuple):
-    """Our wall clock and, read with it, one that nobody sets, both in seconds."""
+    """Our wall clock and, read at the same time, the monotonic clock, both in seconds."""
 
     wall: float
     steady: float
 
     @property
     def ahead(self) -> float:
-        """How far the wall clock is ahead: the same until it steps."""
+        """The difference of the two clocks (s), which is constant until the wall clock steps."""
         return self.wall - self.steady
 
 
 def own_time() -> OwnTime:
-    """Of this process."""
+    """The clocks of this process."""
     return OwnTime(time.time(), time.monotonic())
 
 
@@ -54,10 +54,10 @@ class NodeClocks(Protocol):
 
 
 class ClockWatch:
-    """Measures the nodes' clocks against ours; ``delay`` is D in seconds.
+    """Compares the nodes' clocks with ours; ``delay`` is D in seconds.
 
-    ``metrics`` show them, where anybody reads those of this process. ``own`` is our own time: where
-    its two clocks part, what was measured no longer holds.
+    ``metrics`` show them, if this process serves metrics. ``own`` reads our clocks: if they part,
+    the measurement no longer holds.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class ClockWatch:
         self._then = own()
 
     def trouble(self) -> Waiting | None:
-        """Why repairs must pause, as last measured; None when the clocks are near enough."""
+        """Why repairs must pause, as last measured; None if the clocks are near enough."""
         return self.moved() or self._trouble
 
     def moved(self) -> Waiting | None:
-        """How far our own clock has moved since the nodes' were measured; None where it stands."""
+        """How far our clock has moved since the nodes' were measured; None if it has not."""
         moved = self._own().ahead - self._then.ahead
         if abs(moved) <= OWN_STEP:
             return None
@@ -88,33 +88,27 @@ class ClockWatch:
         return Waiting(Wait.CLOCKS, told)
 
     def measure(self) -> None:
-        """Ask every node; as before if none answers.
+        """Ask every node. If none answers, the last measurement stays.
 
-        A node that does not answer keeps nobody from repairing, nor lifts a pause it was not
-        heard to be well after.
+        A node that does not answer starts no pause, and does not end the pause that it caused.
         """
         own = self._own()
         try:
             ahead = self._nodes.clocks()
         except Retryable:
             return
+        members = self._nodes.members()
         if self._metrics is not None:
             for node, seconds in ahead.items():
                 self._metrics.clock_skew.labels(node).set(seconds)
-        members = self._nodes.members()
-        self._forget(self._known.keys() - members - ahead.keys())
+            for gone in self._known.keys() - members - ahead.keys():
+                self._metrics.clock_skew.remove(gone)
         self._known = {node: at for node, at in self._known.items() if node in members} | ahead
-        self._trouble = self._told_of_the_worst()  # at once: a batch may ask meanwhile
+        self._trouble = self._told_of_the_worst()  # set once: a batch may read it meanwhile
         self._then = own
 
-    def _forget(self, gone: Iterable[str]) -> None:
-        """Nodes that have left."""
-        for node in gone:
-            if self._metrics is not None:
-                self._metrics.clock_skew.remove(node)
-
     def measure_if_due(self) -> None:
-        """Ask every node where none was asked for `EVERY`, or our own clock has moved since."""
+        """Measure if the last measurement is older than `EVERY`, or our clock has moved since."""
         if not self._known or self.moved() or self._own().steady - self._then.steady > EVERY:
             self.measure()
 

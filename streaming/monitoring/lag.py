@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from prometheus_client import Gauge
+
 from checkpoints.bookmarks import Offsets, Place, flat
 from checkpoints.clock import now_micros, to_seconds
 from reconcilers.words.errors import Retryable
@@ -15,13 +17,13 @@ from streaming.monitoring.metrics import Metrics
 
 
 class KafkaRecords(Protocol):
-    """Where topics end, how old records are; `streaming.topics.Watcher` is the real one."""
+    """Ends of topics and ages of records; `streaming.topics.Watcher` is the real one."""
 
     def end_offsets(self, topics: Iterable[str]) -> Mapping[str, Mapping[int, int]]:
         """The offset after the last record, by topic and partition. Raises `Retryable`."""
 
     def written_at(self, places: Mapping[Place, int]) -> Mapping[Place, Micros]:
-        """When the first record from each offset on was written; without those not told in time.
+        """When (µs) the first record from each offset on was written; may be incomplete.
 
         Raises `Retryable`.
         """
@@ -29,10 +31,10 @@ class KafkaRecords(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """What of one partition is not read yet.
+    """What is not read yet of one partition.
 
-    ``read`` is the offset up to which it is, None where nobody knows; ``oldest`` when the first
-    record after it was written (µs), None where there is none, or it is not known.
+    ``read`` is the offset up to which it is read, None if unknown. ``oldest`` is when the first
+    record after it was written (µs), None if there is none or it is unknown.
     """
 
     topic: str
@@ -43,11 +45,11 @@ class PartitionLag:
 
     @property
     def records(self) -> int | None:
-        """Records that wait."""
+        """How many records wait; None if unknown."""
         return None if self.read is None else max(self.end - self.read, 0)
 
     def seconds(self, now: Micros) -> float | None:
-        """The age of the oldest record that waits, 0 where none does."""
+        """The age of the oldest record that waits; 0 if none waits, None if unknown."""
         if self.records == 0:
             return 0.0
         return None if self.oldest is None else max(to_seconds(now - self.oldest), 0.0)
@@ -65,13 +67,13 @@ def lags(kafka: KafkaRecords, topics: Iterable[str], read: Offsets) -> list[Part
 
 
 def longest(found: Iterable[PartitionLag], now: Micros) -> float | None:
-    """The longest lag in seconds; None where none is known."""
+    """The longest lag in seconds; None if none is known."""
     known = [seconds for each in found if (seconds := each.seconds(now)) is not None]
     return max(known, default=None)
 
 
 class LagWatch:
-    """Measures how far the stream is behind the ends of its topics, and shows it."""
+    """Measures and shows how far the stream is behind the ends of its topics."""
 
     def __init__(
         self,
@@ -87,22 +89,17 @@ class LagWatch:
         self._lags: list[PartitionLag] = []
 
     def measure(self, read_up_to: Offsets) -> None:
-        """Show the lag behind these offsets; without a broker, what was known grows older."""
+        """Show the lag behind these offsets. Without a broker, the last known lag grows older."""
         with suppress(Retryable):
             self._lags = lags(self._kafka, self._topics, read_up_to)
         now = self._clock()
-        seconds = [each.seconds(now) for each in self._lags]
-        for each, known in zip(self._lags, seconds, strict=True):
-            self._show(each, known)
+        for lag in self._lags:
+            self._show(self._metrics.lag_records, lag, lag.records)
+            self._show(self._metrics.lag_seconds, lag, lag.seconds(now))
 
-    def _show(self, lag: PartitionLag, seconds: float | None) -> None:
+    def _show(self, metric: Gauge, lag: PartitionLag, value: float | None) -> None:
         place = (lag.topic, str(lag.partition))
-        told = (
-            (self._metrics.lag_records, lag.records),
-            (self._metrics.lag_seconds, seconds),
-        )
-        for metric, value in told:
-            if value is None:
-                metric.remove(*place)
-            else:
-                metric.labels(*place).set(value)
+        if value is None:
+            metric.remove(*place)
+        else:
+            metric.labels(*place).set(value)

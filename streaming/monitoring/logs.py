@@ -1,4 +1,4 @@
-"""JSON logs: one line an event, one human sentence in ``message``, facts of a finding beside it."""
+"""JSON logs: one line an event, a sentence in ``message``, the facts of a finding beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 
 TALKATIVE = ("cassandra", "kafka", "py4j")
-"""Libraries that log what they then raise; the errors that reach us say it once, in one line."""
+"""Libraries that log what they then raise; our own line for the error is enough."""
 
 
 class JsonLines(logging.Formatter):

@@ -1,4 +1,4 @@
-"""What Prometheus sees. Names and labels are those of deploy/prometheus/alerts.yml."""
+"""The metrics for Prometheus. Names and labels are those of deploy/prometheus/alerts.yml."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ REPAIR_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 300, 600, 1800, 3600
 
 Labels = tuple[str, str, str]
 UNKNOWN_NODE = "unknown"
-"""Of ``lost_spans``: a loss was proven, and any node may be the one."""
+"""A label of ``lost_spans``: a loss was proven, but not at which node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """All metrics of one process, a field for each, in a registry of their own; seconds."""
+    """All metrics of one process, a field for each, in a registry of their own. Times: seconds."""
 
     registry: CollectorRegistry
     capture_delay: Gauge = field(init=False)
@@ -59,7 +59,7 @@ class Metrics:
     _shown: dict[str, set[Labels]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Make each metric, once."""
+        """Make each metric."""
         for name, kind, metric, help_text, labels in _DECLARED:
             make = partial(kind, buckets=REPAIR_SECONDS) if kind is Histogram else kind
             made = make(f"reconciler_{metric}", help_text, labels, registry=self.registry)
@@ -67,7 +67,7 @@ class Metrics:
         self.lost_spans.labels(UNKNOWN_NODE)  # so that the first loss is an increase
 
     def show_open(self, owner: str, counts: Mapping[Labels, int]) -> None:
-        """The open findings of one owner, by projection, kind and state; others' stay."""
+        """Show one owner's open findings by projection, kind and state; those of others stay."""
         for gone in self._shown.get(owner, set()) - counts.keys():
             self.open_findings.remove(*gone)
         for labels, number in counts.items():
@@ -75,7 +75,7 @@ class Metrics:
         self._shown[owner] = set(counts)
 
     def show_wait(self, wait: Wait, waiting: Waiting | None) -> None:
-        """Whether this holds repairs back now."""
+        """Show whether this reason holds repairs back now."""
         self.paused.labels(wait).set(waiting is not None)
 
 
@@ -117,7 +117,7 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
 
 
 def serve(metrics: Metrics, settings: MetricsSettings) -> int:
-    """Serve the metrics over HTTP; returns the port. Raises `Misconfigured` when it is taken."""
+    """Serve the metrics over HTTP. Returns the port. Raises `Misconfigured` if it is taken."""
     try:
         server, _thread = start_http_server(
             settings.port, addr=settings.host, registry=metrics.registry

@@ -1,4 +1,4 @@
-"""Whether replicas agree: while a node is away, or hints are on their way, no counter is judged."""
+"""Whether replicas agree: no counter is judged while a node is down or hints are pending."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NodeStates(Protocol):
 
 
 class NodesWatch:
-    """``pause``: how long after an outage (seconds) replicas may still differ."""
+    """Watches for outages; replicas may differ for ``pause`` (seconds) after one."""
 
     def __init__(
         self, nodes: NodeStates, pause: float, clock: Callable[[], float] = time.monotonic
@@ -31,7 +31,7 @@ class NodesWatch:
         self._well_since: float | None = None
 
     def trouble(self) -> Waiting | None:
-        """Why no correction may be made now, None when all is well."""
+        """Why no correction may be made now, None if one may."""
         why = self._why()
         return None if why is None else Waiting(Wait.NODE_AWAY, why)
 

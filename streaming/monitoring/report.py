@@ -1,4 +1,4 @@
-"""What is told of a finding: one human sentence in the log, and its metrics."""
+"""Reports findings: one sentence in the log, and metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REPAIRED_AS = {State.VERIFIED: "verified", State.SUPERSEDED: "superseded"}
 
 
 def report_change(metrics: Metrics, finding: Finding) -> None:
-    """It is new, or it has come to another state."""
+    """Report a finding that is new or has another state."""
     metrics.findings.labels(finding.projection, finding.kind, finding.state).inc()
     report_reason(finding)
     if finding.state is State.STUCK:
@@ -26,12 +26,12 @@ def report_change(metrics: Metrics, finding: Finding) -> None:
 
 
 def report_reason(finding: Finding) -> None:
-    """What differs, and what it waits for: its line in the log."""
+    """Log what differs, and what the finding waits for."""
     log.info("%s", finding.told, extra={"finding": _facts(finding)})
 
 
 def report_end(metrics: Metrics, finding: Finding, ended: State) -> None:
-    """It is closed."""
+    """Report that a finding is closed."""
     metrics.findings.labels(finding.projection, finding.kind, ended).inc()
     if ended in REPAIRED_AS:
         metrics.repairs.labels(finding.projection, REPAIRED_AS[ended]).inc()
@@ -40,9 +40,9 @@ def report_end(metrics: Metrics, finding: Finding, ended: State) -> None:
 
 
 def report_looks_again(reasons: Iterable[str]) -> None:
-    """Keys were published again: one line for a batch, however many there are, by reason.
+    """Log in one line how many keys of a batch were published again, by reason.
 
-    An empty reason is that of a key which was not.
+    An empty reason stands for a key that was not published.
     """
     counts = Counter(reason for reason in reasons if reason)
     if counts:

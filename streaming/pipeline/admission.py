@@ -1,9 +1,9 @@
-"""What may be repaired in a batch: decided by the driver between the look and any write.
+"""What may be repaired in a batch: the driver decides it between the look and any write.
 
-Five things hold repairs back: a breaker that is open (more suspects than are believable), a person
-who has paused them, a keyspace of ours that is not as it was left, clocks that differ by half the
-delay or more, and writers whose clocks run ahead so far. Suspects are counted *before* anything is
-written: the batch that goes over a limit is not repaired either.
+Five things hold repairs back: an open breaker (too many suspects to believe), a person's pause, a
+doubtful keyspace of ours, clocks that differ by half the delay or more, and writers whose clocks
+are ahead by more than that. Suspects are counted *before* a write: the batch that exceeds a limit
+is not repaired either.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from streaming.settings import Mode
 from streaming.steps.repair import WRITTEN
 
 FEW_KEYS = 20
-"""So many keys of fast writers may be stray ones."""
+"""Fewer keys of fast writers than this may be stray ones."""
 
 
 @dataclass(slots=True)
 class AdmissionControl:
     """Admits one family's batches, one after the other.
 
-    ``clock_trouble`` says why the clocks allow no repair now, None when they do.
+    ``clock_trouble`` says why the clocks allow no repair now, or returns None.
     """
 
     family: Family
@@ -48,14 +48,14 @@ class AdmissionControl:
 
     @property
     def lets_held_go(self) -> bool:
-        """Whether what is held may be looked at: repair mode, and no breaker is open."""
+        """Whether held keys may be looked at: in repair mode, while no breaker is open."""
         return self.mode is Mode.REPAIR and not self.breakers.any_open
 
     def answers(self, look: BatchLook, batch: str, at: Micros) -> Answers:
-        """Count what this batch, read ``at`` (µs), is about to write; what each limit answers.
+        """Count what this batch, read ``at`` (µs), is about to write; return each limit's answer.
 
-        What is on hold is not about to be written: a person who undoes much opens no breaker.
-        Raises `AlreadyRunning` when the lease is lost: this process may not write any more.
+        Keys on hold are not counted, so a person who undoes much opens no breaker. Raises
+        `AlreadyRunning` if the lease is lost: this process may not write any more.
         """
         self.check_lease()
         answers = self._answers(look)
@@ -84,15 +84,15 @@ class AdmissionControl:
         )
 
     def _counts(self, held: Waiting | None, suspect: Suspect, at: Micros) -> bool:
-        """Whether a suspect counts: a new one, and one that came back where it may be written now.
+        """Whether a suspect counts: it is new, or it came back and may be written now.
 
-        Neither where its table refuses, or a person has paused it: it comes back, and counts then.
-        What a look can only report is written nowhere.
+        A suspect does not count while its table refuses or it is paused: it comes back, and counts
+        then. A difference that can only be reported never counts.
         """
         if suspect.kind not in WRITTEN or suspect.projection in self.findings.refusing:
             return False
         target = self._target(suspect)
-        if self.mode is Mode.REPAIR and self.pauses.why(target) is not None:
+        if self.mode is Mode.REPAIR and self.pauses.watch.why(target) is not None:
             return False
         if not suspect.looked_again:
             return True
@@ -101,8 +101,9 @@ class AdmissionControl:
         if target.is_removal and self.breakers.reason(Breaker.REMOVALS):
             return False
         decided = self.findings.is_open(suspect)
-        counted = self.breakers.was_counted if decided else self.breakers.was_put_off
-        return self.findings.is_not_written(suspect) and not counted(suspect, at)
+        within = self.breakers.once_in if decided else self.breakers.put_off_for
+        counted = self.breakers.was_counted(suspect, at, within)
+        return self.findings.is_not_written(suspect) and not counted
 
     def _target(self, suspect: Suspect) -> WriteTarget:
         assert suspect.kind is not None
@@ -110,12 +111,12 @@ class AdmissionControl:
         return repair_of(of, suspect.kind, suspect.slot)
 
     def paused_because(self) -> Waiting | None:
-        """Why nothing at all may be repaired now, whatever a batch holds; None when it may."""
+        """Why no repair at all is possible now, whatever a batch holds; None if one is."""
         answers = self._answers()
         return answers.trouble or answers.repairs_breaker
 
     def _answers(self, look: BatchLook | None = None) -> Answers:
-        """Before anything is counted; that breakers are open is shown by their own metric."""
+        """The answers before anything is counted. Open breakers have a metric of their own."""
         clocks = self.clock_trouble()
         writers = None if look is None else _fast_writers(look)
         self.metrics.show_wait(Wait.CLOCKS, clocks)
@@ -125,18 +126,18 @@ class AdmissionControl:
             observe=self.mode is Mode.OBSERVE,
             clocks=clocks,
             fast_writers=writers,
-            pauses=self.pauses.why(EVERYTHING) if (clocks or writers) is None else None,
+            pauses=self.pauses.watch.why(EVERYTHING) if (clocks or writers) is None else None,
             repairs_breaker=self.breakers.reason(Breaker.REPAIRS),
         )
 
     def check_lease(self) -> None:
-        """Raises `AlreadyRunning` when another live stream may hold the lease by now."""
+        """Raise `AlreadyRunning` if another live stream may hold the lease by now."""
         if self.lease is not None and not self.lease.holds():
             self.lease.acquire()
 
 
 def _fast_writers(look: BatchLook) -> Waiting | None:
-    """Writers whose clocks run ahead by more than D/2, unless it is a stray key."""
+    """Why to wait for writers whose clocks are ahead by over D/2; None for a few stray keys."""
     if look.fast_writers < max(FEW_KEYS, look.examined // 100):
         return None
     told = f"{look.fast_writers} keys were written by clocks ahead by more than half the delay"

@@ -1,4 +1,4 @@
-"""The keys of a slice, as a worker gets them: Arrow columns, made into wakes."""
+"""The keys of a slice as a worker receives them: Arrow columns, turned into wakes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streaming.topics import came_astray
 
 @dataclass(frozen=True, slots=True)
 class WriteTimes:
-    """Of the keys that a change woke: the oldest write (µs), how many fast clocks wrote."""
+    """Of the keys that a change woke: the oldest write (µs), and how many fast clocks wrote."""
 
     oldest: Micros
     fast_writers: int
@@ -34,13 +34,13 @@ class SettledKeys:
 
     keys: pa.RecordBatch
     bad: list[dict[str, Any]]
-    """Records that could not be decoded, with their reason."""
+    """Records that could not be decoded, each with its reason."""
     echoes: list[tuple[int, Echo]]
     """Canaries, with their offsets."""
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> SettledKeys:
-        """Keys, bad records and canaries apart."""
+        """Split a batch into keys, bad records and canaries."""
         echo, bad = pc.is_valid(batch["echo"]), pc.is_valid(batch["reason"])
         return cls(
             batch.filter(pc.invert(pc.or_(echo, bad))),
@@ -49,7 +49,7 @@ class SettledKeys:
         )
 
     def wakes(self, family: Family, numbers: Sequence[int] | None = None) -> Iterator[Wake]:
-        """The keys of this family with these numbers as wakes; without any, all of them."""
+        """This family's keys with these numbers as wakes; all keys without ``numbers``."""
         chosen = self.keys if numbers is None else self.keys.take(pa.array(numbers, pa.int64()))
         source = _ids(chosen, family.truth.source)
         keys = zip(*(_ids(chosen, column) for column in family.key), strict=True)
@@ -58,7 +58,7 @@ class SettledKeys:
             yield Wake(key, named, *rest)
 
     def for_glance(self, family: Family) -> Keys:
-        """All keys of this family as `Keys.of` makes them of their wakes, which nobody makes."""
+        """All of this family's keys as `Keys.of` would make them of wakes, without making wakes."""
         keys, source = self.keys, family.truth.source
         whole = [pc.is_valid(keys[column.name]) for column in family.key]
         plain = [pc.invert(keys["looked_again"]), *whole]
@@ -71,9 +71,10 @@ class SettledKeys:
         )
 
     def write_times(self, fast: Micros) -> WriteTimes | None:
-        """Of the keys that a change woke; None without any. ``fast``: so far ahead (µs) is fast.
+        """The write times of keys that a change woke; None if there are none.
 
-        Events with an absurd time are not among them.
+        A writer that is ahead by more than ``fast`` (µs) is fast. Events with an absurd time are
+        left out.
         """
         told = pc.and_(pc.invert(self.keys["looked_again"]), pc.is_valid(self.keys["quickest"]))
         changed = self.keys.filter(told)
@@ -91,7 +92,7 @@ def _ids(keys: pa.RecordBatch, column: KeyColumn) -> list[KeyValue | None]:
 
 
 def _sources(keys: pa.RecordBatch, column: KeyColumn) -> list[RawCell]:
-    """As Cassandra sends them, and not kept: hardly two rows name the same one."""
+    """The sources as Cassandra sends them; not cached, because few rows share one."""
     values: list[Any] = keys.column(column.name).to_pylist()
     as_bytes = _uuid_bytes if column.type in UUIDS else encoder(column)
     assert as_bytes is not None
@@ -110,7 +111,7 @@ def _told(keys: pa.RecordBatch, field: str) -> list[Any]:
 
 
 def _echo(row: dict[str, Any]) -> tuple[int, Echo]:
-    """The text that `envelope` makes of a canary's event."""
+    """The offset and echo of a row; its ``echo`` is the text of `sources.echo`."""
     place, lane, partitions, number, previous, steady, idle, at = row["echo"].split("|")
     told = int(number), int(previous), steady == "true", int(idle), int(at)
     astray = came_astray(place, int(lane), int(partitions), row["partition"])
@@ -120,5 +121,5 @@ def _echo(row: dict[str, Any]) -> tuple[int, Echo]:
 
 @lru_cache(maxsize=10_000)
 def _uuid(text: str | None) -> UUID | None:
-    """Keys come in the order of their mailboxes, and a row's two keys one after the other."""
+    """Cached: keys are sorted by mailbox, and a row's two keys follow each other."""
     return UUID(text) if text else None

@@ -1,6 +1,7 @@
-"""What is kept and told at the end of a slice: a summary for counters, settled offsets, metrics.
+"""The end of a slice: a summary for counters, then settled offsets, then metrics.
 
-In this order: told twice only widens a counter's interval, and what is settled is never told again.
+The order matters. A summary that is sent twice only widens a counter's interval, and a settled
+slice is never sent again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from reconcilers.capture.chain import Reached
 from reconcilers.capture.frontier import Echo, Lane, Proven
 from reconcilers.counters.open_message import OpenMessage
 from reconcilers.words.errors import Retryable
-from reconcilers.words.model import Micros
+from reconcilers.words.model import SECOND, Micros
 from reconcilers.words.waiting import Waiting
 from streaming.canary.watch import FrontierWatch
 from streaming.counters.batch_summary import BatchSummary
@@ -27,16 +28,16 @@ from streaming.pipeline.worker import BatchLook
 
 log = logging.getLogger("reconciler")
 
-IDLE_RECORD: Micros = 60_000_000
-"""A stream that has nothing to settle says so once in this time: it lives."""
+IDLE_RECORD: Micros = 60 * SECOND
+"""How often (µs) a stream without records stores its position, to show that it runs."""
 
 
 @dataclass(slots=True)
 class StreamPosition:
     """Up to where a stream has settled its topics. ``stream`` names its bookmarks.
 
-    ``ids`` are those that the topics had when the stream began. ``commit`` tells the operator's
-    consumer group.
+    ``ids`` returns the ids that the topics had when the stream began. ``commit`` commits to the
+    operator's consumer group.
     """
 
     stream: str
@@ -47,19 +48,19 @@ class StreamPosition:
     _committed: Positions | None = None
 
     def record(self, settled: Positions, heard: Mapping[Lane, Reached]) -> None:
-        """Everything before these positions has been looked at; so far each lane was heard."""
+        """Store that everything before ``settled`` was looked at, with the canaries received."""
         self.bookmarks.record(Bookmark(self.stream, settled, self.ids(), heard=heard))
         self._settled = settled
 
     def heard(self) -> Mapping[Lane, Reached]:
-        """Up to which canary each lane was heard, when a slice of any process was last settled."""
+        """Each lane's last canary received, as of the last settled slice of any process."""
         newest = self.bookmarks.newest(self.stream)
         return {} if newest is None else newest.heard
 
     def commit_settled(self) -> None:
-        """Tell the consumer group what was settled since the last call, if anything was.
+        """Commit to the consumer group what was settled since the last call.
 
-        Called by another thread than `record`, every few seconds: no slice waits for it.
+        Another thread than that of `record` calls this every few seconds, so that no slice waits.
         """
         settled = self._settled
         if settled is None or settled == self._committed:
@@ -67,21 +68,21 @@ class StreamPosition:
         try:
             self.commit(nested(settled))
             self._committed = settled
-        except Retryable as failed:  # nothing of ours begins there
+        except Retryable as failed:  # we never start from these offsets
             log.warning("the consumer group does not show what is settled: %s", failed)
 
     def recorded_at(self) -> Micros | None:
-        """When a slice of any process was last settled, None when none is known."""
+        """When (µs) a slice of any process was last settled; None if that is not known."""
         newest = self.bookmarks.newest(self.stream)
         return None if newest is None else newest.recorded_at
 
 
 @dataclass(slots=True)
 class BatchSummaries:
-    """Tells the counters of each slice: ``take`` is given its summary.
+    """Sends each slice's summary to the counters: ``take`` receives it.
 
-    ``paused_because`` says why nothing may be repaired, ``open_messages`` which messages of
-    each mailbox have an open finding.
+    ``paused_because`` says why nothing may be repaired. ``open_messages`` returns the messages of
+    each mailbox that have an open finding.
     """
 
     take: Callable[[BatchSummary], None]
@@ -89,7 +90,7 @@ class BatchSummaries:
     open_messages: Callable[[], Mapping[UUID, Sequence[OpenMessage]]]
 
     def tell(self, look: BatchLook, proven: Proven) -> None:
-        """A slice is done, and so far everything has come out."""
+        """Send the summary of a slice; ``proven`` is how far each node is looked at."""
         summary = BatchSummary(
             changes=look.changes,
             proven=proven,
@@ -100,13 +101,13 @@ class BatchSummaries:
 
 
 def in_order(echoes: Iterable[tuple[int, Echo]]) -> list[Echo]:
-    """Those of a slice, by their offsets."""
+    """The echoes of a slice, in the order of their offsets."""
     return [echo for _, echo in sorted(echoes, key=itemgetter(0))]
 
 
 @dataclass(slots=True)
 class BatchRecord:
-    """Records the slices of one family; without ``summaries`` nobody counts."""
+    """Records the slices of one family; without ``summaries`` there are no counters."""
 
     family: str
     position: StreamPosition
@@ -117,11 +118,11 @@ class BatchRecord:
     _recorded_at: Micros = 0
 
     def start(self) -> None:
-        """Go on after the canaries that were heard."""
+        """Continue after the canaries that were received before."""
         self.frontier.begin(self.position.heard())
 
     def ended(self, look: BatchLook, piece: Slice) -> Proven:
-        """The slice is done, and what became of it is kept; returns what has come out by now."""
+        """Record a finished slice. Returns how far each node is looked at by now."""
         proven = self.frontier.hear(in_order(look.echoes), piece.end, piece.done_before)
         if self.summaries is not None:
             self.summaries.tell(look, proven)

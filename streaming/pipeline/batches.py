@@ -15,18 +15,16 @@ from streaming.pipeline.batch_record import BatchRecord, in_order
 from streaming.pipeline.behind import BehindWatch
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.open_findings import OpenFindings
+from streaming.pipeline.pause_report import PAUSES
 from streaming.pipeline.scheduled import ExpiredCells
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.steps.outcome import Outcome
 
-PAUSES = frozenset({Wait.PAUSE, Wait.PILOT, Wait.OWN_KEYSPACE})
-"""What ends when a pause does."""
-
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """One family's slices, one after the other: what may be repaired, looked at again, is kept."""
+    """One family's slices, one after the other: admit, record outcomes, look again."""
 
     admission: AdmissionControl
     ceiling: WriteCeiling
@@ -38,7 +36,7 @@ class Batches:
     behind: BehindWatch
 
     def start(self) -> list[Wake]:
-        """Read the journal; returns the keys to look at at once (mode switched, breaker closed)."""
+        """Read the journal. Returns the keys to look at at once, if what was held may go."""
         self.memory.check()
         self.recall()
         self.record.start()
@@ -49,13 +47,13 @@ class Batches:
         return [each.wake for each in self.open_findings.take_held(self.record.clock())]
 
     def recall(self) -> None:
-        """Read the open findings anew: a batch that failed told nothing of its work."""
+        """Read the open findings again: a batch that failed did not report its work."""
         self.open_findings.recall()
         self.expired.recall(self.record.position.recorded_at(), self.record.clock())
 
     def admit(self, look: BatchLook, piece: Slice) -> Admission:
         """What may be repaired in this slice. Raises `AlreadyRunning` when the lease is lost."""
-        read_at = piece.read_at or self.record.clock()  # when late records were read is not known
+        read_at = piece.read_at or self.record.clock()  # unknown for late records
         answers = self.admission.answers(look, piece.name, read_at)
         if look.suspects:
             heard = self.behind.heard(piece, in_order(look.echoes))
@@ -65,34 +63,34 @@ class Batches:
         return admission
 
     def canaries_alone(self, piece: Slice) -> BatchLook | None:
-        """The canaries of a slice that holds nothing else; None of any other."""
+        """The canaries of a slice that holds nothing else; None for any other slice."""
         heard = self.alone.heard(piece.ranges)
         return None if heard is None else BatchLook(echoes=heard)
 
     def unreadable(self) -> frozenset[Slot]:
-        """The places that are known to be unreadable: each is read by itself, at its next look."""
+        """The places that are known to be unreadable: each is read alone, at its next look."""
         return self.open_findings.unreadable()
 
     def record_outcomes(self, outcomes: Iterable[Outcome]) -> None:
-        """Take in what became of the suspects."""
+        """Record the outcomes of the suspects."""
         all_of_them = list(outcomes)
         self.ceiling.settle(all_of_them)
         self.open_findings.record_outcomes(all_of_them)
 
     def later_looks(self, now: Micros) -> list[Wake]:
-        """Keys to look at again now: those due, those a person let go, those with expired cells."""
+        """Keys to look at again now: due ones, ones no longer held, ones with expired cells."""
         self._let_go()
         self.open_findings.recall_told(now)
         due = [each.wake for each in self.open_findings.take_due(now)]
         return [*due, *self.expired.take_due(now)]
 
     def ended(self, look: BatchLook, piece: Slice) -> None:
-        """The slice is done: counters are told, then it is settled, then shown."""
+        """Record a finished slice: the summary for counters, its offsets, then metrics."""
         self.memory.heard(self.record.ended(look, piece))
         self.behind.why(self.behind.heard(piece))
 
     def _let_go(self) -> None:
-        """What a person, or the frontier, holds no more comes back, at a pace."""
+        """Let keys come back, at a pace, that no breaker, pause or late frontier holds any more."""
         if self.admission.breakers.was_resumed():
             self.open_findings.let_go()
         unpaused, caught_up = self.admission.pauses.is_over(), self.behind.is_over()
@@ -106,5 +104,5 @@ class Batches:
     # --- for the supervisor
 
     def check_lease(self) -> None:
-        """Raises `AlreadyRunning` when another live stream may hold the lease by now."""
+        """Raise `AlreadyRunning` if another live stream may hold the lease by now."""
         self.admission.check_lease()

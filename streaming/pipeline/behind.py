@@ -1,4 +1,4 @@
-"""Whether the stream is behind, slice by slice: then what rests on memory is held."""
+"""Whether the stream is behind, slice by slice; repairs that rest on lineage are held then."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger("reconciler")
 
 
 def longest_age_of(settings: Settings) -> Micros:
-    """How old (µs) the frontier may be until the stream is behind."""
+    """How old (µs) the frontier may be before the stream is behind."""
     stream, canary = settings.stream, settings.canary
     return longest_age(
         to_micros(stream.delay), to_micros(stream.window), to_micros(canary.usual_delay)
@@ -28,9 +28,9 @@ def longest_age_of(settings: Settings) -> Micros:
 
 
 def judged_within(settings: Settings) -> Micros:
-    """How long (µs) it takes, as a rule, until what is suspected is judged: all its looks.
+    """How long (µs) it usually takes until a suspect is judged, all its looks included.
 
-    The last comes within a delay and a window of when its event would have been heard.
+    The last look comes within a delay and a window of when its event was expected.
     """
     stream = settings.stream
     heard = longest_age_of(settings) + to_micros(stream.delay / 2)
@@ -39,9 +39,10 @@ def judged_within(settings: Settings) -> Micros:
 
 @dataclass(slots=True)
 class BehindWatch:
-    """Tells it of each slice.
+    """Judges for each slice whether the stream is behind.
 
-    ``longest`` is how old (µs) the frontier may be, ``skew`` how far a node's clock may not be off.
+    ``longest`` is the age (µs) that the frontier may have; ``skew`` (µs) bounds the nodes' clock
+    error.
     """
 
     frontier: FrontierWatch
@@ -53,7 +54,7 @@ class BehindWatch:
     _was: bool = False
 
     def heard(self, piece: Slice, echoes: Sequence[Echo] = ()) -> Heard:
-        """What was heard up to now.
+        """The canaries received up to now.
 
         ``echoes`` are those of this slice while it is not settled: what they prove was looked at.
         """
@@ -61,7 +62,7 @@ class BehindWatch:
         return Heard(until, self.frontier.nodes(), piece.whole)
 
     def why(self, heard: Heard) -> Waiting | None:
-        """Why the stream is behind by what was heard, None when it is not."""
+        """Why the stream is behind, None if it is not; shown in the log and by a metric."""
         why = why_behind(heard, self.clock(), self.longest, self.skew)
         if why is not None and not self._is:
             log.info("removals that rest on memory wait: %s", why)
@@ -73,6 +74,6 @@ class BehindWatch:
         return why
 
     def is_over(self) -> bool:
-        """Whether it was behind since this was asked last, and is no more."""
+        """Whether the stream was behind since the last call, and is not any more."""
         over, self._was = self._was and not self._is, self._is
         return over

@@ -25,11 +25,11 @@ log = logging.getLogger("reconciler")
 
 @dataclass(slots=True)
 class BreakerWatch:
-    """Counts, and opens in the journal before anything is decided by it.
+    """Counts suspects, and opens a breaker in the journal before it decides anything.
 
-    What comes back counts once in ``once_in`` (µs): a removal takes two looks, a delay apart; once
-    in ``put_off_for`` where nothing is decided yet. ``own`` are the breakers that it opens; of
-    others it knows nothing.
+    A suspect that comes back counts once in ``once_in`` (µs), since a removal takes two looks;
+    before any decision, once in ``put_off_for`` (µs). ``own`` are the breakers that this watch
+    opens; it ignores all others.
     """
 
     journal: Journal
@@ -42,17 +42,17 @@ class BreakerWatch:
     _state: BreakerState = field(default_factory=BreakerState)
 
     def recall(self) -> None:
-        """Read from the journal which are open: at the start."""
+        """Read from the journal which breakers are open; called at the start."""
         self._state = BreakerState(self._open_now())
         self._show()
 
     @property
     def any_open(self) -> bool:
-        """Whether any is open."""
+        """Whether any of its breakers is open."""
         return bool(self._state.opened)
 
     def count(self, count: Count) -> None:
-        """A slice is about to be admitted; it is decided by its own count, too."""
+        """Count a slice before it is admitted; its own count may open a breaker for it."""
         before = self._state
         after = after_batch(before, count, self.limits)
         for breaker in after.opened.keys() - before.opened.keys():
@@ -64,38 +64,31 @@ class BreakerWatch:
                 reason,
                 breaker.value,
             )
-        self._state = after  # only now: what the journal does not hold would look closed
+        self._state = after  # only now that the journal holds it
         self._show()
 
-    def was_counted(self, suspect: Suspect, at: Micros) -> bool:
-        """Whether it was counted not long before."""
-        return self._was_counted(suspect, at, self.once_in)
-
-    def was_put_off(self, suspect: Suspect, at: Micros) -> bool:
-        """The same of one that no look could decide yet."""
-        return self._was_counted(suspect, at, self.put_off_for)
-
-    def _was_counted(self, suspect: Suspect, at: Micros, within: Micros) -> bool:
+    def was_counted(self, suspect: Suspect, at: Micros, within: Micros) -> bool:
+        """Whether the suspect was counted less than ``within`` from ``at`` (both µs)."""
         before = self._counted.get((suspect.projection, suspect.slot))
         return before is not None and abs(at - before) < within
 
     def remember(self, places: Iterable[tuple[str, Slot]], at: Micros) -> None:
-        """What stands there, in a projection's slot, is counted."""
+        """Remember the slots of projections that are counted ``at`` this time (µs)."""
         longest = max(self.once_in, self.put_off_for)
         kept = {each: when for each, when in self._counted.items() if abs(at - when) < longest}
         self._counted = kept | dict.fromkeys(places, at)
 
     def reason(self, breaker: Breaker) -> Waiting | None:
-        """Why it is open, None when it is closed."""
+        """Why the breaker is open, None if it is closed."""
         reason = self._state.opened.get(breaker)
         return (
             None if reason is None else Waiting(Wait.BREAKER, f"breaker {breaker.value}: {reason}")
         )
 
     def was_resumed(self) -> bool:
-        """Whether somebody has closed them since the last call; they count anew then.
+        """Whether a person has closed all breakers since the last call; they count from zero then.
 
-        What another process has opened since, an observing one beside this one, is open here, too.
+        A breaker that another process, such as one that observes, has opened is open here too.
         """
         before, now = self._state.opened, self._open_now()
         if now == before:

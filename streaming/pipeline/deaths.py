@@ -1,4 +1,4 @@
-"""How often a query has died since it last ended a batch, and for how long."""
+"""How often a query has died since it last finished a batch, and for how long."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from reconcilers.words.errors import EndedItself
 from streaming.pipeline.spark_errors import is_of_servers
 
 DIES_FOR = 1_800.0
-"""Seconds: one that dies for so long, and ends no batch, is given a new process. A single record
-that kills it is given up sooner (`failures.ALONE_FOR`)."""
+"""Seconds of deaths without a finished batch after which a new process is started. A single record
+that kills the query is given up sooner (`failures.ALONE_FOR`)."""
 
 
 @dataclass(slots=True)
 class Deaths:
-    """Those of a query since it last ended a batch. Seconds of a steady clock."""
+    """The deaths of a query since it last finished a batch; monotonic seconds."""
 
     number: int = 0
     _since: float | None = None
 
     def count(self, why: str, now: float) -> None:
-        """It has died again. Raises `EndedItself` when it does for too long.
+        """Count one more death. Raises `EndedItself` if the query dies for too long.
 
-        Not while servers are away or refuse: it waits for them, however long that takes.
+        Deaths while servers are away or refuse do not count: the query waits for them.
         """
         self.number += 1
         if is_of_servers(why):

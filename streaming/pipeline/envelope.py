@@ -1,9 +1,9 @@
 """Step 2, wake: Kafka records to keys, in native Spark SQL. No Python runs per event.
 
-An event is never believed as state: it only says which key may have changed. From each record come
-the ids that it names, its write time, and whether it was shaped like a delete. What cannot be
-decoded gets a reason and goes on to the dead letters; what is of no table of ours is left out.
-Shapes of the events: Debezium's Cassandra connector, captured (see docs/stream.md, "Events").
+An event is never believed as state: it only names a key that may have changed. Each record gives
+the ids that it names, its write time, and whether it has the shape of a delete. A record that
+cannot be decoded gets a reason, and becomes a dead letter. Events of other tables are left out. The
+shapes are those of Debezium's Cassandra connector, as captured (docs/stream.md, "Events").
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BAD_RECORD_BYTES = 65_536
 _UUID = "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$"
 _TIMED = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-1[0-9a-fA-F]{3}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 _BOUND = "STRUCT<values: ARRAY<STRUCT<name: STRING, value: STRING>>>"
-_HAVE_EXPIRY = ('_ts":1', '_ts":2')  # until 2065; a quote in front would be sought all over
+_HAVE_EXPIRY = ('_ts":1', '_ts":2')  # until 2065; a leading quote would slow the search
 _EXPIRY = r'"deletion_ts":(\d{16})\b'
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_corrupt"}
 
@@ -32,7 +32,7 @@ BAD_COLUMNS = ("reason", *_PLACE, "raw")
 
 
 def key_schema(family: Family) -> str:
-    """The keys of a family's records: each column of each table that wakes it, once."""
+    """Spark's schema of the records' keys: each key column of each table that wakes the family."""
     truth, types = family.truth, {family.truth.source.name: _sql(family.truth.source.type)}
     for table in family.wakes_on:
         columns = zip(_key_of(family, table), family.key, strict=False)
@@ -42,7 +42,7 @@ def key_schema(family: Family) -> str:
 
 
 def value_schema(family: Family) -> str:
-    """What is read of a record's value: of an event, or of a key that was published again."""
+    """Spark's schema of a record's value: of an event, or of a key that was published again."""
     source, identity = family.truth.source, family.listing.identity
     told = {} if _in_key(family) else {str(identity): f"STRUCT<value: {_sql(source.type)}>"}
     after = {**told, "_range_start": _BOUND, "_range_end": _BOUND}
@@ -81,7 +81,7 @@ def _key_of(family: Family, table: str) -> tuple[str, ...]:
 
 
 def _in_key(family: Family) -> bool:
-    """Whether a row of the listing names its source by its key."""
+    """Whether the key of a listing row contains its source."""
     return family.listing.identity in family.listing.key
 
 
@@ -90,10 +90,11 @@ def decoder(
 ) -> Callable[[DataFrame], DataFrame]:
     """Kafka's records as keys: `Family.named` and `Wake`'s fields, times in µs, and `BAD_COLUMNS`.
 
-    Those are null for good ones. ``written`` is the write time, ``capture_delay`` the agent's clock
-    minus it, µs; negative for a fast writer, null where either is absurd. ``echo`` is a canary's
-    text (`sources.echo`): its row has a place in Kafka, no ids, no reason. The columns are made
-    once and used for every slice: making them asks the JVM a thousand things, one after the other.
+    `BAD_COLUMNS` are null for good records. ``written`` is the write time. ``capture_delay`` is the
+    agent's clock minus it (µs): negative for a fast writer, null if either is absurd. ``echo`` is a
+    canary's text (`sources.echo`); its row has a place in Kafka, no ids and no reason. The columns
+    are made once and used for every slice, because making them takes about a thousand calls of the
+    JVM.
     """
     parsed = (
         *_PLACE,
@@ -103,7 +104,7 @@ def decoder(
         F.from_json(F.col("key").cast("string"), key_schema(family), _OPTIONS).alias("k"),
         once(F.from_json(F.col("value").cast("string"), value_schema(family), _OPTIONS)).alias("v"),
     )
-    told = F.col("value").isNotNull()  # a tombstone record of Kafka's compaction says nothing new
+    told = F.col("value").isNotNull()  # a tombstone of Kafka's compaction names no change
     events = _Events(family)
     reason = F.when(F.col("looked_again"), _bad_suspect(family)).when(
         F.col("echo").isNull(), _bad_event(events)
@@ -118,7 +119,7 @@ def decoder(
 
 
 class _Events:
-    """Where the events of a family's tables name its key and its source."""
+    """Columns with the key and the source that an event of each of the family's tables names."""
 
     def __init__(self, family: Family) -> None:
         self.family = family
@@ -126,11 +127,11 @@ class _Events:
         self.is_truth = self.table == family.truth.table
 
     def part(self, number: int) -> Column:
-        """A part of the key, as each table's record names it."""
+        """The key part with this number, from the key of each table's record."""
         return self._of_table(number, lambda name: F.col("k")[name])
 
     def ranged(self, number: int) -> Column:
-        """The same, as text, where both bounds of a range delete name one value."""
+        """That key part as text, if both bounds of a range delete name the same value."""
         return self._of_table(number, _ranged)
 
     def _of_table(self, number: int, value: Callable[[str], Column]) -> Column:
@@ -146,16 +147,16 @@ class _Events:
         )
 
     def partition(self) -> Column:
-        """The partition key, without which no event is one."""
+        """The partition key, which every event has."""
         source = self.family.truth.source.name
         return F.when(self.is_truth, F.col("k")[source]).otherwise(self.part(0))
 
     def source_in_key(self) -> Column:
-        """The source, as the key of a truth's record names it."""
+        """The source, from the key of a truth record; null for other tables."""
         return F.when(self.is_truth, F.col("k")[self.family.truth.source.name])
 
     def source_told(self) -> Column:
-        """The source, as a row of the listing leads back to it."""
+        """The source that a listing row names; null for other tables."""
         listing = self.family.listing
         if _in_key(self.family):
             named = F.col("k")[str(listing.identity)]
@@ -205,7 +206,7 @@ def _bad_event(events: _Events) -> Column:
 
 
 def _or_wrong_type(reason: Column, column: KeyColumn, text: Column) -> Column:
-    """The reason, or that a value is not of its column's type."""
+    """The reason, or that a value does not have its column's type."""
     if column.type in UUIDS:
         reason = reason.when(~text.rlike(_UUID), f"wrong type: {column.name} is not a UUID")
     if column.type in TIMED:
@@ -218,7 +219,7 @@ def _or_wrong_type(reason: Column, column: KeyColumn, text: Column) -> Column:
 
 
 def _any(ids: list[tuple[KeyColumn, Column]], types: frozenset[str], pattern: str) -> Column:
-    """Whether any id of one of these types is there and is not of this pattern."""
+    """Whether any id of one of these types is not null and does not match the pattern."""
     wrong = F.lit(False)
     for column, value in ids:
         if column.type in types:
@@ -232,7 +233,7 @@ def _keys(events: _Events) -> list[Column]:
     event = good & ~F.col("looked_again")
     deleted = event & value.op.isin("d", "r")
     ids = _ids(events)
-    # of a slice it is not told which rows it took
+    # a range delete without a group does not say which rows it took
     told = deleted & ((value.op == "d") | ids[family.group.name].isNotNull())
 
     def of(again: str, from_event: Column) -> Column:
@@ -258,14 +259,14 @@ def _keys(events: _Events) -> list[Column]:
 
 
 def _later(milliseconds: Column, micros: Column) -> Column:
-    """How much later (µs); null where 64 bits do not hold it: Spark would die of the overflow."""
+    """How much later (µs); null beyond 64 bits, whose overflow would end the Spark query."""
     return F.try_subtract(F.try_multiply(milliseconds, F.lit(1000)), micros)
 
 
 def _ids(events: _Events) -> dict[str, Column]:
     """The key and the source that an event names, in the order of `Family.named`.
 
-    The bounds of a range give all parts but the last: of that one it took we do not know what.
+    The bounds of a range delete give all key parts but the last, which is not known.
     """
     family = events.family
     found = {family.truth.source.name: F.coalesce(events.source_in_key(), events.source_told())}
@@ -278,9 +279,9 @@ def _ids(events: _Events) -> dict[str, Column]:
 
 
 def _expires_at(value: Column) -> Column:
-    """When the last cell of an event expires, µs, null if none was written with a TTL.
+    """When the last cell of an event expires (µs); null if none was written with a TTL.
 
-    Whichever the columns are: so they are sought in the text, and most events have none.
+    The text is searched, because any column may have a TTL, and most events have none.
     """
     text = value.cast("string")
     times = F.regexp_extract_all(text, F.lit(_EXPIRY), F.lit(1))
@@ -289,7 +290,7 @@ def _expires_at(value: Column) -> Column:
 
 
 def _ranged(column: str) -> Column:
-    """The column's value in a range delete whose both bounds name the same one; else null."""
+    """The column's value if both bounds of a range delete name the same one; else null."""
 
     def bound(name: str) -> Column:
         values = F.col("v.after")[name].values

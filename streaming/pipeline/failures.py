@@ -1,13 +1,13 @@
-"""A slice that fails again and again is taken in ever smaller parts, down to one record.
+"""A slice that fails repeatedly is taken in ever smaller parts, down to one record.
 
-What fails for one key is that key's (`reconcilers.rows.halves`), if the server says so. If a read
-only times out, it is not known which key it was. Then the slice's records are tried in parts, so
-that the others are looked at. One that fails alone, long after all servers should be back, is given
-up: it becomes a dead letter.
+If the server says which key fails, only that key is affected (`reconcilers.rows.halves`). If reads
+only time out, the key is not known. The slice's records are then tried in parts, so that the others
+are looked at. A record that fails alone, long after all servers should be back, is given up: it
+becomes a dead letter.
 
-A process that is killed by a slice tells nothing. So while a slice is *suspected* each attempt is
-kept before it is made: after one that failed, and at a start after an end that was not clean, until
-something is settled. A stream where nothing fails keeps nothing for its slices.
+A process that a slice kills reports nothing. While a slice is *suspected*, each attempt is
+therefore stored before it is made. That is so after a failure, and after an unclean end, until
+something is settled. A stream without failures stores nothing here.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from dataclasses import dataclass, field, replace
 from checkpoints.bookmarks import Place, Positions
 from checkpoints.failing import FailingSlice, FailingSlices
 from reconcilers.words.errors import Refused, Retryable
-from reconcilers.words.model import Micros
+from reconcilers.words.model import SECOND, Micros
 from streaming.pipeline.slices import Slice
 
 log = logging.getLogger("reconciler")
 
 TRIES = 3
-"""Of a whole slice; a part of one that fails is cut at once."""
+"""Attempts at a whole slice; a failing part is cut at once."""
 PARTS = 16
 TRIES_ALONE = 5
-ALONE_FOR: Micros = 600_000_000
-"""One record is given up when it has failed so often, for so long."""
+ALONE_FOR: Micros = 600 * SECOND
+"""A record is given up after `TRIES_ALONE` failures over this time (µs)."""
 
 
 @dataclass(slots=True)
 class SliceFailures:
-    """What has failed since something was settled last; ``store`` keeps it for ``stream``.
+    """What has failed since something was last settled; ``store`` keeps it for ``stream``.
 
-    Where the store does not answer, this process counts by itself.
+    If the store does not answer, this process counts in memory.
     """
 
     store: FailingSlices
@@ -48,10 +48,10 @@ class SliceFailures:
     _unclean: bool = False
 
     def begin(self, settled: Positions) -> None:
-        """A process goes on after what is settled, with what the one before has left of that slice.
+        """Continue after ``settled``, with the stored failures of the slice that begins there.
 
-        What was left of another is of offsets that are gone, or settled since. After a loss, in the
-        same process, nothing is left.
+        Failures of another slice are dropped: its offsets are gone, or settled. After a loss, in
+        the same process, nothing is read.
         """
         self._known, self._suspected = FailingSlice(), True
         try:
@@ -66,7 +66,7 @@ class SliceFailures:
         self._keep()
 
     def end(self) -> None:
-        """The process ends as it should."""
+        """Forget what is stored, if nothing fails: the process ends cleanly."""
         if not self._known.name and not self._known.most:
             try:
                 self.store.forget(self.stream)
@@ -74,7 +74,7 @@ class SliceFailures:
                 log.warning("the next start will watch its first slice: %s", failed)
 
     def begun(self, piece: Slice, now: Micros) -> None:
-        """It is tried (µs): kept where it is suspected, for this process may be killed by it."""
+        """Store the attempt (µs) if the slice is suspected: it may kill this process."""
         if self._suspected:
             self._before = self._known
             self._count(piece, now)
@@ -82,7 +82,7 @@ class SliceFailures:
             self._keep()
 
     def failed(self, piece: Slice, now: Micros) -> None:
-        """It was not settled (µs), and this process lives."""
+        """Count a failure (µs) that this process survived."""
         if self._before is None:
             self._count(piece, now)
         else:
@@ -91,7 +91,7 @@ class SliceFailures:
         self._keep()
 
     def interrupted(self) -> None:
-        """The stream was stopped meanwhile, which says nothing of the slice."""
+        """Take back the attempt: the stream was stopped, and the slice may be good."""
         if self._before is not None:
             self._known, self._before = self._before, None
             self._keep()
@@ -103,7 +103,7 @@ class SliceFailures:
         self._known = replace(known, times=known.times + 1, end=piece.end)
 
     def done(self, settled: Positions) -> None:
-        """Everything before these positions is settled."""
+        """Take in that everything before these positions is settled."""
         if not self._suspected:
             return
         most, until = self._known.most, self._known.until
@@ -122,19 +122,19 @@ class SliceFailures:
 
     @property
     def suspected(self) -> bool:
-        """Whether something has failed since something was settled last.
+        """Whether something has failed since something was last settled.
 
-        After an end that was not clean, for as long as this process lives: what killed the one
-        before may come again later.
+        After an unclean end it stays true while this process lives: what killed the one before may
+        come back.
         """
         return self._suspected or self._unclean
 
     # --- what is tried next
 
     def parts(self, piece: Slice, done_before: Micros) -> Iterator[Slice]:
-        """It, cut into parts as far as one of its records keeps it from being settled.
+        """The slice, in parts as far as a failing record keeps it from being settled.
 
-        The last part is done when the slice is; until then what was before it is (``done_before``).
+        The last part has the slice's own ``done_before``; the parts before it have the one given.
         """
         self._cut(piece)
         begin = piece.begin
@@ -149,7 +149,7 @@ class SliceFailures:
             begin = end
 
     def _cut(self, piece: Slice) -> None:
-        """Take it in parts, or in smaller ones, where it has failed as it is."""
+        """Take the slice in parts, or in smaller parts, if it has failed as it is."""
         known = self._known
         if piece.name != known.name or known.times < (1 if known.most else TRIES):
             return
@@ -158,25 +158,25 @@ class SliceFailures:
             self._known = FailingSlice(most=max(1, records // PARTS), until=known.end)
 
     def _failing(self, begin: Positions, end: Positions) -> dict[Place, int]:
-        """How far of the way from one to the other is to be taken in parts."""
+        """The positions from ``begin`` to ``end`` up to which the slice is taken in parts."""
         return {
             place: max(at, min(end[place], self._known.until.get(place, 0)))
             for place, at in begin.items()
         }
 
     def is_hopeless(self, piece: Slice, now: Micros) -> bool:
-        """Whether it is one record that has failed often enough, and for long enough."""
+        """Whether the slice is one record that has failed often and long enough."""
         known = self._known
         alone = piece.records == 1 and piece.name == known.name
         return alone and known.times >= TRIES_ALONE and now - known.since >= ALONE_FOR
 
     def has_killed(self, piece: Slice) -> bool:
-        """Whether nothing was heard of so many attempts at it that it is not to be tried again."""
+        """Whether so many attempts at the slice ended without a report that it is given up."""
         return piece.name == self._known.name and self._known.unheard >= TRIES_ALONE
 
 
 def _further(begin: Positions, end: Positions, most: int) -> dict[Place, int] | None:
-    """So many records on, one partition after the other; None where there are none."""
+    """Positions so many records further, one partition after the other; None at the end."""
     at = dict(begin)
     for place, last in sorted(end.items()):
         step = min(most, last - at[place])

@@ -1,4 +1,4 @@
-"""The generation of our own keyspace grows while a stream settles; a copy of it stands in Kafka."""
+"""Raises the generation of our keyspace while a stream settles; a copy of it is kept in Kafka."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from streaming.steps.own_keyspace import OwnKeyspace
 log = logging.getLogger("reconciler")
 
 GROWS_EVERY = 60.0
-"""Seconds: a copy of our keyspace that is older than that is noticed where it is restored."""
+"""Seconds. A restored copy of our keyspace that is older than this is noticed."""
 
 
 @dataclass(slots=True)
 class GrowingKeyspace:
     """Commits settled offsets with the generation beside them; the first call raises it.
 
-    ``committed`` commits to the operator's consumer group, ``clock`` gives µs, ``steady`` seconds
-    that only go up. The keyspace is raised first: what stands outside it is never ahead of it.
+    ``committed`` commits to the operator's consumer group; ``clock`` is µs, ``steady`` monotonic
+    seconds. The keyspace is raised first, so that the copy outside is never ahead of it.
     """
 
     keyspace: OwnKeyspace
@@ -34,7 +34,7 @@ class GrowingKeyspace:
     _grown_at: float = float("-inf")
 
     def commit(self, offsets: Offsets) -> None:
-        """Raise the generation where it is due, and commit. Raises `Retryable`."""
+        """Raise the generation if it is due, and commit. Raises `Retryable`."""
         if self.steady() > self._grown_at + GROWS_EVERY:
             try:
                 self.keyspace.grow(self.clock())

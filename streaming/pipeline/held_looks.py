@@ -21,8 +21,8 @@ Place = tuple[str, Slot]
 class HeldLooks:
     """Findings that wait to be looked at again, removals from ``listing`` apart from all others.
 
-    The pace is half of what opens a breaker: the other half is left to what is found meanwhile.
-    ``limits``: None lets all of them come at once, as where nothing is written.
+    The pace is half of what opens a breaker; the other half is left to new findings. If ``limits``
+    is None, all come at once, as in observe mode.
     """
 
     listing: str
@@ -35,7 +35,7 @@ class HeldLooks:
     _allowed: dict[Kind | None, Allowance] = field(default_factory=dict)
 
     def add(self, findings: Iterable[OpenFinding]) -> None:
-        """These are to come back; those that wait already do so once."""
+        """Queue these findings; one that is queued already is not queued twice."""
         for finding in findings:
             known = self._known[finding.projection]
             if finding.slot not in known:
@@ -43,7 +43,7 @@ class HeldLooks:
                 self._waiting[self._lane(finding)].append(finding)
 
     def take(self, still_open: Callable[[Place], bool]) -> Iterator[Place]:
-        """Those that may come back now, in the order in which they were added."""
+        """The places that may come back now, in the order in which they were added."""
         for lane, waiting in self._waiting.items():
             allowed = self._allowance(lane)
             most = len(waiting) if allowed is None else allowed.whole
@@ -53,7 +53,7 @@ class HeldLooks:
             yield from taken
 
     def _emptied(self, waiting: deque[OpenFinding]) -> Iterator[Place]:
-        """Taken out one by one, as far as they are asked for."""
+        """Remove the queued places one by one, as the caller consumes them."""
         while waiting:
             first = waiting.popleft()
             self._known[first.projection].discard(first.slot)

@@ -1,7 +1,4 @@
-"""Step 2, wake, its end: the keys that a slice's events name, each once, however often it changed.
-
-Native Spark SQL, as the decoding before it.
-"""
+"""The end of step 2, wake: the keys that a slice's events name, each once. Native Spark SQL."""
 
 from __future__ import annotations
 
@@ -13,17 +10,15 @@ from pyspark.sql import functions as F  # noqa: N812
 from reconcilers.declared.family import Family
 
 AGGREGATED = ("written", "from_truth", "capture_delay")
-"""Of a key's columns, what its events are summed up by; by all others they are told apart."""
+"""Key columns that are summed up over the events of a key; all others tell keys apart."""
 
 
 def grouper(family: Family) -> Callable[[DataFrame, int], DataFrame]:
-    """The keys that `envelope.decoder` finds, in shares of whole groups (mailboxes), one a task.
+    """A function that makes shares of whole groups (mailboxes) of decoded keys, one for each task.
 
-    As many shares as are asked for; one needs no shuffle.
-
-    Columns: what tells keys apart, then the sums. A canary (``echo``) is a row of its own. In a
-    share the keys of one row (its two events name it differently) come one after the other, so that
-    it is read once.
+    It makes as many shares as requested; one share needs no shuffle. Columns: what tells keys
+    apart, then the sums. A canary (``echo``) is a row of its own. The keys of one row, which its
+    two events name differently, follow each other in a share, so that the row is read once.
     """
     key = [column.name for column in family.key]
     sums = (

@@ -1,4 +1,4 @@
-"""The open findings of each group (mailbox), as another thread may read them at any time."""
+"""The open findings of each group (mailbox); another thread may read them at any time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streaming.counters.open_messages import MOST
 from streaming.pipeline.open_finding import OpenFinding
 
 PARTS = 256
-"""A change copies one part of the groups, and nothing else."""
+"""A change copies one of these parts of the groups."""
 Part = Mapping[UUID, tuple[OpenFinding, ...]]
 NO_PARTS: tuple[Part, ...] = ({},) * PARTS
 
@@ -22,26 +22,26 @@ NO_PARTS: tuple[Part, ...] = ({},) * PARTS
 class MessagesByGroup(Mapping[UUID, Sequence[OpenMessage]]):
     """The messages with an open finding, by mailbox. A message is made when it is read.
 
-    Of a mailbox with more than `MOST` of them one more than that is told: its counters wait.
+    A mailbox with more than `MOST` of them has one more than that here: its counters then wait.
     """
 
     parts: tuple[Part, ...] = NO_PARTS
 
     def __getitem__(self, group: UUID) -> Sequence[OpenMessage]:
-        """Those of a mailbox. Raises `KeyError` where there is none."""
+        """The messages of a mailbox. Raises `KeyError` if there are none."""
         found = self.parts[_part_of(group)][group]
         return [message for each in found if (message := each.message) is not None]
 
     def __iter__(self) -> Iterator[UUID]:
-        """The mailboxes with any."""
+        """The mailboxes with such messages."""
         return chain.from_iterable(self.parts)
 
     def __len__(self) -> int:
-        """How many mailboxes have any."""
+        """How many mailboxes have such messages."""
         return sum(map(len, self.parts))
 
     def changed(self, groups: Mapping[UUID, Mapping[Slot, OpenFinding]]) -> MessagesByGroup:
-        """With all findings of these groups replaced; of a group without any nothing is kept."""
+        """A copy with all findings of these groups replaced; empty groups are left out."""
         parts = list(self.parts)
         copied: dict[int, dict[UUID, tuple[OpenFinding, ...]]] = {}
         for group, found in groups.items():

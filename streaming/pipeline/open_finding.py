@@ -1,4 +1,4 @@
-"""An open finding as the driver keeps it in memory by the hundred thousand."""
+"""An open finding as the driver keeps it in memory, hundreds of thousands at a time."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ UUID_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What many findings have in common: each combination exists once.
+    """What many findings have in common; each combination exists once.
 
-    ``wait`` is None unless it is held or observed. ``unwritten``: no repair of it was sent yet, and
-    none let through by a person or a breaker.
+    ``wait`` is None unless the finding is held or observed. ``unwritten``: no repair was sent yet,
+    and neither a person nor a breaker has let one through.
     """
 
     kind: Kind
@@ -33,10 +33,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenFinding:
-    """What is asked of a finding in each slice. Its sentence and its rows stay in the journal.
+    """The parts of a finding that each slice needs; its sentence and rows stay in the journal.
 
-    ``sources`` are the ids of what it is about, as far as they are UUIDs: 16 bytes each. Times are
-    µs. Two are equal only if they are the same object.
+    ``sources`` are the ids of its sources, as far as they are UUIDs, 16 bytes each. Times are µs.
+    Two are equal only if they are the same object.
     """
 
     projection: str
@@ -48,48 +48,48 @@ class OpenFinding:
 
     @property
     def kind(self) -> Kind:
-        """What is wrong."""
+        """The kind of the difference."""
         return self.condition.kind
 
     @property
     def state(self) -> State:
-        """Where it stands."""
+        """The state of the finding."""
         return self.condition.state
 
     @property
     def wait(self) -> Wait | None:
-        """What it waits for, None unless it is held or observed."""
+        """What the finding waits for, None unless it is held or observed."""
         return self.condition.wait
 
     @property
     def is_of_a_row(self) -> bool:
-        """Whether there is a key to look at: a table, or many rows, have none."""
+        """Whether it has a key to look at; a finding of a table or of many rows has none."""
         return self.slot != WHOLE_TABLE and self.kind not in OF_MANY_ROWS
 
     @property
     def is_counted_apart(self) -> bool:
-        """Whether counters have to ask both sides for its message: not if both are equal."""
+        """Whether counters must read both sides of its message: not if both sides are equal."""
         return self.is_of_a_row and self.kind is not Kind.INCOMPLETE_IN_BOTH
 
     @property
     def is_paced(self) -> bool:
-        """Whether it comes back at a pace; what the ceiling holds has one of its own."""
+        """Whether it comes back at a pace; what the ceiling holds has its own pace."""
         return self.wait not in {None, Wait.CEILING}
 
     @property
     def wake(self) -> Wake:
-        """Its key, to be published and looked at again."""
+        """The key of the finding, to publish and look at again."""
         return look_again(self.slot, self.projection, oldest=self.oldest)
 
     @property
     def uuids(self) -> tuple[UUID, ...]:
-        """Those of its sources."""
+        """The UUIDs of its sources."""
         places = range(0, len(self.sources), UUID_BYTES)
         return tuple(UUID(bytes=self.sources[at : at + UUID_BYTES]) for at in places)
 
     @property
     def message(self) -> OpenMessage | None:
-        """As counters need it; None where it is not of one UID of a mailbox."""
+        """The message as counters need it; None if the slot is not a mailbox's UID."""
         if not self.is_of_a_row:
             return None
         return message_at(self.slot, self.uuids, self.kind, self.condition.standing)
@@ -100,7 +100,7 @@ class OpenFinding:
 
 
 def opened(finding: Finding) -> OpenFinding:
-    """What the driver keeps of it."""
+    """What the driver keeps of a finding."""
     wait = finding.wait
     untried = not finding.attempts and not finding.accepted
     condition = Condition(
@@ -122,7 +122,7 @@ def opened(finding: Finding) -> OpenFinding:
 
 @cache
 def _the_one(condition: Condition) -> Condition:
-    """The same object for equal conditions: there are few."""
+    """The same object for equal conditions; there are few."""
     return condition
 
 
@@ -132,10 +132,10 @@ def _packed(sources: tuple[str, ...]) -> bytes:
         try:
             packed += UUID(text).bytes
         except ValueError:
-            continue  # of a family whose sources are no UUIDs
+            continue  # a family may have other sources
     return bytes(packed)
 
 
 def finding_wake(finding: Finding) -> Wake:
-    """Its key, to be published and looked at again."""
+    """The key of a finding, to publish and look at again."""
     return look_again(finding.slot, finding.projection, oldest=finding.oldest)

@@ -1,12 +1,12 @@
-"""Open findings as the driver keeps them in memory: when each is due, how many of which kind.
+"""The open findings in the driver's memory: when each is due, how many there are of each kind.
 
-The journal is the record; this is read from it at the start and follows the outcomes of each batch,
-of which each that changes something is reported once: in the log, and by metrics.
+The journal is the record. This is read from it at the start, and follows the outcomes of each
+batch. Each outcome that changes something is reported once, in the log and by metrics.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -29,16 +29,16 @@ from streaming.monitoring.report import (
 from streaming.pipeline.held_looks import HeldLooks, Place
 from streaming.pipeline.open_by_group import MessagesByGroup
 from streaming.pipeline.open_finding import OpenFinding
-from streaming.pipeline.open_index import Labels, OpenIndex
+from streaming.pipeline.open_index import OpenIndex
 from streaming.steps.outcome import Outcome
 
 
 @dataclass(slots=True)
 class OpenFindings:
-    """One family's open findings: what is due to be looked at again, and how many of which kind.
+    """One family's open findings: which are due, how many there are of each kind.
 
-    ``stream`` names them among the metrics. A look that was asked for must have happened after
-    ``asked_again_after`` (µs): until then it is not due again.
+    ``stream`` names them among the metrics. A published key must have been looked at after
+    ``asked_again_after`` (µs); its finding is not due again before.
     """
 
     family: Family
@@ -51,17 +51,17 @@ class OpenFindings:
     _told_at: Micros = 0
 
     def __post_init__(self) -> None:
-        """None is open yet."""
+        """Begin without any open finding."""
         self.index = OpenIndex(self.family)
 
     def recall(self) -> None:
-        """Read them anew from the journal."""
+        """Read the open findings again from the journal."""
         self.index = OpenIndex(self.family)
         self.index.fill(self.journal.open_findings(self.family))
         self._show()
 
     def recall_told(self, now: Micros) -> None:
-        """Read, once a minute, what a sweep has told meanwhile of rows that are left together."""
+        """Read a sweep's findings of many rows from the journal, once a minute (``now``: µs)."""
         if abs(now - self._told_at) < MINUTE:
             return
         self._told_at, name = now, self.family.listing.name
@@ -73,26 +73,14 @@ class OpenFindings:
             else:
                 self.index.drop(name, place)
 
-    def keep(self, finding: Finding) -> None:
-        """An open finding, new or changed. Sentence and rows stay in the journal."""
-        self.index.keep(finding)
-
-    def drop(self, finding: Finding) -> None:
-        """It is closed."""
-        self.forget(finding.projection, finding.slot)
-
-    def forget(self, projection: str, slot: Slot) -> None:
-        """No finding is open there (any more: an observer may have seen it heal)."""
-        self.index.drop(projection, slot)
-
     def of(self, finding: Finding) -> OpenFinding | None:
-        """What was known before of the same slot and projection."""
+        """The open finding of the same slot and projection, or None."""
         return self.index.at(finding.projection, finding.slot)
 
     def take_due(self, now: Micros) -> list[OpenFinding]:
-        """Findings whose next look has come; they are not due again until it must have happened.
+        """Findings whose next look is due; each is not due again for ``asked_again_after``.
 
-        Those that are held come at a pace, also those that were let go.
+        Held findings come at a pace, also those that were let go.
         """
         due = list(self.index.take_due(now))
         at_once = [each for each in due if not each.is_paced]
@@ -101,17 +89,14 @@ class OpenFindings:
         return [*at_once, *self.take_held(now)]
 
     def take_held(self, now: Micros) -> list[OpenFinding]:
-        """Those of the held findings that come back now."""
+        """Those of the queued held findings that come back now."""
         places = self.held_looks.take(self._is_held)
         paced = [found for place in places if (found := self.index.at(*place)) is not None]
         self._asked([each for each in paced if each.next_look is not None], now)
         return paced
 
     def let_go(self, only: Collection[Wait] = frozenset(Wait)) -> None:
-        """Those of the held findings that wait for one of these come back soon.
-
-        Whenever their next look is due.
-        """
+        """Queue the held findings that wait for one of these, whenever their next look is due."""
         self.held_looks.add(each for each in self.held() if each.wait in only)
 
     def held(self) -> Iterator[OpenFinding]:
@@ -131,19 +116,19 @@ class OpenFindings:
         return found is not None and found.wait is not None
 
     def is_not_written(self, suspect: Suspect) -> bool:
-        """Whether no repair of it was sent yet, and none let through, by a person or the breaker.
+        """Whether no repair was sent yet, and neither a person nor a breaker has let one through.
 
-        What a look only verifies was written; what the ceiling holds was counted when it was found.
+        A look that verifies follows a repair; what the ceiling holds was counted when it was found.
         """
         found = self.index.at(suspect.projection, suspect.slot)
         return found is None or found.condition.unwritten
 
     def is_open(self, suspect: Suspect) -> bool:
-        """Whether a finding is open there."""
+        """Whether a finding is open at the suspect's slot."""
         return self.index.at(suspect.projection, suspect.slot) is not None
 
     def on_hold(self, suspects: Iterable[Suspect]) -> set[Place]:
-        """Those of the places that a person has put on hold, read now. Raises `Retryable`."""
+        """The places of suspects that a person has put on hold, read now. Raises `Retryable`."""
         slots: dict[str, list[Slot]] = defaultdict(list)
         for each in suspects:
             if each.kind is not None:
@@ -163,24 +148,20 @@ class OpenFindings:
             each.projection for each in whole if each and each.kind is Kind.TABLE_REFUSES
         )
 
-    def counts(self) -> Counter[Labels]:
-        """Open findings by projection, kind and state."""
-        return self.index.counts
-
     def messages(self) -> MessagesByGroup:
-        """The messages with an open finding, by mailbox; findings of an index do not count."""
+        """Messages with an open finding, by mailbox; findings of an index do not count."""
         return self.index.messages()
 
     def unreadable(self) -> frozenset[Slot]:
-        """Where a finding tells that the server does not read it."""
+        """The slots that the server cannot read, by their findings."""
         return frozenset(each.slot for each in self.index.of_kind(Kind.UNREADABLE))
 
     # --- outcomes
 
     def record_outcomes(self, outcomes: Iterable[Outcome]) -> None:
-        """Take in what became of the suspects, with one sentence a finding.
+        """Take in the outcomes of the suspects, and report each changed finding once.
 
-        That a table refuses, or no longer does, several workers may have found out.
+        Several workers may report that a table refuses, or that it no longer does.
         """
         all_of_them = list(outcomes)
         for outcome in all_of_them:
@@ -192,16 +173,16 @@ class OpenFindings:
         finding = outcome.finding
         if finding is None:
             if outcome.action is Action.NOTHING:
-                self.forget(outcome.projection, outcome.slot)
+                self.index.drop(outcome.projection, outcome.slot)  # an observer saw it heal
             return
         if outcome.action is Action.CLOSE:
             told_already = outcome.slot == WHOLE_TABLE and self.of(finding) is None
-            self.drop(finding)
+            self.index.drop(finding.projection, finding.slot)
             if outcome.ended is not None and not told_already:
                 report_end(self.metrics, finding, outcome.ended)
             return
         before = self.of(finding)
-        self.keep(finding)
+        self.index.keep(finding)
         if before is not None and (before.state, before.kind) == (finding.state, finding.kind):
             if before.wait is not finding.wait:
                 report_reason(finding)
@@ -211,4 +192,4 @@ class OpenFindings:
             self.metrics.time_to_repair.observe(to_seconds(outcome.at - finding.oldest))
 
     def _show(self) -> None:
-        self.metrics.show_open(self.stream, self.counts())
+        self.metrics.show_open(self.stream, self.index.counts)

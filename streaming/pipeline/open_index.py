@@ -1,6 +1,6 @@
-"""What is asked of all open findings in each slice, kept as they change and never recomputed.
+"""Answers to each slice's questions about all open findings, kept up to date and never recomputed.
 
-No question of a slice visits findings that it does not return: 200,000 that wait cost nothing.
+No question visits findings that it does not return: 200,000 waiting findings cost nothing.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from uuid import UUID
 from reconcilers.declared.family import Family
 from reconcilers.rows.finding import Finding
 from reconcilers.words.model import KeyValue, Kind, Micros, Slot
+from streaming.monitoring.metrics import Labels
 from streaming.pipeline.open_by_group import MessagesByGroup
 from streaming.pipeline.open_finding import OpenFinding, opened
 
-Labels = tuple[str, str, str]
 BySlot = dict[Slot, OpenFinding]
 SINGLED_OUT = frozenset({Kind.UNREADABLE})
-"""Kinds whose findings are asked for by themselves."""
+"""Kinds whose findings can be listed alone."""
 AT_ONCE = 1_000
 """Most findings that are due at once; the rest is due with the next slice."""
 SLACK = 1_000
@@ -43,7 +43,7 @@ class OpenIndex:
     _changed: set[UUID] = field(default_factory=set)
 
     def fill(self, findings: Iterable[Finding]) -> None:
-        """Take in many: all of the journal."""
+        """Take in all findings of the journal."""
         for finding in findings:
             found = self._put(opened(finding))
             if _has_a_look(found):
@@ -51,19 +51,19 @@ class OpenIndex:
         heapq.heapify(self._due)
 
     def keep(self, finding: Finding) -> None:
-        """One that is open, new or changed."""
+        """Take in an open finding, new or changed."""
         self._keep(opened(finding))
 
     def look_at(self, found: OpenFinding, at: Micros) -> None:
-        """It is due then (µs)."""
+        """Set when (µs) the finding is due."""
         self._keep(replace(found, next_look=at))
 
     def at(self, projection: str, slot: Slot) -> OpenFinding | None:
-        """The one that is open there."""
+        """The open finding there, or None."""
         return self._at[projection].get(_group_of(slot), {}).get(slot)
 
     def drop(self, projection: str, slot: Slot) -> None:
-        """None is open there any more."""
+        """Remove the open finding there, if there is one."""
         groups, group = self._at[projection], _group_of(slot)
         of_group = groups.get(group, {})
         found = of_group.pop(slot, None)
@@ -75,9 +75,9 @@ class OpenIndex:
         self._touched(found)
 
     def take_due(self, now: Micros) -> Iterator[OpenFinding]:
-        """Those whose next look has come, the longest due first, `AT_ONCE` at most.
+        """Findings whose next look is due, the longest due first, `AT_ONCE` at most.
 
-        Each is given once: it is due again when it is kept again.
+        Each is returned once; it is due again after it is kept again.
         """
         left = AT_ONCE
         while left and self._due and (self._due[0].next_look or 0) <= now:
@@ -87,11 +87,11 @@ class OpenIndex:
                 yield found
 
     def of_kind(self, kind: Kind) -> Collection[OpenFinding]:
-        """Those of a kind that is `SINGLED_OUT`."""
+        """The findings of a kind that is `SINGLED_OUT`."""
         return self._of_kind[kind].values()
 
     def messages(self) -> MessagesByGroup:
-        """The messages with an open finding, by mailbox; findings of an index do not count."""
+        """Messages with an open finding, by mailbox; findings of an index do not count."""
         if self._changed:
             listed = self._at[self.family.listing.name]
             changed = {each: listed.get(each, {}) for each in self._changed}
@@ -100,13 +100,13 @@ class OpenIndex:
         return self._messages
 
     def __iter__(self) -> Iterator[OpenFinding]:
-        """All of them."""
+        """All open findings."""
         for groups in self._at.values():
             for of_group in groups.values():
                 yield from of_group.values()
 
     def __len__(self) -> int:
-        """How many there are."""
+        """How many findings are open."""
         return self.counts.total()
 
     def _keep(self, found: OpenFinding) -> None:
@@ -118,7 +118,7 @@ class OpenIndex:
             heapq.heapify(self._due)
 
     def _put(self, found: OpenFinding) -> OpenFinding:
-        """As it is kept: with the key that stands there, and its group's id."""
+        """Store the finding with the slot object and group id that are stored already."""
         of_group = self._at[found.projection].setdefault(_group_of(found.slot), {})
         before = of_group.get(found.slot)
         if before is not None:
@@ -135,7 +135,7 @@ class OpenIndex:
         return found
 
     def _stands(self, found: OpenFinding) -> bool:
-        """Whether it is what is open there now."""
+        """Whether this object is the open finding of its slot."""
         return self.at(found.projection, found.slot) is found
 
     def _uncount(self, found: OpenFinding) -> None:

@@ -1,4 +1,4 @@
-"""The pauses that persons asked for, as the driver tells of them: in the log, and by a metric."""
+"""The driver's report of pauses, in the log and by a metric."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from reconcilers.limits.pause import NO_PILOT, Pause
-from reconcilers.limits.write_target import WriteTarget
 from reconcilers.words.model import Micros
-from reconcilers.words.waiting import Wait, Waiting
+from reconcilers.words.waiting import Wait
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.pauses import PauseWatch
 
@@ -18,19 +17,20 @@ log = logging.getLogger("reconciler")
 WHAT_TO_DO = (
     "look first, then `reconcile resume --own-keyspace` (deploy/runbook.md, *Restore our keyspace*)"
 )
-REASONS = (Wait.PAUSE, Wait.PILOT, Wait.OWN_KEYSPACE)
+PAUSES = (Wait.PAUSE, Wait.PILOT, Wait.OWN_KEYSPACE)
+"""What ends when a pause does."""
 
 
 def believed(_why: str, _until: Micros | None) -> None:
-    """For what has no memory that could be wrong."""
+    """Do nothing: for processes without lineage that could be wrong."""
 
 
 @dataclass(slots=True)
 class PauseReport:
-    """Tells once that a pause begins, and once how it ended.
+    """Logs once that a pause begins, and once how it ended.
 
-    ``doubted`` hears why our own keyspace is not as it was left, once each time, and until when
-    (µs) it was known to be.
+    ``doubted`` is called once for each doubt about our keyspace: with the reason, and with the time
+    (µs) up to which the keyspace was known to be right.
     """
 
     watch: PauseWatch
@@ -38,20 +38,16 @@ class PauseReport:
     doubted: Callable[[str, Micros | None], None] = believed
     _known: frozenset[Pause] = frozenset()
 
-    def why(self, target: WriteTarget) -> Waiting | None:
-        """Why this waits, None when it does not. Raises `Retryable`."""
-        return self.watch.why(target)
-
     @property
     def generation(self) -> Micros | None:
         """The newest generation of our own keyspace that this process has seen (µs)."""
         return None if self.watch.keyspace is None else self.watch.keyspace.newest
 
     def is_over(self) -> bool:
-        """Whether a pause has ended since this was asked last; always asked anew.
+        """Whether a pause has ended since the last call; the pauses are read again.
 
-        So what a slice that follows believes of breakers, which were read before, is no older than
-        what it believes of our keyspace. Raises `Retryable`.
+        Breakers are read before this. A truncation that emptied their answer is therefore noticed
+        here, for the next slice. Raises `Retryable`.
         """
         standing = frozenset(self.watch.asked_anew())
         for pause in sorted(standing - self._known, key=str):
@@ -60,7 +56,7 @@ class PauseReport:
                 self.doubted(pause.reason, self.generation)
             else:
                 log.warning("%s", pause.told)
-        in_doubt = any(each.is_doubt for each in standing)  # then what is missing may be lost
+        in_doubt = any(each.is_doubt for each in standing)  # a missing pause may then be lost
         over = frozenset() if in_doubt else self._known - standing
         for pause in sorted(over, key=str):
             log.warning("%s go on: %s", pause.subject, self._end(pause))
@@ -70,7 +66,7 @@ class PauseReport:
 
     def _show(self, standing: Collection[Pause]) -> None:
         waiting = {each.waiting.wait: each.waiting for each in standing}
-        for wait in REASONS:
+        for wait in PAUSES:
             self.metrics.show_wait(wait, waiting.get(wait))
 
     def _end(self, pause: Pause) -> str:

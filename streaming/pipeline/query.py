@@ -1,4 +1,4 @@
-"""One family as one StreamingQuery: settled ranges of offsets, and what is done with each slice."""
+"""One family as one StreamingQuery: settled ranges of offsets, and the work for each slice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from threading import Event, Lock
-from typing import Any
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -20,8 +20,7 @@ from checkpoints.bookmarks import Offsets, Positions, flat, nested
 from checkpoints.clock import now_micros
 from reconcilers.limits.gate import Admission
 from reconcilers.words.errors import SparkDied
-from reconcilers.words.model import Suspect, Wake, number_of
-from streaming.pipeline.decisions import Decisions
+from reconcilers.words.model import Micros, Slot, Suspect, Wake, number_of
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.reading import RangeReader
 from streaming.pipeline.repair_task import RepairTask, repair_task
@@ -36,30 +35,55 @@ from streaming.topics import stream_options
 log = logging.getLogger("reconciler")
 
 GIVEN_UP = "looked at in vain"
-"""Why a record is a dead letter that may be a good one: `SliceFailures`."""
+"""The reason of a dead letter that may be a good record: `SliceFailures`."""
 FEW = 20
-"""So many suspects, at some 10 ms each, take about as long as a job of Spark on two workers."""
+"""This many suspects, at about 10 ms each, take as long as a Spark job on two workers."""
 STOPPING = "the stream is being stopped"
 EARLIEST = -2
-"""Spark's word for a partition's beginning."""
+"""Spark's number for the beginning of a partition."""
+
+
+class Decisions(Protocol):
+    """What the driver decides for each slice; `streaming.pipeline.batches.Batches` does it."""
+
+    def admit(self, look: BatchLook, piece: Slice) -> Admission:
+        """What may be repaired in this slice. Raises if this process may not write at all."""
+
+    def canaries_alone(self, piece: Slice) -> BatchLook | None:
+        """The canaries of a slice that holds nothing else; None for any other slice."""
+
+    def unreadable(self) -> frozenset[Slot]:
+        """The places that are known to be unreadable."""
+
+    def recall(self) -> None:
+        """Read again what is stored. Raises `Retryable` if Cassandra does not answer."""
+
+    def record_outcomes(self, outcomes: list[Outcome]) -> None:
+        """Record the outcomes of the suspects."""
+
+    def later_looks(self, now: Micros) -> list[Wake]:
+        """Keys that are due to be looked at again ``now`` (µs)."""
+
+    def ended(self, look: BatchLook, piece: Slice) -> None:
+        """Record a finished slice."""
 
 
 @dataclass(slots=True)
 class _Running:
-    """The query as it runs now, and up to which batch its progress was told."""
+    """The running query, and the number of its last reported batch."""
 
     query: StreamingQuery | None = None
     reader: RangeReader | None = None
-    """The same for every query of the family."""
+    """Shared by all queries of the family."""
     reported: int = -1
     stopping: Event = field(default_factory=Event)
 
 
 @dataclass(slots=True)
 class FamilyQuery:
-    """Runs one family. ``partitions`` gives the numbers of a topic's partitions.
+    """Runs one family. ``partitions`` returns the numbers of a topic's partitions.
 
-    It reads the topics of the positions that it begins with.
+    It reads the topics of the positions with which it begins.
     """
 
     spark: SparkSession
@@ -72,13 +96,13 @@ class FamilyQuery:
     _one_batch: Lock = field(default_factory=Lock)
 
     def begin(self, settled: Positions) -> None:
-        """Start where everything before these positions has been looked at."""
+        """Start after these positions: everything before them was looked at."""
         self.stop()
         self.ranges.begin(settled)
         self.start()
 
     def start(self) -> None:
-        """Start, or start again: a fresh query, after what has waited already."""
+        """Start a fresh query, after the offsets that have already waited."""
         self.stop()
         settings, family = self.job.settings, self.job.family
         begins, trigger = nested(self.ranges.restart()), how_often(settings.stream)
@@ -100,7 +124,7 @@ class FamilyQuery:
         )
 
     def _starting_offsets(self, begins: Offsets) -> str:
-        """Spark's JSON, which must name every partition."""
+        """The offsets as Spark's JSON, which must name every partition."""
         return json.dumps(
             {
                 topic: {
@@ -113,7 +137,7 @@ class FamilyQuery:
     # --- a batch
 
     def _batch(self, closed: DataFrame, _batch_id: int) -> None:
-        with self._one_batch:  # one of a query that was stopped may not have ended yet
+        with self._one_batch:  # a stopped query's batch may still run
             self.publish(self.decisions.later_looks(now_micros()))  # before anything is settled
             windows = [closed_window(row) for row in closed.collect()]
             time.sleep(wait_for(windows, self.job.settings.stream, now_micros()))
@@ -134,9 +158,9 @@ class FamilyQuery:
     def _settle(self, piece: Slice) -> None:
         failures, now = self.ranges.failures, now_micros()
         hopeless = failures.is_hopeless(piece, now)
-        if hopeless:  # as after an outage, too: so it is tried once more, when Cassandra answers
+        if hopeless:  # an outage looks the same: try again once Cassandra answers
             self.decisions.recall()
-            if failures.has_killed(piece):  # but not what would not let us live to tell
+            if failures.has_killed(piece):  # another attempt would kill this process
                 self._give_up(piece)
                 return
         failures.begun(piece, now)
@@ -156,7 +180,7 @@ class FamilyQuery:
         self.ranges.done(piece)
 
     def _give_up(self, piece: Slice) -> None:
-        """One record keeps all others from being looked at, though Cassandra answers."""
+        """Make a dead letter of a record that holds up all others although Cassandra answers."""
         ((topic, partition), (offset, _)) = next(iter(piece.ranges.items()))
         log.error("%s/%s@%s is looked at in vain: a dead letter", topic, partition, offset)
         place = {"topic": topic, "partition": partition, "offset": offset}
@@ -165,7 +189,7 @@ class FamilyQuery:
         self.ranges.done(piece)
 
     def _look(self, piece: Slice) -> BatchLook:
-        """Steps 2 to 4: its records are read again; one task on the workers handles a group."""
+        """Steps 2 to 4: read the records again; one task on the workers handles a group."""
         if self._running.reader is None:
             self._running.reader = RangeReader(self.spark, self.job)
         return self._running.reader.look(piece.ranges, self.decisions.unreadable())
@@ -173,9 +197,10 @@ class FamilyQuery:
     def _confirm_and_repair(
         self, suspects: list[Suspect], admission: Admission, batch: str
     ) -> list[Outcome]:
-        """Steps 5 to 7: of few suspects in this process, else on the workers.
+        """Steps 5 to 7: of few suspects in this process, otherwise on the workers.
 
-        Where something has failed, on the workers too: what kills one of them leaves this process.
+        After a failure the workers do it in any case: what kills a worker leaves this process
+        alive.
         """
         if not suspects:
             return []
@@ -188,7 +213,7 @@ class FamilyQuery:
     def _on_workers(
         self, task: RepairTask, suspects: list[Suspect], admission: Admission
     ) -> list[Outcome]:
-        """Again a group in one task."""
+        """Steps 5 to 7 on the workers, each group in one task."""
         count = self.job.settings.stream.shuffle_partitions
         shares: list[list[Suspect]] = [[] for _ in range(count)]
         for suspect in suspects:
@@ -202,16 +227,16 @@ class FamilyQuery:
 
     @property
     def name(self) -> str:
-        """Its family's."""
+        """The name of the family."""
         return self.job.family.name
 
     def publish(self, wakes: Iterable[Wake]) -> None:
-        """Send keys to be looked at again."""
+        """Publish keys to be looked at again."""
         self.job.publish(wakes)
 
     @property
     def alive(self) -> bool:
-        """Whether the query runs. Raises `SparkDied` when there is no Spark to ask."""
+        """Whether the query runs. Raises `SparkDied` if the JVM of Spark is gone."""
         try:
             query = self._running.query
             return query is not None and query.isActive
@@ -220,11 +245,13 @@ class FamilyQuery:
 
     def failure(self) -> str:
         """Why it died, in one line."""
-        error = self._error()
-        return cause_of(error) if error else "stopped"
+        query = self._running.query
+        error: PySparkException | None = query.exception() if query is not None else None
+        told = "" if error is None else str(error)
+        return cause_of(told) if told else "stopped"
 
     def progress(self) -> Iterator[dict[str, Any]]:
-        """The batches that ended since the last call, oldest first, as Spark tells them."""
+        """Spark's reports of the batches that ended since the last call, oldest first."""
         running = self._running
         for each in running.query.recentProgress if running.query is not None else ():
             told: dict[str, Any] = json.loads(each.json)
@@ -233,18 +260,19 @@ class FamilyQuery:
                 yield told
 
     def release(self, read: Offsets) -> bool:
-        """What was read before these offsets has waited: look at what did not come out, if any."""
+        """Release what was read before these offsets and has not come out; whether there is any."""
         return self.ranges.release(flat(read))
 
     def end(self) -> None:
-        """Stop for good, as it should be."""
+        """Stop for good, and record a clean end."""
         self.stop()
         self.ranges.failures.end()
 
     def stop(self) -> None:
-        """Stop; when this returns nothing of it runs. What it had not settled is done again.
+        """Stop the query. Nothing of it runs after this returns; unsettled work is repeated.
 
-        A task on a worker is interrupted; what this process examines itself ends before a write.
+        A task on a worker is interrupted; an examination in this process ends before its next
+        write.
         """
         if self._running.query is None:
             return
@@ -254,9 +282,4 @@ class FamilyQuery:
         except (Py4JError, PySparkException, ConnectionError) as gone:
             log.info("Spark was stopped before its query: %s", type(gone).__name__)
         with self._one_batch:
-            pass  # that batch has ended, also where Spark's end was not waited for
-
-    def _error(self) -> str:
-        query = self._running.query
-        error: PySparkException | None = query.exception() if query is not None else None
-        return "" if error is None else str(error)
+            pass  # wait for its batch, even if Spark ended without waiting

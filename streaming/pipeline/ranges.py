@@ -1,8 +1,7 @@
-"""Ranges of offsets: what the settle window let out, and up to where it has been looked at.
+"""Ranges of offsets: what the settle window released, and up to where it was looked at.
 
-Spark's state holds ranges only. A closed window says up to which offset a partition's records have
-waited for the delay. *Settled* is a position in each partition: everything before it has been
-looked at.
+Spark's state holds ranges only. A closed window names the offset of each partition up to which
+records have waited for the delay. Everything before a *settled* position was looked at.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from streaming.pipeline.slices import Closed, Slice, ends_of, highest, slices
 
 @dataclass(slots=True)
 class Ranges:
-    """Up to where everything has been looked at, and what has waited long enough since.
+    """Up to where everything was looked at, and what has waited long enough since.
 
-    It outlives a query that dies: what had waited by then need not wait again. ``failures`` knows
+    It outlives a query that dies: what had waited by then does not wait again. ``failures`` keeps
     what could not be looked at.
     """
 
@@ -32,19 +31,19 @@ class Ranges:
     _done_before: Micros = 0
 
     def begin(self, settled: Positions) -> None:
-        """Everything before these positions has been looked at, in another process."""
+        """Begin after these positions: another process has looked at everything before."""
         self.settled, self._closed, self._late = dict(settled), [], []
         self.failures.begin(self.settled)
 
     def close(self, windows: Iterable[Closed]) -> None:
-        """Windows that have closed."""
+        """Take in windows that have closed."""
         for each in windows:
             self.closed_until = max(self.closed_until, each.until)
             if self._waits(each):
                 self._closed.append(each)
 
     def slices(self, most: int) -> list[Slice]:
-        """What is to be looked at now."""
+        """The slices to look at now, of at most ``most`` records each."""
         closed = [*self._closed, *self._late]
         found: list[Slice] = []
         done_before = self._done_before
@@ -54,7 +53,7 @@ class Ranges:
         return found
 
     def release(self, read: Positions) -> bool:
-        """What was read before these positions has waited, whatever came out; whether any is left.
+        """Treat what was read before these positions as waited for; whether any of it is left.
 
         May be called while a slice is looked at.
         """
@@ -67,13 +66,13 @@ class Ranges:
         return bool(self._late)
 
     def nothing_left(self) -> Slice:
-        """The empty slice behind all that has closed: how far time has come without a record."""
+        """The empty slice after all that has closed: it moves time on without a record."""
         if not self._late:
             self._done_before = self.closed_until
         return Slice(self.settled, self.settled, self.closed_until, self._done_before)
 
     def done(self, piece: Slice) -> None:
-        """It has been looked at."""
+        """Mark the slice as looked at."""
         self.settled = highest(self.settled, piece.end)
         self.failures.done(self.settled)
         self._done_before = piece.done_before
@@ -81,10 +80,11 @@ class Ranges:
         self._late = [each for each in self._late if self._waits(each)]
 
     def restart(self) -> dict[Place, int]:
-        """A fresh query begins here, after what has waited already; all else it reads again.
+        """Where a fresh query begins: after what has waited already; it reads all else again.
 
-        So how far time has come is not known until its first window closes: what was read before
-        may come out later than its own time says, and the counters must hear of that.
+        The time up to which all was read is unknown until the first window closes. Records that
+        were read before may be released later than they should, and the counters must take that
+        into account.
         """
         self.closed_until = self._done_before = 0
         return self.waited()

@@ -1,6 +1,6 @@
-"""Steps 2 to 4 of ranges of offsets: read again from Kafka, decoded, and looked at on the workers.
+"""Steps 2 to 4 for ranges of offsets: read again from Kafka, decode, look on the workers.
 
-The stream reads each range once that has waited for its delay; a replay reads any range again.
+The stream reads each range after its delay; a replay reads any range again.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from streaming.pipeline.worker import RESULT_SCHEMA, BatchLook, Job, look_task, 
 from streaming.topics import batch_options
 
 FEW_RECORDS = 500
-"""So many records are looked at in less time than a shuffle takes."""
+"""This many records are looked at in less time than a shuffle takes."""
 
 
 @dataclass(slots=True)
 class RangeReader:
-    """Looks at what stands in ranges of offsets, for one job."""
+    """Looks at the records in ranges of offsets, for one job."""
 
     spark: SparkSession
     job: Job
     _keys: Callable[[DataFrame, int], DataFrame] | None = field(default=None, init=False)
-    """Makes keys of records, in shares; once made, it serves every range."""
+    """Makes keys of records, in shares; made once, used for every range."""
 
     def look(self, ranges: Mapping[Place, tuple[int, int]], apart: frozenset[Slot]) -> BatchLook:
-        """Look at all of them together, a group in one task; ``apart`` cannot be read."""
+        """Look at all ranges together, each group in one task; ``apart`` cannot be read."""
         kafka = batch_options(self.job.settings.kafka, ranges)
         records = self.spark.read.format("kafka").options(**kafka).load()
         number = sum(end - begin for begin, end in ranges.values())

@@ -1,4 +1,4 @@
-"""Steps 5–7 for suspects, in Spark's Python workers; of few, in the driver's process itself."""
+"""Steps 5–7 for suspects, in Spark's Python workers or, for few, in the driver's process."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from streaming.steps.outcome import Outcome
 from streaming.steps.permit import Permit
 
 Share = tuple[Admission, list[Suspect]]
-"""Suspects, and what may be done with them."""
+"""Suspects, and what is admitted for them."""
 
 
 def never() -> None:
-    """A Spark task is ended by Spark."""
+    """No reason to stop: Spark itself ends a Spark task."""
 
 
 RepairTask = Callable[[Iterable[Share]], Iterator[Outcome]]
@@ -31,7 +31,7 @@ RepairTask = Callable[[Iterable[Share]], Iterator[Outcome]]
 def repair_task(job: Job, batch: str, stopping: Callable[[], str | None] = never) -> RepairTask:
     """For ``mapPartitions``: shares of a batch's suspects in, outcomes out.
 
-    ``stopping`` says why nothing more is to be written, where one can know it.
+    ``stopping`` says why nothing more is to be written, or returns None.
     """
     return partial(_repair_share, job, batch, stopping)
 
@@ -51,7 +51,7 @@ def _repair_share(
 
 
 def _look_later(job: Job, outcomes: Iterable[Outcome]) -> None:
-    """Keys that wait for a table come back at a time of their own, each once."""
+    """Schedule a look at keys that wait for a table, each once and at its own time."""
     now, every = now_micros(), to_micros(job.settings.repair.recheck_interval)
     slots = [each.slot for each in outcomes if each.action is Action.LOOK_LATER]
     if slots:
@@ -60,7 +60,7 @@ def _look_later(job: Job, outcomes: Iterable[Outcome]) -> None:
 
 
 def _permit(job: Job, admission: Admission, stopping: Callable[[], str | None]) -> Permit:
-    """What this process may write: its own clock may be another than the driver's."""
+    """What this process may write, by its own clock: it may differ from the driver's."""
     ours = job.connections()
     clocks = ours.clocks
     clocks.measure_if_due()

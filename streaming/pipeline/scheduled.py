@@ -1,4 +1,4 @@
-"""Looks that are due at a later time: when a cell has expired, or an index may be readable again.
+"""Looks that are due later: after a cell has expired, or when an index may be readable again.
 
 They wait in the table of expiries; the driver publishes those that are due.
 """
@@ -21,14 +21,14 @@ def looks_after_expiry(wakes: Iterable[Wake], now: Micros, delay: Micros) -> Ite
         expires, slot = wake.expires_at, wake.slot
         if expires is None or slot is None:
             continue
-        if expires + delay > now:  # a node's clock may be behind ours
+        if expires + delay > now:  # a node's clock may be behind
             yield Expiry(slot, wake.source, expires + 2 * delay)
 
 
 def spread(slot: Slot, now: Micros, every: Micros) -> Micros:
-    """When a slot is looked at later: one to two periods from now, at its own time of each (µs).
+    """When (µs) a slot is looked at later: one to two periods from now, at its own phase.
 
-    So whoever asks for it again, in another batch or another process, asks for the same look.
+    Another batch or process that schedules it again therefore schedules the same look.
     """
     phase = hash(slot) % every
     return (now - phase) // every * every + phase + 2 * every
@@ -37,7 +37,7 @@ def spread(slot: Slot, now: Micros, every: Micros) -> Micros:
 def scheduled_wake(expiry: Expiry) -> Wake:
     """The key of a look that is due; only what differs is confirmed.
 
-    Where cells of a source have expired, it tells so: a row that is gone by then was not lost.
+    If cells of a source have expired, the wake says so: a row that is gone by then was not lost.
     """
     wake = look_again(expiry.slot, NO_PROJECTION, expiry.source, expiry.due)
     if expiry.source is None:
@@ -47,13 +47,13 @@ def scheduled_wake(expiry: Expiry) -> Wake:
 
 @dataclass(slots=True)
 class ExpiredCells:
-    """The driver's way through the table of expiries."""
+    """The driver's position in the table of expiries."""
 
     expiries: Expiries
     _up_to: Micros = 0
 
     def recall(self, recorded_at: Micros | None, now: Micros) -> None:
-        """Begin an hour before the last batch that was recorded, else at all that are kept.
+        """Begin an hour before the last recorded batch, or at the oldest expiry that is kept.
 
         A batch may have died after it took its expiries; a clock may have run ahead.
         """
@@ -61,7 +61,7 @@ class ExpiredCells:
         self._up_to = min(told, now - HOUR)
 
     def take_due(self, now: Micros) -> Iterator[Wake]:
-        """The keys whose later look has come since the last call."""
+        """The keys whose later look became due since the last call."""
         for expiry in self.expiries.between(self._up_to, now):
             yield scheduled_wake(expiry)
         self._up_to = now  # the clock may have stepped back

@@ -1,4 +1,4 @@
-"""The Spark session of the job."""
+"""The stream's Spark session."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from streaming.pipeline.temporary import temporary_folder
 from streaming.settings import StreamSettings
 
 DEEP_STACKS = "-Xss16m"
-"""When a query is stopped in the middle of a batch, Spark matches the batch's error with a regex
-that recurses for each character: a shallow stack overflows, and a clean stop looks like a crash."""
+"""If a query is stopped in the middle of a batch, Spark matches the error with a regex that
+recurses for each character. A shallow stack overflows, and a clean stop looks like a crash."""
 
 
 def spark_session(settings: StreamSettings) -> SparkSession:
     """A session with the Kafka connector.
 
-    Raises `Misconfigured` when its jars are missing, or no temporary folder can be made.
+    Raises `Misconfigured` if its jars are missing, or no temporary folder can be made.
     """
     folder = settings.jars.resolve()
     jars = ",".join(str(jar) for jar in sorted(folder.glob("*.jar")))
     if not jars:
         raise Misconfigured(f"no jars of Spark's Kafka connector in {folder}: run `make setup`")
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers run the system's interpreter
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers use the system's
     temporary = temporary_folder(settings)
     os.environ["SPARK_LOCAL_DIRS"] = str(temporary)
     builder = (
@@ -42,8 +42,8 @@ def spark_session(settings: StreamSettings) -> SparkSession:
         .config("spark.speculation", "false")
         .config("spark.scheduler.mode", "FAIR")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "1")  # of the ranges, a few dozen rows
-        .config("spark.sql.adaptive.enabled", "false")  # the shares of a look are as asked for
+        .config("spark.sql.shuffle.partitions", "1")  # for a few dozen rows of ranges
+        .config("spark.sql.adaptive.enabled", "false")  # a look keeps its number of shares
         .config("spark.sql.streaming.minBatchesToRetain", "10")
         .config("spark.sql.streaming.checkpoint.fileChecksum.enabled", "false")  # disposable files
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "2000")

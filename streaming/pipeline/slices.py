@@ -1,7 +1,7 @@
 """Closed windows of offsets, cut into slices to be looked at together. Pure.
 
-A slice always begins at what is settled, so an offset that no window named (its rows were dropped,
-a clock stepped back) is read with the next one that does.
+A slice always begins at the settled positions. An offset that no window named (its rows were
+dropped, a clock stepped back) is therefore read with the next one that does.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 
 from checkpoints.bookmarks import Place, Positions
 from reconcilers.words.model import Micros
@@ -17,7 +18,7 @@ from reconcilers.words.model import Micros
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A window that has closed, as far as it concerns one partition; None: no record at all.
+    """A window that has closed, for one partition; ``place`` is None if it had no record.
 
     ``until`` is the window's end (µs): all that was read before has waited. ``end`` is the offset
     after its last record.
@@ -32,8 +33,8 @@ class Closed:
 class Slice:
     """Records that are looked at together: from ``begin`` to before ``end``, by partition.
 
-    They were read until ``read_at`` (µs). When the slice is done, everything that was read before
-    ``done_before`` (µs) has been looked at: that is earlier where a window is cut.
+    They were read until ``read_at`` (µs). After the slice, everything read before ``done_before``
+    (µs) has been looked at; that is earlier than ``read_at`` if a window is cut.
     """
 
     begin: Positions
@@ -43,7 +44,7 @@ class Slice:
 
     @property
     def name(self) -> str:
-        """The same when it is done again, wherever it is cut off then: what is settled names it."""
+        """A name made of the settled positions, the same for each attempt, whatever its end."""
         places = ";".join(
             f"{topic}/{part}@{at}" for (topic, part), at in sorted(self.begin.items())
         )
@@ -51,7 +52,7 @@ class Slice:
 
     @property
     def ranges(self) -> dict[Place, tuple[int, int]]:
-        """First offset and the one after the last, where there is anything to read."""
+        """First offset and the one after the last, of each partition with something to read."""
         return {
             place: (self.begin[place], end)
             for place, end in self.end.items()
@@ -60,7 +61,7 @@ class Slice:
 
     @property
     def whole(self) -> bool:
-        """Whether what was read with its records has been looked at when it is done."""
+        """Whether everything that was read with its records is looked at after the slice."""
         return self.done_before >= self.read_at
 
     @property
@@ -72,11 +73,11 @@ class Slice:
 def slices(
     settled: Positions, closed: Iterable[Closed], most: int, done_before: Micros = 0
 ) -> Iterator[Slice]:
-    """What the closed windows let out, in slices of at most ``most`` records, the oldest first.
+    """The closed windows in slices of at most ``most`` records, the oldest first.
 
-    Everything that was read before ``done_before`` (µs) has been looked at already. Slices are cut
-    along windows, all partitions of a window together: events that were read together are looked at
-    together. A window beyond the bound is cut in proportion over its partitions.
+    Everything that was read before ``done_before`` (µs) was looked at already. Slices end at
+    windows, with all partitions of a window together: events that were read together are looked at
+    together. A window with more than ``most`` records is cut in proportion over its partitions.
     """
     closed = list(closed)
     begin = {**dict.fromkeys(ends_of(closed), 0), **settled}
@@ -95,12 +96,9 @@ def slices(
 
 
 def _by_window(closed: Iterable[Closed]) -> Iterator[tuple[Micros, dict[Place, int]]]:
-    for until, windows in groupby(sorted(closed, key=_until), key=_until):
-        yield until, ends_of(windows)
-
-
-def _until(closed: Closed) -> Micros:
-    return closed.until
+    until = attrgetter("until")
+    for end, windows in groupby(sorted(closed, key=until), key=until):
+        yield end, ends_of(windows)
 
 
 def ends_of(closed: Iterable[Closed]) -> dict[Place, int]:
@@ -113,7 +111,7 @@ def ends_of(closed: Iterable[Closed]) -> dict[Place, int]:
 
 
 def highest(one: Positions, other: Positions) -> dict[Place, int]:
-    """Of each partition the position further on."""
+    """The higher position of each partition."""
     return {place: max(one.get(place, 0), other.get(place, 0)) for place in {**one, **other}}
 
 
@@ -122,7 +120,7 @@ def _records(begin: Positions, end: Positions) -> int:
 
 
 def _cuts(begin: Positions, end: Positions, most: int) -> Iterator[dict[Place, int]]:
-    """Positions on the way from one to the other, not more than ``most`` records apart."""
+    """Positions on the way from ``begin`` to ``end``, at most ``most`` records apart."""
     steps = -(-_records(begin, end) // most)
     for step in range(1, steps):
         yield {

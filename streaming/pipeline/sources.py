@@ -1,7 +1,7 @@
-"""Whose event a record is: of a table that wakes a key, of a canary, or of somebody else's.
+"""Which kind of event a record is: of a table that wakes a key, of a canary, or of another table.
 
-The agent writes the events of all tables that it captures into one topic: those of other keyspaces
-and applications, too. They are no business of ours, and left out. Native Spark SQL.
+The agent writes the events of all captured tables into one topic, also those of other keyspaces and
+applications. These are left out. Native Spark SQL.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from reconcilers.declared.family import Family
 
 
 def once(costly: Column) -> Column:
-    """The same column, which a filter above its projection does not compute again.
+    """The same column, marked so that a filter above its projection does not compute it again.
 
-    Spark moves a filter below a projection, and with it whatever the filter asks for. It does not
-    where a column is not deterministic, as the number of the task is not.
+    Spark moves a filter below a projection, with all columns that the filter uses. It does not move
+    columns that are not deterministic, such as the number of the task.
     """
     return F.when(F.spark_partition_id() >= 0, costly)
 
 
 def is_wanted(family: Family, keyspace: str) -> Column:
-    """Whether a record is to be looked at: an event of the family, an echo, a key looked at again.
+    """Whether to look at a record: an event of the family, an echo, or a published key.
 
-    One that does not say of which table it is cannot be told from those: it is a bad record.
-    Reads the columns ``looked_again``, ``v`` and ``echo``.
+    A record that does not name its table cannot be told from those; it is a bad record. Reads the
+    columns ``looked_again``, ``v`` and ``echo``.
     """
     source = F.col("v").source
     known = source.keyspace.isNotNull() & source["table"].isNotNull()
@@ -36,11 +36,11 @@ def is_wanted(family: Family, keyspace: str) -> Column:
 
 
 def echo(canary_keyspace: str) -> Column:
-    """The canary that a record is the echo of; null of any other record.
+    """The canary whose echo a record is, as text; null for any other record.
 
-    As text: ``place|lane|partitions|number|previous|steady|idle|at``. A canary that was deleted,
-    or has no number, is no canary. One that does not say which came before it is the first. Reads
-    ``key``, ``value`` and ``v``.
+    The text is ``place|lane|partitions|number|previous|steady|idle|at``. A deleted canary, or one
+    without a number, does not count. A canary without ``previous`` is the first. Reads ``key``,
+    ``value`` and ``v``.
     """
     value = F.col("v")
     source, key, text = value.source, F.col("key").cast("string"), F.col("value").cast("string")

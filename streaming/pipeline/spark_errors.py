@@ -1,4 +1,4 @@
-"""What Spark tells of an error: which are those of a worker, and which line says what happened."""
+"""Spark's errors: which come from a worker, and which line of them says what happened."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 from reconcilers.words.errors import ReconcilerError
 
 OURS = ReconcilerError.__module__
-"""As Python names our errors."""
+"""The module of our errors, as Python's tracebacks name it."""
 _OURS = re.escape(OURS)
 WORKERS_ERROR = re.compile("Python worker|PythonException|ExecutorLostFailure")
-"""Spark's words for an error in a look or a repair, or the end of the process that made it; not for
-one of Kafka, or a query's end."""
+"""How Spark names an error in a look or a repair, or the end of its worker process. Errors of Kafka
+and of a query's end do not match."""
 TOO_FEW_REPLICAS = re.compile(rf"{_OURS}\.Overloaded: .*\bUnavailable\b")
 REFUSED = re.compile(rf"{_OURS}\.Refused: ")
-"""Of a key that is refused a look makes a finding: what comes this far, a table refuses."""
+"""A look turns a refused key into a finding; an error that comes this far is a refusing table."""
 OF_SERVERS = re.compile(
     rf"{_OURS}\.(Unreachable|Overloaded|ReadFailed|Refused)\b|kafka\.\w*\.?errors?\."
 )
@@ -22,21 +22,21 @@ _PYTHONS_ERROR = re.compile(r"[A-Za-z_.]+(Error|Exception): ")
 
 
 def is_of_a_record(told: str) -> bool:
-    """Whether the records that were looked at may be to blame.
+    """Whether the records that were looked at may have caused the error.
 
-    Not where nodes are away, nor where a table refuses until a person acts.
+    Not if nodes are down, nor if a table refuses until a person acts.
     """
     of_servers = TOO_FEW_REPLICAS.search(told) or REFUSED.search(told)
     return bool(WORKERS_ERROR.search(told)) and not of_servers
 
 
 def is_of_servers(cause: str) -> bool:
-    """Whether a server was away, or refused: a new process would meet the same."""
+    """Whether a server was away or refused: a new process would fail in the same way."""
     return OF_SERVERS.search(cause) is not None
 
 
 def cause_of(told: str) -> str:
-    """The line of an error that says what happened: of ours, else Spark's, else Python's."""
+    """The line of an error that says what happened: ours, else Spark's, else Python's."""
     lines = [line.strip() for line in told.splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith((f"{OURS}.", "kafka.errors."))]
     sparks = [line for line in lines if line.startswith((": org.apache.spark", "Caused by: "))]

@@ -1,6 +1,7 @@
-"""The folder that Spark keeps its own files in: on any file system of Hadoop's, and disposable.
+"""The folder of Spark's own files, on any file system of Hadoop's. Its content is disposable.
 
-Nothing of ours reads them. A query always begins with an empty folder, after the settled offsets.
+The reconciler reads none of them. A query always begins in an empty folder, after the settled
+offsets.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 BY_RENAMING = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-"""On a local disk Spark's own choice starts some 50 processes a batch (readlink, chmod): a quarter
-of what an idle stream costs. Renaming is atomic there, too."""
+"""On a local disk Spark's default starts about 50 processes a batch (readlink, chmod), a quarter of
+an idle stream's CPU. Renaming is atomic there, too."""
 
 
 @dataclass(slots=True)
 class CheckpointFolder:
-    """Where the queries of one stream keep their files; ``uri`` is a path or ``scheme://…``."""
+    """The folder of one stream's queries; ``uri`` is a path or ``scheme://…``."""
 
     spark: SparkSession
     uri: str
     _was_made: bool = False
 
     def fresh(self) -> str:
-        """The URI of a new, empty folder; those of queries before are removed.
+        """The URI of a new, empty folder; folders of earlier queries are removed.
 
-        Raises `Misconfigured` where none can be made, `Unreachable` where one could be before.
+        Raises `Misconfigured` if none can be made, `Unreachable` if one could be made before.
         """
         name = f"{PREFIX}{uuid.uuid4().hex[:12]}"
         try:

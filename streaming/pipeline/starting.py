@@ -1,4 +1,4 @@
-"""From where a stream begins: after what is settled, and not without saying what was lost."""
+"""Where a stream begins: after the settled offsets, and never past lost records in silence."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from reconcilers.words.errors import EventsLost, Unreachable
 log = logging.getLogger("reconciler")
 
 COMPARE = "a full comparison is needed: `reconcile sweep`"
-"""What is left to do if records are gone."""
-"""What is left to do where events are lost."""
+"""What a person does after records are lost."""
 
 
 class KafkaPositions(Protocol):
-    """What Kafka holds; `streaming.topics.Watcher` is the real one."""
+    """Positions in Kafka; `streaming.topics.Watcher` is the real one."""
 
     def beginning_offsets(self, topics: Iterable[str]) -> Mapping[str, Mapping[int, int]]:
         """The oldest offset that is still kept, by topic and partition."""
@@ -29,7 +28,7 @@ class KafkaPositions(Protocol):
         """The offset after the last record, by topic and partition."""
 
     def ids(self, topics: Iterable[str]) -> KafkaIds:
-        """What tells these topics, and the cluster, from others of the same name."""
+        """The ids of these topics and of the cluster."""
 
     def missing(self, topics: Iterable[str]) -> list[str]:
         """Those of the topics that do not exist."""
@@ -40,10 +39,10 @@ class KafkaPositions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OtherStream:
-    """The stream in the other mode: what it has settled was looked at, and is remembered.
+    """The stream in the other mode. What it has settled was looked at.
 
-    ``bookmark`` gives its newest; ``suspects`` are the topics that it alone reads. ``heard`` takes
-    over up to which canary it heard each lane, where another stream goes on after it.
+    ``bookmark`` returns its newest bookmark; ``suspects`` are the topics that only it reads.
+    ``heard`` takes over its position in each lane, if this stream continues after it.
     """
 
     bookmark: Callable[[], Bookmark | None]
@@ -51,9 +50,9 @@ class OtherStream:
     heard: Callable[[Mapping[Lane, Reached]], None]
 
     def continued(self, own: Bookmark | None) -> Bookmark | None:
-        """Its newest, and of topics that it does not read what the stream ``own`` has settled.
+        """Its newest bookmark, with the positions of ``own`` for topics that it does not read.
 
-        None where it has settled nothing.
+        None if it has settled nothing.
         """
         newest = self.bookmark()
         if newest is None:
@@ -70,8 +69,8 @@ class OtherStream:
 class StartingPoint:
     """Finds where one stream begins; ``topics`` are all that it reads.
 
-    ``bookmark`` gives its newest. ``events_lost`` is called with the partitions whose events are
-    known to be lost, in both modes, which only ``accept_loss`` allows.
+    ``bookmark`` returns its newest bookmark. ``events_lost`` is called with the partitions whose
+    events are lost in both modes. ``accept_loss`` is needed to start despite a loss.
     """
 
     kafka: KafkaPositions
@@ -83,18 +82,18 @@ class StartingPoint:
     _ids: KafkaIds | None = None
 
     def positions(self) -> dict[Place, int]:
-        """Every partition's settled offset; its beginning where it has none.
+        """The settled offset of every partition, or its beginning if it has none.
 
-        Where this stream has settled nothing yet, or what follows can no longer be read, it begins
-        after what the other one has settled; not once it runs, for its counters would miss that.
-        Raises `EventsLost` naming what Kafka no longer holds, or holds under another id.
+        At its start, a stream that has settled nothing, or cannot read what follows, continues
+        after the other stream. It does not do so later: its counters would miss the difference.
+        Raises `EventsLost` with the records that Kafka no longer holds, or holds under another id.
         """
         ids = self.kafka.ids(self.topics)
         beginnings = self._beginnings()
         known, gone = self._known(beginnings, ids)
         if gone:
             self._lost(gone)
-        self._ids = ids  # not before: what is settled until then is of the old ones
+        self._ids = ids  # not earlier: offsets settled until now are of the old topics
         if known is None:
             return beginnings
         return {
@@ -103,7 +102,7 @@ class StartingPoint:
         }
 
     def has_lost(self) -> bool:
-        """Whether what this stream is to read next can no longer be read: asked after a death."""
+        """Whether records to read next are lost; asked after a query died."""
         known = self.bookmark()
         if known is None:
             return False
@@ -118,14 +117,14 @@ class StartingPoint:
         return flat(beginnings)
 
     def ids(self) -> KafkaIds:
-        """Those that the topics had when the stream began, as far as they are known."""
+        """The ids that the topics had when the stream began, as far as they are known."""
         return self._ids or KafkaIds()
 
     def check(self) -> None:
-        """Ask whether the topics are still those that the stream began with.
+        """Check that the topics are still those with which the stream began.
 
-        Raises `EventsLost` where one has been made anew since: what is settled is of another, and
-        the stream must begin again (`positions` knows whether a loss is accepted).
+        Raises `EventsLost` if one was recreated: settled offsets are those of the old topic, and
+        the stream must begin again (`positions` applies ``accept_loss``).
         """
         now = self.kafka.ids(self.topics)
         began = self._ids or now
@@ -137,7 +136,7 @@ class StartingPoint:
     def _known(
         self, beginnings: Mapping[Place, int], ids: KafkaIds
     ) -> tuple[Bookmark | None, Mapping[Place, str]]:
-        """After what the stream goes on, and what was not settled there and is gone, with why."""
+        """The bookmark to continue after, and its lost unsettled records with the reasons."""
         own = self.bookmark()
         gone = dict(self._gone(own, beginnings, ids)) if own is not None else {}
         if own is not None and not gone:
@@ -158,7 +157,7 @@ class StartingPoint:
     def _gone(
         self, known: Bookmark, beginnings: Mapping[Place, int], ids: KafkaIds
     ) -> Iterator[tuple[Place, str]]:
-        """What was not settled and cannot be read any more, by partition, and why."""
+        """The unsettled ranges that cannot be read any more, by partition, with the reason."""
         ends = flat(self.kafka.end_offsets(self.topics))
         anew = other_than(known.ids, ids)
         topics = {topic for topic, _ in known.settled}
@@ -178,7 +177,7 @@ class StartingPoint:
                 yield place, f"{topic}/{number} from {ends[place]} on: it ends before {settled}"
 
     def _left_behind(self, place: Place, settled: int) -> Iterator[tuple[Place, str]]:
-        """A partition that this stream no longer reads, with records that it never read."""
+        """A partition that this stream no longer reads, if it has unread records."""
         topic, number = place
         if topic in self.topics:
             yield place, f"{topic}/{number}: the partition is gone, {settled} were settled"
@@ -199,7 +198,7 @@ class StartingPoint:
 
 
 def other_than(before: KafkaIds, now: KafkaIds) -> list[str]:
-    """The topics, and the cluster, that have another id now; what is not known is no other."""
+    """The topics, and the cluster, whose id is another one now; an unknown id is not another."""
     topics = (topic for topic, each in now.topics.items() if before.topics.get(topic, each) != each)
     cluster = [now.cluster] if before.cluster and now.cluster not in {"", before.cluster} else []
     return [*sorted(topics), *cluster]

@@ -1,4 +1,4 @@
-"""The life of a query: watched, and begun anew after what is settled when it dies or drops rows."""
+"""The life of a query: watched, and restarted after settled offsets if it dies or drops rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TICK = 1.0
 CLOCKS_EVERY = 30.0
 KAFKA_EVERY = 5.0
 BATCHES_TO_CLOSE = 3
-"""So many batches, once their windows are over, let the records of a batch out."""
+"""Batches after the end of its window that release a record."""
 
 
 class Supervised(Protocol):
@@ -33,56 +33,56 @@ class Supervised(Protocol):
 
     @property
     def name(self) -> str:
-        """Its family's."""
+        """The name of the family."""
 
     def publish(self, wakes: Iterable[Wake]) -> None:
-        """Send keys to be looked at again."""
+        """Publish keys to be looked at again."""
 
     @property
     def alive(self) -> bool:
-        """Whether it runs. Raises `SparkDied` when there is no Spark to ask."""
+        """Whether it runs. Raises `SparkDied` if there is no Spark to ask."""
 
     def begin(self, settled: Positions) -> None:
-        """Start where everything before these positions has been looked at."""
+        """Start after these positions: everything before them was looked at."""
 
     def start(self) -> None:
-        """Start again, after what has waited already."""
+        """Start again, after the offsets that have already waited."""
 
     def stop(self) -> None:
-        """Stop, if it runs: when this returns, nothing of it is under way."""
+        """Stop, if it runs. Nothing of it runs after this returns."""
 
     def end(self) -> None:
         """Stop for good, if it runs."""
 
     def progress(self) -> Iterator[dict[str, Any]]:
-        """The batches that ended since the last call, as Spark tells them."""
+        """Spark's reports of the batches that ended since the last call."""
 
     def failure(self) -> str:
         """Why it died, in one line."""
 
     def release(self, read: Offsets) -> bool:
-        """What was read before these offsets has waited: look at what did not come out, if any."""
+        """Release what was read before these offsets and has not come out; whether there is any."""
 
 
 class BatchMemory(Protocol):
-    """What a query's batches keep between them (`streaming.pipeline.batches.Batches`)."""
+    """The state between a query's batches; `streaming.pipeline.batches.Batches` is the real one."""
 
     def start(self) -> list[Wake]:
-        """Read what is kept; the keys to look at at once."""
+        """Read the stored state. Returns the keys to look at at once."""
 
     def recall(self) -> None:
-        """Read it anew after a batch that failed."""
+        """Read the stored state again, after a batch that failed."""
 
     def check_lease(self) -> None:
-        """Raises `AlreadyRunning` on a lost lease."""
+        """Raise `AlreadyRunning` if the lease is lost."""
 
 
 @dataclass(slots=True)
 class Measurements:
-    """What is asked of the surroundings now and then, beside the batches.
+    """Periodic measurements beside the batches.
 
-    ``commit`` tells operators what is settled, ``read_up_to`` is what Spark has read. ``checks``
-    raise `EndedItself` where only a new process can go on.
+    ``commit`` commits settled offsets for operators; ``read_up_to`` is what Spark has read.
+    ``checks`` raise `EndedItself` if only a new process can go on.
     """
 
     clocks: ClockWatch
@@ -94,7 +94,7 @@ class Measurements:
     _kafka_at: float = float("-inf")
 
     def take(self) -> bool:
-        """Those that are due; whether Kafka was asked."""
+        """Take the measurements that are due. Returns whether Kafka was asked."""
         now = time.monotonic()
         if now - self._clocks_at > CLOCKS_EVERY:
             self._clocks_at = now
@@ -108,24 +108,24 @@ class Measurements:
         return True
 
     def check(self) -> None:
-        """Raises `EndedItself` where only a new process can go on, or `Retryable`."""
+        """Run all checks. Raises `EndedItself` if only a new process can go on, or `Retryable`."""
         for each in self.checks:
             each()
 
 
 @dataclass(slots=True)
 class Overdue:
-    """Knows when records that Spark has read should have come out. Seconds of a steady clock.
+    """Finds records that Spark has read and should have released by now. Monotonic seconds.
 
-    A watermark that runs ahead of the clock drops rows, and so their offsets, without an error; of
-    a partition that is silent afterwards nothing would ever be missed.
+    A watermark ahead of the clock drops rows, and with them offsets, without an error. In a
+    partition that is silent afterwards nothing else would show the loss.
     """
 
     after: float
     _read: deque[tuple[float, Offsets, int]] = field(default_factory=deque)
 
     def batch(self, now: float, read: Offsets) -> Offsets | None:
-        """A batch has ended that read up to these offsets; those that must have come out by now."""
+        """Take in a batch that read up to ``read``. Returns the offsets that are now overdue."""
         waiting = [
             (at, up_to, batches + (now - at > self.after)) for at, up_to, batches in self._read
         ]
@@ -137,13 +137,13 @@ class Overdue:
         return due
 
     def clear(self) -> None:
-        """Other offsets are read now."""
+        """Forget all batches: other offsets are read now."""
         self._read.clear()
 
 
 @dataclass(slots=True)
 class QuerySupervisor:
-    """Keeps one query alive until told to stop; ``restart_backoff_max`` is seconds."""
+    """Keeps one query alive until it is stopped; ``restart_backoff_max`` is seconds."""
 
     query: Supervised
     decisions: BatchMemory
@@ -157,8 +157,8 @@ class QuerySupervisor:
     def run(self, stop: Event) -> None:
         """Start, watch, restart.
 
-        Raises `EventsLost`, `AlreadyRunning` on a lost lease, `EndedItself` where only a new
-        process can go on.
+        Raises `EventsLost`, `AlreadyRunning` on a lost lease, `EndedItself` if only a new process
+        can go on.
         """
         self.query.publish(self.decisions.start())
         self._begin()
@@ -170,7 +170,7 @@ class QuerySupervisor:
             except Retryable as gone:
                 log.warning("waiting: %s", gone)
             except EndedItself:
-                if not stop.wait(TICK):  # what ends all processes of a group ends Spark first
+                if not stop.wait(TICK):  # a signal to the whole process group ends Spark first
                     self.query.stop()
                     raise
         self.query.end()
@@ -178,9 +178,9 @@ class QuerySupervisor:
         log.info("stopped; the next start goes on after what is settled")
 
     def _begin(self) -> None:
-        """Where another process, or a query whose events were lost, has settled everything.
+        """Start after the settled offsets, those of another process or of a query with lost events.
 
-        What that query still settled after its topics were asked for would be of the old ones.
+        The query is stopped first: what it settled later would be offsets of the old topics.
         """
         self.query.stop()
         settled = self.starting.positions()
@@ -189,7 +189,7 @@ class QuerySupervisor:
         self.query.begin(settled)
 
     def _start_again(self) -> None:
-        """After what has waited; how far the fresh query has read is not known until it tells."""
+        """Start after what has waited; how far the query has read is unknown until it reports."""
         self.measurements.read_up_to = {}
         self.query.start()
 
@@ -212,7 +212,7 @@ class QuerySupervisor:
             self._check_topics()
 
     def _check_topics(self) -> None:
-        """Begin again where a topic was made anew. Raises `EventsLost` unless that is accepted."""
+        """Begin again if a topic was recreated. Raises `EventsLost` unless that is accepted."""
         try:
             self.starting.check()
         except EventsLost as lost:
@@ -225,7 +225,7 @@ class QuerySupervisor:
         self.measurements.read_up_to = read_up_to(told)
 
     def _release(self, told: dict[str, Any]) -> None:
-        """Of a partition that is silent since, nothing else would show what did not come out."""
+        """Release overdue records: in a silent partition nothing else would show them."""
         due = self.overdue.batch(time.monotonic(), read_up_to(told))
         if due is not None and self.query.release(due):
             log.warning("records that were read did not come out in time: they are looked at now")
@@ -243,14 +243,14 @@ class QuerySupervisor:
             return
         self.measurements.check()
         self.decisions.recall()
-        if self.starting.has_lost():  # whatever it died of: Spark names a loss in several ways
+        if self.starting.has_lost():  # Spark reports a loss by several errors
             self._begin()  # raises unless the loss is accepted
         else:
             self._start_again()
 
 
 def read_up_to(told: dict[str, Any]) -> dict[str, dict[int, int]]:
-    """The end offsets of Kafka's source in a batch, as Spark tells them."""
+    """The end offsets of Kafka's source in a batch that Spark reports."""
     found: dict[str, dict[int, int]] = {}
     for source in told.get("sources", ()):
         if source.get("description", "").startswith("Kafka"):

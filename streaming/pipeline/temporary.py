@@ -1,9 +1,9 @@
-"""The folder of a process's temporary files: Spark's, PySpark's, a sweep's.
+"""The folder of a process's temporary files: those of Spark, PySpark and a sweep.
 
 It is not in /tmp, which systems clean while a stream runs. It is made when Spark starts, below the
-folder that the settings name. The next process of this host that makes one there removes it: a
-process that is killed removes nothing. Of another host's folder, where several share the place,
-nobody can tell whether its process lives: locks may be each host's own.
+folder that the settings name. A killed process removes nothing, so the next process of this host
+removes its folder. Folders of other hosts in a shared place are left: a lock may be known on its
+own host only.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from reconcilers.words.errors import EndedItself, Misconfigured
 from streaming.settings import StreamSettings
 
 LOCK = "lock"
-"""A file: NFS locks only what is open for writing, and no folder can be."""
+"""A file, because NFS locks only what is open for writing, and a folder cannot be."""
 SPARKS = ("blockmgr-*", "blockmgr-*/*", "spark-*", "spark-*/*")
-"""The folders that Spark makes once and believes to be there; it removes none while it runs."""
+"""Folders that Spark makes once and never checks again; it removes none while it runs."""
 
 
 @cache
 def temporary_folder(settings: StreamSettings) -> Path:
-    """This process's, made at the first call. Raises `Misconfigured` where none can be made."""
+    """This process's folder, made at the first call. Raises `Misconfigured` if that fails."""
     setting, parent = settings.temporary
     try:
         parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def temporary_folder(settings: StreamSettings) -> Path:
 
 
 def _remove_left(parent: Path) -> None:
-    """Of this host's processes that are gone: one that lives keeps its folder locked."""
+    """Remove folders of this host's ended processes: a running one keeps its folder locked."""
     for left in parent.iterdir():
         if left.name.rpartition("-")[0] != _of_this_host():
             continue
@@ -58,13 +58,13 @@ def _remove_left(parent: Path) -> None:
 
 
 def _of_this_host() -> str:
-    """How the names of its folders begin; a hyphen and letters follow."""
+    """The beginning of this host's folder names; a hyphen and letters follow."""
     return f"process-{socket.gethostname()}"
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Two processes that start at once do not remove what the other has just made."""
+    """Hold the lock, so that no process removes a folder that another has just made."""
     number = _lock(folder, fcntl.LOCK_EX)
     try:
         yield
@@ -73,7 +73,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(folder: Path, how: int) -> int:
-    """Returns the file number that holds the lock until it is closed. Raises `OSError`."""
+    """Lock the folder. Returns a file number to close, which unlocks it. Raises `OSError`."""
     number = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(number, how)
@@ -85,13 +85,13 @@ def _lock(folder: Path, how: int) -> int:
 
 @dataclass(slots=True)
 class SparksFolders:
-    """Those that Spark has made below ``folder``, and needs until it ends."""
+    """The folders that Spark has made below ``folder``, and needs until it ends."""
 
     folder: Path
     _made: set[Path] = field(default_factory=set)
 
     def check(self) -> None:
-        """Raises `EndedItself` where one was removed: Spark fails from then on, and makes none."""
+        """Raise `EndedItself` if one was removed: Spark does not make it again, and fails."""
         there = {self.folder} if self.folder.is_dir() else set()
         there |= {each for pattern in SPARKS for each in self.folder.glob(pattern) if each.is_dir()}
         removed = self._made - there
@@ -104,7 +104,7 @@ class SparksFolders:
 
 
 def sparks_folders(settings: StreamSettings) -> SparksFolders:
-    """Those of the Spark that has just been started."""
+    """The folders of the Spark that has just been started."""
     made = SparksFolders(temporary_folder(settings))
     made.check()
     return made

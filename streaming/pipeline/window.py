@@ -1,16 +1,16 @@
 """Step 1, settle: every record waits for the delay D, under a watermark. Native, no Python.
 
-What waits in Spark's state is not the records, but their offsets: the last of each partition and
-window, about 2 D/W windows, at any rate. When a window closes, its records are read again
-from Kafka (`ranges.py`, `query.py`).
+Spark's state does not hold the records that wait, but their offsets: the last of each partition and
+window, about 2 D/W windows at any rate. When a window closes, its records are read again from Kafka
+(`ranges.py`, `query.py`).
 
-The watermark is on the moment Spark read a record, not on the writers' clocks: so a replayed or
-late event is never "late". A heartbeat row in every batch keeps the watermark moving on idle
+The watermark is on the time at which Spark read a record, not on the writers' clocks. A replayed or
+late event is therefore never "late". A heartbeat row in every batch moves the watermark on idle
 topics.
 
-A batch works with the watermark that the batch before it has set, one trigger ago, or longer where
-batches take longer than a trigger (`LONG_BATCH`). So the watermark is D less that time behind: what
-comes out is D old when the batches are that far apart. Where they are closer, the batch waits for
+A batch uses the watermark that the batch before it has set, one trigger ago, or longer if batches
+take longer than a trigger (`LONG_BATCH`). The watermark is therefore D less that time behind: a
+released record is D old if the batches are that far apart. If they are closer, the batch waits for
 the rest (`wait_for`). A window is half a trigger long, so a record is looked at about D to D + 1.5
 times the distance of two batches after it was read.
 """
@@ -28,11 +28,11 @@ from streaming.pipeline.slices import Closed
 from streaming.settings import StreamSettings
 
 LONG_BATCH = 1.0
-"""Seconds that a batch takes which looks at something, about: batches are no closer together."""
+"""Seconds that a batch with a look takes, about: batches are no closer together."""
 
 
 def heartbeat(spark: SparkSession) -> DataFrame:
-    """One row a batch, restarts and clock steps included (unlike the ``rate`` source)."""
+    """One row a batch, also after restarts and clock steps (unlike the ``rate`` source)."""
     return (
         spark.readStream.format("rate-micro-batch")
         .option("rowsPerBatch", 1)
@@ -43,10 +43,10 @@ def heartbeat(spark: SparkSession) -> DataFrame:
 
 
 def settle(records: DataFrame, beat: DataFrame, settings: StreamSettings) -> DataFrame:
-    """Windows of offsets that have waited for the delay, or do so within a trigger or `LONG_BATCH`.
+    """Windows of offsets that have waited for the delay, or will within a trigger or `LONG_BATCH`.
 
     Columns: ``until`` (the window's end, µs), ``topic``, ``partition``, ``last`` (offset). A window
-    without a record comes out too, with the heartbeat alone, which has no topic.
+    without a record is released too, with the heartbeat alone, which has no topic.
     """
     places = records.select("topic", "partition", "offset")
     together = places.unionByName(beat, allowMissingColumns=True)
@@ -55,7 +55,7 @@ def settle(records: DataFrame, beat: DataFrame, settings: StreamSettings) -> Dat
 
 
 def closed_windows(places: DataFrame, delay: float, window: float) -> DataFrame:
-    """The same, of rows that say when they were read (``read_at``); durations in seconds."""
+    """The windows of `settle`, of rows with the time of reading (``read_at``); durations in s."""
     return (
         places.withWatermark("read_at", f"{_milliseconds(delay)} milliseconds")
         .groupBy(F.window("read_at", f"{_length(window)} milliseconds"), "topic", "partition")
@@ -65,17 +65,17 @@ def closed_windows(places: DataFrame, delay: float, window: float) -> DataFrame:
 
 
 def closed_window(row: Row) -> Closed:
-    """A row of `closed_windows`."""
+    """A row of `closed_windows` as a `Closed`."""
     if row.topic is None:
         return Closed(row.until)
     return Closed(row.until, (row.topic, row.partition), row["last"] + 1)
 
 
 def wait_for(closed: Iterable[Closed], settings: StreamSettings, now: Micros) -> float:
-    """Seconds until all of these windows have waited for the delay; at most what they come early.
+    """Seconds until all of these windows have waited for the delay; at most how early they close.
 
-    It is more only where the clock was set back: then what is young is seen as such when it is
-    confirmed.
+    A longer wait is needed only if the clock was set back. Young writes are then found when they
+    are confirmed.
     """
     newest = max((each.until for each in closed), default=0)
     left = newest + to_micros(settings.delay) - now
@@ -83,7 +83,7 @@ def wait_for(closed: Iterable[Closed], settings: StreamSettings, now: Micros) ->
 
 
 def how_often(settings: StreamSettings) -> str:
-    """A batch starts so often, as Spark has it."""
+    """The time between two batches, in Spark's words."""
     return f"{_length(every(settings))} milliseconds"
 
 

@@ -1,7 +1,7 @@
 """What runs inside Spark's Python workers: steps 3–4 for keys (`repair_task` has steps 5–7).
 
-The functions made here are sent to the workers, so they hold values only, and functions of modules;
-those of a `Job` (`streaming.commands.wiring.workers`) make each process its own connections, once.
+The functions made here are sent to the workers, so they hold only values and functions of modules.
+Those of a `Job` (`streaming.commands.wiring.workers`) make each process its connections, once.
 """
 
 from __future__ import annotations
@@ -42,15 +42,14 @@ from streaming.topics import publish_dead_letters, publish_wakes
 RESULT_SCHEMA = "result binary"
 KEYS_AT_ONCE = 10_000
 COLLECTED_AFTER = (50_000, 5, 1)
-"""Of `gc.set_threshold`: some 1,000 keys looked at; five times that; twice that again."""
+"""For `gc.set_threshold`: about 1,000 keys looked at; five times that; twice that again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connections:
     """One process's connections to what it reads and writes; some families have no ``glance``.
 
-    ``clocks`` measures the nodes' clocks against this process's own, ``pauses`` knows what a person
-    has paused.
+    ``clocks`` compares the nodes' clocks with this process's own; ``pauses`` reads what is paused.
     """
 
     tables: MessageTables
@@ -65,10 +64,10 @@ class Connections:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a worker needs to know: settings, the family bound to the cluster's schema, the mode.
+    """What a worker needs: settings, the family bound to the cluster's schema, functions.
 
-    ``connect`` gives a process its connections, ``examiner`` makes what examines a projection over
-    them: functions of a module, for a job is sent to the workers.
+    ``connect`` returns a process's connections; ``examiner`` makes the examiner of a projection
+    over them. Both are functions of a module, because a job is sent to the workers.
     """
 
     settings: Settings
@@ -78,15 +77,15 @@ class Job:
     examiner: Callable[[Job, Projection], Examiner]
 
     def connections(self) -> Connections:
-        """This process's."""
+        """This process's connections."""
         return self.connect(self.settings, self.family)
 
     def publish(self, wakes: Iterable[Wake]) -> None:
-        """Send keys to be looked at again."""
+        """Publish keys to be looked at again."""
         publish_wakes(self.settings.kafka, self.suspects_topic, self.family, wakes)
 
     def keep_dead_letters(self, letters: Iterable[Mapping[str, Any]]) -> None:
-        """Keep what cannot be examined, as rows of `envelope.BAD_COLUMNS`."""
+        """Publish records that cannot be examined, as rows of `envelope.BAD_COLUMNS`."""
         publish_dead_letters(self.settings.kafka, letters)
 
 
@@ -94,8 +93,7 @@ class Job:
 class BatchLook:
     """What one worker found in its share of a batch. Times are µs.
 
-    ``changes`` are how many changes each mailbox had that counters sum up, ``echoes`` the canaries
-    by offset.
+    ``changes`` counts the changes of each mailbox with counters; ``echoes`` are canaries by offset.
     """
 
     suspects: list[Suspect] = field(default_factory=list)
@@ -108,13 +106,13 @@ class BatchLook:
     echoes: list[tuple[int, Echo]] = field(default_factory=list)
 
     def add(self, looked: LookResult) -> None:
-        """Take in one look."""
+        """Add the result of one look."""
         self.suspects.extend(looked.suspects)
         self.examined += looked.examined
         self.unresolved += looked.unresolved
 
     def merge(self, other: BatchLook) -> None:
-        """Take in another worker's share."""
+        """Add another worker's share."""
         self.suspects.extend(other.suspects)
         self.examined += other.examined
         self.unresolved += other.unresolved
@@ -130,7 +128,7 @@ def read_looks(pickled: Iterable[bytes]) -> BatchLook:
     """The shares of all workers as one."""
     whole = BatchLook()
     for each in pickled:
-        share = pickle.loads(each)  # made by our own workers a moment ago
+        share = pickle.loads(each)  # our own workers made it
         assert isinstance(share, BatchLook)
         whole.merge(share)
     whole.suspects = each_once(whole.suspects)
@@ -138,9 +136,9 @@ def read_looks(pickled: Iterable[bytes]) -> BatchLook:
 
 
 def each_once(suspects: Iterable[Suspect]) -> list[Suspect]:
-    """One suspect for each slot of a projection: several looks may have found it.
+    """One suspect for each slot of a projection; several looks may have found it.
 
-    Examined twice in a batch, its own repair would at once look like one that held.
+    If a slot were examined twice in a batch, its own repair would at once look like one that held.
     """
     found: dict[tuple[str, Slot], Suspect] = {}
     for suspect in suspects:
@@ -178,10 +176,10 @@ def look_task(
 
 @cache
 def collect_seldom() -> None:
-    """Once a process: what it has made so far stays, and the rest is collected less often.
+    """Once a process: freeze all current objects, and collect garbage less often.
 
-    Else Python's collector walks through all of it several times in each look. It must still come:
-    each answer of the driver holds itself, with its rows, and nothing else takes those away.
+    Otherwise Python's collector visits all of them several times in each look. It must still run:
+    each answer of the driver refers to itself and its rows, and only the collector frees those.
     """
     gc.freeze()
     gc.set_threshold(*COLLECTED_AFTER)
@@ -210,7 +208,7 @@ def _look_share(
 def _glanced(
     job: Job, apart: frozenset[Slot], settled: SettledKeys, found: BatchLook
 ) -> Iterable[Wake]:
-    """The keys that are to be looked at: not those whose slots are plainly right."""
+    """The keys that still need a look; those that are plainly right are counted in ``found``."""
     ours = job.connections()
     if ours.glance is None or not settled.keys.num_rows:
         return settled.wakes(job.family)
@@ -224,7 +222,7 @@ def _glanced(
 
 
 def look_at(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook) -> None:
-    """Look at these keys, whatever they lead to, and add to what was found."""
+    """Look at these keys and all that they lead to, and add the results to ``found``."""
     ours = job.connections()
     delay, now = to_micros(job.settings.stream.delay), now_micros()
     watching = ours.lineage.watching()
@@ -248,13 +246,13 @@ def look_at(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLoo
 
 
 def mark_counted(job: Job, keys: Iterable[tuple[KeyValue, ...]]) -> None:
-    """What counters sum up at these keys is to be counted anew."""
+    """Mark what counters sum up at these keys: it is to be counted again."""
     touched = chunks_of(job.family, keys, job.settings.tally.chunk)
     job.connections().tallies.mark(touched, now_micros())
 
 
 def _account(settled: SettledKeys, found: BatchLook, delay: Micros) -> None:
-    """The oldest write, and writers whose clock is ahead by more than half the delay."""
+    """Note the oldest write, and writers whose clock is ahead by more than half the delay."""
     times = settled.write_times(fast=delay // 2)
     if times is not None:
         found.oldest = min(found.oldest or times.oldest, times.oldest)

@@ -1,8 +1,8 @@
 """All settings; the only room that reads settings files and the environment.
 
-A setting is looked up in the environment first (``RECONCILE_CASSANDRA__PORT=9042``), then in the
-TOML file given by ``--config``, then here. Durations are seconds. `docs/settings.md` is made from
-the descriptions in `servers` and `work`.
+A setting is read from the environment first (``RECONCILE_CASSANDRA__PORT=9042``), then from the
+TOML file of ``--config``, then from the defaults here. Durations are seconds. `docs/settings.md` is
+made from the descriptions in `servers` and `work`.
 """
 
 from streaming.settings.model import Settings as Settings

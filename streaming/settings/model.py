@@ -1,4 +1,4 @@
-"""All settings, in one frozen model, and what only several of them together tell."""
+"""All settings in one frozen model, and the checks that need several of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streaming.settings.work import RepairSettings, StreamSettings, SweepSetting
 
 
 class Settings(Section):
-    """Everything that can be set."""
+    """All settings."""
 
     cassandra: CassandraSettings = CassandraSettings()
     kafka: KafkaSettings = KafkaSettings()
@@ -32,13 +32,13 @@ class Settings(Section):
     canary: CanarySettings = CanarySettings()
 
     def families(self) -> tuple[Family, ...]:
-        """Each family with the projections or tallies that are named; the first is of messages."""
+        """Each family with its configured projections and tallies; the first is of messages."""
         named = (*self.repair.projections, *self.tally.projections)
         kept = (self._one_table(keeping(family, named)) for family in FAMILIES)
         return tuple(family for family in kept if family.repaired)
 
     def _one_table(self, family: Family) -> Family:
-        """Of two tables of quotas the one that is set."""
+        """Keep, of two tables of quotas, the configured one."""
         wanted = self.tally.quota_table
         if wanted == "auto" or wanted not in {each.table for each in family.tallies}:
             return family
@@ -46,7 +46,7 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _name_the_keyspace(self) -> Settings:
-        """Two installations on one Kafka do not share topics, nor a group."""
+        """Give each installation on one Kafka its own topics and group."""
         object.__setattr__(self, "kafka", self.kafka.of(self.cassandra.keyspace))
         return self
 

@@ -1,4 +1,4 @@
-"""What every part of the settings is made of: types of values, and how a part is checked."""
+"""The types of setting values, and the base class of each part of the settings."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class Section(BaseModel):
-    """A frozen part of the settings that refuses names it does not know."""
+    """A frozen part of the settings that refuses unknown names."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

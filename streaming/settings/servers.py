@@ -1,4 +1,4 @@
-"""Settings of the servers: Cassandra, Kafka, the agents, what is written to measure them."""
+"""Settings of the servers: Cassandra, Kafka, the agents, canaries, metrics."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CassandraSettings(Section):
 
     @property
     def levels_are_set(self) -> bool:
-        """Whether somebody has said which levels are James's own."""
+        """Whether both consistency levels are configured explicitly."""
         return {"consistency", "serial_consistency"} <= self.model_fields_set
 
 
@@ -74,7 +74,7 @@ class KafkaSettings(Section):
     )
 
     def of(self, keyspace: str) -> KafkaSettings:
-        """With the name of James's keyspace in those of our own topics and group."""
+        """A copy with the name of James's keyspace in our topics and group."""
         ours = ("suspects_topic", "observe_suspects_topic", "dead_letters_topic", "group")
         named = {name: getattr(self, name).replace(KEYSPACE, keyspace) for name in ours}
         return self.model_copy(update=named)

@@ -9,7 +9,7 @@ from streaming.settings.model import Settings
 from streaming.settings.work import Mode
 
 SHORTEST_DELAY = 35.0
-"""Seconds: James retries a write for up to 31 s, and clocks differ by some more."""
+"""Seconds: James retries a write for up to 31 s, and clocks differ by a few more."""
 FEWEST_LOOKS = 2
 SHORTEST_LAG = 1.0
 SHORTEST_QUOTA_LAG = 60.0
@@ -17,9 +17,9 @@ SHORTEST_QUOTA_LAG = 60.0
 
 
 def refuse_unsafe(settings: Settings, mode: Mode) -> None:
-    """Raises `Misconfigured`, in one line, for what contradicts itself in any mode.
+    """Raise `Misconfigured`, in one line, for settings that contradict each other.
 
-    In repair mode also for what is dangerous, unless ``repair.allow_unsafe_settings`` is set.
+    In repair mode also for dangerous ones, unless ``repair.allow_unsafe_settings`` is set.
     """
     for wrong in contradictions(settings):
         raise Misconfigured(wrong)
@@ -32,7 +32,7 @@ def refuse_unsafe(settings: Settings, mode: Mode) -> None:
 
 
 def contradictions(settings: Settings) -> Iterator[str]:
-    """What nobody can mean: names that have to be different and are not."""
+    """Settings that no installation can mean: equal names that must be different."""
     cassandra = settings.cassandra
     others = {
         "cassandra.keyspace, James's own": cassandra.keyspace,
@@ -53,7 +53,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
 
 
 def dangers(settings: Settings) -> Iterator[str]:
-    """What takes a guard away, each with the reason."""
+    """Settings that disable a guard, each with the reason."""
     delay, tally = settings.stream.delay, settings.tally
     if delay < SHORTEST_DELAY:
         yield (

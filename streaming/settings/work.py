@@ -1,4 +1,4 @@
-"""Settings of the work itself: the delay, what is repaired, what is counted, and all limits."""
+"""Settings of the work: the delay, what is repaired, what is counted, and all limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)\])?")
 
 
 class Mode(StrEnum):
-    """What a stream may do; given at the command line. Observing writes to no mail table."""
+    """What a stream may do, given at the command line. Observe mode writes to no mail table."""
 
     OBSERVE = "observe"
     REPAIR = "repair"
@@ -54,16 +54,16 @@ class StreamSettings(Section):
 
     @property
     def temporary(self) -> tuple[str, Path]:
-        """The folder of temporary files, after the name of the setting that it follows from."""
+        """The folder of temporary files, after the name of the setting that it derives from."""
         if self.temp_dir is not None:
             return "temp_dir", self.temp_dir
         if "://" in self.checkpoint_dir.removeprefix("file://"):
-            return "temp_dir", Path("temporary")  # of where the process was started
+            return "temp_dir", Path("temporary")  # below the working directory
         return "checkpoint_dir", Path(self.checkpoint_dir.removeprefix("file://")) / "temporary"
 
     @property
     def workers(self) -> int:
-        """How many of Spark's tasks run at a time."""
+        """How many Spark tasks run at a time."""
         count = self.master.removeprefix("local").strip("[]")
         return (os.cpu_count() or 1) if count == "*" else int(count or 1)
 
@@ -117,7 +117,7 @@ class RepairSettings(Section):
 
 
 QuotaTable = Literal["auto", "currentquota", "quotacurrentvalue"]
-"""Where James keeps quotas; ``auto``: in the table that it writes."""
+"""The table in which James keeps quotas; ``auto``: the one that James writes."""
 
 
 class TallySettings(Section):

@@ -1,4 +1,4 @@
-"""What a person has accepted for many rows at once: asked for each row before it is removed."""
+"""What a person has accepted for many rows at once, read before such a row is removed."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from reconcilers.words.model import Kind, Micros, Slot, Verdict
 
 @dataclass(frozen=True, slots=True)
 class AcceptedTogether:
-    """Of one family's listing; see `reconcilers.sweep.lost_rows`."""
+    """What was accepted for one family's listing; see `reconcilers.sweep.lost_rows`."""
 
     family: Family
     journal: Journal
     store: LostRowsStore
 
     def kinds(self, seen: Seen, verdict: Verdict, delay: Micros) -> frozenset[Kind]:
-        """The classes that were accepted for a row that is only reported; ``delay`` is D (µs)."""
+        """The kinds accepted for a row that is only reported. ``delay`` is D (µs)."""
         reason = reason_of(self.family, seen, verdict, delay)
         return frozenset() if reason is None else self.at(seen.slot, reason)
 
     def at(self, slot: Slot, reason: Kind) -> frozenset[Kind]:
-        """The classes that were accepted for this row, if that reason is among them."""
+        """The kinds accepted for this row, if ``reason`` is among them; else none."""
         row = self.store.at(self.family, [slot]).get(slot)
         if row is None:
             return frozenset()

@@ -1,4 +1,4 @@
-"""Step 5, the reads: suspects as they are now, with all that is remembered of them."""
+"""Step 5, the reads: the current rows of suspects, and what lineage holds of them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from streaming.steps.ports import ConfirmTables
 
 
 class Unreadable(Refused):
-    """An index may not be read; without the truth and the listing nothing is judged."""
+    """An index cannot be read. If the truth or the listing refuses, that is a plain `Refused`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmer:
     """Reads suspects of one projection again; ``delay`` is D (µs).
 
-    ``contents`` is asked where only the content of a source can settle it; None: it is not read.
+    ``contents`` decides the cases that only message content can settle; None: content is not read.
     """
 
     family: Family
@@ -36,16 +36,16 @@ class Confirmer:
     contents: Contents | None = None
 
     def settle(self, seen: Seen, verdict: Verdict, moment: Moment) -> Verdict:
-        """The verdict, once content was asked for where that matters, and events have come."""
+        """The verdict after content was read, if it matters; look again if events are pending."""
         if self.contents is not None:
             verdict = self.contents.settle(self.projection, seen, verdict)
         return once_heard(seen, verdict, moment)
 
     def read(self, suspects: Sequence[Suspect]) -> list[Seen]:
-        """Each suspect as it is now: projection FIRST, truth SECOND, at serial consistency.
+        """Each suspect's rows: the projection FIRST, then the truth, at serial consistency.
 
-        The other way round, a write that came between the reads would be overridden by ours.
-        Raises `Unreadable` when an index refuses.
+        In the other order, our repair would override a write that came between the reads. Raises
+        `Unreadable` if an index refuses the read.
         """
         slots = [suspect.slot for suspect in suspects]
         try:
@@ -87,7 +87,7 @@ class Confirmer:
         return self._of_nobody(self._beside_others(seen))
 
     def _beside_others(self, seen: Sequence[Seen]) -> list[Seen]:
-        """Orphans with those rows of their sources that were deleted, and that the listing has."""
+        """Add to each orphan the deleted sibling rows of its sources that the listing still has."""
         deleted = {
             each.slot: {other for other, ends in each.memory.sibling_deletes.items() if ends}
             for each in seen
@@ -102,14 +102,14 @@ class Confirmer:
         ]
 
     def _of_nobody(self, seen: Sequence[Seen]) -> list[Seen]:
-        """With what is known where no source may claim a row."""
+        """Mark rows that no source claims with whether a sweep has read the whole truth."""
         swept = not all(each.consulted for each in seen) and self._remembers_all()
         return [each if each.consulted else replace(each, swept=swept) for each in seen]
 
     def read_nothing(self) -> None:
-        """Read in the same way what no row has. Raises as `read` does.
+        """Send the reads of `read` for keys that no row has. Raises as `read` does.
 
-        An index of which nothing can be read refuses, whatever the server calls it.
+        If no row of an index can be read, that is `Unreadable`, whichever error the server returns.
         """
         if self.projection.is_index:
             try:
@@ -120,14 +120,14 @@ class Confirmer:
         self.tables.truth_serially([self.family.truth.source.of_no_row])
 
     def _remembers_all(self) -> bool:
-        """Whether a sweep has read the whole truth since every change is heard."""
+        """Whether a sweep has read the whole truth since every change is received."""
         watching = self.lineage.watching()
         return watching is not None and watching.believed(self.delay).swept_at is not None
 
     def _memories(self, asked: Mapping[Slot, frozenset[KeyValue]]) -> dict[Slot, Memory]:
-        """Of each slot what is remembered of these sources, in a few reads for all of them.
+        """For each slot, what lineage holds of these sources, in a few reads for all slots.
 
-        Memory is asked only where it decides.
+        Lineage is read only for slots where it decides.
         """
         if not asked:
             return {}
@@ -166,7 +166,7 @@ class Confirmer:
 
 
 def _rows_in(slot: Slot, entries: Iterable[Entry]) -> set[Slot]:
-    """This row, and the source's others in its group."""
+    """This row, and the source's other rows in its group."""
     return {entry.slot for entry in entries if entry.slot.group == slot.group} | {slot}
 
 

@@ -1,4 +1,4 @@
-"""One suspect on its way through steps 5 to 7, with all that is known of it."""
+"""One suspect on its way through steps 5 to 7, with everything that was read for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reconcilers.words.model import Kind, Slot, Suspect, Wake
 class ConfirmedSuspect:
     """A suspect as confirmed at ``moment``, in ``batch``; ``previous`` is its open finding.
 
-    ``hold``: a person wants it left alone.
+    ``hold`` is set if a person wants the key left alone.
     """
 
     suspect: Suspect
@@ -29,39 +29,39 @@ class ConfirmedSuspect:
     hold: Hold | None = None
 
     def admitted(self, admission: Admission) -> Admission:
-        """What is let through of it: nothing while it is on hold."""
+        """The admission for this suspect: its repair waits while the key is on hold."""
         return (
             admission if self.hold is None else replace(admission, repairs_wait=self.hold.waiting)
         )
 
     @property
     def now(self) -> Now:
-        """The batch and its time, as attempts are counted."""
+        """The batch and its time, by which attempts are counted."""
         return Now(self.batch, self.moment.began)
 
     @property
     def slot(self) -> Slot:
-        """Where it is."""
+        """The slot of the suspect."""
         return self.suspect.slot
 
     def source(self, column: str) -> str | None:
-        """What it is about: the truth's source, in that column, else what the row was found by."""
+        """The truth row's value in ``column``, or the consulted sources if there is no row."""
         if self.seen.truths:
             return str(self.seen.truths[0].get(column))
         return AND.join(sorted(str(each) for each in self.seen.consulted)) or None
 
     def wake(self, suspected: Kind | None) -> Wake:
-        """The key, to be published and looked at again one delay later, with what was found now."""
+        """The key to publish, so that it is looked at again one delay later."""
         return replace(self.suspect, sources=self.seen.consulted).wake(suspected)
 
     def unreadable(self, why: str) -> ConfirmedSuspect:
-        """The same, of which the server does not read something."""
+        """A copy that says why the server cannot read something of this suspect."""
         return replace(self, suspect=replace(self.suspect, unreadable=why))
 
     def finding(
         self, family: Family, projection: Projection, kind: Kind, state: State, sentence: str
     ) -> Finding:
-        """What the journal is to keep of it: as found first, with both sides as they are now."""
+        """Its finding for the journal: when it was first found, both sides as read now."""
         previous = self.previous
         return Finding(
             family=family.name,
@@ -79,7 +79,7 @@ class ConfirmedSuspect:
         )
 
     def as_tried_before(self, finding: Finding) -> Finding:
-        """The same with what was tried before now: a repair that has to wait is no attempt."""
+        """``finding`` with the attempts of the previous one: waiting is no attempt."""
         previous = self.previous
         if previous is None or not previous.writes:
             return replace(finding, attempts=0, batch="", tried_at=0, writes=())

@@ -1,8 +1,8 @@
-"""What only the content of sources (messages) can settle: whether anybody can read a row at all.
+"""What only the content of sources (messages) can settle: whether any user can still read a row.
 
-Asked last, and only of an orphan of which a delete was heard and memory does not know whom it
-meant. The truth comes first, once more at serial consistency: a source that lives anywhere, another
-group included, has its content.
+This is the last check. It applies only to an orphan with a received delete, if lineage does not
+show which message the delete meant. The truth is read again first, at serial consistency: a source
+that has a row in any group has its content.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ log = logging.getLogger("reconciler")
 
 
 class SerialTruth(Protocol):
-    """The truth, as it is confirmed."""
+    """The truth, as step 5 reads it."""
 
     def truth_serially(self, sources: Iterable[KeyValue]) -> Mapping[KeyValue, tuple[Row, ...]]:
         """All truth rows of each source at serial consistency; sources without are left out."""
 
 
 class ContentReads(Protocol):
-    """Whether there is content; `streaming.tables.ContentTables` is the real one."""
+    """Whether sources have content; `streaming.tables.ContentTables` is the real one."""
 
     def having_content(self, sources: Sequence[KeyValue]) -> Collection[KeyValue]:
-        """Those of these sources that have content in any of the family's tables of it."""
+        """Those of these sources that have content in any of the family's content tables."""
 
 
 @dataclass(slots=True)
 class Contents:
-    """One process's; that content may not be read is said once. ``delay`` is D (µs)."""
+    """Judges rows by content, in one process. It logs once if it cannot. ``delay`` is D (µs)."""
 
     family: Family
     truth: SerialTruth
@@ -46,7 +46,7 @@ class Contents:
     _said: bool = False
 
     def settle(self, projection: Projection, seen: Seen, verdict: Verdict) -> Verdict:
-        """The verdict once content was asked for; the same where that settles nothing."""
+        """The verdict after content was read; the same verdict if content does not matter."""
         if projection.is_index or not asks_for_content(self.family, verdict, seen, self.delay):
             return verdict
         content = self._content_of(sorted(seen.consulted, key=str))

@@ -1,8 +1,8 @@
 """Steps 5 to 7 for the suspects of some mailboxes: confirm, repair, schedule the next look.
 
-Runs in the driver or on executors, over ports. The order is the guard: the projection is read first
-and the truth second; the journal is written before the write; after the write nothing is believed
-until a later look has seen it hold.
+Runs in the driver or on executors, over ports. The order is the guard. The projection is read
+before the truth, and the journal is written before the table. A write counts as a repair only after
+a later look has found it in place.
 """
 
 from __future__ import annotations
@@ -43,18 +43,16 @@ from streaming.steps.parking import Parking
 from streaming.steps.permit import ABOVE, Permit
 from streaming.steps.ports import RepairTables
 from streaming.steps.recorder import FindingRecorder
-from streaming.steps.removals import Removals
-from streaming.steps.repair import Repairer
-from streaming.steps.turns import in_turn
-from streaming.steps.unread import may_be_unread
+from streaming.steps.removals import Removals, may_be_unread
+from streaming.steps.repair import Repairer, in_turn
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The settings that steps 5 to 7 obey; durations in µs. See `Moment`."""
+    """The settings of steps 5 to 7; durations in µs. See `Moment`."""
 
     delay: Micros
-    heard_within: Micros  # how old the frontier is at most, where nobody tells it
+    heard_within: Micros  # the assumed age of the frontier if the admission has none
     recheck_interval: Micros
     attempts: Attempts
     empty_truth_min_rows: int
@@ -63,7 +61,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """What one batch has of its own: mailboxes are asked once, a parked table is tried once."""
+    """The state of one batch: each mailbox is judged once, a parked table is tried once."""
 
     permit: Permit
     removals: Removals
@@ -75,7 +73,7 @@ class _Batch:
 class Examiner:
     """Examines one projection's suspects; ``publish`` sends keys to the suspects topic (step 7).
 
-    ``together`` says what was accepted for many rows at once; None: of an index nothing is.
+    ``together`` holds what was accepted for many rows at once; it is None for an index.
     """
 
     family: Family
@@ -89,10 +87,10 @@ class Examiner:
     together: AcceptedTogether | None = None
 
     def examine(self, suspects: Sequence[Suspect], permit: Permit, batch: str) -> list[Outcome]:
-        """Confirm each suspect and act. ``batch`` names the batch, the same when re-executed.
+        """Confirm each suspect and act. ``batch`` names the batch, the same when it is repeated.
 
-        Raises `reconcilers.words.errors.Retryable` if the surroundings fail: the batch is done
-        again, and what had been written by then is recognised.
+        Raises `reconcilers.words.errors.Retryable` if a server fails. The batch is then repeated,
+        and writes that were already sent are recognised.
         """
         if not suspects:
             return []
@@ -112,11 +110,11 @@ class Examiner:
         return outcomes
 
     def _examine_some(self, suspects: Sequence[Suspect], this: _Batch, batch: str) -> list[Outcome]:
-        """Under one C. Raises `Unreadable` before anything is done."""
+        """Examine suspects under one C. Raises `Unreadable` before anything is written."""
         if not suspects:
             return []
         began, withdrawn = self.clock(), this.permit.withdrawn()
-        if withdrawn is not None:  # C may be wrong, or a stop waits: nothing is judged
+        if withdrawn is not None:  # C may be wrong, or a stop is pending
             self.publish([each.wake(each.kind) for each in suspects])
             return [self._comes_back(each.slot, withdrawn) for each in suspects]
         cases = self.confirmed(suspects, began, batch, this.permit.admission.frontier)
@@ -124,7 +122,7 @@ class Examiner:
         for case in cases:
             try:
                 outcomes += self._examine_one(case, this)
-            except ReadFailed as failed:  # of its whole mailbox, before a removal
+            except ReadFailed as failed:  # a read of the whole mailbox, before a removal
                 outcomes += self._examine_one(case.unreadable(str(failed)), this)
         return outcomes
 
@@ -150,7 +148,7 @@ class Examiner:
         batch: str,
         frontier: Micros | None = None,
     ) -> list[ConfirmedSuspect]:
-        """Each as it is now, with its open finding. Nothing is written. Raises `Unreadable`."""
+        """Each suspect's current rows and open finding. Only reads. Raises `Unreadable`."""
         rules = self.rules
         heard = began - rules.heard_within if frontier is None else frontier
         moment = Moment(began, rules.delay, heard)
@@ -184,7 +182,7 @@ class Examiner:
             and previous is not None
             and previous.state is State.INTENDED
         ):
-            yield Outcome(case.slot, Action.NOTHING, None)  # the live stream's own
+            yield Outcome(case.slot, Action.NOTHING, None)  # it belongs to the stream that repairs
             return
         step = advance(previous, verdict, case.seen, case.now, self.rules.attempts)
         if step.ends_as is not None:
@@ -212,11 +210,11 @@ class Examiner:
                 yield Outcome(case.slot, action, None, projection=self.projection.name)
 
     def _comes_back(self, slot: Slot, reason: str) -> Outcome:
-        """Its key was published."""
+        """The outcome for a slot whose key was published again."""
         return Outcome(slot, Action.LOOK_AGAIN, None, None, 0, self.projection.name, reason)
 
     def verdict(self, case: ConfirmedSuspect) -> Verdict:
-        """What is to become of it, whatever limits and pauses say. Nothing is written."""
+        """The verdict, before limits and pauses apply. Nothing is written."""
         seen, previous = case.seen, case.previous
         if case.suspect.unreadable is not None:
             return cannot_be_read(self.family, self.projection, case.slot, case.suspect.unreadable)
@@ -279,12 +277,12 @@ class Examiner:
         yield from batch.repairs.send(case, finding, planned, stopped)
 
     def _stopped(self, permit: Permit, slot: Slot, kind: Kind) -> Waiting | None:
-        """Why a person lets it not be written now: asked last, before the write."""
+        """Why a hold or a pause forbids this write; read last, right before the write."""
         found = self.journal.holds.standing(self.family, self.projection.name, [slot])
         return found[slot].waiting if found else permit.paused(self.projection, kind, slot)
 
     def _report_instead(self, case: ConfirmedSuspect, report: Report, batch: _Batch) -> Outcome:
-        """What was to be repaired and may not be; reported anew, unless it stands already."""
+        """Report what may not be repaired, or keep the finding if it says the same already."""
         step = advance(case.previous, report, case.seen, case.now, self.rules.attempts)
         if step.action is Action.KEEP:
             return batch.record.keep(case)

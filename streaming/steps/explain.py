@@ -1,7 +1,6 @@
-"""Steps 3 to 5 for one place, and what step 6 would send; nothing is written.
+"""Steps 3 to 5 for one place, and the write that step 6 would send. Nothing is written.
 
-The reads, the rules and the plan are those of `streaming.steps.examine`: what is told here is what
-the stream would do.
+The reads, rules and plan are those of `streaming.steps.examine`: the stream would do the same.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from streaming.steps.examine import Examiner
 
 @dataclass(frozen=True, slots=True)
 class ExplainedProjection:
-    """One projection at one place: as it was confirmed, and what follows.
+    """One projection at one place: how it was confirmed, and what follows.
 
-    ``later`` is the verdict once all has come, if nothing changes, where the first one only asks
-    to look again. ``planned`` is what would be sent for a repair, or why it cannot be guarded.
+    If ``verdict`` is to look again, ``later`` is the verdict once all events have come and nothing
+    has changed. ``planned`` is the write for a repair, or why the write cannot be guarded.
     """
 
     projection: Projection
@@ -35,13 +34,13 @@ class ExplainedProjection:
 
     @property
     def settled(self) -> Verdict:
-        """What comes of it if nothing changes."""
+        """The verdict that holds if nothing changes."""
         return self.verdict if self.later is None else self.later
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What memory holds of one place: its entries, and the deletes that were heard (µs)."""
+    """What lineage holds of one place: its entries, and the deletes that were received (µs)."""
 
     entries: tuple[Entry, ...]
     truth_deletes: Mapping[KeyValue, Deletes]
@@ -59,14 +58,14 @@ class ExplainedPlace:
 
 @dataclass(frozen=True, slots=True)
 class Explainer:
-    """Explains places of one family; ``examiners`` are those of its projections, in order."""
+    """Explains places of one family; ``examiners`` has one for each projection, in order."""
 
     family: Family
     lineage: Lineage
     examiners: tuple[Examiner, ...]
 
     def places_of(self, source: KeyValue) -> tuple[Slot, ...]:
-        """All slots that a source has, or is remembered to have had."""
+        """All slots that a source has in the truth or in lineage, sorted."""
         tables = self.examiners[0].confirmation.tables
         rows = tables.truth_serially([source]).get(source, ())
         slots = {self.family.truth.slot_of(row) for row in rows}
@@ -74,7 +73,7 @@ class Explainer:
         return tuple(sorted(slots, key=str))
 
     def place(self, slot: Slot, sources: Iterable[KeyValue] = ()) -> ExplainedPlace:
-        """One of them; ``sources`` may claim it. Raises `Retryable`, `Refused`."""
+        """Explain one slot; ``sources`` may claim it. Raises `Retryable`, `Refused`."""
         asked = frozenset(sources)
         explained = tuple(self._projection(each, slot, asked) for each in self.examiners)
         consulted = asked.union(*(each.case.seen.consulted for each in explained))

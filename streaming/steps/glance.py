@@ -1,7 +1,7 @@
-"""Before step 3: the keys whose slots are plainly right are done, for a few microseconds each.
+"""Before step 3: keys whose slots are plainly right are done, for a few microseconds each.
 
-What is right is decided by `reconcilers.rows.glance`, over rows that nobody decodes. All others go
-to `streaming.steps.look.Look` as if nobody had glanced at them.
+`reconcilers.rows.glance` decides what is right, over undecoded rows. All other keys go to
+`streaming.steps.look.Look` as if there had been no glance.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from streaming.steps.ports import RawTables
 
 @dataclass(frozen=True, slots=True)
 class Glanced:
-    """What was plainly right, counted as a look counts it.
+    """The slots that are plainly right, counted in the same way as by a look.
 
-    ``left`` are the numbers of the wakes that are to be looked at. ``changes`` are those of
-    `streaming.steps.look.LookResult`, ``touched`` the keys of its slots.
+    ``left`` holds the numbers of the wakes that still need a look. ``changes`` is as in
+    `streaming.steps.look.LookResult`, ``touched`` are the keys of its slots.
     """
 
     left: Sequence[int]
@@ -44,25 +44,20 @@ class Glance:
     def __init__(
         self, family: Family, shape: RawShape, tables: RawTables, lineage: RawLineage
     ) -> None:
-        self._shape, self._tables, self._lineage = shape, tables, lineage
+        self.shape, self._tables, self._lineage = shape, tables, lineage
         self._belonging = [
             (each, Belonging(each, shape.truth, tables.decoded)) for each in family.projections
         ]
 
     def at(self, keys: Keys, watched_since: Micros | None) -> Glanced:
-        """Those of these keys that are plainly right, and the others.
+        """Count the keys that are plainly right, and name the others.
 
-        What a server refuses or fails to read leaves all to the look, which says so. Raises
-        `reconcilers.words.errors.Retryable`: all is then done again.
+        If a server refuses or fails a read, all keys are left to the look, which reports the
+        failure. Raises `reconcilers.words.errors.Retryable`: the glance is then repeated.
         """
-        asked = glance.asked(self._shape, keys)
+        asked = glance.asked(self.shape, keys)
         right = self.right(asked, watched_since)
         return _counted(keys, [asked.wakes_of[key] for key in right])
-
-    @property
-    def shape(self) -> RawShape:
-        """Of the rows that it compares."""
-        return self._shape
 
     def right(
         self,
@@ -70,21 +65,36 @@ class Glance:
         watched_since: Micros | None,
         truths: Iterable[RawRow] | None = None,
     ) -> Mapping[RawKey, RawRow]:
-        """The slots that are plainly right, with their truth; as `at` does otherwise.
+        """The slots that are plainly right, with their truth rows; errors are those of `at`.
 
-        ``truths`` are all truth rows of the sources that are asked for, where those have been read.
+        ``truths`` are all truth rows of the requested sources, if those were already read.
         """
         if not asked.wakes_of:
             return {}
+        (_, belongs), *indexes = self._belonging
         try:
-            return self._right(asked, watched_since, truths)
+            # lineage is read first: if it has no entry of a row, nothing else of it is read here
+            entries = self._lineage.entries(asked.wakes_of)
+            sources = glance.remembered(asked, entries, watched_since)
+            rows = glance.listed(self.shape, sources, self._tables.listing(sources))
+            if truths is None:
+                truths = self._tables.truth({sources[key] for key in rows})
+            right = glance.true(self.shape, belongs, rows, truths)
+            for index, belongs in indexes:
+                if index.collects is None:
+                    right = glance.indexed(belongs, right, set(self._tables.index(index, right)))
+                else:
+                    at = self.shape.truth.index(index.collects)
+                    adding = {key for key, truth in right.items() if belongs.of(truth)}
+                    right = self._collected(index, index.collects, at, right, adding)
         except (Refused, ReadFailed):
             return {}
+        return right
 
     def of_listing(self, rows: Sequence[RawRow], watched_since: Micros | None) -> Sequence[RawRow]:
-        """Of rows of the listing that are right but for their truth: what that must say.
+        """For each listing row that only its truth could make wrong: what the truth must say.
 
-        None of what a server refuses or fails to read. Raises `reconcilers.words.errors.Retryable`.
+        Empty if a server refuses or fails a read. Raises `reconcilers.words.errors.Retryable`.
         """
         try:
             return self._of_listing(rows, watched_since)
@@ -93,17 +103,17 @@ class Glance:
 
     def _of_listing(self, rows: Sequence[RawRow], watched_since: Micros | None) -> Sequence[RawRow]:
         self._tables.require_comparable()
-        named = self._shape.source[1]
-        asked = glance.scanned(rows, len(self._shape.encode) - 1, named)
+        named = self.shape.source[1]
+        asked = glance.scanned(rows, len(self.shape.encode) - 1, named)
         entries = self._lineage.entries(asked.wakes_of)
         sources = glance.remembered(asked, entries, watched_since)
-        right = glance.listed(self._shape, sources, rows)
+        right = glance.listed(self.shape, sources, rows)
         have: list[set[RawKey]] = []
         for index, _ in self._belonging[1:]:
             if index.collects is None:
                 have.append(set(self._tables.index(index, right)))
             else:
-                at = self._shape.listing.index(index.collects)
+                at = self.shape.listing.index(index.collects)
                 right = self._collected(
                     index, index.collects, at, right, {key for key, row in right.items() if row[at]}
                 )
@@ -113,9 +123,9 @@ class Glance:
         ]
 
     def of_truth(self, truths: Iterable[RawRow]) -> Sequence[tuple[RawRow, RawRow]]:
-        """Truth rows that are right if their row of the listing is as they say; what they say.
+        """Truth rows, each with the value that `of_listing` must return for the row to be right.
 
-        ``truths`` are all of each source; `of_listing` says the same of a row that is so.
+        ``truths`` are all rows of each source. Empty if the columns cannot be compared undecoded.
         """
         try:
             self._tables.require_comparable()
@@ -123,26 +133,7 @@ class Glance:
             return []
         (_, listed_if), *indexes = self._belonging
         indexed_if = [belongs for index, belongs in indexes if index.collects is None]
-        return list(glance.told(self._shape, listed_if, indexed_if, truths))
-
-    def _right(
-        self, asked: Asked, watched_since: Micros | None, read: Iterable[RawRow] | None
-    ) -> Mapping[RawKey, RawRow]:
-        """What is remembered is asked first: of a row that is new no more is read here."""
-        (_, belongs), *indexes = self._belonging
-        entries = self._lineage.entries(asked.wakes_of)
-        sources = glance.remembered(asked, entries, watched_since)
-        rows = glance.listed(self._shape, sources, self._tables.listing(sources))
-        truths = self._tables.truth({sources[key] for key in rows}) if read is None else read
-        right = glance.true(self._shape, belongs, rows, truths)
-        for index, belongs in indexes:
-            if index.collects is None:
-                right = glance.indexed(belongs, right, set(self._tables.index(index, right)))
-            else:
-                at = self._shape.truth.index(index.collects)
-                adding = {key for key, truth in right.items() if belongs.of(truth)}
-                right = self._collected(index, index.collects, at, right, adding)
-        return right
+        return list(glance.told(self.shape, listed_if, indexed_if, truths))
 
     def _collected(
         self,
@@ -152,9 +143,10 @@ class Glance:
         right: Mapping[RawKey, RawRow],
         adding: Collection[RawKey],
     ) -> dict[RawKey, RawRow]:
-        """Each group's row is read once; of those to which nothing belongs none.
+        """The keys of ``right`` that are also right in an index that collects ``column``.
 
-        What these rows add is in their cell ``at``.
+        The index row of each group is read once; groups to which nothing belongs are not read.
+        ``at`` is the position of the cell with the elements that a row adds.
         """
         width = len(index.key)
         groups = {key[:width] for key in adding}
@@ -181,7 +173,7 @@ def _counted(keys: Keys, right: Sequence[Sequence[int]]) -> Glanced:
             left[number] = False
             count += keys.changes[number]
         if count:
-            key: Any = keys.keys[numbers[0]]  # a plain one: it is whole
+            key: Any = keys.keys[numbers[0]]  # a plain key has no part missing
             changes[key[0]] += count
             touched.append(key)
     return Glanced([*compress(count_up(), left)], len(right), changes, touched)

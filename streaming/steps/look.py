@@ -1,7 +1,7 @@
 """Steps 3 and 4, look and compare: keys to slots, both sides read in bulk, suspects out.
 
-Runs on executors, for the keys of some mailboxes at a time, over ports. Nothing is judged here:
-a suspect is only a slot where both sides differed at one look without serial reads.
+Runs on executors over ports, for the keys of some mailboxes. Nothing is judged here: a suspect is
+only a slot whose sides differed at one look without serial reads.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from reconcilers.rows.compare import compare
 from reconcilers.rows.memory import Watching, complete_at
 from reconcilers.rows.seen import Seen
 from reconcilers.words.errors import ReadFailed, Refused
-from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.words.model import SECOND, KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 from streaming.steps.look_state import LookState, Target
 from streaming.steps.ports import LookTables
 from streaming.steps.record_lineage import LineageRecorder
 
 Unscanned = Mapping[KeyValue, str]
-"""The groups that could not be read as a whole, and why."""
+"""The groups that could not be read as a whole, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookResult:
     """What a look found: suspects, keys to look at again, and how many slots were compared.
 
-    ``changes`` are how many changes each group had, no fewer; ``touched`` the slots they were of;
-    ``later`` the slots of which an index could not be read.
+    ``changes`` counts the changes of each group, never too few; ``touched`` are the changed slots.
+    ``later`` are slots of which an index could not be read.
     """
 
     suspects: tuple[Suspect, ...]
@@ -44,9 +44,9 @@ class LookResult:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Looks at keys of one family: its truth once, for all of its projections.
+    """Looks at keys of one family; reads the truth once for all of its projections.
 
-    ``watched_since``, ``listed_at``: as they are believed; ``apart``: known to be unreadable.
+    ``watched_since`` and ``listed_at`` are believed times (µs); ``apart`` are unreadable slots.
     """
 
     family: Family
@@ -57,10 +57,10 @@ class Look:
     listed_at: Micros | None = None
 
     def at(self, wakes: Sequence[Wake], now: Micros) -> LookResult:
-        """Resolve, read, compare and remember. ``now`` is µs, taken before the first read.
+        """Resolve, read, compare, and record lineage. ``now`` is µs, taken before the first read.
 
-        A wake that names a group and nothing else leads to nothing here (`streaming.steps.looks`).
-        Raises `reconcilers.words.errors.Retryable`: the whole look is then done again.
+        A wake that names only a group finds nothing here (see `streaming.steps.looks`). Raises
+        `reconcilers.words.errors.Retryable`: the whole look is then repeated.
         """
         remembering = LineageRecorder(self.family, self.lineage, self.watched_since)
         remembering.deletes(wakes)
@@ -75,18 +75,18 @@ class Look:
         return replace(looked, suspects=(*looked.suspects, *self._unscanned(unscanned)))
 
     def _read_index(self, index: Projection, state: LookState) -> None:
-        """An index that refuses to be read holds up none of the others (promise 7)."""
+        """Read an index. One that refuses does not hold up the others (promise 7)."""
         try:
             state.indexes[index.name] = self.tables.projection_rows(index, state.targets)
         except Refused:
             state.unread.add(index.name)
         except ReadFailed:
             if self._is_read(index):
-                raise  # of some of its rows only: `streaming.steps.looks` finds them
+                raise  # only some rows fail: `streaming.steps.looks` finds them
             state.unread.add(index.name)
 
     def _is_read(self, index: Projection) -> bool:
-        """Whether the server reads it at all, by a row that is not there."""
+        """Whether the server reads the index at all; asked with a key that no row has."""
         try:
             self.tables.projection_rows(index, [self.family.nowhere])
         except ReadFailed:
@@ -94,7 +94,7 @@ class Look:
         return True
 
     def _resolve_slots(self, wakes: Iterable[Wake], state: LookState) -> None:
-        """Wakes that name a slot."""
+        """Add the slots that wakes name."""
         for wake in wakes:
             slot = wake.slot
             if slot is not None:
@@ -102,7 +102,7 @@ class Look:
         self._read_rows(state, list(state.targets))
 
     def _read_rows(self, state: LookState, slots: Sequence[Slot]) -> None:
-        """The projection's side, and through it or lineage the sources that may claim it."""
+        """Read the listing and lineage at these slots; both name sources that may claim them."""
         state.rows |= self.tables.projection_rows(self.family.listing, slots)
         state.entries |= self.lineage.of_slots(slots)
         for slot in slots:
@@ -113,7 +113,7 @@ class Look:
                 target.sources.add(named)
 
     def _resolve_sources(self, wakes: Iterable[Wake], state: LookState) -> Unscanned:
-        """Wakes that name a source and no slot: its slots come from truth, lineage, or a scan."""
+        """Add the slots of wakes that name only a source, from truth, lineage or a scan."""
         ranged = [
             (wake, wake.source) for wake in wakes if wake.source is not None and not wake.whole
         ]
@@ -147,9 +147,9 @@ class Look:
     def _scan_groups(
         self, ranged: Sequence[tuple[Wake, KeyValue]], state: LookState
     ) -> tuple[Mapping[KeyValue, Sequence[Slot]], Unscanned]:
-        """Where nothing is remembered of a deleted source: one read of each such group.
+        """Read each group in which lineage does not hold all slots of a deleted source.
 
-        One that cannot be read is looked at as a whole when it can; its other slots are, now.
+        Groups that cannot be read are returned with the reason; their other slots are looked at.
         """
         if not ranged:
             return {}, {}
@@ -176,9 +176,9 @@ class Look:
     def _knows_all(
         self, source: KeyValue, group: KeyValue, state: LookState, told: Collection[SourceInGroup]
     ) -> bool:
-        """Whether all slots that the source has had there while we watch are known.
+        """Whether all slots are known that the source has had in the group while we watch.
 
-        By lineage, which holds the whole listing once it was read, or by this look (``told``).
+        Lineage has them if it holds the whole listing; else lineage or this look (``told``) must.
         """
         if self.listed_at is not None:
             return True
@@ -245,10 +245,10 @@ class Look:
         return target.suspect(projection.name, difference)
 
     def _unresolved(self, wakes: Iterable[Wake], state: LookState) -> Iterable[Suspect | Wake]:
-        """Deleted projection rows whose source nobody remembers.
+        """Deleted listing rows of which neither the tables nor lineage name the source any more.
 
-        The first time they are looked at again one delay later: on a fresh installation every
-        expunge of older mail looks like this, and its truth delete may come out a window later.
+        The first time, their key is looked at again one delay later. After an installation every
+        expunge of older mail looks like this, and its truth delete may be released a window later.
         """
         for wake in wakes:
             if wake.deleted_at is None:
@@ -269,23 +269,23 @@ class Look:
                 yield Suspect(slot, frozenset(), Kind.UNRESOLVED, name, oldest, looked_again=True)
 
     def _nowhere(self, wake: Wake, state: LookState) -> bool:
-        """Whether a whole source was deleted of which no row is remembered or left."""
+        """Whether a whole source was deleted that has no row in lineage or in the truth."""
         if wake.group is not None or wake.source is None:
             return False
         return not state.remembered.get(wake.source) and not state.truths.get(wake.source)
 
 
-NEAR_BY: Micros = 60_000_000
-"""How far (µs) a mail server's two deletes of one message may lie apart, retries included."""
+NEAR_BY: Micros = 60 * SECOND
+"""How far apart (µs) a mail server's two deletes of one message may lie, retries included."""
 
 
 def _near(at: Micros) -> tuple[Micros, Micros]:
-    """From when to when; write times have 64 bits, and a client may choose the last of them."""
+    """The bounds of `NEAR_BY` around a write time, within the 64 bits of a write time."""
     return max(at - NEAR_BY, -(2**63)), min(at + NEAR_BY, 2**63 - 1)
 
 
 def _changes(wakes: Iterable[Wake], state: LookState) -> Mapping[KeyValue, int]:
-    """By group; a delete that names no slot counts once more than the slots it led to."""
+    """Changes by group. A delete that names no slot counts in addition to the slots it led to."""
     found: Counter[KeyValue] = Counter()
     for target in state.targets.values():
         found[target.slot.group] += target.changes

@@ -1,4 +1,4 @@
-"""What one look has read so far: the slots asked for, both sides, and what lineage holds."""
+"""What one look has read up to now: the requested slots, both sides, and lineage."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from reconcilers.words.model import (
 
 @dataclass(slots=True)
 class Target:
-    """A slot to be compared, and all that its wakes told of it."""
+    """A slot to compare, and what its wakes say of it."""
 
     slot: Slot
     sources: set[KeyValue] = field(default_factory=set)
     oldest: Micros | None = None
     changes: int = 0
     looked_again: dict[str | None, Kind | None] = field(default_factory=dict)
-    """What was suspected, by the projection that was to be looked at again."""
+    """What was suspected, by the projection that is to be looked at again."""
 
     def add(self, wake: Wake, source: KeyValue | None) -> None:
         """Take in one more wake of this slot."""
@@ -44,11 +44,11 @@ class Target:
 
     @property
     def touched(self) -> bool:
-        """Whether it has changed, or may have without any event: a cell of it has expired."""
+        """Whether the slot has changed. An expired cell counts as a change; it has no event."""
         return self.changes > 0 or NO_PROJECTION in self.looked_again
 
     def suspect(self, projection: str, difference: Difference | None) -> Suspect:
-        """It is to be confirmed in this projection."""
+        """The suspect for this slot in ``projection``; its kind is None if nothing differed."""
         return Suspect(
             self.slot,
             frozenset(self.sources),
@@ -63,11 +63,11 @@ class Target:
 
 @dataclass(slots=True)
 class LookState:
-    """Both sides as read so far; ``claims`` are the truth rows, with their source, by slot.
+    """Both sides as read up to now; ``claims`` are truth rows with their source, by slot.
 
-    ``rows`` are those of the family's first projection, ``indexes`` those of the others, by name;
-    ``unread`` names those that refused. ``truths`` has each source whose truth was read.
-    ``entries`` are what lineage holds by row, ``remembered`` by source, where that was asked.
+    ``rows`` are those of the listing, ``indexes`` those of the other projections, by name;
+    ``unread`` names the indexes that could not be read. ``truths`` has every source whose truth was
+    read. ``entries`` are lineage entries by slot, ``remembered`` by source.
     """
 
     targets: dict[Slot, Target] = field(default_factory=dict)
@@ -80,23 +80,23 @@ class LookState:
     unread: set[str] = field(default_factory=set)
 
     def target(self, slot: Slot) -> Target:
-        """The slot's target, new if nobody asked for it yet."""
+        """The slot's target; it is created if there is none."""
         found = self.targets.get(slot)
         if found is None:
             found = self.targets[slot] = Target(slot)
         return found
 
     def probe(self, unread: str) -> Suspect:
-        """Of all slots of an index that could not be read one is confirmed, to tell of its table.
+        """One suspect for an index that could not be read: its confirmation reports the table.
 
-        One that was to be looked at again, if there is any: it comes back until it can be read.
+        A slot that is to be looked at again there is preferred: it comes back until it can be read.
         """
         targets = list(self.targets.values())
         again = (each for each in targets if unread in each.looked_again)
         return next(again, targets[0]).suspect(unread, None)
 
     def entry(self, slot: Slot, source: KeyValue) -> Entry | None:
-        """What lineage holds of the source at this slot."""
+        """The lineage entry of the source at this slot, or None."""
         for entry in self.entries.get(slot, ()):
             if entry.source == source:
                 return entry

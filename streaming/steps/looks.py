@@ -1,8 +1,8 @@
 """The looks at one share of a batch: in slices, and around what cannot be read.
 
-A key that cannot be read becomes a suspect with the reason, for a finding of its own, and holds up
-none of the others. While that finding is open its key is not read with others, only for a look of
-its own, which comes by itself. Its changes count all the same.
+A key that cannot be read becomes a suspect with the reason, gets a finding of its own, and holds up
+no other key. While that finding is open, the key is only read alone, at its own next look. Its
+changes are counted all the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from streaming.steps.look import Look, LookResult
 from streaming.steps.record_lineage import LineageRecorder
 
 KEYS_A_LOOK = 5_000
-"""At some 5 KB each; a wake may lead to a whole mailbox."""
+"""Keys of one look, at about 5 KB each; a wake may lead to a whole mailbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Looks:
     look: Look
 
     def at(self, wakes: Iterable[Wake], now: Micros) -> Iterator[LookResult]:
-        """Look at each key once, some thousand at a time. ``now`` is µs, before the first read.
+        """Look at each key once, `KEYS_A_LOOK` at a time. ``now`` is µs, before the first read.
 
-        Raises `reconcilers.words.errors.Retryable`, or `Refused`, if it is not one key that fails.
+        Raises `reconcilers.words.errors.Retryable` or `Refused` if more than single keys fail.
         """
         together, apart = list[Wake](), self.look.apart
         for wake in wakes:
@@ -69,7 +69,7 @@ class Looks:
     # --- whole groups
 
     def _led_to(self, wake: Wake, failed: list[tuple[Wake, str]]) -> Iterator[Wake]:
-        """The wake itself; before it, where it stands for a whole group, the keys there."""
+        """The wake itself, and before it the keys of its group if it stands for a whole group."""
         slot, family = wake.slot, self.look.family
         if slot is None and wake.source is None and wake.group is not None:
             yield from self._remembered_there(wake, wake.group)
@@ -83,7 +83,7 @@ class Looks:
         yield wake
 
     def _remembered_there(self, wake: Wake, group: KeyValue) -> Iterator[Wake]:
-        """The keys of its group that it may mean; no delete is told to have meant this very one."""
+        """The keys of the group that the wake covers, without its delete: it may mean another."""
         for slot, source in self.look.lineage.of_group(group):
             if wake.covers(slot):
                 yield replace(
@@ -98,13 +98,13 @@ class Looks:
     # --- what is not read
 
     def _left(self, wake: Wake) -> LookResult:
-        """It is known to be unreadable: what it tells of deletes and changes is kept."""
+        """The result for a key that is known to be unreadable; its deletes go to lineage."""
         look = self.look
         LineageRecorder(look.family, look.lineage, look.watched_since).deletes([wake])
         return self._counted(wake, ())
 
     def _unread(self, wake: Wake, why: str) -> LookResult:
-        """It cannot be read; where it names no row, that is said of its whole group."""
+        """The result for a wake that cannot be read; its group is the suspect if it has no slot."""
         place = wake.slot or self.look.family.whole_group(wake.group)
         sources = frozenset[KeyValue]() if wake.source is None else frozenset({wake.source})
         listing = self.look.family.listing.name
@@ -112,7 +112,7 @@ class Looks:
         return self._counted(wake, (suspect,))
 
     def _counted(self, wake: Wake, suspects: tuple[Suspect, ...]) -> LookResult:
-        """Its changes, and where they were as far as that is known."""
+        """A result with the wake's changes, and the slots that are known to have changed."""
         slots = [wake.slot] if wake.slot is not None else list(self._remembered(wake))
         changes: Counter[KeyValue] = Counter()
         if wake.looked_again:

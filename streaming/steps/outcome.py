@@ -1,4 +1,4 @@
-"""What the driver hears of steps 5 to 7."""
+"""What steps 5 to 7 report to the driver."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from reconcilers.words.model import Micros, Slot
 class Outcome:
     """What became of one suspect's finding, for the driver's open findings, metrics and log.
 
-    ``ended`` says how it was closed; what supersedes it has an outcome of its own. So has the
-    finding of a table that refuses writes, at `streaming.steps.parking.WHOLE_TABLE`. ``reason``
-    says why its key was published again, else it is empty.
+    ``ended`` says how the finding was closed. A finding that supersedes it has an outcome of its
+    own, and so has that of a refusing table, at `reconcilers.words.key.WHOLE_TABLE`. ``reason``
+    says why the key was published again; it is empty if the key was not.
     """
 
     slot: Slot

@@ -1,4 +1,4 @@
-"""Our own deletes are no evidence: each is remembered before it is sent, so its event is known."""
+"""Our own deletes are no evidence: each is in lineage before it is sent, and so recognised."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streaming.steps.ports import WriteTables
 
 @dataclass(frozen=True, slots=True)
 class RememberedWrites:
-    """`WriteTables` that first remembers what it deletes from the listing; ``clock`` gives µs."""
+    """`WriteTables` that first records in lineage what it deletes from the listing."""
 
     tables: WriteTables
     lineage: Lineage

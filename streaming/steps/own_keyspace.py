@@ -1,4 +1,4 @@
-"""Whether our own keyspace is as it was left: asked with what a person has paused."""
+"""Whether our keyspace was truncated or restored; read together with the pauses."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from reconcilers.words.model import Micros
 
 @dataclass(slots=True)
 class OwnKeyspace:
-    """As one process sees it, in several threads. ``newest`` is the newest generation seen (µs).
+    """Our keyspace as one process sees it, in several threads. ``newest``: generation seen (µs).
 
-    Each question is compared with what was known when it was asked: another thread may raise the
-    generation while the answer is on its way.
+    Each answer is compared with the generation known at the time of its request: another thread may
+    raise the generation meanwhile.
     """
 
     store: GenerationStore
     newest: Micros | None = None
 
     def expect(self, seen: Micros | None) -> None:
-        """Another process has seen this generation."""
+        """Take in a generation that another process has seen."""
         if seen is not None and (self.newest is None or seen > self.newest):
             self.newest = seen
 
     def begin(self, outside: Micros | None, now: Micros) -> None:
-        """A stream starts, and this generation stands outside the keyspace.
+        """Start with the generation that is kept outside the keyspace.
 
         A keyspace that never had one gets its first. Raises `Retryable`, `Refused`.
         """
@@ -37,7 +37,7 @@ class OwnKeyspace:
         self.expect(outside)
 
     def why(self) -> str | None:
-        """Why it is not as it was left, None where it is. Raises `Retryable`, `Refused`."""
+        """Why the keyspace is in doubt, None if it is not. Raises `Retryable`, `Refused`."""
         least = self.newest
         found = self.store.read()
         why = doubt(found, least)

@@ -1,7 +1,7 @@
 """A table that refuses is parked: one finding, however many rows wait for it (promise 7).
 
-What was found wrong there is looked at again, one delay later and again, until the table takes a
-write. What merely changed while it could not be read is looked at again later (`look`).
+Keys with a difference there are looked at again each delay, until the table takes a write. Keys
+that changed while the table could not be read are looked at again later (`look`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REFUSES = Waiting(Wait.TABLE, "its table refuses writes")
 
 @dataclass(slots=True)
 class Parking:
-    """The tables of one family that refuse. Who parks or frees one tells of its finding."""
+    """The refusing tables of one family. Methods that park or free a table return its finding."""
 
     family: Family
     journal: Journal
@@ -30,7 +30,7 @@ class Parking:
     _parked: dict[str, Finding] = field(default_factory=dict)
 
     def recall(self, projection: str) -> None:
-        """Read from the journal whether it is parked."""
+        """Read from the journal whether the projection's table is parked."""
         found = self.journal.recall(self.family, projection, [WHOLE_TABLE]).get(WHOLE_TABLE)
         if found is None:
             self._parked.pop(projection, None)
@@ -38,16 +38,16 @@ class Parking:
             self._parked[projection] = found
 
     def parked(self, projection: str) -> Finding | None:
-        """The finding of its table, if that refuses; it tells when that was last tried."""
+        """The finding of the projection's table if it is parked; ``tried_at`` is its last try."""
         return self._parked.get(projection)
 
     def refuses_writes(self, projection: str, table: str, refused: Refused) -> Finding | None:
-        """A write was refused: its table's finding, if new. `give_up` the intent then."""
+        """Park a table that refused a write. Returns its finding if new. Then call `give_up`."""
         sentence = f"table {table} refuses writes: {refused}; what is wrong there waits"
         return self._park(projection, Kind.TABLE_REFUSES, sentence)
 
     def refuses_reads(self, projection: str, table: str, refused: Refused) -> Finding | None:
-        """A read was refused: its table's finding, if new."""
+        """Park a table that refused a read. Returns its finding if new."""
         sentence = f"table {table} cannot be read: {refused}; what changes there is looked at later"
         return self._park(projection, Kind.TABLE_UNREADABLE, sentence)
 
@@ -73,9 +73,9 @@ class Parking:
         return parked
 
     def give_up(self, finding: Finding) -> Finding | None:
-        """Close the finding of a row that waits for its table, which has one for all.
+        """Close the finding of a row that waits for its table; the table's finding stands for all.
 
-        What a person has accepted is not forgotten: that one stays, held, and is returned.
+        A finding with a person's decision is kept: it is held, and returned.
         """
         if not finding.accepted:
             self.journal.close(finding, State.PARKED, self.clock())
@@ -89,11 +89,11 @@ class Parking:
         return held
 
     def took_a_write(self, projection: str) -> Finding | None:
-        """The table's finding, now closed, if there was one."""
+        """Close the table's finding after a write succeeded; returns it, or None."""
         return self._free(self._parked.get(projection))
 
     def was_read(self, projection: str) -> Finding | None:
-        """The finding of a table that could not be read, now closed, if there was one."""
+        """Close the finding of a table that could not be read; returns it, or None."""
         parked = self._parked.get(projection)
         return self._free(parked if parked and parked.kind is Kind.TABLE_UNREADABLE else None)
 

@@ -1,4 +1,4 @@
-"""Whether a person has paused repairs: asked again before each write, never older than a second."""
+"""Whether a person has paused repairs: read before each write, at most one second old."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from streaming.steps.own_keyspace import OwnKeyspace
 log = logging.getLogger("reconciler")
 
 OLDEST = 1.0
-"""So old (s) an answer may be when a write is sent."""
+"""How old (s) an answer may be when a write is sent."""
 TRIES = 2
 OWNERS_FOR = 60.0
-"""So long (s) it is not read again whose a mailbox is."""
+"""How long (s) a mailbox's owner is believed before it is read again."""
 OWNERS_KNOWN = 100_000
 """Mailboxes whose owner is kept in memory."""
 UNKNOWN = Waiting(
@@ -34,18 +34,19 @@ UNKNOWN = Waiting(
 
 
 def nobodys(_mailbox: UUID) -> QuotaRoot | None:
-    """For what asks of no single place, so that no owner is ever asked for."""
+    """No owner, for processes that ask about no single mailbox."""
     return None
 
 
 @dataclass(slots=True)
 class PauseWatch:
-    """One process's. ``steady`` (s) only goes up; the age of an answer counts from its question.
+    """The pauses as one process sees them; an answer's age counts from its request.
 
-    So a write that was let through is sent within `OLDEST` of a moment at which nothing was paused.
-    ``owner`` says whose a mailbox is, for pilots that name users. ``keyspace`` says whether an
-    empty answer may be believed; it is asked after the pauses, so no truncation falls in between.
-    With ``only_pilot`` everything waits while no pilot stands.
+    A write that is let through is therefore sent within `OLDEST` of a moment without a pause.
+    ``steady`` is the monotonic clock (s). ``owner`` returns a mailbox's user, for pilots that name
+    users. ``keyspace`` says whether an empty answer may be believed; it is read after the pauses,
+    so that no truncation falls in between. With ``only_pilot`` all writes wait while there is no
+    pilot.
     """
 
     pauses: Pauses
@@ -58,20 +59,20 @@ class PauseWatch:
     _owners: dict[UUID, tuple[float, QuotaRoot | None]] = field(default_factory=dict)
 
     def why(self, target: WriteTarget) -> Waiting | None:
-        """Why this waits (`reconcilers.limits.pause`), None when it may be written.
+        """Why this write waits (`reconcilers.limits.pause`), None if it may be sent.
 
-        Raises `Retryable` when our keyspace does not answer: then nothing may be written either.
+        Raises `Retryable` if our keyspace does not answer: nothing may be written then either.
         """
         for _ in range(TRIES):
             if not self._asked():
                 return UNKNOWN
             why = why_paused(self._in_force(), target, self.clock(), self._owner_of)
-            if why is not None or self._is_fresh():  # to read an owner may take long
+            if why is not None or self._is_fresh():  # reading an owner may take long
                 return why
         return UNKNOWN
 
     def asked_anew(self) -> tuple[Pause, ...]:
-        """Those that stand now. Raises `Retryable`."""
+        """The pauses that stand now, read again. Raises `Retryable`."""
         self._ask()
         now = self.clock()
         return tuple(each for each in self._in_force() if each.stands(now))
@@ -97,7 +98,7 @@ class PauseWatch:
         return owner
 
     def _asked(self) -> bool:
-        """Whether an answer is known that is young enough; asked for anew where it is not."""
+        """Whether an answer is young enough; it is read again if not."""
         for _ in range(TRIES):
             if self._is_fresh():
                 return True

@@ -1,4 +1,4 @@
-"""What a process may write of its share of a slice: asked again before each write."""
+"""What a process may write of its share of a slice; asked before each write."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ABOVE = Waiting(Wait.CEILING, "this minute has had its repairs (repair.writes_pe
 
 @dataclass(slots=True)
 class Permit:
-    """What the driver lets through, and whether it still stands.
+    """What the driver admits, and whether that still holds.
 
-    ``withdrawn`` says why nothing more may be judged or written: this process's own clock has moved
-    since it measured the nodes', or it is being stopped; None while all is well. ``pauses`` says
-    why a person lets this not be written, as of a second ago at most.
+    ``withdrawn`` says why nothing more may be judged or written: this process's clock has moved
+    since the nodes' clocks were measured, or the process is being stopped. ``pauses`` says why a
+    pause forbids a write, as of at most a second ago. Both are None if nothing is wrong.
     """
 
     admission: Admission
@@ -30,16 +30,16 @@ class Permit:
     _asked: int = 0
 
     def paused(self, projection: Projection, kind: Kind, slot: Slot) -> Waiting | None:
-        """Why a person lets it not be written now. Raises `Retryable` if nobody knows."""
+        """Why a person has paused this write, None if it may be sent. Raises `Retryable`."""
         return None if self.admission.observe else self.pauses(repair_of(projection, kind, slot))
 
     def admits(self, projection: Projection, kind: Kind, slot: Slot) -> Admission:
-        """What is let through now: nothing of what is paused."""
+        """The admission for this repair: it waits if it is paused."""
         held = self.admission.repairs_wait or self.paused(projection, kind, slot)
         return replace(self.admission, repairs_wait=held)
 
     def wait(self) -> Micros:
-        """How long (µs) the next repair must wait; 0: it may be written now."""
+        """How long (µs) the next repair must wait for the ceiling; 0: it may be sent now."""
         ceiling = self.admission.ceiling
         if ceiling is None:
             return 0

@@ -1,6 +1,6 @@
-"""What steps 3 to 7 ask of James's tables; `streaming.tables.Tables` is the real one of each.
+"""What steps 3 to 7 read and write in James's tables; `streaming.tables.Tables` implements all.
 
-Each step names only what it calls, so that a test gives it no more.
+Each protocol names only what its step calls, so that a test provides no more.
 """
 
 from __future__ import annotations
@@ -14,47 +14,48 @@ from reconcilers.declared.writes import Write
 from reconcilers.words.model import KeyValue, Row, Slot, Value
 from reconcilers.words.tokens import TokenRange
 
+Listed = tuple[Slot, KeyValue | None]
+"""A slot of a projection, and the source that its row names."""
+
 
 class TruthTables(Protocol):
-    """The truth, as it is read in bulk."""
+    """Bulk reads of the truth."""
 
     def truth_rows(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         """All truth rows of each source; sources without any are left out."""
 
 
 class ProjectionTables(Protocol):
-    """Projections, as they are read in bulk."""
+    """Bulk reads of projections."""
 
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
         """The projection's rows at these slots; absent ones are left out."""
 
 
 class GroupTables(TruthTables, Protocol):
-    """What is read of a whole group (a mailbox)."""
+    """Reads of a whole group (a mailbox)."""
 
-    def slots_of_group(
-        self, projection: Projection, group: KeyValue
-    ) -> Iterable[tuple[Slot, KeyValue | None]]:
+    def slots_of_group(self, projection: Projection, group: KeyValue) -> Iterable[Listed]:
         """Every slot of a group in the projection, with the source its row names."""
 
     def some_slots(
         self, projection: Projection, group: KeyValue, most: int, first: KeyValue | None
-    ) -> Iterable[tuple[Slot, KeyValue | None]]:
-        """So many of them, from this value of the second key column on; None: the last ones."""
+    ) -> Iterable[Listed]:
+        """At most ``most`` slots from ``first`` of the second key column on; None: the last."""
 
 
 class LookTables(GroupTables, ProjectionTables, Protocol):
-    """What step 3 reads."""
+    """The reads of step 3."""
 
 
 class RawTables(Protocol):
-    """What a glance reads: rows undecoded, by undecoded keys. Of a source that is its own bytes.
+    """The reads of a glance: undecoded rows by undecoded keys; a source is its bytes.
 
-    Raises `Refused` where the columns are not, or no more, of the types that a glance needs.
+    Raises `Refused` if the columns do not have the types that a glance needs.
     """
 
     def require_comparable(self) -> None:
-        """Raise `Refused` unless what is copied is sent alike by the truth and the listing."""
+        """Raise `Refused` unless truth and listing send copied columns as the same bytes."""
 
     def truth(self, sources: Iterable[RawCell]) -> Iterable[RawRow]:
         """All truth rows of each source, in the columns of the family's `RawShape`."""
@@ -63,32 +64,32 @@ class RawTables(Protocol):
         """The listing's rows at these keys, in the columns of the family's `RawShape`."""
 
     def index(self, index: Projection, keys: Iterable[RawKey]) -> Iterable[RawKey]:
-        """Those of these keys at which an index has a row."""
+        """Those of these keys at which the index has a row."""
 
     def collected(
         self, index: Projection, groups: Iterable[RawKey]
     ) -> Iterable[tuple[RawKey, frozenset[str]]]:
-        """What the rows of these groups have collected, by their key; none of a missing row."""
+        """The elements that the rows of these groups have collected, by key; none if missing."""
 
     def decoded(self, column: str, cell: RawCell) -> Value:
         """The value of a cell of the truth."""
 
 
 class RawScans(Protocol):
-    """What a sweep reads: whole tables by ranges of tokens, undecoded."""
+    """The reads of a sweep: whole tables by ranges of tokens, undecoded."""
 
     def pages(self, table: str, tokens: TokenRange) -> Iterator[list[RawRow]]:
         """All rows of a table in a range, in the order of their tokens.
 
-        Of the truth and the listing in the columns of the family's `RawShape`, of an index its key.
+        Rows of truth and listing have the columns of the family's `RawShape`, index rows their key.
         """
 
     def token(self, partition: RawCell) -> int:
-        """The token of a partition whose key is of one column."""
+        """The token of a partition whose key has one column."""
 
 
 class ConfirmTables(ProjectionTables, Protocol):
-    """What step 5 reads."""
+    """The reads of step 5."""
 
     def projection_with_times(
         self, projection: Projection, slots: Iterable[Slot]
@@ -103,15 +104,15 @@ class ConfirmTables(ProjectionTables, Protocol):
 
 
 class WriteTables(Protocol):
-    """Where repairs go."""
+    """The writes of repairs."""
 
     def apply(self, writes: Sequence[Write]) -> None:
         """Send the guarded writes of one row."""
 
 
 class RepairTables(GroupTables, WriteTables, Protocol):
-    """What step 6 needs."""
+    """The reads and writes of step 6."""
 
 
 class MessageTables(LookTables, ConfirmTables, RepairTables, Protocol):
-    """What one family's steps need together."""
+    """All reads and writes of one family's steps."""

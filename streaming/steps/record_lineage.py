@@ -1,4 +1,4 @@
-"""What a look leaves in lineage: the rows it read on both sides, and the deletes it was told of."""
+"""What a look writes to lineage: the rows it read on both sides, and the deletes of its wakes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from streaming.steps.look_state import LookState
 
 @dataclass(frozen=True, slots=True)
 class LineageRecorder:
-    """Writes one look into lineage."""
+    """Writes the result of one look to lineage. ``watched_since`` is µs."""
 
     family: Family
     lineage: Lineage
     watched_since: Micros | None = None
 
     def deletes(self, wakes: Iterable[Wake]) -> None:
-        """What the wakes tell of deletes."""
+        """Record the deletes that the wakes name."""
         seen: list[TruthDelete | ProjectionDelete] = []
         for wake in wakes:
             at = wake.deleted_at
@@ -39,12 +39,12 @@ class LineageRecorder:
             self.lineage.remember_deletes(seen)
 
     def implied_deletes(self, wakes: Sequence[Wake], state: LookState) -> None:
-        """Of rows that no delete has named, and that are gone."""
+        """Record the ends of rows that are gone without a delete that names them."""
         self.partition_deletes(wakes, state)
         self.expired(wakes, state)
 
     def partition_deletes(self, wakes: Iterable[Wake], state: LookState) -> None:
-        """A delete of a source's whole truth partition is one of each row that is gone."""
+        """A delete of a source's whole truth partition counts for each of its rows that is gone."""
         seen = [
             TruthDelete(entry.source, entry.slot.key, wake.deleted_at)
             for wake in wakes
@@ -58,7 +58,7 @@ class LineageRecorder:
             self.lineage.remember_deletes(seen)
 
     def expired(self, wakes: Iterable[Wake], state: LookState) -> None:
-        """A row of which cells have expired, and that is gone, was as good as deleted."""
+        """A row that is gone after cells of it expired counts as deleted at that time."""
         seen = [
             TruthDelete(wake.source, slot.key, wake.deleted_at)
             for wake in wakes
@@ -70,10 +70,11 @@ class LineageRecorder:
             self.lineage.remember_deletes(seen)
 
     def rows(self, wakes: Iterable[Wake], state: LookState, now: Micros) -> None:
-        """Write to lineage only what it does not hold yet; let go of what is gone on both sides.
+        """Record what lineage does not hold yet; expire what is gone on both sides.
 
-        Each row counts as read from the truth, else as told by its event, else as projected. One
-        that came and went within this look is written, and let go at once: nothing else wakes it.
+        Each row is recorded as read from the truth, else as named by its event, else as listed. A
+        row that came and went within this look is recorded and expired at once: no other event
+        wakes it.
         """
         deleted = {*_deleted(wakes)}
         seen = (
@@ -95,10 +96,10 @@ class LineageRecorder:
         self._let_go(gone, self._one_sided(state))
 
     def _let_go(self, gone: Sequence[Entry], undecided: Collection[SourceInGroup]) -> None:
-        """Of sources that are gone from the group with all their rows.
+        """Expire the entries of sources that are gone from the group with all their rows.
 
-        While a row is left, what became of the others is evidence about it: so nothing that is
-        remembered of them is forgotten then, nor the deletes that were heard.
+        While one of a source's rows is left, what became of the others is evidence about it. Their
+        entries and the received deletes are then kept.
         """
         going = {_named(entry) for entry in gone}
         sources = {each.source for each in gone} | {source for source, _group in undecided}
@@ -121,7 +122,7 @@ class LineageRecorder:
             self.lineage.expire(forgettable)
 
     def _one_sided(self, state: LookState) -> set[SourceInGroup]:
-        """Of rows that only one side has: which delete has meant them is asked, now or later."""
+        """The sources, by group, of rows on one side only: their deletes are evidence."""
         return {
             (source, slot.group)
             for slot, target in state.targets.items()
@@ -136,8 +137,8 @@ class LineageRecorder:
                 yield Entry(named, slot, in_truth=False)
 
     def _told(self, wakes: Iterable[Wake], state: LookState) -> Iterator[Entry]:
-        """By events of the listing, too: its row may have come and gone within this look."""
-        for wake in sorted(wakes, key=lambda each: each.from_truth):  # what the truth told counts
+        """Rows that events name, also those of the listing: a row may be gone again by now."""
+        for wake in sorted(wakes, key=lambda each: each.from_truth):  # the truth's come last
             slot, source = wake.slot, wake.source
             if slot is None or source is None or wake.looked_again:
                 continue
@@ -146,11 +147,11 @@ class LineageRecorder:
                 yield Entry(source, slot, in_truth=wake.from_truth)
 
     def _read(self, state: LookState, deleted: Set[Named], now: Micros) -> Iterator[Entry]:
-        """The earliest read since watching began is kept; what was expiring is renewed as it is.
+        """The entries of truth rows, with the earliest read since watching began.
 
-        Of a row that one of the ``deleted`` may have ended, and did not, so much is kept; so it is
-        of one that the listing lacks, which is to be added again. What is left of a row after its
-        delete has not outlived it, and counts as told, not as read.
+        If a delete in ``deleted`` may have ended a row that is still there, ``had_at`` records the
+        read; so it does if the listing lacks the row, which is to be added again. Cells that are
+        left of a row after its delete do not count as read.
         """
         for slot, claims in state.claims.items():
             for source, row in claims:
@@ -173,7 +174,7 @@ class LineageRecorder:
 
 
 Named = tuple[KeyValue | None, tuple[KeyValue, ...]]
-"""A source, and as much of the key as a delete named of it; no source: a whole key."""
+"""A source and the key parts that a delete named of it; the source is None for a whole key."""
 
 
 def _deleted(wakes: Iterable[Wake]) -> Iterator[Named]:

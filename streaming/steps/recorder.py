@@ -1,4 +1,4 @@
-"""What becomes of a finding that is not repaired now: written down, with when it is looked at."""
+"""Writes down findings that are not repaired now, with the time of their next look."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 
 LONGEST: Micros = 30 * 24 * HOUR
-"""What only a person can end is looked at once a month (µs) at least."""
+"""The longest time (µs) between two looks at a finding that only a person can end."""
 
 
 @dataclass(frozen=True, slots=True)
 class FindingRecorder:
-    """Writes one projection's findings down; what waits is looked at after ``again`` (µs).
+    """Writes the findings of one projection; a waiting one is looked at after ``again`` (µs).
 
-    What waits for a person is looked at after as long again as it has waited: its own events wake
-    it, and findings that nobody decides on cost less each day.
+    A finding that waits for a person is next looked at after as long again as it has waited. Its
+    own events wake it earlier, and findings without a decision cost less each day.
     """
 
     family: Family
@@ -34,21 +34,21 @@ class FindingRecorder:
     again: Micros
 
     def close(self, case: ConfirmedSuspect, state: State) -> Outcome:
-        """Its open finding ends so."""
+        """Close the open finding in this state."""
         assert case.previous is not None
         now = self.clock()
         self.journal.close(case.previous, state, now)
         return Outcome(case.slot, Action.CLOSE, case.previous, state, now)
 
     def keep(self, case: ConfirmedSuspect) -> Outcome:
-        """Its open finding stays as it is."""
+        """Keep the open finding, with a new time for its next look."""
         assert case.previous is not None
         kept = replace(case.previous, next_look=self._later(case.previous))
         self.journal.touch(kept)
         return Outcome(case.slot, Action.KEEP, kept)
 
     def stick(self, case: ConfirmedSuspect) -> Outcome:
-        """The last attempt did not hold."""
+        """Mark the finding as stuck: its last attempt did not hold."""
         assert case.previous is not None
         sentence = (
             f"{case.previous.told}; {case.previous.attempts} repairs did not hold:"
@@ -63,7 +63,7 @@ class FindingRecorder:
         return Outcome(case.slot, Action.STICK, stuck)
 
     def report(self, case: ConfirmedSuspect, report: Report) -> Outcome:
-        """It is not ours to repair as it is."""
+        """Report a difference that is not ours to repair."""
         finding = case.finding(
             self.family, self.projection, report.kind, State.REPORTED, report.sentence
         )
@@ -79,7 +79,7 @@ class FindingRecorder:
         sentence: str,
         again: Micros | None = None,
     ) -> Outcome:
-        """It waits, for ``again`` (µs) where that is known, and loses no attempt by that."""
+        """Hold or observe a repair, for ``again`` (µs) if given. This costs no attempt."""
         kind, state, before = refused.kind, refused.state, case.previous
         finding = case.finding(self.family, self.projection, kind, state, sentence)
         finding = replace(case.as_tried_before(finding), waits=refused.waits)
@@ -94,7 +94,7 @@ class FindingRecorder:
         return Outcome(case.slot, Action.KEEP, finding)
 
     def _later(self, finding: Finding) -> Micros:
-        """When it is looked at again (µs); counters wait for what cannot be read."""
+        """The next look (µs). An unreadable row is looked at soon, because counters wait for it."""
         now = self.clock()
         if finding.kind is Kind.UNREADABLE:
             return now + self.again

@@ -1,7 +1,7 @@
-"""Step 6: the journal first, then the guarded write, then only the promise to look again.
+"""Step 6: the journal first, then the guarded write. A later look verifies it.
 
-A table that refuses is parked (`parking`): in each batch one suspect tries a write there, and comes
-back one delay later; the others are not even confirmed, have no finding of their own, and come back
+A table that refuses is parked (`parking`). In each batch one suspect tries a write there, and comes
+back one delay later. The others are not confirmed, have no finding of their own, and come back
 after one to two `recheck_interval`s.
 """
 
@@ -21,17 +21,19 @@ from reconcilers.words.model import Kind, Micros, Suspect, Wake
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.steps.confirmed import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
-from streaming.steps.parking import Parking
+from streaming.steps.parking import REFUSES, Parking
 from streaming.steps.ports import WriteTables
 
 WRITTEN = frozenset({Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW})
-"""What a look has found and a write would mend."""
-WAITS = "its table refuses writes"
-"""Why a key whose table is parked comes back."""
+"""Kinds of difference that a look finds and a write repairs."""
+CONFIRMED_TOGETHER = 100
+"""Suspects confirmed under one C: few, so that the writes follow the reads closely."""
+
+Suspects = Sequence[Suspect]
 
 
 class LastWrite(Enum):
-    """What became of the write before, in the same batch."""
+    """The result of the previous write in the same batch."""
 
     NONE = auto()
     TAKEN = auto()
@@ -42,7 +44,7 @@ class LastWrite(Enum):
 class Repairer:
     """Sends one batch's repairs of one projection. ``publish`` sends keys to the suspects topic.
 
-    ``recheck_interval``: after how long (µs) a row that is held by itself is looked at again.
+    ``recheck_interval`` (µs): a row that is held alone is looked at again after it.
     """
 
     projection: Projection
@@ -55,9 +57,9 @@ class Repairer:
     _last: LastWrite = LastWrite.NONE
 
     def rotated(self, suspects: Sequence[Suspect], batch: str) -> Sequence[Suspect]:
-        """The suspects in the order in which they may try a parked table: of each batch another.
+        """The suspects, in an order that starts elsewhere in each batch if the table is parked.
 
-        So a row that any table would refuse does not keep the others waiting for ever.
+        A row that any table would refuse therefore does not keep the others waiting for ever.
         """
         self._last = LastWrite.NONE
         self.parking.recall(self.projection.name)
@@ -74,7 +76,7 @@ class Repairer:
 
     @property
     def waits_for_table(self) -> bool:
-        """Whether `send` writes nothing now: the table refuses, and was tried in this batch."""
+        """Whether `send` writes nothing: the table is parked, and was tried in this batch."""
         return self._parked and self._last is not LastWrite.NONE
 
     @property
@@ -90,7 +92,7 @@ class Repairer:
     ) -> Iterator[Outcome]:
         """Write what repairs this finding, unless its table is known to refuse.
 
-        ``paused`` is asked last, after the journal: what is not sent then is held.
+        ``paused`` is called last, after the journal is written; on a reason the repair is held.
         """
         if self.waits_for_table:
             yield from self._wait(case, finding.kind, case.previous)
@@ -112,13 +114,13 @@ class Repairer:
         yield Outcome(case.slot, Action.REPAIR, intended, at=self.clock())
 
     def unreadable(self, suspects: Iterable[Suspect], refused: Refused) -> Iterator[Outcome]:
-        """The table could not be read: one finding, and the suspects come back later."""
-        self.publish([each.wake(each.kind) for each in suspects])  # they end the finding
+        """Report a table that could not be read, and publish its suspects again."""
+        self.publish([each.wake(each.kind) for each in suspects])  # a read ends the finding
         name, table = self.projection.name, self.projection.table
         yield from self._parked_now(self.parking.refuses_reads(name, table, refused))
 
     def readable(self) -> Iterator[Outcome]:
-        """The table was read: if it could not be before, that has ended."""
+        """Report that the table was read, if it could not be read before."""
         yield from self._freed(self.parking.was_read(self.projection.name))
 
     def _freed(self, freed: Finding | None) -> Iterator[Outcome]:
@@ -132,9 +134,10 @@ class Repairer:
     def _refused(
         self, case: ConfirmedSuspect, intended: Finding, refused: Refused
     ) -> Iterator[Outcome]:
-        """The table's fault, unless it has just taken another write: then the row is held."""
+        """Park the table, or hold the row alone if the table has just taken another write."""
         taken, self._last = self._last is LastWrite.TAKEN, LastWrite.REFUSED
-        if not self._parked and (taken or _held_by_itself(case.previous)):
+        held_by_itself = case.previous is not None and case.previous.wait is Wait.ROW
+        if not self._parked and (taken or held_by_itself):
             why = Waiting(Wait.ROW, f"its table takes others, not this: {refused}")
             yield self._hold(intended, why)
             return
@@ -143,35 +146,35 @@ class Repairer:
         yield from self._wait(case, intended.kind, intended)
 
     def _hold(self, intended: Finding, why: Waiting) -> Outcome:
-        """It is looked at again; what was refused is an attempt like any that does not hold."""
+        """Hold the row until its next look; a refused write counts as a failed attempt."""
         next_look = self.clock() + self.recheck_interval
         held = replace(intended, state=State.HELD, waits=why, next_look=next_look)
         self.journal.put(held)
         return Outcome(intended.slot, Action.KEEP, held)
 
     def later(self, suspects: Sequence[Suspect]) -> Iterator[Outcome]:
-        """The table refuses: these wait, and cost nothing until they come back."""
+        """Put suspects of a refusing table off; they cost nothing until they come back."""
         slots = [each.slot for each in suspects]
         open_ones = self.journal.recall(self.parking.family, self.projection.name, slots)
         name = self.projection.name
         for slot in slots:
             standing = open_ones.get(slot)
             if standing is not None and standing.state in {State.REPORTED, State.STUCK}:
-                continue  # it waits for no table, and has its own next look
+                continue  # it does not wait for the table, and has its own next look
             yield from self._given_up(standing, standing)
             yield Outcome(slot, Action.LOOK_LATER, None, projection=name)
 
     def _wait(
         self, case: ConfirmedSuspect, kind: Kind, standing: Finding | None
     ) -> Iterator[Outcome]:
-        """It comes back one delay later, to try again."""
+        """Publish the key, which comes back one delay later to try again."""
         yield from self._given_up(standing, case.previous)
         self.publish([case.wake(kind)])
         name = self.projection.name
-        yield Outcome(case.slot, Action.LOOK_AGAIN, None, projection=name, reason=WAITS)
+        yield Outcome(case.slot, Action.LOOK_AGAIN, None, projection=name, reason=REFUSES.why)
 
     def _given_up(self, standing: Finding | None, before: Finding | None) -> Iterator[Outcome]:
-        """It has no finding of its own any more, but for what a person has accepted."""
+        """Close the finding of a row that waits for its table; one with a decision is kept."""
         held = None if standing is None else self.parking.give_up(standing)
         if held is not None:
             yield Outcome(held.slot, Action.KEEP, held)
@@ -179,5 +182,16 @@ class Repairer:
             yield Outcome(before.slot, Action.CLOSE, before, State.PARKED, self.clock())
 
 
-def _held_by_itself(finding: Finding | None) -> bool:
-    return finding is not None and finding.wait is Wait.ROW
+def in_turn(waiting: Suspects, tries: int | None) -> tuple[Suspects, Suspects, Suspects]:
+    """The suspects to examine next, those after them, and those only later as the table refuses.
+
+    ``tries`` is None if the table takes writes. If it refuses, ``tries`` (0 or 1) suspects that
+    differ go first, and the other ones that differ are not confirmed.
+    """
+    if tries is None:
+        return waiting[:CONFIRMED_TOGETHER], waiting[CONFIRMED_TOGETHER:], ()
+    differ = [each for each in waiting if each.kind in WRITTEN]
+    others = [each for each in waiting if each.kind not in WRITTEN]
+    if tries and differ:
+        return differ[:1], [*differ[1:], *others], ()
+    return others[:CONFIRMED_TOGETHER], others[CONFIRMED_TOGETHER:], differ

@@ -1,9 +1,9 @@
 """Undo: a person takes back a repair. The hold first, the journal second, then the guarded write.
 
-The order is the guard, as it is of repairs. The hold keeps every stream from repairing the key
-again; it asks for it last, before each write. Then the row is read, and what undoes the repair is
-written down with the before-image, before it is sent. The row is read again after that: what is
-reported as undone was seen.
+As with repairs, the order is the guard. The hold keeps every stream from repairing the key again:
+each reads it right before its write. Then the row is read, and the undo is written to the journal
+with the before-image, before it is sent. The row is read again after that. Only what was seen then
+is reported as undone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NOT_SEEN = "written, but something newer stands there: that stays"
 
 
 class UndoTables(WriteTables, Protocol):
-    """What an undo reads and writes."""
+    """The reads and writes of an undo."""
 
     def projection_with_times(
         self, projection: Projection, slots: Sequence[Slot]
@@ -40,7 +40,7 @@ class UndoTables(WriteTables, Protocol):
 
 
 class Undoing(Enum):
-    """What became of it."""
+    """How an undo ended."""
 
     DONE = "undone"
     REFUSED = "refused"
@@ -49,7 +49,7 @@ class Undoing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What became of one undo, and why. Unless it was refused the key stays on hold."""
+    """How one undo ended, and why. Unless it was refused, the key stays on hold."""
 
     what: Undoing
     sentence: str
@@ -59,7 +59,7 @@ class Undone:
 class RowUndo:
     """Undoes repairs of rows of one family, which is bound to the cluster's schema.
 
-    ``paused`` says why a person lets no such write be sent now.
+    ``paused`` says why a person has paused such a write, or returns None.
     """
 
     family: Family
@@ -70,14 +70,14 @@ class RowUndo:
     clock: Callable[[], Micros]
 
     def plan(self, repair: Finding) -> tuple[Write, ...] | str:
-        """What would be written, or why it is refused. Only reads."""
+        """The writes of the undo, or why it is refused. Only reads."""
         projection = self._projection(repair)
         if projection is None:
             return f"{repair.projection} is not among repair.projections"
         return self.paused(projection, _kind(repair)) or undo(repair, self._row(projection, repair))
 
     def carry_out(self, repair: Finding, hold: Hold) -> Undone:
-        """Undo it. Raises `Retryable` where nobody knows whether it was written: held it stays."""
+        """Undo it. Raises `Retryable` if it may or may not be written; the hold then stays."""
         planned = self.plan(repair)
         if isinstance(planned, str):
             return Undone(Undoing.REFUSED, planned)
@@ -94,7 +94,7 @@ class RowUndo:
         return Undone(Undoing.DONE if seen else Undoing.OVERTAKEN, done.sentence)
 
     def _write(self, repair: Finding, hold: Hold) -> str | None:
-        """Judged anew, as it is on hold; why it is refused, None when it was written."""
+        """Judge the row again under the hold and write. Returns why it was refused, or None."""
         projection = self._projection(repair)
         assert projection is not None
         row = self._row(projection, repair)
@@ -129,5 +129,5 @@ OPPOSITE = {Kind.MISSING_ROW: Kind.EXTRA_ROW, Kind.EXTRA_ROW: Kind.MISSING_ROW}
 
 
 def _kind(repair: Finding) -> Kind:
-    """What a pause calls it: taking back a row that was added is a removal."""
+    """The kind that a pause applies to: to take back an added row is a removal."""
     return OPPOSITE.get(repair.kind, repair.kind)

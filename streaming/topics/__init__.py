@@ -1,6 +1,6 @@
-"""Kafka: where the events come from, which topics are ours, what we publish, offsets and lag.
+"""Kafka: the topic of events, our own topics, what we publish, offsets and lag.
 
-Nothing else of ours imports the Kafka client.
+No other room imports the Kafka client.
 """
 
 from streaming.topics.few import FewRecords as FewRecords

@@ -15,12 +15,12 @@ from streaming.settings import KafkaSettings
 from streaming.topics.record import Record
 
 WITHIN = 2.0
-"""Seconds in which few records come, if the broker is well."""
+"""Seconds in which few records arrive if the broker is well."""
 FETCH_BYTES = 1_048_576
 
 
 class FewRecords:
-    """A consumer of its own, made at the first read; for one thread at a time."""
+    """A consumer of its own, made at the first read. Not shared between threads."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
@@ -29,7 +29,7 @@ class FewRecords:
     def read(self, ranges: Mapping[Place, tuple[int, int]]) -> Iterator[Record]:
         """The records of these ranges: first offset, and the one after the last, by partition.
 
-        Raises `Unreachable` unless all have come soon.
+        Raises `Unreachable` unless all arrive within `WITHIN`.
         """
         try:
             yield from self._read(self._made(), ranges)

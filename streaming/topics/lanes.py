@@ -15,17 +15,17 @@ from reconcilers.words.errors import Unreachable
 from streaming.topics.watcher import Watcher
 
 PARTITIONS_EVERY = 60.0
-"""Seconds until it is asked again how many partitions there are."""
+"""Seconds between two requests for the number of partitions."""
 KNOWN_AFTER = 900.0
-"""Seconds until every producer knows of added partitions: three times its `metadata.max.age.ms`."""
+"""Seconds until every producer uses added partitions: three times its `metadata.max.age.ms`."""
 
 
 @dataclass(slots=True)
 class Lanes:
-    """Those of a topic, whose partitions are counted now and then. For one thread.
+    """The lanes of a topic, whose partitions are counted from time to time. For one thread.
 
-    A producer of the agents learns of added partitions up to `KNOWN_AFTER` later, and partitions
-    may be added while no canaries are written. So lanes that were in use stay in use for so long.
+    An agent's producer uses added partitions up to `KNOWN_AFTER` later, and partitions may be added
+    while no canaries are written. Lanes that were in use therefore stay in use for that long.
     """
 
     watcher: Watcher
@@ -45,9 +45,9 @@ class Lanes:
         return newest_lanes(place, self.partitions, lanes) if late else lanes
 
     def _ask(self) -> None:
-        """While Kafka is away agents queue, and canaries go on as before."""
+        """Count the partitions. If Kafka is away, the last number stays: agents queue meanwhile."""
         try:
-            self.watcher.missing([self.topic])  # asks the broker anew
+            self.watcher.missing([self.topic])  # this asks the broker
             told = len(self.watcher.partitions(self.topic))
         except Unreachable:
             told = 0
@@ -59,11 +59,11 @@ class Lanes:
 
 
 def with_lanes_for(place: str, partitions: int, used: Collection[int]) -> tuple[int, ...]:
-    """The lanes in use and, unless these lead to each partition, new ones behind them that do.
+    """The lanes in use and, unless they lead to each partition, new lanes after them that do.
 
-    An agent sends a canary's lanes in their order. Where its producer learns of new partitions
-    between two of them, each old partition gets a lane all the same: one in use if it comes before
-    that moment, else a new one.
+    An agent sends a canary's lanes in their order. If its producer starts to use new partitions
+    between two of them, each old partition still gets a lane: one in use before that moment, or a
+    new one.
     """
     if len({leads_to(place, lane, partitions) for lane in used}) == partitions:
         return tuple(sorted(used))
@@ -72,38 +72,38 @@ def with_lanes_for(place: str, partitions: int, used: Collection[int]) -> tuple[
 
 
 def newest_lanes(place: str, partitions: int, lanes: Collection[int]) -> tuple[int, ...]:
-    """Of the lanes that lead to a partition the last one, for each partition."""
+    """For each partition, the last of the lanes that lead to it."""
     return tuple(
         sorted({leads_to(place, each, partitions): each for each in sorted(lanes)}.values())
     )
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Where Kafka's own producer sends a record with this key, if the topic has so many."""
+    """Where Kafka's own producer sends a record with this key, given the number of partitions."""
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 @lru_cache(maxsize=10_000)
 def leads_to(place: str, lane: int, partitions: int) -> int:
-    """The partition that a lane leads to.
+    """The partition to which a lane leads.
 
-    The agent's key of a record is the row's primary key, as compact JSON.
+    The agent's key of a record is the primary key of the row, as compact JSON.
     """
     key = json.dumps({"place": place, "lane": lane}, separators=(",", ":")).encode()
     return partition_of(key, partitions)
 
 
 def came_astray(place: str, lane: int, partitions: int, partition: int) -> int:
-    """0 if a canary came where its lane leads, else for how many partitions its lanes are.
+    """0 if a canary came where its lane leads, else the number of partitions of its lanes.
 
-    0 as well where that is not known.
+    Also 0 if that number is not known.
     """
     return 0 if not partitions or leads_to(place, lane, partitions) == partition else partitions
 
 
 @lru_cache(maxsize=1_000)
 def lanes_of(place: str, partitions: int, first: int = 0) -> tuple[int, ...]:
-    """The first lane from ``first`` on that leads to each partition, in the order of partitions."""
+    """For each partition, the first lane from ``first`` on that leads to it, in their order."""
     found: dict[int, int] = {}
     lanes = count(first)
     while len(found) < partitions:

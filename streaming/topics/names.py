@@ -1,4 +1,4 @@
-"""Which topics are ours, and how Spark is to read topics."""
+"""The names of our topics, and the options with which Spark reads topics."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from streaming.settings import KafkaSettings, Mode
 
 
 def suspects_of(settings: KafkaSettings, mode: Mode) -> str:
-    """The topic of keys that a stream in this mode publishes, and reads again."""
+    """The topic of keys that a stream in this mode publishes and reads again."""
     return settings.suspects_topic if mode is Mode.REPAIR else settings.observe_suspects_topic
 
 
 def own_topics(settings: KafkaSettings) -> tuple[str, ...]:
-    """The topics that the reconciler publishes to."""
+    """The topics to which the reconciler publishes."""
     return (settings.suspects_topic, settings.observe_suspects_topic, settings.dead_letters_topic)
 
 
 def stream_options(settings: KafkaSettings, topics: Iterable[str]) -> dict[str, str]:
-    """Options of Spark's Kafka source, by which the stream learns of new offsets."""
+    """Options of Spark's Kafka source, from which the stream reads new offsets."""
     return {
         **_spark_options(settings),
         "subscribe": ",".join(topics),
@@ -33,7 +33,8 @@ def batch_options(
 ) -> dict[str, str]:
     """Options of a batch read of these ranges: first offset, and the one after the last.
 
-    The group is not the operator's: nothing is committed to it. It lets Spark keep its consumers.
+    Nothing is committed to its group, which is not the operator's. Spark needs it to keep its
+    consumers.
     """
     begin = nested({place: first for place, (first, _) in ranges.items()})
     end = nested({place: last for place, (_, last) in ranges.items()})
@@ -47,10 +48,10 @@ def batch_options(
 
 
 def _spark_options(settings: KafkaSettings) -> dict[str, str]:
-    """What both kinds of reading ask of Kafka.
+    """The options that both kinds of reading share.
 
-    It asks only for records that are there, and after each fetch for the partition's bounds, over
-    the connection where the broker still holds the next fetch open: that one must not wait long.
+    Spark reads only records that exist, and requests a partition's bounds after each fetch. The
+    broker still holds the next fetch open on that connection, so that fetch must not wait long.
     """
     return {
         "kafka.bootstrap.servers": settings.bootstrap_servers,

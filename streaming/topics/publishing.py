@@ -1,6 +1,6 @@
-"""What we publish to Kafka: keys to be looked at again, and what cannot be examined.
+"""What we publish to Kafka: keys to look at again, and records that cannot be examined.
 
-Producers are made once per process, so each Spark worker keeps its own.
+Each process, such as a Spark worker, makes its producer once.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from streaming.topics.record import Record
 
 @cache
 def _producer(bootstrap_servers: str) -> KafkaProducer:
-    """Not idempotent: kafka-python's is of no use any more after one batch that expired.
+    """Not idempotent: an idempotent producer of kafka-python fails for good once a batch expires.
 
-    That a record may come twice, or later than another, does no harm: both lead to one look.
+    A record may arrive twice or out of order without harm: either way it leads to one look.
     """
     return KafkaProducer(
         bootstrap_servers=bootstrap_servers.split(","),
@@ -58,7 +58,7 @@ def publish_wakes(
 
 
 def suspect_record(family: Family, wake: Wake) -> tuple[bytes, bytes]:
-    """Key and value of the record of a suspect."""
+    """The key and the value of the record of a suspect."""
     ids = named(family.named, (wake.key[0], wake.source, *wake.key[1:]))
     told = {name: getattr(wake, name) for name in PUBLISHED}
     value = json.dumps({"family": family.name, "wake": {**ids, **told}}).encode()
@@ -66,12 +66,12 @@ def suspect_record(family: Family, wake: Wake) -> tuple[bytes, bytes]:
 
 
 def suspect_key(key: Iterable[KeyValue | None]) -> bytes:
-    """The key of the record of a suspect."""
+    """The key of a suspect's record."""
     return "/".join(str(part) for part in key).encode()
 
 
 def projection_of(record: Record) -> str | None:
-    """The projection that the record of a suspect names; None where it means all of them."""
+    """The projection that a suspect's record names; None if it means all of them."""
     try:
         told = json.loads(record.value or b"{}")["wake"]["projection"]
     except (ValueError, LookupError, TypeError):
@@ -80,12 +80,12 @@ def projection_of(record: Record) -> str | None:
 
 
 def publish_dead_letters(settings: KafkaSettings, letters: Iterable[Mapping[str, Any]]) -> None:
-    """Keep what cannot be examined: topic, partition, offset, reason, the record's beginning."""
+    """Publish what cannot be examined: topic, partition, offset, reason, the record's beginning."""
     _send(settings, settings.dead_letters_topic, (_dead_letter(letter) for letter in letters))
 
 
 def publish_again(settings: KafkaSettings, records: Iterable[Record]) -> None:
-    """Publish records once more, unchanged, to the topics that they came from."""
+    """Publish records again, unchanged, to the topics from which they came."""
     for record in records:
         _send(settings, record.topic, ((record.key, record.value),))
 

@@ -1,4 +1,4 @@
-"""A record as Kafka holds it."""
+"""A record of Kafka."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; ``key`` and ``value`` are bytes, or none."""
+    """One record; ``key`` and ``value`` are bytes or None."""
 
     topic: str
     partition: int

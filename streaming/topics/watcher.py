@@ -32,30 +32,30 @@ T = TypeVar("T")
 Ask = Callable[[list[TopicPartition]], dict[TopicPartition, int]]
 
 NO_ID = "00000000-0000-0000-0000-000000000000"
-"""Of a topic at a broker that has no ids, or does not know the topic right now."""
+"""The id of a topic if the broker has no ids, or does not know the topic right now."""
 
 BOOTSTRAP_MS = 10_000
-"""How long a broker may take to answer at first, and to tell of a topic that it made, ms."""
+"""How long (ms) a broker may take to answer at first, and to list a topic that it made."""
 
 NO_COORDINATOR_YET = (
     CoordinatorNotAvailableError,
     CoordinatorLoadInProgressError,
     NotCoordinatorError,
 )
-"""What a broker answers while it makes, moves or reads in what it knows of a group."""
+"""A broker's answers while it creates, moves or loads the state of a group."""
 
 NOT_COMPACTED = {"cleanup.policy": "delete"}
-"""Each record counts: of those with one key, too, as a lane's canaries have."""
+"""Each record counts, also if its key repeats, as in a lane's canaries."""
 
 SILENT = 60
-"""Seconds in which a partition that has records gives none: nobody leads it."""
+"""Seconds after which a partition with records that returns none has no leader."""
 
 FETCH_BYTES = 65_536
-"""Of a partition at once; a larger record comes, too. Few records are read here."""
+"""Bytes of a partition in one fetch; a larger record is still read. Few are read here."""
 
 
 class Watcher:
-    """Reads positions of topics for lag and commits offsets to the operator's consumer group."""
+    """Reads positions of topics for lag, and commits offsets to the operator's consumer group."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
@@ -71,10 +71,10 @@ class Watcher:
             raise _nobody_answers(settings) from failed
 
     def create(self, topics: Iterable[str]) -> None:
-        """Create those of the topics that do not exist, with the broker's own defaults.
+        """Create the missing ones of these topics, with the broker's defaults but not compacted.
 
-        But none is compacted. Returns when the broker tells of them, which it does some time after
-        it made them. Raises `Unreachable`.
+        Returns when the broker lists them, which is some time after it made them. Raises
+        `Unreachable`.
         """
         absent = self.missing(topics)
         try:
@@ -108,7 +108,7 @@ class Watcher:
         return [topic for topic in topics if topic not in existing]
 
     def ids(self, topics: Iterable[str]) -> KafkaIds:
-        """What tells these topics, and the cluster, from others of the same name."""
+        """The ids of these topics and of the cluster. Raises `Unreachable`."""
         try:
             cluster = self._admin.describe_cluster()["cluster_id"]
             described = self._admin.describe_topics(list(topics))
@@ -118,15 +118,15 @@ class Watcher:
         return KafkaIds(str(cluster), {name: each for name, each in known.items() if each != NO_ID})
 
     def end_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
-        """The offset after the last record, by topic and partition."""
+        """The offset after the last record, by topic and partition. Raises `Unreachable`."""
         return self._of_topics(topics, self._consumer.end_offsets)
 
     def beginning_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
-        """The oldest offset that is still kept, by topic and partition."""
+        """The oldest offset that is still kept, by topic and partition. Raises `Unreachable`."""
         return self._of_topics(topics, self._consumer.beginning_offsets)
 
     def written_at(self, places: Positions) -> dict[Place, Micros]:
-        """When the first record from each offset on was written; without those not told in time."""
+        """When (µs) the first record from each offset on was written; may be incomplete."""
         asked = {TopicPartition(*place): offset for place, offset in places.items()}
         try:
             self._consumer.assign(list(asked))
@@ -149,9 +149,9 @@ class Watcher:
         return found
 
     def offsets_at(self, topics: Iterable[str], at: Micros) -> dict[Place, int]:
-        """The first offset written at this time or later; the end where there is none.
+        """The first offset written at this time (µs) or later; the end if there is none.
 
-        Kafka tells times in ms. Raises `Unreachable`.
+        Kafka's times are ms. Raises `Unreachable`.
         """
         ends = {
             TopicPartition(topic, number): end
@@ -170,7 +170,7 @@ class Watcher:
     def commit(self, group: str, offsets: Offsets, note: str = "") -> None:
         """Commit offsets to a consumer group, for the operator's existing lag tools.
 
-        ``note`` is kept beside each. Raises `Unreachable` when the broker did not take all.
+        ``note`` is stored beside each. Raises `Unreachable` if the broker did not take all.
         """
         positions = {
             TopicPartition(topic, partition): OffsetAndMetadata(offset, note, -1)
@@ -187,7 +187,7 @@ class Watcher:
         self._of_coordinator(f"committing offsets of group {group}", commit)
 
     def committed(self, group: str) -> Offsets:
-        """The offsets that a consumer group committed; empty when it never did.
+        """The offsets that a consumer group committed; empty if it never did.
 
         Raises `Unreachable`.
         """
@@ -197,7 +197,7 @@ class Watcher:
         return offsets
 
     def notes(self, group: str) -> frozenset[str]:
-        """What is kept beside the offsets of a consumer group. Raises `Unreachable`."""
+        """The notes beside the offsets of a consumer group. Raises `Unreachable`."""
         return frozenset(str(each.metadata) for each in self._committed(group).values())
 
     def _committed(self, group: str) -> dict[TopicPartition, OffsetAndMetadata]:
@@ -208,7 +208,7 @@ class Watcher:
         return found
 
     def configured(self, topics: Iterable[str], name: str) -> dict[str, str]:
-        """This setting of each topic, as the broker has it now. Raises `Unreachable`."""
+        """This setting of each topic, as it is now at the broker. Raises `Unreachable`."""
         asked = [ConfigResource(ConfigResourceType.TOPIC, each, [name]) for each in topics]
         try:
             told = self._admin.describe_configs(asked, config_filter=ConfigFilterType.ALL)
@@ -218,9 +218,9 @@ class Watcher:
         return {topic: str(each[name]["value"]) for topic, each in configs.items() if name in each}
 
     def records(self, topic: str, partition: int, begin: int, end: int) -> Iterator[Record]:
-        """Records from offset ``begin`` to before ``end``; none when Kafka dropped ``begin``.
+        """Records from offset ``begin`` to before ``end``; none if Kafka dropped ``begin``.
 
-        Raises `Unreachable`, also when nothing comes for `SILENT` s.
+        Raises `Unreachable`, also if nothing arrives for `SILENT` s.
         """
         place = TopicPartition(topic, partition)
         try:
@@ -238,12 +238,12 @@ class Watcher:
             raise Unreachable(f"reading topic {topic}: {failed}") from failed
 
     def holds_records(self, place: Place, begin: int, end: int) -> bool:
-        """Whether a record is in these offsets, no marker alone; or may have been, and is gone."""
+        """Whether these offsets have a record, not only markers; or may have had one, now gone."""
         found = begin < end and next(self.records(*place, begin, end), None) is not None
         return found or begin < min(end, flat(self.beginning_offsets(place[:1])).get(place, end))
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._consumer.close()
         self._admin.close()
 
@@ -255,9 +255,9 @@ class Watcher:
             raise _nobody_answers(self._settings) from failed
 
     def _of_coordinator(self, what: str, ask: Callable[[], T]) -> T:
-        """What a group's coordinator answers, once there is one. Raises `Unreachable`.
+        """The answer of a group's coordinator, once there is one. Raises `Unreachable`.
 
-        A client asks once who that is, and never again: one that has moved is found by a new one.
+        A client looks its coordinator up only once; if the group has moved, a new client finds it.
         """
         until = time.monotonic() + BOOTSTRAP_MS / 1000
         while True:
@@ -285,9 +285,9 @@ class Watcher:
 
 
 def _positions(ask: Ask, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-    """What a consumer's ``end_offsets`` or ``beginning_offsets`` say.
+    """The answer of a consumer's ``end_offsets`` or ``beginning_offsets``.
 
-    Of a partition whose leader it does not know just then it says nothing, and trips over that.
+    The client raises `KeyError` for a partition without a known leader; this raises `Unreachable`.
     """
     try:
         return ask(partitions)

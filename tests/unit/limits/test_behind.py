@@ -171,5 +171,5 @@ def test_all_looks_of_one_removal_count_once(delay: float, window: float, usual:
     )
     suspect = suspect_at(SLOT, Kind.EXTRA_ROW)
     breakers.remember([(suspect.projection, suspect.slot)], NOW + looks[0])
-    assert breakers.was_put_off(suspect, NOW + looks[-1])
-    assert not breakers.was_counted(suspect, NOW + looks[0] + 120 * SECOND)
+    assert breakers.was_counted(suspect, NOW + looks[-1], breakers.put_off_for)
+    assert not breakers.was_counted(suspect, NOW + looks[0] + 120 * SECOND, breakers.once_in)

@@ -66,7 +66,7 @@ def counted_then_again(held: bool, after: Micros) -> set[Breaker]:
     decisions.admit(coming_back(MOST), piece(1))
     if held:
         for uid in range(MOST):
-            decisions.open_findings.keep(finding(uid))
+            decisions.open_findings.index.keep(finding(uid))
     look = [*coming_back(MOST).suspects, suspect_at(90, Kind.EXTRA_ROW)]
     decisions.admit(BatchLook(look, examined=1), piece(2, NOW + after))
     return set(decisions.admission.breakers.journal.breakers())
@@ -104,7 +104,7 @@ def test_what_has_no_write_yet_counts_when_it_comes_back(
     decisions = batches(MemoryPorts(MemoryJournal(lambda: NOW)))
     for uid in range(MOST + 1):
         if changes is not None:
-            decisions.open_findings.keep(finding(uid, **changes))
+            decisions.open_findings.index.keep(finding(uid, **changes))
     assert opened_by(decisions) == (OF_ROWS if counts else set())
 
 
@@ -175,9 +175,9 @@ def test_removals_that_are_held_do_not_count_as_repairs() -> None:
 def test_what_waits_for_a_table_that_refuses_counts_when_it_takes_writes() -> None:
     decisions = batches(MemoryPorts(MemoryJournal(lambda: NOW)))
     parked = finding(0, slot=WHOLE_TABLE, kind=Kind.TABLE_REFUSES, state=State.REPORTED)
-    decisions.open_findings.keep(parked)
+    decisions.open_findings.index.keep(parked)
     assert opened_by(decisions) == set()
-    decisions.open_findings.drop(parked)
+    decisions.open_findings.index.drop(parked.projection, parked.slot)
     decisions.admit(coming_back(MOST + 1), piece(2))
     assert set(decisions.admission.breakers.journal.breakers()) == OF_ROWS
 

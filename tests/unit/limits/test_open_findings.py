@@ -44,7 +44,7 @@ def open_findings(journal: MemoryJournal) -> OpenFindings:
 def keeping(*findings: Finding) -> OpenFindings:
     kept = open_findings(MemoryJournal(lambda: NOW))
     for finding in findings:
-        kept.keep(finding)
+        kept.index.keep(finding)
     return kept
 
 
@@ -52,17 +52,17 @@ def test_what_is_known_to_be_unreadable_is_so_until_its_finding_is_closed() -> N
     unreadable = replace(ELSEWHERE, kind=Kind.UNREADABLE, state=State.REPORTED)
     kept = keeping(FOUND, unreadable)
     assert kept.unreadable() == {unreadable.slot}
-    kept.drop(unreadable)
+    kept.index.drop(unreadable.projection, unreadable.slot)
     assert kept.unreadable() == frozenset()
 
 
 def test_what_is_closed_is_dropped_and_only_that() -> None:
     kept = keeping(FOUND, OF_AN_INDEX)
-    kept.drop(FOUND)
-    kept.drop(FOUND)
+    kept.index.drop(FOUND.projection, FOUND.slot)
+    kept.index.drop(FOUND.projection, FOUND.slot)
     assert [each.projection for each in kept.index] == ["unseen_uids"]
-    kept.forget("unseen_uids", SLOT)
-    kept.forget("unseen_uids", SLOT)
+    kept.index.drop("unseen_uids", SLOT)
+    kept.index.drop("unseen_uids", SLOT)
     assert kept.of(OF_AN_INDEX) is None
 
 
@@ -98,7 +98,7 @@ def test_what_the_journal_holds_is_read_anew() -> None:
     journal = MemoryJournal(lambda: NOW)
     journal.put(FOUND)
     kept = open_findings(journal)
-    kept.keep(ELSEWHERE)
+    kept.index.keep(ELSEWHERE)
     kept.recall()
     assert [(each.slot, each.kind) for each in kept.index] == [(SLOT, Kind.MISSING_ROW)]
 
@@ -118,14 +118,14 @@ def test_what_a_sweep_tells_of_many_rows_is_shown_within_a_minute_and_its_end_to
     kept.recall_told(NOW)
     journal.put(accepted(found, NOW))
     kept.recall_told(NOW + 59 * SECOND)
-    assert kept.counts() == {}
+    assert kept.index.counts == {}
     kept.recall_told(NOW + 60 * SECOND)
-    assert kept.counts() == {("messages", "truth_lost_rows", "reported"): 1}
+    assert kept.index.counts == {("messages", "truth_lost_rows", "reported"): 1}
     assert kept.take_due(NOW + 3600 * SECOND) == []
     assert len(kept.messages()) == 0
     journal.close(found, State.HEALED, NOW)
     kept.recall_told(NOW + 120 * SECOND)
-    assert kept.counts() == {}
+    assert kept.index.counts == {}
 
 
 def test_a_new_reason_is_logged_and_counts_as_no_new_finding(

@@ -21,7 +21,7 @@ from streaming.pipeline.worker import Connections, Job
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
-from streaming.steps.turns import CONFIRMED_TOGETHER
+from streaming.steps.repair import CONFIRMED_TOGETHER
 from tests.builders.clocks import Host, OneNode
 from tests.builders.examining import examiner
 from tests.builders.permits import unpaused

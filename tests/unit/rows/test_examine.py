@@ -220,7 +220,7 @@ def test_a_refused_repair_leaves_no_finding_of_its_own_and_comes_back() -> None:
     one.tables = RefusingTables(one.tables.truths, one.tables.rows)
     outcome = one.settle(Kind.DIFFERING_CELLS)
     assert outcome == Outcome(
-        SLOT, Action.LOOK_AGAIN, None, projection=PROJECTION.name, reason=WAITS
+        SLOT, Action.LOOK_AGAIN, None, projection=PROJECTION.name, reason=REFUSES.why
     )
     assert one.finding is None
     assert [wake.suspected for wake in one.published] == [Kind.DIFFERING_CELLS]

@@ -17,8 +17,7 @@ from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import Kind, Row
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.steps.outcome import Outcome
-from streaming.steps.parking import Parking
-from streaming.steps.repair import WAITS
+from streaming.steps.parking import REFUSES, Parking
 from tests.builders.indexes import DELETED, INDEXED, UNSEEN
 from tests.builders.slots import uid_of
 from tests.fakes.refusing import RULES, SLOTS, Stream
@@ -49,7 +48,7 @@ def test_there_is_one_finding_however_many_keys(stream: Stream) -> None:
     told, *others = stream.settle()
     assert (told.action, told.slot, told.finding) == (Action.REPORT, WHOLE_TABLE, stream.parked())
     assert others == [
-        Outcome(slot, Action.LOOK_AGAIN, None, projection=DELETED.name, reason=WAITS)
+        Outcome(slot, Action.LOOK_AGAIN, None, projection=DELETED.name, reason=REFUSES.why)
         for slot in SLOTS
     ]
     parked = stream.parked()

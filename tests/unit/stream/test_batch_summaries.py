@@ -82,8 +82,8 @@ def test_messages_with_an_open_finding_are_told_and_of_an_index_not(
     told: Told,
 ) -> None:
     other = Slot(UUID(int=1), 5)
-    told.findings.keep(HELD)
-    told.findings.keep(replace(HELD, projection="deleted_uids", slot=other))
+    told.findings.index.keep(HELD)
+    told.findings.index.keep(replace(HELD, projection="deleted_uids", slot=other))
     assert list(told.end().open_messages) == [MAILBOX]
 
 

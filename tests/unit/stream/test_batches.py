@@ -240,9 +240,9 @@ def test_what_waited_for_the_stream_to_catch_up_is_looked_at_when_it_has() -> No
     assert admitted.frontier is None
     why = admitted.memory_wait
     assert "no canary of node n1" in str(why)
-    decisions.open_findings.keep(replace(held(), waits=why))
+    decisions.open_findings.index.keep(replace(held(), waits=why))
     elsewhere = replace(held(), slot=Slot(MAILBOX, 98), waits=ABOVE)
-    decisions.open_findings.keep(elsewhere)
+    decisions.open_findings.index.keep(elsewhere)
     assert decisions.later_looks(NOW) == []
     decisions.ended(BatchLook(echoes=CANARIES), piece)
     assert [wake.key[1] for wake in decisions.later_looks(NOW)] == [uid_of(HELD)]
@@ -271,7 +271,7 @@ def test_while_a_breaker_is_open_catching_up_lets_nothing_go() -> None:
     piece = replace(PIECE, end={(TOPIC, 0): 20})
     decisions.admit(too_many(Kind.MISSING_ROW), piece)
     waits = Waiting(Wait.BEHIND, "the stream is behind")
-    decisions.open_findings.keep(replace(held(), waits=waits))
+    decisions.open_findings.index.keep(replace(held(), waits=waits))
     decisions.ended(BatchLook(echoes=CANARIES), piece)
     assert decisions.later_looks(NOW) == []
 
@@ -398,7 +398,7 @@ def test_a_superseded_repair_is_counted_and_the_new_finding_kept() -> None:
 @pytest.mark.parametrize("slot", [HELD, Slot(UUID(int=1), uid_of(HELD))])
 def test_a_slot_that_agrees_without_a_finding_is_off_the_agenda(slot: Slot) -> None:
     decisions = batches(MemoryPorts())
-    decisions.open_findings.keep(held())
+    decisions.open_findings.index.keep(held())
     decisions.record_outcomes([Outcome(slot, Action.NOTHING, None, projection=PROJECTION.name)])
     assert (decisions.open_findings.of(held()) is None) is (slot == HELD)
 
