@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Protocol
 
 from checkpoints.lineage import Lineage
-from checkpoints.losses import Loss, Losses
+from checkpoints.losses import Loss, Losses, end_memory
 from reconcilers.capture.frontier import Marks, Proven
 from reconcilers.declared.capture import unchanged
 from reconcilers.words.errors import Retryable
@@ -124,9 +124,7 @@ class MemoryWatch:
 
     def end(self, why: str) -> None:
         """Changes may have been missed. Raises `Retryable`."""
-        log.error("changes may have been missed: %s; memory begins anew", why)
-        self.losses.record(Loss(self.clock(), why))
-        self.lineage.stop_watching()
+        end_memory(self.lineage, self.losses, Loss(self.clock(), why))
         self._awaited = None
 
     def doubted(self, why: str, until: Micros | None) -> None:

@@ -9,11 +9,12 @@ after the count has come out: every mark of it is there then.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from checkpoints.lineage import Lineage
+from checkpoints.losses import Loss, Losses, end_memory
 from checkpoints.tallies import Chunk, ChunkSums, Tallies
 from reconcilers.capture.frontier import Marks, Proven
 from reconcilers.declared.tally import NOTHING, Sums
@@ -54,18 +55,19 @@ class LossRules:
 
 @dataclass(slots=True)
 class WatchedTallies:
-    """`checkpoints.tallies.Tallies` that hold a whole count against what nobody has marked.
+    """Compares a whole count of a mailbox with the chunks that nobody has marked.
 
-    What was counted before ``since`` (µs) is not believed: until then, other chunks were marked.
-    ``lost`` hears of a proof, which ends memory.
+    A count from before ``since`` (µs) is not used: until then chunks had another width. ``lost`` is
+    called for each loss that is proven, before memory ends.
     """
 
     kept: Tallies
     lineage: Lineage
+    losses: Losses
     frontier: FrontierMarks
     clock: Callable[[], Micros]
     rules: LossRules
-    lost: Callable[[str], None]
+    lost: Callable[[], None]
     since: Micros = 0
     _doubts: list[Doubt] = field(default_factory=list)
 
@@ -73,30 +75,12 @@ class WatchedTallies:
         """Learn since when chunks of this width are marked. Raises `Retryable`."""
         self.since = self.kept.marked_in_this_width_since(self.clock())
 
-    # --- the port
-
-    def marked_in_this_width_since(self, now: Micros) -> Micros:
-        """As kept."""
-        return self.kept.marked_in_this_width_since(now)
-
-    def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
-        """As kept."""
-        self.kept.mark(touched, at)
-
-    def marked_since(self, at: Micros) -> Iterator[UUID]:
-        """As kept."""
-        return self.kept.marked_since(at)
-
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         """Nothing is whole that was counted while another width was marked."""
         book = self.kept.of_mailbox(mailboxid)
         if book.whole_at is not None and book.whole_at < self.since:
             return replace(book, whole=False)
         return book
-
-    def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
-        """As kept."""
-        self.kept.counted(mailboxid, sums, began)
 
     def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
         """As kept; chunks that differ, though nobody has marked them, are in doubt."""
@@ -148,9 +132,8 @@ class WatchedTallies:
             f"events were lost: chunk {doubt.chunk} of mailbox {doubt.mailboxid} has changed, and"
             " none has told of it"
         )
-        log.error("%s; memory begins anew", why)
-        self.lost(why)  # first: once nobody watches, it is not told again
-        self.lineage.stop_watching()
+        self.lost()
+        end_memory(self.lineage, self.losses, Loss(self.clock(), why))
 
 
 def unmarked(

@@ -38,6 +38,7 @@ from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import correction_breaker
 from tests.builders.permits import nothing_paused
+from tests.fakes.checkpoints.losses import MemoryLosses
 from tests.property.faults import CrashError
 from tests.property.mail import FAMILY, SECOND, time_uuid
 from tests.property.tallies import FAMILIES, WIDTH, Climate, RowKey, Weather, World
@@ -115,7 +116,8 @@ class Instance:
             lists=self.ports,
             truth=self.ports,
             lineage=world.lineage,
-            tallies=tallies,
+            tallies=tallies.kept,
+            watched=tallies,
             clock=clock,
             width=WIDTH,
             slack=world.climate.delay // 2,
@@ -175,10 +177,11 @@ class Instance:
         return WatchedTallies(
             kept=SlowTallies(self.ports),
             lineage=self.ports.world.lineage,
+            losses=MemoryLosses(),
             frontier=self.ports,
             clock=clock,
             rules=LossRules(slack=delay // 2, expiries=delay),
-            lost=lambda _why: self.counts.update(["loss proven"]),
+            lost=lambda: self.counts.update(["loss proven"]),
         )
 
     def _marked(self) -> list[UUID]:

@@ -8,7 +8,6 @@ from functools import partial
 from checkpoints.cassandra import CassandraLosses, CassandraRounds, CassandraSweeps
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.lease import Lease, time_awake_or_asleep
-from checkpoints.losses import Loss
 from checkpoints.tallies import marks_begin
 from reconcilers.counters.drift import Evidence
 from reconcilers.declared.family import Family
@@ -132,22 +131,18 @@ def _tallies(opened: OpenedStream, canaries: FrontierMarks) -> WatchedTallies:
     made = WatchedTallies(
         kept=ours.tallies,
         lineage=ours.lineage,
+        losses=CassandraLosses(opened.store),
         frontier=canaries,
         clock=now_micros,
         rules=LossRules(slack=delay // 2, expiries=4 * delay),
-        lost=partial(_lost, opened),
+        lost=opened.metrics.lost_spans.labels(UNKNOWN_NODE).inc,
     )
     made.begin()
     return made
 
 
-def _lost(opened: OpenedStream, why: str) -> None:
-    opened.metrics.lost_spans.labels(UNKNOWN_NODE).inc()
-    CassandraLosses(opened.store).record(Loss(now_micros(), why))
-
-
 def _counting(
-    opened: OpenedStream, tables: CounterTables, tallies: WatchedTallies
+    opened: OpenedStream, tables: CounterTables, watched: WatchedTallies
 ) -> MailboxCounter:
     """Reads the truth, too, at the budget of counting, not at that of the stream."""
     settings, family, ours = opened.settings, opened.job.family, opened.job.connections()
@@ -159,7 +154,8 @@ def _counting(
         lists=tables,
         truth=truth,
         lineage=ours.lineage,
-        tallies=tallies,
+        tallies=ours.tallies,
+        watched=watched,
         clock=now_micros,
         width=settings.tally.chunk,
         slack=to_micros(settings.stream.delay) // 2,
