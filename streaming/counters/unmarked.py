@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from checkpoints.lineage import Lineage
-from checkpoints.losses import Loss, Losses, end_memory
 from checkpoints.tallies import Chunk, ChunkSums, Tallies
 from reconcilers.capture.frontier import Marks, Proven
 from reconcilers.declared.tally import NOTHING, Sums
@@ -57,17 +56,16 @@ class LossRules:
 class WatchedTallies:
     """Compares a whole count of a mailbox with the chunks that nobody has marked.
 
-    A count from before ``since`` (µs) is not used: until then chunks had another width. ``lost`` is
-    called for each loss that is proven, before memory ends.
+    A count from before ``since`` (µs) is not used: until then chunks had another width. ``lost``
+    ends memory for the reason it is given.
     """
 
     kept: Tallies
     lineage: Lineage
-    losses: Losses
     frontier: FrontierMarks
     clock: Callable[[], Micros]
     rules: LossRules
-    lost: Callable[[], None]
+    lost: Callable[[str], None]
     since: Micros = 0
     _doubts: list[Doubt] = field(default_factory=list)
 
@@ -132,8 +130,7 @@ class WatchedTallies:
             f"events were lost: chunk {doubt.chunk} of mailbox {doubt.mailboxid} has changed, and"
             " none has told of it"
         )
-        self.lost()
-        end_memory(self.lineage, self.losses, Loss(self.clock(), why))
+        self.lost(why)
 
 
 def unmarked(

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
+from checkpoints.losses import Loss, end_memory
 from reconcilers.counters.drift import Evidence
 from reconcilers.declared.tally import Sum, Sums, Tally
 from reconcilers.rows.finding import Finding, State
@@ -177,12 +178,16 @@ class Instance:
         return WatchedTallies(
             kept=SlowTallies(self.ports),
             lineage=self.ports.world.lineage,
-            losses=MemoryLosses(),
             frontier=self.ports,
             clock=clock,
             rules=LossRules(slack=delay // 2, expiries=delay),
-            lost=lambda: self.counts.update(["loss proven"]),
+            lost=self._lost,
         )
+
+    def _lost(self, why: str) -> None:
+        world = self.ports.world
+        self.counts.update(["loss proven"])
+        end_memory(world.lineage, MemoryLosses(), Loss(world.now, why))
 
     def _marked(self) -> list[UUID]:
         return list(self.ports.world.tallies.marked_since(self.ports.world.now - HOUR))

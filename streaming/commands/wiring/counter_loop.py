@@ -8,6 +8,7 @@ from functools import partial
 from checkpoints.cassandra import CassandraLosses, CassandraRounds, CassandraSweeps
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.lease import Lease, time_awake_or_asleep
+from checkpoints.losses import Loss, end_memory
 from checkpoints.tallies import marks_begin
 from reconcilers.counters.drift import Evidence
 from reconcilers.declared.family import Family
@@ -131,14 +132,19 @@ def _tallies(opened: OpenedStream, canaries: FrontierMarks) -> WatchedTallies:
     made = WatchedTallies(
         kept=ours.tallies,
         lineage=ours.lineage,
-        losses=CassandraLosses(opened.store),
         frontier=canaries,
         clock=now_micros,
         rules=LossRules(slack=delay // 2, expiries=4 * delay),
-        lost=opened.metrics.lost_spans.labels(UNKNOWN_NODE).inc,
+        lost=partial(_lost, opened),
     )
     made.begin()
     return made
+
+
+def _lost(opened: OpenedStream, why: str) -> None:
+    opened.metrics.lost_spans.labels(UNKNOWN_NODE).inc()
+    lineage, loss = opened.job.connections().lineage, Loss(now_micros(), why)
+    end_memory(lineage, CassandraLosses(opened.store), loss)
 
 
 def _counting(

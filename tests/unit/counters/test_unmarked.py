@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from checkpoints.losses import Loss, end_memory
 from reconcilers.declared.tally import Sum, Sums
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Micros
@@ -33,7 +34,6 @@ class Desk:
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
     canaries: CanariesByHand = field(default_factory=CanariesByHand)
     losses: MemoryLosses = field(default_factory=MemoryLosses)
-    counted: list[str] = field(default_factory=list)
     tallies: WatchedTallies = field(init=False)
 
     def __post_init__(self) -> None:
@@ -41,11 +41,10 @@ class Desk:
         self.tallies = WatchedTallies(
             self.kept,
             self.lineage,
-            self.losses,
             self.canaries,
             lambda: self.now,
             LossRules(SLACK, EXPIRIES),
-            lambda: self.counted.append("a loss"),
+            lambda why: end_memory(self.lineage, self.losses, Loss(self.now, why)),
         )
         self.tallies.counted_whole(MAILBOX, {0: ONE, 3: ONE}, self.now - HOUR)
 
@@ -67,7 +66,7 @@ class Desk:
     def ended(self) -> bool:
         """Whether memory has ended, and was said to."""
         lost = bool(self.losses.since(0))
-        assert lost == bool(self.counted) == (self.lineage.watching() is None)
+        assert lost == (self.lineage.watching() is None)
         return lost
 
 
